@@ -1,0 +1,14 @@
+"""Settings for all tests, doctests and documentation snippets."""
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("shared", deadline=None)  # the machines are shared and slow at times
+settings.load_profile("shared")
+
+
+@pytest.fixture(autouse=True)
+def _somewhere_else(request, tmp_path_factory, monkeypatch):
+    """Documentation writes files where it runs: let that be a scratch folder."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(tmp_path_factory.mktemp("docs"))

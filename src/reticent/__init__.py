@@ -1,0 +1,73 @@
+"""reticent: models that learn from everyone and tell on no one.
+
+The public names, imported on first use so that ``import reticent`` stays quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "reticent.errors": (
+        "BadInput",
+        "BoundsMissing",
+        "BudgetExceeded",
+        "CorruptModel",
+        "LedgerError",
+        "ReleaseRefused",
+        "ReticentError",
+    ),
+    "reticent.privacy.accounting": ("calibrate", "epsilon"),
+    "reticent.privacy.bounds": ("Bounds",),
+    "reticent.privacy.curator": ("Curator", "Release", "Replay"),
+    "reticent.privacy.events": ("Event", "Gaussian", "Laplace", "Pure"),
+    "reticent.privacy.guarantee": ("Guarantee",),
+    "reticent.privacy.ledger": ("Ledger",),
+    "reticent.privacy.sources": ("scan",),
+    "reticent.privacy.statistic": ("Counts", "Gram", "Statistic", "Sum"),
+    "reticent.models.base": ("PrivateEstimator",),
+    "reticent.models.covariance": ("PrivateCovariance",),
+    "reticent.models.histogram": ("PrivateHistogram",),
+    "reticent.models.mean": ("PrivateMean",),
+    "reticent.models.storage": ("load",),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+if TYPE_CHECKING:
+    from reticent.errors import (
+        BadInput,
+        BoundsMissing,
+        BudgetExceeded,
+        CorruptModel,
+        LedgerError,
+        ReleaseRefused,
+        ReticentError,
+    )
+    from reticent.models.base import PrivateEstimator
+    from reticent.models.covariance import PrivateCovariance
+    from reticent.models.histogram import PrivateHistogram
+    from reticent.models.mean import PrivateMean
+    from reticent.models.storage import load
+    from reticent.privacy.accounting import calibrate, epsilon
+    from reticent.privacy.bounds import Bounds
+    from reticent.privacy.curator import Curator, Release, Replay
+    from reticent.privacy.events import Event, Gaussian, Laplace, Pure
+    from reticent.privacy.guarantee import Guarantee
+    from reticent.privacy.ledger import Ledger
+    from reticent.privacy.sources import scan
+    from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'reticent' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

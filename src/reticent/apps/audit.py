@@ -1,0 +1,244 @@
+"""``reticent audit``: attack the releases and see how much of the claimed ε can be shown to be used up.
+
+The attacker knows all records but one, and that this one is either A or B: the pair that moves the statistic as far as its
+sensitivity allows. He sees one release and computes its likelihood ratio, the best test there is. Half of the runs are used
+to choose his threshold and which of the two he bets on; the other half gives his true- and false-positive rates, and
+(Clopper and Pearson, 95 %) a bound that the ε of *any* mechanism with such rates must exceed:
+
+    ε ≥ log((TPR_low − δ) / FPR_high)
+
+A bound above the claim shows a fault. A bound far below it shows a weak attack, or noise that is larger than needed. The δ
+is large on purpose: no number of runs that one can wait for shows events of probability 1e-6. It is the same mechanism
+with the same code at every δ.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+import reticent
+from reticent.apps.terminal import compact, table
+from reticent.errors import BadInput
+from reticent.privacy.accounting import calibrate
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Curator, Release
+from reticent.privacy.events import Event, Gaussian, Laplace
+from reticent.privacy.sources import Field, Kind, Source
+from reticent.privacy.statistic import Statistic
+from reticent.privacy.sums import Total
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = [
+    "PAIRS",
+    "QUICK_RUNS",
+    "RUNS",
+    "Finding",
+    "Pair",
+    "attack",
+    "audit",
+    "chosen",
+    "findings_table",
+    "lower_bound",
+]
+
+Values = NDArray[np.float64]
+
+RUNS, QUICK_RUNS = 20_000, 2_500  # with record A, and as many with record B
+_BATCH = 500  # releases of one curator
+_CONFIDENCE = 0.95
+_SURE = 1 - 1e-6  # an alarm should not be an accident
+_THRESHOLDS = 200
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model, and two records whose exchange moves its statistic by its full sensitivity; they lie in [−1, 1]ᵈ."""
+
+    model: str
+    a: tuple[float, ...]
+    b: tuple[float, ...]
+
+    @property
+    def bounds(self) -> Bounds:
+        """The box."""
+        return Bounds(x=[(-1.0, 1.0)] * len(self.a))
+
+    def statistic(self) -> Statistic:
+        """Ask the model which statistic it wants to have released."""
+        heard = _Listener(self.bounds)
+        try:
+            getattr(reticent, self.model)(bounds=self.bounds).learn(heard)
+        except _Asked as asked:
+            return asked.statistic
+        raise AssertionError(f"{self.model} asks for nothing")
+
+
+class _Asked(Exception):
+    def __init__(self, statistic: Statistic) -> None:
+        self.statistic = statistic
+
+
+class _Listener:
+    """Stands where a curator would, to hear what it is asked."""
+
+    n = 2
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+
+    def release(self, statistic: Statistic) -> Release:
+        raise _Asked(statistic)
+
+
+# Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
+PAIRS = {
+    "mean": Pair("PrivateMean", (1, 1), (-1, -1)),
+    "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1)),
+    "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an attack found. ``sure`` is the bound at almost certainty; only that one may call a mechanism broken."""
+
+    statistic: str
+    claimed: float
+    bound: float
+    sure: float
+    runs: int
+
+    @property
+    def power(self) -> float:
+        """Share of the claim that the attack could show."""
+        return self.bound / self.claimed
+
+    @property
+    def verdict(self) -> str:
+        """``holds``, ``unclear`` (above the claim, which happens by chance now and then: run it again) or ``BROKEN``."""
+        if self.sure > self.claimed:
+            return "BROKEN"
+        return "holds" if self.bound <= self.claimed else "unclear"
+
+
+class _Known(Source):
+    """A handful of records, added up without the threads that are meant for millions of them."""
+
+    def __init__(self, records: Values) -> None:
+        self._records, self.names = records, None
+        self.known_n, self.width = records.shape
+
+    def count(self) -> int:
+        return len(self._records)
+
+    def kind(self, position: int) -> tuple[Kind, str]:
+        return "number", "float64"
+
+    def blocks(self, fields: Sequence[Field]) -> Iterator[Values]:
+        yield self._records
+
+    def total(
+        self, fields: Sequence[Field], block_sum: Callable[[Values], NDArray[Any]], *, rows: int, threads: int
+    ) -> Total:
+        total = Total()
+        total.add(block_sum(self._records), len(self._records))
+        return total
+
+
+def chosen(word: str, delta: float) -> list[str]:
+    """Give the statistics that a word of the command line means."""
+    if word == "all":
+        return [name for name, pair in PAIRS.items() if delta > 0 or pair.statistic().sensitivity1 is not None]
+    if word not in PAIRS:
+        raise BadInput(f"There is no statistic {word!r} to audit. Give one of {', '.join(PAIRS)}, or all.")
+    return [word]
+
+
+def findings_table(findings: Sequence[Finding], delta: float) -> "RenderableType":
+    """Lay out what attacks found."""
+    rows = table("statistic", "claimed ε", "δ", "shown ε ≥", "power", "runs", "verdict")
+    for one in findings:
+        claimed, shown = compact(one.claimed), compact(one.bound)
+        rows.add_row(one.statistic, claimed, compact(delta), shown, f"{one.power:.0%}", f"{one.runs:,}", one.verdict)
+    return rows
+
+
+def audit(
+    names: Sequence[str], *, epsilon: float, delta: float, runs: int, advance: Callable[[int], None]
+) -> list[Finding]:
+    """Attack each of the named statistics at (ε, δ); ``advance`` hears of every batch of releases."""
+    multiplier = calibrate(epsilon, delta)
+    kind = Gaussian if delta else Laplace
+    event = kind(count=_BATCH, noise_multiplier=multiplier)
+    return [attack(name, event, epsilon=epsilon, delta=delta, runs=runs, advance=advance) for name in names]
+
+
+def attack(
+    name: str,
+    event: Event,
+    *,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    advance: Callable[[int], None] = lambda steps: None,
+) -> Finding:
+    """Try to tell the pair's records apart by releases that are made under ``event`` and claimed to be (ε, δ)."""
+    if runs < 2 * _BATCH:
+        raise BadInput(f"An audit needs at least {2 * _BATCH:,} runs.")
+    pair = PAIRS[name]
+    here = _scores(pair, pair.a, event, runs, advance)
+    there = _scores(pair, pair.b, event, runs, advance)
+    half = len(here) // 2
+    trials = [(here, there), (-there, -here)]  # bet on A, or on B
+    best, chosen, threshold = -np.inf, trials[0], 0.0
+    for guess, other in trials:
+        pooled = np.concatenate([guess[:half], other[:half]])
+        for t in np.quantile(pooled, np.linspace(0, 1, _THRESHOLDS, endpoint=False)):
+            bound = lower_bound(int((guess[:half] > t).sum()), int((other[:half] > t).sum()), half, delta, _CONFIDENCE)
+            if bound > best:
+                best, chosen, threshold = bound, (guess, other), float(t)
+    hits, alarms = (int((scores[half:] > threshold).sum()) for scores in chosen)
+    rest = len(here) - half
+    bound, sure = (max(lower_bound(hits, alarms, rest, delta, level), 0.0) for level in (_CONFIDENCE, _SURE))
+    return Finding(name, epsilon, bound, sure, 2 * runs)
+
+
+def lower_bound(hits: int, alarms: int, runs: int, delta: float, confidence: float) -> float:
+    """Bound ε from below by an attacker's ``hits`` and false ``alarms`` in as many ``runs`` each; −inf if they say nothing."""
+    tail = (1 - confidence) / 2
+    hit_rate = float(beta.ppf(tail, hits, runs - hits + 1)) if hits else 0.0
+    alarm_rate = float(beta.ppf(1 - tail, alarms + 1, runs - alarms)) if alarms < runs else 1.0
+    return float(np.log((hit_rate - delta) / alarm_rate)) if hit_rate > delta else -np.inf
+
+
+def _scores(pair: Pair, record: tuple[float, ...], event: Event, runs: int, advance: Callable[[int], None]) -> Values:
+    """Log-likelihood ratios of A against B, for releases of ``record`` and one more record in the middle of the box."""
+    statistic, scores = pair.statistic(), list[float]()
+    a, b = (_exact(statistic, one) for one in (pair.a, pair.b))
+    while len(scores) < runs:
+        curator = Curator(_Known(_with_middle(record)), bounds=pair.bounds, event=event)
+        for _ in range(event.count):
+            release = curator.release(statistic)
+            to_a, to_b = (release.value - a) / release.scale, (release.value - b) / release.scale
+            if event.kind == "gaussian":
+                scores.append(float(to_b @ to_b - to_a @ to_a) / 2)
+            else:
+                scores.append(float(np.abs(to_b).sum() - np.abs(to_a).sum()))
+        advance(event.count)
+    return np.array(scores[:runs])
+
+
+def _with_middle(record: tuple[float, ...]) -> Values:
+    return np.array([record, (0.0,) * len(record)])
+
+
+def _exact(statistic: Statistic, record: tuple[float, ...]) -> Values:
+    """What the release would be without noise: the attacker knows both cases."""
+    exact: Values = statistic.coordinates(statistic.block_sum(_with_middle(record))) * statistic.step
+    return exact

@@ -1,0 +1,111 @@
+"""What is in a fitted model and in its file, shown to a person by ``reticent fit`` and ``reticent inspect``.
+
+A model holds releases and public numbers, so all of it may be shown.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reticent.apps.results import column_names, model_of
+from reticent.apps.terminal import advise, compact, line, table
+from reticent.models.storage import load, read
+from reticent.privacy.ledger import Ledger
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["describe", "print_fit", "print_model"]
+
+
+def describe(path: Path) -> tuple[Any, dict[str, Any]]:
+    """Load a model file: the model, and everything about it as plain values."""
+    header, releases, digest = read(path)
+    model = load(path)
+    guarantee = model.guarantee_
+    return model, {
+        "file": str(path),
+        "sha256": digest,
+        "model": header["model"],
+        "reticent": header["version"],
+        "private": guarantee.private,
+        "guarantee": {
+            "epsilon": guarantee.epsilon,
+            "delta": guarantee.delta,
+            "relation": guarantee.relation,
+            "records_per_person": guarantee.records_per_person,
+            "statement": guarantee.statement,
+        },
+        "releases": [
+            {
+                "statistic": one.statistic,
+                "size": len(one.value),
+                "n": one.n,
+                "event": one.event.to_dict(),
+                "noise_sd": [float(one.sd.min()), float(one.sd.max())],
+                "bounds": one.bounds.to_dict(),
+            }
+            for one in releases
+        ],
+        "results": model_of(model).numbers(model),
+    }
+
+
+def _heading(model: Any) -> "Text":
+    """Give the first line: what it is, of how many records, and the seal that says whether the promise holds."""
+    from rich.text import Text
+
+    private = model.guarantee_.private
+    seal = (" PRIVATE ", "bold white on green4") if private else (" NOT PRIVATE ", "bold white on red3")
+    return Text.assemble((type(model).__name__, "bold"), f", {model.releases_[0].n:,} records   ", seal, "\n")
+
+
+def print_fit(console: Any, model: Any, *, ledger: str | None, dataset: str | None, out: Path) -> None:
+    """Show what a fit gave and what it cost."""
+    from rich.padding import Padding
+
+    promise = model.guarantee_
+    console.print(_heading(model))
+    console.print(Padding(model_of(model).show(model), (0, 0, 1, 2)))
+    line("Promise", f"ε={compact(promise.epsilon)}, δ={compact(promise.delta)}, protects one {promise.relation}")
+    if ledger is not None and dataset is not None:
+        account = Ledger(ledger)
+        spent, left = account.spent(dataset), account.remaining(dataset)
+        line("Ledger", f'data set "{dataset}": spent ε={compact(spent)}, left ε={compact(left)}')
+    else:
+        line("Ledger", "none, so nothing remembers this spending: see reticent ledger open --help")
+    line("Written", str(out))
+    advise(f"reticent inspect {out}")
+
+
+def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
+    """Show a model file to a person."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    first = about["releases"][0]
+    console.print(_heading(model))
+    console.print(Padding(model_of(model).show(model), (0, 0, 1, 2)))
+
+    bounds = table("column", "low", "high")
+    for name, (low, high) in zip(column_names(model), first["bounds"]["x"], strict=True):
+        bounds.add_row(name, compact(low), compact(high))
+    console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
+    console.print(Padding(bounds, (0, 0, 0, 2)))
+    if first["bounds"]["norm"] is not None:
+        console.print(f"  at most {compact(first['bounds']['norm'])} from the middle of the box")
+
+    console.print(Text("\nReleases", "bold"), "(all that was learned from the records)")
+    releases = table("statistic", "numbers", "law of the noise", "noise sd", left=1)
+    for one in about["releases"]:
+        low, high = (compact(sd) for sd in one["noise_sd"])
+        releases.add_row(
+            one["statistic"]["name"],
+            f"{one['size']:,}",
+            one["event"]["kind"],
+            low if low == high else f"{low} – {high}",
+        )
+    console.print(Padding(releases, (0, 0, 0, 2)))
+
+    console.print(Text("\nGuarantee", "bold"))
+    console.print(Padding(about["guarantee"]["statement"], (0, 0, 1, 2)))
+    console.print(Text("SHA-256  ", "bold"), Text(about["sha256"]), sep="", soft_wrap=True)

@@ -1,0 +1,172 @@
+"""How commands speak: results on standard output, progress and refusals on standard error, and an exit code for each end.
+
+    0 done   1 a fault in reticent   2 wrong use   3 refused for budget   4 refused for privacy   5 bad data or file   130 Ctrl-C
+
+Rich is imported on first use: ``--help`` and ``--version`` of a script in a loop should not wait for it.
+"""
+
+import functools
+import json
+import os
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import typer
+
+from reticent.errors import ReticentError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+__all__ = [
+    "BadFile",
+    "advise",
+    "compact",
+    "console",
+    "guarded",
+    "line",
+    "print_json",
+    "progress",
+    "table",
+    "wrapped",
+]
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+_REFUSALS = (3, 4)
+_INTERRUPTED = 130
+_MOST_COLUMNS = 100  # longer lines are hard to read
+
+
+class BadFile(ReticentError):
+    """A file that the command line was given cannot be used."""
+
+    exit_code = 5
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """Give a console for standard output or error as it is now; plain text where that is not a terminal."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def table(*headings: str, left: int = 1) -> "Table":
+    """Give an empty table: the first ``left`` columns to the left, the rest, which are numbers, to the right."""
+    from rich.table import Table
+
+    empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for i, heading in enumerate(headings):
+        empty.add_column(heading, justify="left" if i < left else "right", overflow="fold")
+    return empty
+
+
+def print_json(value: Any) -> None:
+    """Print a result for machines. Numbers keep every digit."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def compact(number: float) -> str:
+    """Write a number in at most four digits, for people: 0.5, 1e-05, 1.28, 12,345."""
+    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"
+
+
+def line(title: str, text: str) -> None:
+    """Print one aligned line of facts."""
+    from rich.text import Text
+
+    console().print(Text.assemble((f"  {title:<9} ", "bold"), text), soft_wrap=True)
+
+
+def advise(*commands: str) -> None:
+    """Print what to do next."""
+    from rich.text import Text
+
+    print()
+    for i, command in enumerate(commands):
+        console().print(Text.assemble(("  Next:  " if i == 0 else "         ", "dim"), command), soft_wrap=True)
+
+
+def wrapped(text: str, *, width: int, indent: str = "  ") -> str:
+    """Wrap a message with a hanging indent. Lines that begin with a space are laid out already and stay as they are."""
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        if paragraph.startswith(" "):
+            lines.append(paragraph)
+            continue
+        lines += textwrap.wrap(
+            paragraph,
+            width,
+            initial_indent=indent if lines else "",
+            subsequent_indent=indent,
+            break_long_words=False,  # a path must stay in one piece, to be copied
+            break_on_hyphens=False,
+        )
+    return "\n".join(lines)
+
+
+@contextmanager
+def progress(what: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
+    """Show that work goes on, with time left where ``total`` is known; on a terminal only. Gives the function to advance it."""
+    err = console(stderr=True)
+    if quiet or not err.is_terminal:
+        yield lambda steps: None
+        return
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    rate = TextColumn("{task.speed:,.0f}/s" if total else "")
+    parts = [BarColumn(), rate, TimeRemainingColumn()] if total else [SpinnerColumn(), TimeElapsedColumn()]
+    with Progress(TextColumn("  {task.description}"), *parts, console=err, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+def guarded(command: Command) -> Command:
+    """Turn every way a command can fail into a message and an exit code; never a traceback, which may show records."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except ReticentError as error:
+            _fail("Refused" if error.exit_code in _REFUSALS else "Error", str(error), error.exit_code)
+        except KeyboardInterrupt as stop:
+            _fail("Interrupted", str(stop) or "Nothing was charged.", _INTERRUPTED)
+        except (typer.Exit, typer.Abort, BrokenPipeError):
+            raise
+        except OSError as error:
+            if error.filename is None:
+                _unexpected(error)
+            _fail("Error", f"{error.filename} cannot be used: {error.strerror}.", BadFile.exit_code)
+        except Exception as error:
+            _unexpected(error)
+
+    return run  # type: ignore[return-value]
+
+
+def _unexpected(error: Exception) -> NoReturn:
+    if os.environ.get("RETICENT_DEBUG") == "1":
+        traceback.print_exception(error)
+    _fail(
+        "Error",
+        f"Something went wrong inside reticent ({type(error).__name__}). Nothing is released; what was charged stays charged. "
+        "This is a fault in reticent: please report it. For the traceback, which may show records, set RETICENT_DEBUG=1.",
+        1,
+    )
+
+
+def _fail(label: str, message: str, code: int) -> NoReturn:
+    from rich.text import Text
+
+    err = console(stderr=True)
+    message = message.removeprefix(f"{label}: ")
+    text = Text(wrapped(f"{label}: {message}", width=min(err.width, _MOST_COLUMNS)))
+    text.stylize("bold red" if label == "Error" else "bold yellow", 0, len(label) + 1)
+    err.print(text, soft_wrap=True)
+    sys.stderr.flush()
+    raise typer.Exit(code)

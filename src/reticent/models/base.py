@@ -1,0 +1,203 @@
+"""The base of every private estimator: ``fit`` is written here, once.
+
+A model adds three things: how many releases it wants (`_releases`), how it learns from them (`learn`), and what it can do
+afterwards. Below the call of ``learn`` no record is in scope: a model sees releases and public numbers only.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput, BoundsMissing
+from reticent.privacy.accounting import calibrate, check_epsilon_delta
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Curator, Oracle, Release, Replay
+from reticent.privacy.events import Event, Gaussian, Laplace
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sources import Source, scan
+
+__all__ = ["PrivateEstimator"]
+
+
+class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+    """Abstract: a scikit-learn estimator that reads records through a curator only.
+
+    Parameters common to all private estimators
+    -------------------------------------------
+    bounds : Bounds
+        The public range of every column. Required; never taken from the data.
+    epsilon, delta : float
+        The strength of the promise. Required; yours to decide.
+    ledger, dataset : str, optional
+        A ledger (path or URL) and the data set's account in it. Every fit is charged there before it reads a record.
+    records_per_person : int
+        How many records may belong to one person, if it is the person and not the record that must be protected.
+    random_state : int, optional
+        Makes the noise repeatable, for tests. Whatever is fitted with it is stamped ``private=False``.
+
+    Attributes common to all
+    ------------------------
+    guarantee_ : Guarantee
+    releases_ : list of Release
+        Everything that was learned from the records; all else is computed from it.
+    n_features_in_, feature_names_in_
+    """
+
+    _targets: ClassVar[bool] = False  # does it use y?
+    _relation: ClassVar[str] = "record"
+
+    def __init__(
+        self,
+        *,
+        bounds: Bounds | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.ledger = ledger
+        self.dataset = dataset
+        self.records_per_person = records_per_person
+        self.random_state = random_state
+
+    @property
+    def _releases(self) -> int:
+        """How many releases ``learn`` may ask for."""
+        return 1
+
+    def _check(self) -> None:
+        """Raise BadInput for parameters that make no sense; before anything is charged."""
+        return
+
+    @abstractmethod
+    def learn(self, curator: Oracle) -> None:
+        """Ask ``curator`` for releases and compute the fitted attributes from them."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Pay, read, learn.
+
+        Parameters
+        ----------
+        X : array, data frame, path, or ``reticent.scan(...)``
+            The records.
+        y : array, optional
+            The outputs, for models that use them; a data frame or file may hold them as a column named in the bounds.
+        """
+        event = self._event()
+        data = X if isinstance(X, Source) else scan(X, y=y if self._targets else None)
+        curator = Curator(
+            data,
+            bounds=self._bounds(),
+            event=event,
+            targets=self._targets,
+            records_per_person=self.records_per_person,
+            ledger=self.ledger,
+            dataset=self.dataset,
+            relation=self._relation,
+            what=f"{type(self).__name__}, {event.count} release{'s' if event.count > 1 else ''}",
+            seed=_seed(self.random_state),
+        )
+        try:
+            self.learn(curator)
+        finally:
+            curator.close()
+        return self._fitted(curator.releases)
+
+    @classmethod
+    def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:
+        """Rebuild a fitted model from its releases and parameters, without the data: the same, bit for bit."""
+        model = cls(**params)
+        model._check()
+        model.learn(Replay(releases))
+        return model._fitted(list(releases))
+
+    def save(self, path: str | Path) -> None:
+        """Write the releases and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it."""
+        from reticent.models.storage import save
+
+        check_is_fitted(self)
+        save(self, Path(path))
+
+    def _bounds(self) -> Bounds:
+        if self.bounds is None:
+            raise BoundsMissing(
+                "The inputs have no bounds, and reticent never takes them from the data (that would leak the extreme "
+                'records). Give each column its plausible range: bounds=reticent.Bounds(x={"age": (0, 110)}).'
+            )
+        if not isinstance(self.bounds, Bounds):
+            raise BadInput(f"bounds must be a reticent.Bounds, not {type(self.bounds).__name__}.")
+        return self.bounds
+
+    def _event(self) -> Event:
+        """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
+        self._check()
+        self._bounds()
+        eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
+        multiplier = calibrate(eps, delta, releases=self._releases)
+        kind = Gaussian if delta > 0 else Laplace
+        return kind(count=self._releases, noise_multiplier=multiplier)
+
+    def _fitted(self, releases: list[Release]) -> Self:
+        first = releases[0]
+        self.releases_ = releases
+        self.guarantee_ = Guarantee(
+            delta=float(self.delta or 0.0),
+            relation=self._relation,
+            events=(first.event,),
+            private=all(release.private for release in releases),
+            records_per_person=first.records_per_person,
+        )
+        self.n_features_in_ = len(first.bounds.x)
+        if first.bounds.x_names is not None:
+            self.feature_names_in_ = np.array(first.bounds.x_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def _unit(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Bring inputs given by a user of the fitted model into the bounds, scaled as the model saw them."""
+        check_is_fitted(self)
+        source, bounds = scan(X), self.releases_[0].bounds
+        if bounds.x_names is None or source.names is None:
+            if source.width != self.n_features_in_:
+                raise BadInput(
+                    f"X has {source.width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input."
+                )
+            bounds = bounds.unnamed()
+        bounds, fields = bounds.resolve(source, targets=False)
+        source.check(fields)
+        blocks = [bounds.unit(block) for block in source.blocks(fields)]
+        if not blocks:
+            raise BadInput("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return np.vstack(blocks)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True  # a missing value becomes a public point; nothing fails because of a record
+        tags.target_tags.required = self._targets
+        return tags
+
+
+def _seed(random_state: Any) -> bytes | None:
+    """None for the operating system's randomness; bytes for a repeatable, and so not private, fit."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, np.random.RandomState):
+        return b"%d" % random_state.randint(2**31)
+    if isinstance(random_state, np.random.Generator):
+        return b"%d" % random_state.integers(2**62)
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        return b"%d" % random_state
+    raise BadInput(
+        f"random_state must be None (for a private release) or an integer (for a test), not {random_state!r}."
+    )

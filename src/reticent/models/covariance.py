@@ -1,0 +1,124 @@
+"""Private means and covariances from one Gram matrix. Proof: covariance.md.
+
+The Gram matrix of (1, u), for scaled records u, holds n, Σu and Σuuᵀ; one release gives all.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput
+from reticent.models.base import PrivateEstimator
+from reticent.privacy.accounting import check_epsilon_delta
+from reticent.privacy.curator import Oracle
+from reticent.privacy.statistic import Gram
+
+__all__ = ["PrivateCovariance"]
+
+
+@dataclass(frozen=True)
+class MomentGram(Gram):
+    """Σ (1, u)(1, u)ᵀ over scaled records u."""
+
+    dimension: int
+    radius2: int
+
+    @property
+    def columns(self) -> int:
+        """The constant, and one per column."""
+        return 1 + self.dimension
+
+    @property
+    def norm2(self) -> int:
+        """1 + ‖u‖²."""
+        return 1 + self.radius2
+
+    def rows(self, records: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(1, u)."""
+        rows = np.empty((len(records), self.columns))
+        rows[:, 0], rows[:, 1:] = 1.0, records
+        return rows
+
+
+class PrivateCovariance(PrivateEstimator):
+    """Means and covariances of all columns, with differential privacy.
+
+    Parameters
+    ----------
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    covariance_ : array of shape (n_features, n_features)
+        The nearest positive semi-definite matrix to what was released.
+    correlation_ : array of shape (n_features, n_features)
+    mean_sd_, covariance_sd_ : arrays
+        Standard deviations of the privacy noise in the means, and (to first order) in the covariances.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: the Gram matrix of (1, scaled record), once. Must
+    be public: the bounds, the number of records, all parameters.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> X = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], size=50_000)
+    >>> model = reticent.PrivateCovariance(bounds=reticent.Bounds(x=(-5, 5)), epsilon=1, delta=1e-6).fit(X)
+    >>> bool(abs(model.correlation_[0, 1] - 0.8) < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            random_state=random_state,
+        )
+
+    def _check(self) -> None:
+        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
+            raise BadInput("PrivateCovariance needs delta > 0: a Gram matrix is released with Gaussian noise.")
+
+    def learn(self, curator: Oracle) -> None:
+        """Release the Gram matrix once; the rest is arithmetic on it."""
+        bounds, n = curator.bounds, curator.n
+        release = curator.release(MomentGram(len(bounds.x), bounds.radius2))
+        moments, sd = release.matrix() / n, release.matrix_sd() / n
+        mean = moments[0, 1:]  # the corner, Σ1, is n and known
+        scale = bounds.natural(np.ones(len(mean))) - bounds.natural(np.zeros(len(mean)))
+        self.mean_ = bounds.natural(mean)
+        self.mean_sd_ = sd[0, 1:] * scale
+        self.covariance_ = _nearest_covariance(moments[1:, 1:] - np.outer(mean, mean)) * np.outer(scale, scale)
+        spread = np.sqrt(np.diag(self.covariance_))
+        spread = np.where(spread > 0, spread, 1.0)
+        self.correlation_ = np.clip(self.covariance_ / np.outer(spread, spread), -1.0, 1.0)
+        product = np.outer(mean, sd[0, 1:])
+        self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + product**2 + product.T**2) * np.outer(scale, scale)
+
+
+def _nearest_covariance(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Nearest positive semi-definite matrix in the Frobenius norm: negative eigenvalues become zero."""
+    values, vectors = np.linalg.eigh(matrix)
+    nearest: NDArray[np.float64] = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return (nearest + nearest.T) / 2

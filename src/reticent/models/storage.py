@@ -1,0 +1,141 @@
+"""Model files: the releases, the public parameters, and a SHA-256 over all of it. No pickle, nothing else inside.
+
+A file is one line, ``reticent 1 <sha-256 of the rest>``, and then a safetensors block: one tensor per released array, and
+all that is not an array as JSON in its header. Loading rebuilds the model from the releases (`from_releases`), so a file
+cannot hold anything that the releases do not say. The ledger's URL is left out: it may hold a password.
+"""
+
+import json
+import os
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, CorruptModel, ReticentError
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Release
+from reticent.privacy.events import event_from_dict
+
+if TYPE_CHECKING:
+    from reticent.models.base import PrivateEstimator
+
+__all__ = ["load", "read", "save"]
+
+_MAGIC = b"reticent 1 "
+
+
+def save(model: "PrivateEstimator", path: Path) -> None:
+    """Write ``model`` to ``path``, whole or not at all."""
+    from safetensors.numpy import save as to_bytes
+
+    import reticent
+
+    params = model.get_params(deep=False)
+    params.pop("ledger")
+    if not isinstance(params["random_state"], (int, type(None))):
+        params["random_state"] = None  # a generator cannot be stored; the releases are stamped in any case
+    header = {
+        "model": type(model).__name__,
+        "version": reticent.__version__,
+        "params": {name: _plain(name, value) for name, value in params.items()},
+        "releases": [_header(release) for release in model.releases_],
+    }
+    tensors: dict[str, NDArray[np.float64]] = {}
+    for i, release in enumerate(model.releases_):
+        tensors[f"{i}.value"], tensors[f"{i}.scale"] = release.value, release.scale
+    body = to_bytes(tensors, metadata={"reticent": json.dumps(header, sort_keys=True)})
+    scratch = path.with_name(path.name + ".part")
+    with open(scratch, "wb") as file:
+        file.write(_MAGIC + sha256(body).hexdigest().encode() + b"\n" + body)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(scratch, path)
+
+
+def load(path: str | Path) -> "PrivateEstimator":
+    """Read a model file and rebuild the fitted model from its releases."""
+    import reticent
+    from reticent.models.base import PrivateEstimator
+
+    header, releases, _ = read(path)
+    cls = getattr(reticent, header["model"], None) if header["model"] in reticent.__all__ else None
+    if not (isinstance(cls, type) and issubclass(cls, PrivateEstimator)):
+        raise CorruptModel(
+            f"{path} holds a {header['model']!r}, which this version of reticent does not know: upgrade it."
+        )
+    params = {name: _restored(value) for name, value in header["params"].items()}
+    try:
+        model: PrivateEstimator = cls.from_releases(releases, **params)
+    except (ReticentError, TypeError) as error:
+        raise CorruptModel(
+            f"{path} was written by reticent {header['version']} and does not fit this one: {error}"
+        ) from None
+    return model
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
+    """Read and check a model file: its header, its releases, and its SHA-256."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load as from_bytes
+
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise CorruptModel(f"{path} cannot be read: {error.strerror}.") from None
+    first, _, body = content.partition(b"\n")
+    digest = sha256(body).hexdigest()
+    if not first.startswith(_MAGIC):
+        raise CorruptModel(f"{path} is not a reticent model file.")
+    if first != _MAGIC + digest.encode():
+        raise CorruptModel(
+            f"{path} is not what was saved: it is truncated or has been altered. Restore it from a copy."
+        )
+    try:
+        size = int.from_bytes(body[:8], "little")
+        header = json.loads(json.loads(body[8 : 8 + size])["__metadata__"]["reticent"])
+        tensors = from_bytes(body)
+        releases = [
+            Release(
+                statistic=one["statistic"],
+                value=tensors[f"{i}.value"],
+                scale=tensors[f"{i}.scale"],
+                event=event_from_dict(one["event"]),
+                n=one["n"],
+                bounds=Bounds.from_dict(one["bounds"]),
+                records_per_person=one["records_per_person"],
+                private=one["private"],
+            )
+            for i, one in enumerate(header["releases"])
+        ]
+    except (SafetensorError, KeyError, ValueError, TypeError):
+        raise CorruptModel(f"{path} has the right checksum but not the contents of a reticent model file.") from None
+    return header, releases, digest
+
+
+def _header(release: Release) -> dict[str, Any]:
+    return {
+        "statistic": release.statistic,
+        "event": release.event.to_dict(),
+        "n": release.n,
+        "bounds": release.bounds.to_dict(),
+        "records_per_person": release.records_per_person,
+        "private": release.private,
+    }
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON values."""
+    if isinstance(value, Bounds):
+        return {"Bounds": value.to_dict()}
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise BadInput(f"The parameter {name} cannot be written to a model file: {type(value).__name__}.")
+
+
+def _restored(value: Any) -> Any:
+    return Bounds.from_dict(value["Bounds"]) if isinstance(value, dict) and "Bounds" in value else value

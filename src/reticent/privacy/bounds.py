@@ -1,0 +1,295 @@
+"""Bounds: what is public about one record, and the first thing that happens to every record.
+
+A value outside its range is moved to the edge; a missing one (NaN) to the middle of its range; a label that is not in
+the list of classes to the first class. These are stated, public points: a record cannot make anything fail, and it
+cannot reach further than the bounds allow. Bounds come from a codebook or from common knowledge, never from the data.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, BoundsMissing
+from reticent.privacy.sources import Field, Source
+
+__all__ = ["Bounds"]
+
+_HUGE = 1e150  # ranges up to here scale without overflow or subnormal numbers
+
+Range = tuple[float, float]
+Ranges = Range | Sequence[Range] | Mapping[str, Range]
+
+
+@dataclass(frozen=True, init=False)
+class Bounds:
+    """The public range of every column of one record.
+
+    Parameters
+    ----------
+    x : dict of name → (low, high), list of (low, high), or one (low, high)
+        Ranges of the inputs: by name for frames and files, by position for arrays, or one range for every column.
+    y : the same, optional
+        Ranges of the outputs.
+    classes : list of labels, optional
+        For classification: all labels that can occur, in place of ``y``.
+    norm : float, optional
+        A public bound on the Euclidean distance of a record's inputs from the middle of the box, in the inputs' own units.
+
+    Privacy
+    -------
+    What is given here must be public. Values outside are moved to the edge, missing values to the middle of the range,
+    unknown labels to the first class; nothing reports how many were moved.
+
+    Examples
+    --------
+    >>> Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)})
+    Bounds(x={'age': (0.0, 110.0), 'height': (40.0, 220.0)}, y={'weight': (2.0, 150.0)})
+    """
+
+    x: tuple[Range, ...]
+    y: tuple[Range, ...]
+    x_names: tuple[str, ...] | None
+    y_names: tuple[str, ...] | None
+    classes: tuple[Any, ...] | None
+    norm: float | None
+    same: bool  # one range for every column, however many there are
+
+    def __init__(
+        self,
+        x: Ranges,
+        *,
+        y: Ranges | None = None,
+        classes: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
+        norm: float | None = None,
+    ) -> None:
+        x_names, x_ranges, same = _ranges("x", x)
+        y_names, y_ranges, _ = _ranges("y", y) if y is not None else (None, (), False)
+        if classes is not None:
+            if y is not None:
+                raise BadInput("Give either y (numbers) or classes (labels), not both.")
+            y_names, classes = _classes(classes)
+        fields = {
+            "x": x_ranges,
+            "y": y_ranges,
+            "x_names": x_names,
+            "y_names": y_names,
+            "classes": None if classes is None else tuple(classes),
+            "norm": None if norm is None else _number("norm", norm),
+            "same": same,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)  # the dataclass is frozen
+        if self.norm is not None and not 1 / _HUGE <= self.norm <= _HUGE:
+            raise BoundsMissing(f"norm must be a positive number, not {norm!r}.")
+
+    def __repr__(self) -> str:
+        parts = [f"x={_show(self.x, self.x_names, self.same)}"]
+        if self.y:
+            parts.append(f"y={_show(self.y, self.y_names, False)}")
+        if self.classes is not None:
+            labels = list(self.classes)
+            parts.append(f"classes={labels if self.y_names is None else {self.y_names[0]: labels}!r}")
+        if self.norm is not None:
+            parts.append(f"norm={self.norm!r}")
+        return f"Bounds({', '.join(parts)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the bounds as plain JSON values; ``from_dict`` is the inverse."""
+        return {
+            "x": [list(r) for r in self.x],
+            "y": [list(r) for r in self.y],
+            "x_names": None if self.x_names is None else list(self.x_names),
+            "y_names": None if self.y_names is None else list(self.y_names),
+            "classes": None if self.classes is None else list(self.classes),
+            "norm": self.norm,
+            "same": self.same,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "Bounds":
+        """Rebuild bounds from ``to_dict``."""
+
+        def given(ranges: list[list[float]], names: list[str] | None) -> Any:
+            pairs = [(low, high) for low, high in ranges]
+            return pairs if names is None else dict(zip(names, pairs, strict=True))
+
+        x: Any = tuple(fields["x"][0]) if fields["same"] else given(fields["x"], fields["x_names"])
+        y = given(fields["y"], fields["y_names"]) if fields["y"] else None
+        classes: Any = fields["classes"]
+        if classes is not None and fields["y_names"] is not None:
+            classes = {fields["y_names"][0]: classes}
+        return cls(x, y=y, classes=classes, norm=fields["norm"])
+
+    def resolve(self, source: Source, *, targets: bool) -> tuple["Bounds", tuple[Field, ...]]:
+        """Fit the bounds to a source's columns: concrete bounds, and the columns to ask the source for.
+
+        Looks at names and shapes only. ``targets`` says whether the model uses y at all.
+        """
+        inputs = source.width - source.targets
+        if self.x_names is not None:
+            _need_names(source, "x", self.x_names)
+            fields = [Field(name) for name in self.x_names]
+            bounds = self
+        else:
+            if not self.same and len(self.x) != inputs:
+                raise BadInput(
+                    f"X has {inputs} features, but the bounds are for {len(self.x)}: give one range per column."
+                )
+            fields = [Field(i) for i in range(inputs)]
+            names = None if source.names is None else source.names[:inputs]
+            bounds = self._with(x=self.x * inputs if self.same else self.x, x_names=names, same=False)
+        if not targets:
+            return bounds._with(y=(), y_names=None, classes=None), tuple(fields)
+        wanted = 1 if self.classes is not None else len(self.y)
+        if not wanted:
+            raise BoundsMissing(
+                "The outputs have no bounds, and reticent never takes them from the data (that would leak the extreme "
+                "records). Give their plausible range, for example Bounds(x=..., y=(0, 150)), or classes=[...] for labels."
+            )
+        if source.targets:
+            if source.targets != wanted:
+                raise BadInput(f"y has {source.targets} columns, but the bounds are for {wanted}.")
+            fields += [Field(inputs + i, self.classes) for i in range(wanted)]
+        elif self.y_names is None:
+            raise BadInput(
+                "y was not given and its bounds have no column name: pass y, or bounds like y={'weight': (2, 150)}."
+            )
+        else:
+            _need_names(source, "y", self.y_names)
+            fields += [Field(name, self.classes) for name in self.y_names]
+        return bounds, tuple(fields)
+
+    def unnamed(self) -> "Bounds":
+        """The same ranges, by position instead of by name."""
+        return self._with(x_names=None)
+
+    def unit(self, records: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Move raw records (inputs, then outputs) into the bounds and scale each range to [−1, 1]; labels stay as they are.
+
+        With ``norm``, the inputs are scaled by it instead, to a ball of radius 1. A function of each record alone, bit
+        for bit: elementwise additions, multiplications and comparisons only, in an order that does not depend on the
+        record's place.
+        """
+        low, high = np.array(self.x + self.y).reshape(-1, 2).T
+        d, numeric = len(self.x), len(low)
+        reach = np.abs(self.scaled(np.array([low, high])))
+        with np.errstate(all="ignore"):
+            u = self.scaled(records[:, :numeric])
+            np.clip(u, -reach[0], reach[1], out=u)
+            np.copyto(u, 0.0, where=np.isnan(u))
+            if self.norm is not None:
+                square = np.zeros(len(u))
+                for j in range(d):
+                    square += u[:, j] * u[:, j]
+                u[:, :d] *= (1 / np.sqrt(np.maximum(square, 1.0)))[:, None]
+        return u if self.classes is None else np.hstack([u, records[:, numeric:]])
+
+    def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scale numbers without moving those outside: v ↦ (v − middle) · scale, which keeps their order."""
+        low, high = np.array(self.x + self.y).reshape(-1, 2).T
+        scale = 2 / (high - low)
+        if self.norm is not None:
+            scale[: len(self.x)] = 1 / self.norm
+        u = values - (low / 2 + high / 2)
+        u *= scale
+        return u
+
+    def _with(self, **fields: Any) -> "Bounds":
+        """Copy with some fields replaced (all have been checked before)."""
+        new = object.__new__(Bounds)
+        for name in Bounds.__dataclass_fields__:
+            object.__setattr__(new, name, fields.get(name, getattr(self, name)))
+        return new
+
+    @property
+    def radius2(self) -> int:
+        """Squared length that the scaled inputs of a record cannot exceed."""
+        return 1 if self.norm is not None else len(self.x)
+
+    def natural(self, unit: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn scaled inputs back into the inputs' own units."""
+        low, high = np.array(self.x).T
+        scale = (high - low) / 2 if self.norm is None else self.norm
+        return (low + high) / 2 + unit * scale
+
+
+def _need_names(source: Source, what: str, names: Iterable[str]) -> None:
+    if source.names is None:
+        raise BadInput(
+            f"The bounds of {what} are by name, but the data have no column names: pass a data frame, or bounds as a list."
+        )
+    for name in names:
+        if name not in source.names:
+            raise BadInput(f"There is no column {name!r}. Columns: {', '.join(source.names)}.")
+
+
+def _number(what: str, value: object) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise BoundsMissing(f"A bound of {what} must be a number, not {value!r}.")
+    return float(value)
+
+
+def _ranges(what: str, given: Any) -> tuple[tuple[str, ...] | None, tuple[Range, ...], bool]:
+    """Bring the three ways to give ranges into one: names, ranges, and whether one range serves all columns."""
+    if given is None or (isinstance(given, (Sequence, Mapping)) and not given):
+        raise BoundsMissing(
+            f"The columns of {what} have no bounds, and reticent never takes them from the data (that would leak the extreme "
+            'records). Give each its plausible range, for example Bounds(x={"age": (0, 110)}).'
+        )
+    if isinstance(given, Mapping):
+        if not all(isinstance(name, str) and name for name in given):
+            raise BadInput(f"The column names in the bounds of {what} must be non-empty texts.")
+        return tuple(given), tuple(_range(f"{what} column {n!r}", r) for n, r in given.items()), False
+    pairs = np.asarray(given, dtype=object)
+    if pairs.shape == (2,):
+        return None, (_range(what, pairs),), True
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise BoundsMissing(
+            f"The bounds of {what} must be (low, high), a list of (low, high), or a dict of them by column."
+        )
+    return None, tuple(_range(f"{what} column {i}", r) for i, r in enumerate(pairs)), False
+
+
+def _range(what: str, given: Any) -> Range:
+    try:
+        low, high = given
+    except (TypeError, ValueError):
+        raise BoundsMissing(f"The bounds of {what} must be a pair (low, high), not {given!r}.") from None
+    low, high = _number(what, low), _number(what, high)
+    if not (math.isfinite(low) and math.isfinite(high)) or max(abs(low), abs(high)) > _HUGE:
+        raise BoundsMissing(f"The bounds of {what} must be finite numbers up to {_HUGE:g}, not ({low}, {high}).")
+    if not low < high:
+        raise BoundsMissing(f"The bounds of {what} must have low < high, not ({low}, {high}).")
+    if high / 2 - low / 2 < max(1 / _HUGE, 1e-9 * max(abs(low), abs(high))):
+        raise BoundsMissing(
+            f"The bounds of {what} are too close together for the precision of a number: ({low}, {high})."
+        )
+    return low, high
+
+
+def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
+    names = None
+    if isinstance(given, Mapping):
+        if len(given) != 1:
+            raise BadInput("classes by name must name one column, for example classes={'ill': ['no', 'yes']}.")
+        names, given = tuple(given), next(iter(given.values()))
+    if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
+        raise BoundsMissing("classes must be the list of all labels that can occur, for example ['no', 'yes'].")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in given]
+    texts = all(isinstance(label, str) for label in labels)
+    numbers = all(isinstance(label, (bool, int, float)) for label in labels)
+    if len(labels) < 2 or len(set(labels)) < len(labels) or not (texts or numbers):
+        raise BoundsMissing("classes must be at least two different labels, all texts or all numbers.")
+    if numbers and not all(math.isfinite(label) for label in labels):
+        raise BoundsMissing("classes must be finite numbers.")
+    return names, labels
+
+
+def _show(ranges: tuple[Range, ...], names: tuple[str, ...] | None, same: bool) -> str:
+    if same:
+        return repr(ranges[0])
+    return repr(list(ranges) if names is None else dict(zip(names, ranges, strict=True)))

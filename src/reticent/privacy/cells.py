@@ -1,0 +1,91 @@
+"""Cells: what one value of a record turns into. The same for arrays, frames and files.
+
+This is where the privacy rule of reading is kept: the result for a cell is a function of that cell alone, and
+no cell whatever raises, warns or changes anything but its own result.
+
+* As a number: the nearest float64 of an int, float, bool, decimal or fraction; NaN for all else (missing values,
+  text, containers, complex numbers); ±inf stays, and is also where a number beyond float64 goes.
+* As the text of a number (CSV): the same, for what `_NUMBER` accepts: "1", "-1.5e3", " .5 ", "inf", "nan".
+* As a label: the position of the equal class; 0, the first class, for everything else.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Column", "Label", "label_table", "labels", "number", "numbers", "text_label", "text_number"]
+
+Label: TypeAlias = str | int | float | bool
+Column: TypeAlias = NDArray[np.float64]
+
+# possessive (++), so that no text takes more than linear time
+_NUMBER = re.compile(
+    rb"[ \t]*+([+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:e[+-]?[0-9]++)?|inf(?:inity)?)|nan)[ \t]*+",
+    re.IGNORECASE,
+)
+_LONGEST_NUMBER = 1000  # bytes; a longer text is not a number
+
+
+def number(value: object) -> float:
+    """Give one Python object as a float64. A str is not a number, even if it looks like one."""
+    try:
+        if not isinstance(value, (Real, Decimal, np.bool_)):
+            return math.nan
+        try:
+            return float(value)
+        except OverflowError:
+            return math.copysign(math.inf, 1 if value > 0 else -1)  # type: ignore[operator]
+    except Exception:  # a signalling NaN, or an object that pretends
+        return math.nan
+
+
+def numbers(values: NDArray[Any]) -> Column:
+    """Give an array of any dtype as float64, cell by cell; a float64 array is returned as it is."""
+    if values.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):  # longdouble may overflow
+            return values.astype(np.float64, copy=False)
+    with np.errstate(all="ignore"):
+        flat = [number(value) for value in values.ravel().tolist()]
+    return np.array(flat, dtype=np.float64).reshape(values.shape)
+
+
+def text_number(text: bytes) -> float:
+    """Give the number that a text stands for, or NaN."""
+    match = _NUMBER.fullmatch(text) if len(text) <= _LONGEST_NUMBER else None
+    return float(match[1]) if match else math.nan
+
+
+def label_table(classes: Sequence[Label]) -> dict[object, int]:
+    """Give the position of each class, under the class itself and under its bytes in a file."""
+    table: dict[object, int] = {}
+    for position, label in enumerate(classes):
+        table.setdefault(label, position)
+        if isinstance(label, str):
+            table.setdefault(label.encode("utf-8", "surrogatepass"), position)
+        elif isinstance(label, (bool, np.bool_)):
+            for text in (str(label), str(label).lower(), str(label).upper()):
+                table.setdefault(text.encode(), position)
+    return table
+
+
+def labels(values: Iterable[object], table: dict[object, int]) -> Column:
+    """Give the position of the class that each value equals (1 == 1.0 == True, but not "1"), else 0."""
+    return np.array([_label(value, table.get) for value in values], dtype=np.float64)
+
+
+def _label(value: object, get: Callable[[object, int], int]) -> int:
+    try:
+        return get(value, 0)
+    except Exception:  # not hashable, so not a class
+        return 0
+
+
+def text_label(text: bytes, table: dict[object, int]) -> float:
+    """Give the position of the class that a text stands for: by its bytes, else by its number, else 0."""
+    return table[text] if text in table else table.get(text_number(text), 0)

@@ -1,0 +1,82 @@
+"""Records on a cluster: a dask data frame, summed where its partitions are.
+
+Each partition is one task that returns the partition's own total. The results are kept by partition and added
+here, once each. A task that is run again, because its worker died, replaces its result: none is added twice.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, final
+
+import numpy as np
+from dask.base import compute
+from dask.delayed import delayed
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.memory import MemorySource
+from reticent.privacy.sources import Field, Kind, Source
+from reticent.privacy.sums import Total
+
+__all__ = ["DaskSource"]
+
+
+@final
+class DaskSource(Source):
+    """A dask data frame; computed by the active `distributed` client, else by dask's own scheduler."""
+
+    def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "npartitions") or getattr(frame, "ndim", 0) != 2 or not hasattr(frame, "dtypes"):
+            raise BadInput(f"A dask {type(frame).__name__} cannot be read. Give a dask data frame with named columns.")
+        self._frame = frame
+        self._schema = MemorySource(frame._meta)  # an empty frame with the same columns
+        self.names, self.width = self._schema.names, self._schema.width
+
+    def kind(self, position: int) -> tuple[Kind, str]:
+        """Give what the frame's metadata say of a column."""
+        return self._schema.kind(position)
+
+    def count(self) -> int:
+        """Count the records on the cluster."""
+        return sum(self._compute([delayed(len)(part) for part in self._frame.to_delayed()]))
+
+    def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
+        """Give the records here, one partition at a time. `total` does not bring them here."""
+        parts, here = self._project(fields)
+        for part in parts:
+            yield from MemorySource(self._compute([part])[0]).blocks(here)
+
+    def total(
+        self,
+        fields: Sequence[Field],
+        block_sum: Callable[[NDArray[np.float64]], NDArray[Any]],
+        *,
+        rows: int,
+        threads: int,
+    ) -> Total:
+        """Add ``block_sum`` over each partition where it lies (one thread a task), then over all of them."""
+        parts, here = self._project(fields)
+        task = delayed(_partition_total, pure=False)
+        total = Total()
+        for result in self._compute([task(part, here, block_sum, rows) for part in parts]):
+            total.merge(result)
+        return total
+
+    def _project(self, fields: Sequence[Field]) -> tuple[list[Any], tuple[Field, ...]]:
+        """Give the partitions cut down to the wanted columns, and the fields by their place therein."""
+        wanted = sorted({self.position(field.key) for field in fields})
+        narrow = self._frame[[self._frame.columns[i] for i in wanted]]
+        here = tuple(Field(wanted.index(self.position(field.key)), field.classes) for field in fields)
+        return list(narrow.to_delayed()), here
+
+    def _compute(self, tasks: Sequence[Any]) -> list[Any]:
+        try:
+            return list(compute(*tasks))  # type: ignore[no-untyped-call]
+        except Exception as error:  # its text may quote a record
+            kind = type(error).__name__
+        raise ReleaseRefused(f"The dask frame could not be computed ({kind}). Compute it by itself to see why.")
+
+
+def _partition_total(
+    part: Any, fields: Sequence[Field], block_sum: Callable[[NDArray[np.float64]], NDArray[Any]], rows: int
+) -> Total:
+    return MemorySource(part).total(fields, block_sum, rows=rows, threads=1)

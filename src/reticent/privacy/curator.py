@@ -1,0 +1,285 @@
+"""The curator: the only object that sees records, and only after they have been paid for.
+
+    validate everything public → charge the ledger (durable) → read, add up, add noise → Release
+
+A `Release` is the only thing that leaves. `Replay` answers like the curator from releases alone; a model that cannot tell
+the two apart is post-processing, and a test holds every model to that, bit for bit.
+"""
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import sqrt
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, ReleaseRefused, ReticentError
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.events import Event, Gaussian, Laplace
+from reticent.privacy.ledger import Ledger
+from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.sources import Source
+from reticent.privacy.statistic import Statistic
+from reticent.privacy.sums import Total, check_blas
+
+__all__ = ["Curator", "Oracle", "Release", "Replay"]
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """One noisy statistic and the law of its noise.
+
+    Attributes
+    ----------
+    statistic : dict
+        What was added up (public).
+    value, scale : arrays
+        The noisy sums, and the exact scale of each one's noise.
+    event : Event
+        What was paid, for this release and the others of the same fit (``event.count`` in all); its kind is the law of
+        the noise.
+    n, bounds, records_per_person
+        Number of records, the bounds they were held to, records per person (public).
+    private : bool
+        False if the noise came from a seed.
+    """
+
+    statistic: dict[str, Any]
+    value: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    event: Event
+    n: int
+    bounds: Bounds
+    records_per_person: int
+    private: bool
+
+    @property
+    def sd(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise on each number."""
+        return self.scale * (sqrt(2) if isinstance(self.event, Laplace) else 1.0)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Give the released symmetric matrix of a Gram statistic."""
+        return _symmetric(self.value)
+
+    def matrix_sd(self) -> NDArray[np.float64]:
+        """Standard deviations of ``matrix()``'s entries."""
+        return _symmetric(self.sd)
+
+
+def _symmetric(upper: NDArray[np.float64]) -> NDArray[np.float64]:
+    m = round((sqrt(8 * len(upper) + 1) - 1) / 2)
+    full = np.zeros((m, m))
+    full[np.triu_indices(m)] = upper
+    return full + np.triu(full, 1).T
+
+
+class Oracle(Protocol):
+    """What a model learns from: a `Curator`, or a `Replay` of its releases."""
+
+    @property
+    def n(self) -> int: ...  # noqa: D102
+    @property
+    def bounds(self) -> Bounds: ...  # noqa: D102
+    def release(self, statistic: Statistic) -> Release: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class _BlockSum:
+    """From a block of raw records to its integer sum; travels to other threads and machines."""
+
+    statistic: Statistic
+    bounds: Bounds
+
+    def __call__(self, raw: NDArray[np.float64]) -> NDArray[Any]:
+        return self.statistic.block_sum(self.bounds.unit(raw))
+
+
+class Curator:
+    """Holds records and a paid event; answers ``release`` as often as was paid for, and nothing else.
+
+    Parameters
+    ----------
+    source : Source
+    bounds : Bounds
+    event : Gaussian or Laplace
+        What is paid for; ``event.count`` releases may be asked for.
+    targets : bool
+        Whether records have outputs (y or classes) besides inputs.
+    records_per_person : int
+        How many records may belong to one person; multiplies the sensitivity.
+    ledger, dataset : str, optional
+        Where to charge. Without a ledger nothing remembers the spending but the guarantee of this one fit.
+    what : str
+        What the ledger's history will say.
+    seed : bytes, optional
+        Makes the noise repeatable and the release not private.
+
+    Privacy
+    -------
+    The constructor looks at names, dtypes and shapes only, and charges before it returns. A failed release stays charged.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        bounds: Bounds,
+        event: Event,
+        targets: bool = False,
+        records_per_person: int = 1,
+        ledger: str | os.PathLike[str] | None = None,
+        dataset: str | None = None,
+        relation: str = "record",
+        what: str = "",
+        seed: bytes | None = None,
+    ) -> None:
+        if not isinstance(event, (Gaussian, Laplace)):
+            raise BadInput(f"A curator releases with Gaussian or Laplace noise, not {type(event).__name__}.")
+        if isinstance(records_per_person, bool) or not isinstance(records_per_person, (int, np.integer)):
+            raise BadInput(f"records_per_person must be a whole number, not {records_per_person!r}.")
+        if not 1 <= records_per_person <= 10**6:
+            raise BadInput(f"records_per_person must be at least 1 (and at most 10^6), not {records_per_person}.")
+        if (ledger is None) != (dataset is None):
+            raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
+        self.bounds, self._fields = bounds.resolve(source, targets=targets)
+        source.check(self._fields)
+        if source.known_n == 0:
+            raise BadInput("There are no records: Found array with 0 sample(s) while a minimum of 1 is required.")
+        check_blas()
+        if ledger is not None and dataset is not None:
+            Ledger(ledger).charge(dataset, event, relation=relation, what=what)
+        # Paid. Only from here on may anything read a record.
+        self._source: Source | None = source
+        self._event, self._left = event, event.count
+        self._records_per_person = int(records_per_person)
+        self._seed = seed
+        self._n: int | None = source.known_n
+        self.releases: list[Release] = []
+
+    @property
+    def n(self) -> int:
+        """Number of records (public)."""
+        if self._n is None:
+            self._n = self._guarded(lambda source, fields: source.count())
+            if self._n == 0:
+                raise BadInput("There are no records in the data. (This could not be known before: the charge stays.)")
+        return self._n
+
+    def release(self, statistic: Statistic) -> Release:
+        """Add up ``statistic`` over the records, add noise once, and give it away."""
+        if self._left < 1:
+            raise ReleaseRefused(f"All {self._event.count} releases that were paid for have been made.")
+        scales = self._scales(statistic)  # refuses, if at all, for public reasons and before any read
+        self._left -= 1
+        n = self.n
+        block_sum = _BlockSum(statistic, self.bounds)
+        threads = len(os.sched_getaffinity(0))
+        total: Total = self._guarded(
+            lambda source, fields: source.total(fields, block_sum, rows=statistic.block_rows, threads=threads)
+        )
+        if total.rows != n:
+            raise ReleaseRefused(
+                "The number of records changed while they were read. Nothing is released; the charge stays."
+            )
+        exact = statistic.coordinates(total.integers())
+        noisy, scale = self._add_noise(exact, statistic, scales)
+        release = Release(
+            statistic=statistic.describe(),
+            value=noisy,
+            scale=scale,
+            event=self._event,
+            n=n,
+            bounds=self.bounds,
+            records_per_person=self._records_per_person,
+            private=self._seed is None,
+        )
+        self.releases.append(release)
+        return release
+
+    def close(self) -> None:
+        """Let go of the records."""
+        self._source, self._left = None, 0
+
+    def _scales(self, statistic: Statistic) -> dict[int, Scale]:
+        """Noise scale, in grid steps, for each kind of coordinate: at least multiplier × sensitivity, in exact arithmetic."""
+        multiplier, k = Fraction(self._event.noise_multiplier), self._records_per_person
+        if isinstance(self._event, Laplace):
+            if statistic.sensitivity1 is None:
+                raise ReleaseRefused(f"{type(statistic).__name__} cannot be released with delta = 0: give delta > 0.")
+            return {1: scale_at_least((multiplier * statistic.sensitivity1 * k) ** 2)}
+        square = multiplier**2 * statistic.sensitivity2 * k**2
+        return {int(share): scale_at_least(square / int(share)) for share in np.unique(statistic.shares())}
+
+    def _add_noise(
+        self, exact: NDArray[Any], statistic: Statistic, scales: dict[int, Scale]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        seed = None if self._seed is None else self._seed + b" release %d" % len(self.releases)
+        bits, shares = Bits(seed), statistic.shares()
+        noisy, scale = exact.astype(object), np.empty(len(exact))
+        for share, one in scales.items():
+            chosen = shares == share
+            noisy[chosen] += floor_noise(self._event.kind, one, int(chosen.sum()), bits)
+            scale[chosen] = float(one.exact) * statistic.step
+        # ⌊·⌋ has mean −1/2. From here on everything is post-processing, this line included.
+        return (noisy.astype(np.float64) + 0.5) * statistic.step, scale
+
+    def _guarded(self, read: Any) -> Any:
+        """Read records so that nothing about them can leave by an exception, its context, or a warning."""
+        if self._source is None:
+            raise ReleaseRefused("This curator has been closed.")
+        failure = ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return read(self._source, self._fields)
+            except ReticentError as error:  # written by us, and free of record values
+                failure = str(error)
+            except Exception as error:
+                failure = f"Reading the records failed ({type(error).__name__})."
+        raise ReleaseRefused(f"{failure} Nothing is released; the charge stays.")
+
+    def __repr__(self) -> str:
+        return f"<Curator: {self._left} releases left>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A curator holds records: it is never copied, pickled or sent.")
+
+
+class Replay:
+    """Answers ``release`` from recorded releases, in order: a model rebuilt from it saw no data."""
+
+    def __init__(self, releases: Sequence[Release]) -> None:
+        if not releases:
+            raise BadInput("There are no releases to rebuild from.")
+        self.releases = list(releases)
+        self._next = 0
+
+    @property
+    def n(self) -> int:
+        """Number of records (public)."""
+        return self.releases[0].n
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds the records were held to."""
+        return self.releases[0].bounds
+
+    def release(self, statistic: Statistic) -> Release:
+        """Give the next recorded release, which must be of the same statistic."""
+        if self._next >= len(self.releases):
+            raise ReleaseRefused(
+                "The model asks for more releases than were recorded: its parameters must be those it had."
+            )
+        release = self.releases[self._next]
+        if release.statistic != statistic.describe():
+            raise ReleaseRefused(
+                f"The model asks for {statistic.describe()}, but the record holds {release.statistic}: rebuild it with the "
+                "parameters it had."
+            )
+        self._next += 1
+        return release

@@ -1,0 +1,101 @@
+"""Events: what a mechanism did, frozen and storable.
+
+An account stores events and never epsilons: an event can be composed exactly with every other one, now and under
+better accounting later, while an epsilon has already forgotten how it came about. A kind of event, once released,
+keeps its meaning for ever; kinds are only added.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
+from typing import Any, ClassVar
+
+from reticent.errors import BadInput
+
+__all__ = ["Event", "Gaussian", "Laplace", "Pure", "event_from_dict", "event_from_json"]
+
+# 2^-240 < 1/multiplier^2 < 2^240 keeps the fixed-point sums of `accounting` exact enough to round up safely
+_LEAST, _MOST = 1e-9, 1e30
+
+
+@dataclass(frozen=True)
+class Event:
+    """Abstract: ``count`` independent uses of one mechanism, possibly chosen adaptively."""
+
+    count: int = 1
+    kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10**9:
+            raise BadInput(f"An event's count is a whole number from 1 to 10^9, not {self.count!r}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the event as plain JSON values; ``event_from_dict`` is its inverse."""
+        return {"kind": self.kind, **asdict(self)}
+
+    def to_json(self) -> str:
+        """Give the one canonical text of the event (sorted keys, shortest exact floats)."""
+        return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+
+
+def _check(what: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _LEAST <= value <= _MOST:
+        raise BadInput(f"{what} must be a number from {_LEAST:g} to {_MOST:g}, not {value!r}.")
+
+
+@dataclass(frozen=True)
+class Gaussian(Event):
+    """Gaussian noise of standard deviation ``noise_multiplier`` × L2 sensitivity."""
+
+    noise_multiplier: float = math.nan
+    kind: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check("noise_multiplier", self.noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+
+
+@dataclass(frozen=True)
+class Laplace(Event):
+    """Laplace noise of scale ``noise_multiplier`` × L1 sensitivity."""
+
+    noise_multiplier: float = math.nan
+    kind: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check("noise_multiplier", self.noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+
+
+@dataclass(frozen=True)
+class Pure(Event):
+    """Any mechanism with pure ``epsilon``-DP: the exponential mechanism, randomised response, another tool's release."""
+
+    epsilon: float = math.nan
+    kind: ClassVar[str] = "pure"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check("epsilon", self.epsilon)
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+
+
+_KINDS: dict[str, type[Event]] = {cls.kind: cls for cls in (Gaussian, Laplace, Pure)}
+
+
+def event_from_dict(fields: Mapping[str, Any]) -> Event:
+    """Rebuild an event from ``Event.to_dict``."""
+    rest = dict(fields)
+    cls = _KINDS.get(rest.pop("kind", ""))
+    if cls is None or set(rest) != {field.name for field in dataclass_fields(cls)}:
+        raise BadInput(f"Not an event that this version knows: {dict(fields)!r}. Known kinds: {', '.join(_KINDS)}.")
+    return cls(**rest)
+
+
+def event_from_json(text: str) -> Event:
+    """Rebuild an event from ``Event.to_json``."""
+    return event_from_dict(json.loads(text))

@@ -1,0 +1,51 @@
+"""The guarantee: what a release promises, in numbers and in words."""
+
+from dataclasses import dataclass
+
+from reticent.privacy.accounting import epsilon
+from reticent.privacy.events import Event
+from reticent.privacy.ledger import RELATIONS
+
+__all__ = ["Guarantee"]
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What holds for everything that a fitted model shows.
+
+    Attributes
+    ----------
+    delta, relation, events, private, records_per_person
+        The δ of the promise; what changes between two neighbouring data sets; what was done to the data; False if the
+        noise came from a seed, which voids the promise; how many records one person may have.
+    """
+
+    delta: float
+    relation: str
+    events: tuple[Event, ...]
+    private: bool
+    records_per_person: int = 1
+
+    @property
+    def epsilon(self) -> float:
+        """ε at ``delta``, composed exactly from the events."""
+        return epsilon(self.events, self.delta)
+
+    @property
+    def statement(self) -> str:
+        """The promise in words."""
+        if not self.private:
+            return (
+                "NOT PRIVATE: the noise was drawn from a seed (random_state), so whoever knows the seed can take it away again. "
+                "Use it for tests only, and fit without random_state for a release."
+            )
+        who = "record" if self.records_per_person == 1 else f"group of {self.records_per_person} records of one person"
+        return (
+            f"({self.epsilon:.6g}, {self.delta:.6g})-differential privacy; {RELATIONS[self.relation]}. "
+            f"Whatever an attacker concludes from this release, knowing all other records, is at most e^{self.epsilon:.4g} = "
+            f"{_factor(self.epsilon)} times as likely as it would be had any one {who} been another, but for a chance of "
+            f"{self.delta:.2g}."
+        )
+
+
+def _factor(eps: float) -> str:
+    return f"{2.718281828459045**eps:.3g}" if eps < 100 else "a very large number of"

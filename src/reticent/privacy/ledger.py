@@ -1,0 +1,309 @@
+"""The ledger: per data set a cap that never changes, and an append-only history of what was spent from it.
+
+A charge is one transaction: take the write lock, read every event of the data set, compose them all with the
+new one exactly, refuse if that passes the cap, else append and make it durable. Only then may a record be
+read. A run that fails after its charge stays charged; no crash can read without paying.
+
+All rows, of all data sets, form one chain: each holds the SHA-256 of its fields and of the hash before it.
+Triggers keep honest programs from changing rows; `Ledger.verify` finds what somebody changed who removed the
+triggers. Who cuts off the end of the chain leaves a shorter, valid one: keep a copy of the head elsewhere and
+give it to `verify`.
+"""
+
+import getpass
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_FLOOR, Context
+from typing import Any
+
+from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
+from reticent.privacy import accounting, database
+from reticent.privacy.database import TABLE, Execute
+from reticent.privacy.events import Event, Gaussian, event_from_json
+
+__all__ = ["RELATIONS", "Account", "Entry", "Ledger"]
+
+RELATIONS = {
+    "record": "neighbours differ in one record, replaced by any other; the number of records is public",
+    "label": "neighbours differ in the label of one record; all inputs and the number of records are public",
+}
+
+_FIRST = "0" * 64  # stands before the first row
+_SELECT = f"SELECT number, kind, dataset, body, who, at, what, hash FROM {TABLE}"
+# versions of SciPy and dp_accounting differ in the last digits, which must not make a ledger look overspent
+_VERIFY_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Account:
+    """One data set's cap (ε, δ) and what it protects (a key of ``RELATIONS``). It never changes."""
+
+    number: int
+    dataset: str
+    relation: str
+    epsilon: float
+    delta: float
+    who: str
+    opened: str
+    hash: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge: the event, who made it, when (UTC, ISO 8601) and what for."""
+
+    number: int
+    dataset: str
+    event: Event
+    who: str
+    when: str
+    what: str
+    hash: str
+
+
+class Ledger:
+    """An account of privacy spending per data set, on a SQLite file or a PostgreSQL server.
+
+    ``url`` is a path (``"budget.db"``), ``"sqlite:///budget.db"`` or ``"postgresql://user@host/database"``.
+    The object holds nothing but the URL: copies, clones, pickles and forked processes spend from the same
+    accounts.
+
+    Privacy: what is stored is public (names, caps, events, who, when, what for); nothing depends on a record.
+    `charge` returns only after the charge is durable. ``who`` is what the operating system says, not a proof
+    of identity.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(folder.name + "/budget.db")
+    >>> account = ledger.open("people", epsilon=1, delta=1e-6)
+    >>> entry = ledger.charge("people", Gaussian(noise_multiplier=10.0), what="mean age")
+    >>> round(ledger.spent("people"), 3), round(ledger.remaining("people"), 3)
+    (0.397, 0.9)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, url: str | os.PathLike[str]) -> None:
+        self.url = database.check_url(url)
+
+    def __repr__(self) -> str:
+        return f"Ledger({database.shown(self.url)!r})"
+
+    def open(self, dataset: str, epsilon: float, delta: float, *, relation: str = "record") -> Account:
+        """Open an account with its cap, and the ledger if there is none. Doing it again changes nothing."""
+        _check_text("A data set's name", dataset, least=1, most=200)
+        _check_relation(relation)
+        epsilon, delta = accounting.check_epsilon_delta(epsilon, delta, pure=True)
+        database.create(self.url)
+        with database.transaction(self.url, write=True) as execute:
+            existing = self._rows(execute, dataset)
+            if existing:
+                account = self._account(existing[0])
+            else:
+                cap = {"relation": relation, "epsilon": epsilon, "delta": delta}
+                account = self._account(_append(execute, "open", dataset, _canonical(cap), ""))
+        if (account.relation, account.epsilon, account.delta) != (relation, epsilon, delta):
+            raise LedgerError(
+                f"Data set {dataset!r} of {self!r} is already open with {_cap(account)}. A cap never "
+                "changes, because it was promised to the people in the data. Spend under the cap that is "
+                "there; records that are not in this data set get a data set of their own."
+            )
+        return account
+
+    def charge(self, dataset: str, event: Event, *, relation: str = "record", what: str = "") -> Entry:
+        """Spend ``event`` from the account, durably, or raise `BudgetExceeded` and spend nothing."""
+        _check_relation(relation)
+        _check_text("what (a short text on what is released)", what, least=0, most=1000)
+        body = _event_body(event)
+        with database.transaction(self.url, write=True) as execute:
+            account, entries = self._load(execute, dataset)
+            if account.relation != relation:
+                raise LedgerError(
+                    f"Data set {dataset!r} of {self!r} is open for relation {account.relation!r} "
+                    f"({RELATIONS[account.relation]}), and this charge is for {relation!r} "
+                    f"({RELATIONS[relation]}). The two do not add up: open another account for it, under "
+                    "another name."
+                )
+            events = [entry.event for entry in entries]
+            total = accounting.epsilon([*events, event], account.delta)
+            if total <= account.epsilon:  # written so that a NaN is refused
+                return self._entry(_append(execute, "charge", dataset, body, what))
+        raise BudgetExceeded(_refusal(account, events, event, total))
+
+    def spent(self, dataset: str) -> float:
+        """Return ε at the cap's δ of everything charged so far, by exact composition."""
+        account, events = self._events(dataset)
+        return accounting.epsilon(events, account.delta)
+
+    def remaining(self, dataset: str) -> float:
+        """Return the largest ε that one more release, calibrated at the cap's δ, may spend; rounded down."""
+        account, events = self._events(dataset)
+        return accounting.remaining_epsilon(events, account.epsilon, account.delta)
+
+    def account(self, dataset: str) -> Account:
+        """Return the account of a data set."""
+        with database.transaction(self.url) as execute:
+            return self._load(execute, dataset)[0]
+
+    def history(self, dataset: str) -> list[Entry]:
+        """Return every charge of a data set, oldest first."""
+        with database.transaction(self.url) as execute:
+            return self._load(execute, dataset)[1]
+
+    def datasets(self) -> list[Account]:
+        """Return all accounts, oldest first."""
+        with database.transaction(self.url) as execute:
+            return [self._account(row) for row in execute(f"{_SELECT} WHERE kind = 'open' ORDER BY number", [])]
+
+    def verify(self, expected_head: str | None = None) -> str:
+        """Recompute the whole chain and every total; return the head hash, or name the first wrong row.
+
+        ``expected_head``: a head returned earlier and kept elsewhere. It must still be in the chain, which
+        shows that no row up to it was cut off.
+        """
+        with database.transaction(self.url) as execute:
+            rows = execute(f"{_SELECT} ORDER BY number", [])
+        head, heads = _FIRST, {_FIRST}
+        accounts: dict[str, Account] = {}
+        events: dict[str, list[Event]] = {}
+        for position, row in enumerate(rows, start=1):
+            number, kind, dataset, *_, stored = row
+            if number != position or stored != _seal(head, row[:-1]) or (kind == "open") == (dataset in accounts):
+                raise self._altered(position)
+            if kind == "open":
+                accounts[dataset], events[dataset] = self._account(row), []
+            else:
+                events[dataset].append(self._entry(row).event)
+            head = stored
+            heads.add(head)
+        if expected_head is not None and expected_head not in heads:
+            raise LedgerError(
+                f"{self!r} has {len(rows)} rows that fit together, but the expected head {expected_head!r} "
+                "is not among their hashes: rows were cut off, or it is another ledger. Restore it from a "
+                "backup that has this head."
+            )
+        for dataset, account in accounts.items():
+            total = accounting.epsilon(events[dataset], account.delta)
+            if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):
+                raise LedgerError(
+                    f"Data set {dataset!r} of {self!r} is past its cap ({_cap(account)}): its events add up "
+                    f"to ε = {total:.6g}. Release nothing more from it, and find out which program wrote its "
+                    "history."
+                )
+        return head
+
+    def _events(self, dataset: str) -> tuple[Account, list[Event]]:
+        with database.transaction(self.url) as execute:
+            account, entries = self._load(execute, dataset)
+        return account, [entry.event for entry in entries]
+
+    def _load(self, execute: Execute, dataset: str) -> tuple[Account, list[Entry]]:
+        _check_text("A data set's name", dataset, least=1, most=200)
+        rows = self._rows(execute, dataset)
+        if not rows:
+            known = [row[0] for row in execute(f"SELECT dataset FROM {TABLE} WHERE kind = 'open' ORDER BY number", [])]
+            names = f"It has: {', '.join(map(repr, known[:10]))}." if known else "It has none yet."
+            raise LedgerError(
+                f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or give the data "
+                "set its cap, once, with `reticent ledger open` or Ledger(url).open(dataset, epsilon, "
+                "delta)."
+            )
+        return self._account(rows[0]), [self._entry(row) for row in rows[1:]]
+
+    def _rows(self, execute: Execute, dataset: str) -> list[tuple[Any, ...]]:
+        return execute(f"{_SELECT} WHERE dataset = ? ORDER BY number", [dataset])
+
+    def _account(self, row: Sequence[Any]) -> Account:
+        number, kind, dataset, body, who, at, _, sha = row
+        try:
+            cap = json.loads(body)
+            epsilon, delta = accounting.check_epsilon_delta(cap["epsilon"], cap["delta"], pure=True)
+            if kind == "open" and cap["relation"] in RELATIONS:
+                return Account(number, dataset, cap["relation"], epsilon, delta, who, at, sha)
+        except (TypeError, ValueError, KeyError):
+            pass
+        raise self._altered(number)
+
+    def _entry(self, row: Sequence[Any]) -> Entry:
+        number, kind, dataset, body, who, at, what, sha = row
+        try:
+            if kind == "charge":
+                return Entry(number, dataset, event_from_json(body), who, at, what, sha)
+        except (TypeError, ValueError, AttributeError):
+            pass
+        raise self._altered(number)
+
+    def _altered(self, number: int) -> LedgerError:
+        return LedgerError(
+            f"Row {number} of {self!r} does not fit: it or a row before it was altered, removed or moved, or "
+            "written by a newer reticent. Upgrade reticent, or restore the ledger from a backup. Until then "
+            "nothing may be spent from it."
+        )
+
+
+def _check_relation(relation: object) -> None:
+    if relation not in RELATIONS:
+        raise BadInput(f"relation must be one of {', '.join(map(repr, RELATIONS))}, not {relation!r}.")
+
+
+def _check_text(name: str, text: object, *, least: int, most: int) -> None:
+    if not isinstance(text, str) or not least <= len(text) <= most or not text.isprintable():
+        raise BadInput(f"{name} is printable text of {least} to {most} characters on one line, not {text!r}.")
+
+
+def _event_body(event: object) -> str:
+    try:
+        body = event.to_json()  # type: ignore[attr-defined]
+        if isinstance(event, Event) and event_from_json(body) == event:
+            return str(body)
+    except (AttributeError, TypeError, ReticentError):
+        pass
+    raise BadInput(f"Only an Event can be charged, such as Gaussian(noise_multiplier=4.0), not {event!r}.")
+
+
+def _canonical(fields: object) -> str:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"))
+
+
+def _seal(previous: str, fields: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps([previous, *fields], default=repr).encode()).hexdigest()
+
+
+def _append(execute: Execute, kind: str, dataset: str, body: str, what: str) -> tuple[Any, ...]:
+    last = execute(f"SELECT number, hash FROM {TABLE} ORDER BY number DESC LIMIT 1", [])
+    number, previous = last[0] if last else (0, _FIRST)
+    fields = (number + 1, kind, dataset, body, _who(), datetime.now(UTC).isoformat(timespec="seconds"), what)
+    row = (*fields, _seal(previous, fields))
+    execute(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    return row
+
+
+def _who() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # a container may run under a number that has no name
+        user = f"uid {os.getuid()}"
+    return "".join(c if c.isprintable() else "?" for c in f"{user}@{socket.gethostname()}")[:200]
+
+
+def _cap(account: Account) -> str:
+    return f"ε = {account.epsilon:g}, δ = {account.delta:g}, relation {account.relation!r}"
+
+
+def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:
+    left = accounting.remaining_epsilon(events, account.epsilon, account.delta)
+    rounded_down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
+    advice = (
+        f"Ask for at most epsilon = {rounded_down:f} in one release" if left else "Nothing more can be released from it"
+    )
+    if account.delta == 0 and isinstance(event, Gaussian):
+        advice = "A cap with δ = 0 admits no Gaussian noise: use a mechanism with pure ε"
+    return (
+        f"Refused: data set {account.dataset!r} has a cap of {_cap(account)}. Spent so far: ε = "
+        f"{accounting.epsilon(events, account.delta):.6g}; with {event} it would be ε = {total:.6g}. "
+        f"{advice}. Nothing was read and nothing was charged; a cap never changes."
+    )

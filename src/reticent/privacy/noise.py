@@ -1,0 +1,200 @@
+"""Exact noise on the integers: ⌊σN⌋ for N ~ N(0,1), and ⌊λL⌋ for L ~ Laplace(1).
+
+For an integer z, z + ⌊σN⌋ = ⌊z + σN⌋: adding this noise to an integer is post-processing of the real-valued mechanism,
+so the real-valued mechanism's accounting holds for the program as it stands, with no rounding term.
+
+One sampler serves both laws. Let E(k, f) be f(2k+f)/2 (Gaussian) or f (Laplace). With σ = w/2ᵉ, w ≥ 2⁴⁰:
+
+    k  with P(k) ∝ exp(−E(0, k)),   j uniform on 0 … w−1,   f uniform on [j, j+1)/w,   v uniform on [0, 1)
+    accept if v < exp(−E(k, f)); then k + f has the law of |N| (of |L|), and ⌊w(k+f)⌋ = kw + j
+    a fair sign turns it into −(kw+j)−1;   shifting right by e bits divides by 2ᵉ and rounds down
+
+The uniforms u (for k), f and v are real numbers of which only some bits are drawn. Where these bits decide, with a margin
+far above every floating-point error, the decision is made in float64; where they don't (about one attempt in 2²⁷) more
+bits of the same numbers are drawn and the decision is made in decimal arithmetic of rising precision. Proof: noise.md.
+Not constant-time: how long a draw takes depends on the draw.
+"""
+
+import os
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal, getcontext, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from hashlib import sha256
+from math import isqrt
+from typing import Any, NoReturn
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from reticent.errors import ReleaseRefused
+
+__all__ = ["LAWS", "Bits", "Scale", "floor_noise", "scale_at_least"]
+
+LAWS = ("gaussian", "laplace")
+_U = 32  # bits of u and of v that the fast path looks at
+_MARGIN = 2.0**-30  # times (k+1): cell of v (2^-32), cell of f ((k+1) 2^-40), float64 and exp (2^-31)
+_BATCH = 2**16
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The noise scale w/2ᵉ, in units of the integer grid."""
+
+    w: int
+    e: int
+
+    def __post_init__(self) -> None:
+        if not (2**40 <= self.w <= 2**58 and 0 <= self.e <= 62):
+            raise ReleaseRefused(
+                "The noise would have to be below 2^-22 or above 2^58 steps of the statistic's grid: epsilon, delta or the "
+                "bounds are far outside what a release can carry. Bring them closer to ordinary values."
+            )
+
+    @property
+    def exact(self) -> Fraction:
+        """The scale as a fraction."""
+        return Fraction(self.w, 2**self.e)
+
+
+def scale_at_least(square: Fraction) -> Scale:
+    """Least scale w/2ᵉ, w ≥ 2⁴⁰, with (w/2ᵉ)² ≥ ``square``. Integers only: no rounding to the unsafe side."""
+    e = 0
+    while square * 4**e < 4**40 and e < 64:
+        e += 1
+    ceiling = -((-square * 4**e) // 1)
+    return Scale(isqrt(ceiling - 1) + 1, e)
+
+
+class Bits:
+    """A stream of random bits: AES-256 in counter mode under a key from the operating system.
+
+    One object per release, so that there is no state to fork, to share between threads, or to save. ``seed`` makes it
+    repeatable, for tests only; whatever it touches is stamped as not private.
+    """
+
+    def __init__(self, seed: bytes | None = None) -> None:
+        key = os.urandom(32) if seed is None else sha256(b"reticent, not private: " + seed).digest()
+        self._words = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._more = Cipher(algorithms.AES(key), modes.CTR(b"\x80" + bytes(15))).encryptor()  # 2^127 blocks away
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """Give ``count`` random 64-bit words."""
+        return np.frombuffer(self._words.update(bytes(8 * count)), dtype="<u8")
+
+    def more(self) -> int:
+        """Give 64 more bits for a number that was not decided by its first ones."""
+        return int.from_bytes(self._more.update(bytes(8)), "little")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Random bits are never copied, pickled or sent: noise drawn twice is no noise.")
+
+
+def floor_noise(law: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
+    """Draw ``size`` independent ⌊scale · N⌋ (law "gaussian") or ⌊scale · L⌋ (law "laplace"), as Python integers."""
+    out = np.empty(size, dtype=object)
+    filled = 0
+    while filled < size:
+        accepted = _attempts(law, scale, min(_BATCH, 2 * (size - filled) + 16), bits)[: size - filled]
+        out[filled : filled + len(accepted)] = accepted
+        filled += len(accepted)
+    return out
+
+
+def _exponent(law: str, k: Any, f: Any) -> Any:
+    """E(k, f), the same for floats, arrays and decimals; E(0, k) is the exponent of k's own weight."""
+    return f * (2 * k + f) / 2 if law == "gaussian" else f
+
+
+def _attempts(law: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
+    """Make ``count`` independent attempts; return the accepted ones, in order, as Python integers."""
+    first = bits.words(count)
+    j = first & np.uint64((1 << (scale.w - 1).bit_length()) - 1)
+    inside = j < scale.w
+    negative, j = (first[inside] >> np.uint64(63)).astype(bool), j[inside].astype(np.int64)
+    second = bits.words(len(j))
+    u, v = second >> np.uint64(_U), second & np.uint64(2**_U - 1)
+
+    thresholds = _thresholds(law)
+    k = np.searchsorted(thresholds, u)  # thresholds[k-1] < u ≤ thresholds[k], and equality is undecided
+    chance = np.exp(-_exponent(law, k, (j + 0.5) / scale.w))
+    distance = chance - (v + 0.5) / 2**_U
+    undecided = (thresholds[k] == u) | (np.abs(distance) <= _MARGIN * (k + 1))
+    accepted = distance > 0
+    values = k * np.int64(scale.w) + j  # ≤ 24 · 2^58 < 2^63
+    values = np.where(negative, ~values, values) >> scale.e  # ~y = −y−1
+
+    settled = {}
+    for i in np.flatnonzero(undecided):
+        magnitude = _decide(law, scale.w, int(u[i]), int(j[i]), int(v[i]), bits)
+        accepted[i] = magnitude is not None
+        if magnitude is not None:
+            settled[i] = (~magnitude if negative[i] else magnitude) >> scale.e
+    chosen = np.flatnonzero(accepted)
+    out = values[chosen].astype(object)
+    for i, value in settled.items():  # may be larger than int64 holds
+        out[np.searchsorted(chosen, i)] = value
+    return out
+
+
+@lru_cache(maxsize=len(LAWS))
+def _thresholds(law: str) -> NDArray[np.uint64]:
+    """⌊2³² P(≤ k)⌋ for k = 0, 1, … up to the first that is 2³² − 1: any other u lies strictly between two of them."""
+    with localcontext(_digits(60)):
+        weights = _weights(law)
+        whole, below, found = sum(weights), Decimal(0), [-1]
+        for weight in weights:
+            if found[-1] == 2**_U - 1:
+                break
+            below += weight
+            point = below / whole * 2**_U
+            found.append(int(point))
+            assert Decimal("1e-30") < point - int(point) < 1 - Decimal("1e-30"), "a threshold that is not certain"
+    return np.array(found[1:], dtype=np.uint64)
+
+
+def _digits(precision: int) -> Context:
+    return Context(prec=precision, rounding=ROUND_HALF_EVEN)
+
+
+def _weights(law: str) -> list[Decimal]:
+    """exp(−E(0, k)) for k = 0, 1, … until all that is left out is below the last digit."""
+    least = Decimal(10) ** -(getcontext().prec + 5)
+    weights = [Decimal(1)]
+    while weights[-1] > least:
+        weights.append((-_exponent(law, 0, Decimal(len(weights)))).exp())
+    return weights
+
+
+def _decide(law: str, w: int, u: int, j: int, v: int, bits: Bits) -> int | None:
+    """Settle one attempt exactly: kw + j if it is accepted, None if it is rejected.
+
+    u and v are known to lie in [u, u+1)/2ⁿ and [v, v+1)/2ⁿ, and f in [g, g+1)/(w·2ⁿ⁻³²); n grows by 64 bits a round.
+    """
+    n, g = _U, j
+    while True:
+        with localcontext(_digits(n // 3 + 30)):  # n bits are 0.302 n digits
+            error = Decimal(10) ** -(n // 3 + 20)  # above 10^10 roundings, below 2^-n
+            k = _level(law, Decimal(u) / 2**n, Decimal(u + 1) / 2**n, error)
+            if k is not None:
+                most, least = ((-_exponent(law, k, Decimal(end) / (w << (n - _U)))).exp() for end in (g, g + 1))
+                if Decimal(v + 1) / 2**n < least - error:
+                    return k * w + j
+                if Decimal(v) / 2**n > most + error:
+                    return None
+        u, v, g = (u << 64) + bits.more(), (v << 64) + bits.more(), (g << 64) + bits.more()
+        n += 64
+
+
+def _level(law: str, low: Decimal, high: Decimal, error: Decimal) -> int | None:
+    """Find the k whose piece [P(< k), P(≤ k)) holds all of [low, high), or None if that is not certain."""
+    weights = _weights(law)
+    whole, below = sum(weights), Decimal(0)
+    for k, weight in enumerate(weights):
+        below += weight
+        if high < below / whole - error:
+            return k
+        if low < below / whole + error:
+            return None
+    return None

@@ -1,0 +1,123 @@
+"""Exact sums: the same integers for every order, block size, thread count, machine and file format.
+
+A block sum is made by BLAS (or NumPy) in float64 on integers. It is exact, whatever the order of the additions, as long
+as the absolute values of all products of one output add up to at most 2⁵³; `Statistic.block_rows` is chosen so. Block
+sums are then added as int64, at most 2⁹ of them (2⁵³·2⁹ = 2⁶²), before they move on to Python's unbounded integers: there
+is no n at which a total could overflow, and so nothing to check that depends on records. Proof: statistic.md, 3.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from reticent.errors import ReleaseRefused
+
+__all__ = ["EXACT", "Total", "add_up", "check_blas", "multiplies_exactly"]
+
+EXACT = 2**53  # integers up to here, and sums that stay below, are exact in float64
+_SPILL = 2**9  # int64 additions before the total moves on: 2^9 · 2^53 = 2^62
+
+Block = NDArray[np.float64]
+
+
+class Total:
+    """A running sum of integer arrays that never overflows."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._narrow: NDArray[np.int64] | None = None
+        self._added = 0
+        self._wide: Any = 0  # an object array of Python integers once something has spilled
+
+    def add(self, block_sum: NDArray[Any], rows: int) -> None:
+        """Add one block's sum: whole numbers of at most 2⁵³ in absolute value."""
+        self.rows += rows
+        whole = block_sum.astype(np.int64)  # first: int64 + float64 would be added in float64, and round
+        if self._narrow is None:
+            self._narrow = whole
+        else:
+            self._narrow += whole
+        self._added += 1
+        if self._added == _SPILL:
+            self._spill()
+
+    def merge(self, other: "Total") -> None:
+        """Add another total to this one."""
+        self._spill()
+        self.rows += other.rows
+        self._wide = self._wide + other.integers()
+
+    def integers(self) -> Any:
+        """Give the sum as an array of Python integers (0 if nothing was added)."""
+        self._spill()
+        return self._wide
+
+    def _spill(self) -> None:
+        if self._narrow is not None:
+            self._wide = self._wide + self._narrow.astype(object)
+            self._narrow, self._added = None, 0
+
+
+def add_up(
+    blocks: Iterable[Block], block_sum: Callable[[Block], NDArray[Any]], *, rows: int, threads: int = 1
+) -> Total:
+    """Add ``block_sum(piece)`` over all pieces of at most ``rows`` rows of all ``blocks``.
+
+    ``threads`` Python threads take turns at the iterator, and BLAS is kept to one thread of its own: on a busy machine
+    BLAS's own threads wait for each other, these do not.
+    """
+    turn = threading.Lock()
+    pieces = _pieces(iter(blocks), rows)
+
+    def work() -> Total:
+        total = Total()
+        with np.errstate(all="ignore"):  # a warning would say something about a record
+            while True:
+                with turn:
+                    piece = next(pieces, None)
+                if piece is None:
+                    return total
+                total.add(block_sum(piece), len(piece))
+
+    with threadpool_limits(1, "blas"):
+        if threads == 1:
+            return work()
+        with ThreadPoolExecutor(threads) as pool:
+            total = Total()
+            for future in [pool.submit(work) for _ in range(threads)]:
+                total.merge(future.result())
+            return total
+
+
+def _pieces(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
+    for block in blocks:
+        for start in range(0, len(block), rows):
+            yield block[start : start + rows]
+
+
+@lru_cache(maxsize=1)
+def check_blas() -> None:
+    """Refuse to work on a BLAS whose float64 products of integers are not exact: once per process, on public numbers."""
+    if not multiplies_exactly(np.matmul):
+        raise ReleaseRefused(
+            "This machine's BLAS does not multiply whole numbers exactly in float64, so no sum can be trusted. Install "
+            "NumPy from a standard wheel (OpenBLAS, MKL or Accelerate, without reduced precision) and try again."
+        )
+
+
+def multiplies_exactly(matmul: Callable[[Block, Block], Block]) -> bool:
+    """Whether ``matmul`` is exact up to the limit of 2⁵³. Strassen's method, emulation or lower precision are not."""
+    rows, columns = 2048, 24
+    place = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
+    q = 2**21 - 1 - place * (place + 2654435761) // 8 % 4093  # just under 2^21, irregular: sums come within 1 % of 2^53
+    expected = q.astype(object).T @ q.astype(object)
+    a = q.astype(np.float64)
+    with threadpool_limits(1, "blas"):
+        tries = [matmul(a.T, a), matmul(a[::-1].T, a[::-1]), matmul(a.T, a.copy())]
+    return all((product == expected).all() for product in tries)

@@ -1,0 +1,73 @@
+"""One example of every statistic and every estimator; the contract tests run over all of them.
+
+A new one that is not listed here fails `test_everything_is_listed`.
+"""
+
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+
+import reticent
+from reticent.models.covariance import MomentGram
+from reticent.models.histogram import ColumnCounts
+from reticent.models.mean import MeanSum
+from reticent.privacy.statistic import Statistic
+
+BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
+BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
+
+# statistic, bounds, whether the sensitivity is attained by some pair of records
+STATISTICS = {
+    "mean in a box": (MeanSum(3, 3), BOX, True),
+    "mean in a ball": (MeanSum(3, 1), BALL, True),
+    "counts": (ColumnCounts(7, BOX), BOX, True),
+    "moments in a box": (MomentGram(3, 3), BOX, True),
+    "moments in a ball": (MomentGram(3, 1), BALL, True),
+}
+
+COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
+ESTIMATORS = {
+    "PrivateMean": reticent.PrivateMean(**COMMON),
+    "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
+    "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
+}
+PURE = ("PrivateMean", "PrivateHistogram")  # estimators that take delta = 0
+
+NASTY = np.array(
+    [
+        [np.nan, np.inf, -np.inf],
+        [-np.inf, np.nan, np.nan],
+        [5e-324, -5e-324, 1e-310],
+        [1.7e308, -1.7e308, 1.7e308],
+        [-2.0, 0.0, -1e-3],
+        [3.0, 110.0, 1e3],
+        [3.0000000000000004, 110.00000000000001, 1000.0000000000001],
+        [np.nextafter(-2.0, -3), np.nextafter(0.0, -1), 0.0],
+        [-0.0, 0.0, -0.0],
+        [1 / 3, 2**0.5, np.pi],
+    ]
+)
+
+
+def records(n: int, seed: int = 0) -> np.ndarray:
+    """Ordinary records, some outside their bounds, and all the nasty ones."""
+    rng = np.random.default_rng(seed)
+    ordinary = rng.normal([0.5, 55, 400], [2, 30, 400], size=(n, 3))
+    return np.vstack([ordinary, NASTY])[rng.permutation(n + len(NASTY))]
+
+
+def all_of(base: type) -> set[type]:
+    """Concrete subclasses of ``base`` anywhere in the package."""
+    found = set()
+    for module in pkgutil.walk_packages(reticent.__path__, "reticent."):
+        if module.name == "reticent.__main__":
+            continue
+        for _, thing in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(thing, base) and not inspect.isabstract(thing):
+                found.add(thing)
+    return found
+
+
+__all__ = ["BALL", "BOX", "COMMON", "ESTIMATORS", "NASTY", "PURE", "STATISTICS", "Statistic", "all_of", "records"]

@@ -1,0 +1,291 @@
+"""What every estimator must keep: pay first, read once, show nothing but releases, be rebuilt from them bit for bit."""
+
+import gc
+import logging
+import pickle
+import types
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import reticent
+from reticent.privacy.curator import Curator
+from reticent.privacy.sources import Source, scan
+from tests.contract.cases import BOX, ESTIMATORS, PURE, all_of, records
+
+each = pytest.mark.parametrize("model", ESTIMATORS.values(), ids=ESTIMATORS)
+
+
+def fitted(model, data=None, **params):
+    return clone(model).set_params(**params).fit(records(300) if data is None else data)
+
+
+def learned(model) -> dict:
+    """Everything a fitted model holds, as bytes per attribute."""
+    return {name: pickle.dumps(value) for name, value in vars(model).items() if name.endswith("_")}
+
+
+class Forbidden(Source):
+    """A source that must not be read."""
+
+    names, width, targets, known_n = None, 3, 0, 100
+
+    def __init__(self, known_n=100):
+        self.known_n = known_n
+
+    def kind(self, position):
+        return "number", "float64"
+
+    def count(self):
+        raise AssertionError("counted")
+
+    def blocks(self, fields):
+        raise AssertionError("read")
+
+
+def test_every_estimator_is_listed():
+    assert {type(model) for model in ESTIMATORS.values()} == all_of(reticent.PrivateEstimator)
+
+
+BROAD = reticent.Bounds(x=(-100.0, 100.0))
+
+
+@parametrize_with_checks(
+    [clone(model).set_params(bounds=BROAD, random_state=0) for model in ESTIMATORS.values()],
+    expected_failed_checks=lambda model: {
+        "check_dtype_object": "It wants a TypeError when a cell is not a number. Whether a record has such a cell is private: "
+        "it becomes a public point instead, and nothing is raised."
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+@each
+def test_rebuilt_from_its_releases_bit_for_bit(model, tmp_path):
+    first = fitted(model)
+    params = first.get_params(deep=False)
+    rebuilt = type(first).from_releases(first.releases_, **params)
+    assert learned(rebuilt) == learned(first)
+    first.save(tmp_path / "m.reticent")
+    loaded = reticent.load(tmp_path / "m.reticent")
+    assert learned(loaded).keys() == learned(first).keys()
+    for name in vars(first):
+        if name.endswith("_") and isinstance(getattr(first, name), np.ndarray):
+            assert np.array_equal(getattr(loaded, name), getattr(first, name)), name
+    assert loaded.guarantee_ == first.guarantee_
+
+
+@each
+def test_everything_but_the_noisy_sum_is_the_same_for_all_data(model, monkeypatch, tmp_path, caplog, capfd):
+    """Replace the noisy sum by a constant: then nothing at all may differ between two tables of the same size.
+
+    Attributes, saved file, warnings, log lines, output: one byte of difference would be a leak around the release.
+    """
+
+    def constant(self, exact, statistic, scales):
+        values = np.linspace(0.0, 100.0, len(exact))
+        return values, np.full(len(exact), 2.0)
+
+    seen = []
+    with monkeypatch.context() as patched:
+        patched.setattr(Curator, "_add_noise", constant)
+        for i, data in enumerate([records(300), np.zeros((310, 3)), np.full((310, 3), np.nan), np.full((310, 3), 1e300)]):
+            with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
+                warnings.simplefilter("always")
+                one = fitted(model, data)
+                one.save(tmp_path / f"{i}.reticent")
+            out = capfd.readouterr()
+            content = (tmp_path / f"{i}.reticent").read_bytes()
+            seen.append((learned(one), content, [str(w.message) for w in caught], caplog.text, out.out, out.err))
+    assert all(one == seen[0] for one in seen)
+    assert seen[0][2:] == ([], "", "", "")
+
+
+@each
+def test_no_record_exact_sum_or_noise_is_kept(model):
+    """Walk every object that can be reached from the fitted model: none may hold the data or anything that reads it."""
+    data = records(300)
+    forbidden = {v.hex() for v in data.ravel()[~np.isnan(data.ravel())] if v not in (0.0,) and abs(v) not in (2.0, 3.0, 110.0, 1000.0, 0.001)}
+    stack, known = [fitted(model, data)], set()
+    while stack:
+        thing = stack.pop()
+        if id(thing) in known or isinstance(thing, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
+            continue
+        known.add(id(thing))
+        assert not isinstance(thing, (Curator, Source)), "something that reads records was kept"
+        if isinstance(thing, np.ndarray) and thing.dtype.kind == "f":
+            assert thing.shape[:1] != (len(data),), "an array with one row per record"
+            assert not ({v.hex() for v in thing.ravel().tolist()} & forbidden), "a value from a record"
+        if isinstance(thing, float):
+            assert thing.hex() not in forbidden
+        stack.extend(gc.get_referents(thing))
+    assert len(known) > 10
+
+
+@each
+def test_charged_before_the_first_read_and_refused_past_the_cap(model, tmp_path):
+    ledger = str(tmp_path / "budget.db")
+    book = reticent.Ledger(ledger)
+    book.open("people", 1.2, 1e-6)
+    careful = clone(model).set_params(ledger=ledger, dataset="people")
+    with pytest.raises(reticent.ReleaseRefused, match="the charge stays"):
+        careful.fit(Forbidden())  # the read fails, after the charge
+    assert len(book.history("people")) == 1
+    assert book.spent("people") == pytest.approx(1.0, abs=1e-9)
+    with pytest.raises(reticent.BudgetExceeded):
+        careful.fit(Forbidden())  # refused before any read: Forbidden would have raised
+    assert len(book.history("people")) == 1
+
+
+@each
+@pytest.mark.parametrize(
+    ("params", "error"),
+    [
+        ({"bounds": None}, reticent.BoundsMissing),
+        ({"bounds": (0, 1)}, reticent.BadInput),
+        ({"epsilon": 0}, reticent.BadInput),
+        ({"epsilon": -1.0}, reticent.BadInput),
+        ({"epsilon": float("nan")}, reticent.BadInput),
+        ({"epsilon": None}, reticent.BadInput),
+        ({"epsilon": "1"}, reticent.BadInput),
+        ({"epsilon": True}, reticent.BadInput),
+        ({"delta": 1.0}, reticent.BadInput),
+        ({"delta": -1e-9}, reticent.BadInput),
+        ({"delta": None}, reticent.BadInput),
+        ({"delta": float("nan")}, reticent.BadInput),
+        ({"records_per_person": 0}, reticent.BadInput),
+        ({"records_per_person": 1.5}, reticent.BadInput),
+        ({"random_state": "seed"}, reticent.BadInput),
+        ({"dataset": None}, reticent.BadInput),
+        ({"dataset": "others"}, reticent.LedgerError),
+        ({"bounds": reticent.Bounds(x=[(0, 1)] * 2)}, reticent.BadInput),
+        ({"bounds": reticent.Bounds(x={"age": (0, 1)})}, reticent.BadInput),
+    ],
+    ids=str,
+)
+def test_wrong_use_is_refused_before_anything_is_charged_or_read(model, params, error, tmp_path):
+    ledger = str(tmp_path / "budget.db")
+    reticent.Ledger(ledger).open("people", 5.0, 1e-6)
+    wrong = clone(model).set_params(ledger=ledger, dataset="people").set_params(**params)
+    with pytest.raises(error) as caught:
+        wrong.fit(Forbidden())
+    assert len(str(caught.value)) > 40, "an error says what to do next"
+    assert reticent.Ledger(ledger).history("people") == []
+
+
+@each
+def test_no_records_is_refused_before_the_charge(model, tmp_path):
+    ledger = str(tmp_path / "budget.db")
+    reticent.Ledger(ledger).open("people", 5.0, 1e-6)
+    careful = clone(model).set_params(ledger=ledger, dataset="people")
+    for empty in (Forbidden(known_n=0), np.empty((0, 3))):
+        with pytest.raises(reticent.BadInput, match="0 sample"):
+            careful.fit(empty)
+    assert reticent.Ledger(ledger).history("people") == []
+
+
+@each
+def test_a_failing_source_says_nothing_about_records(model):
+    class Leaky(Forbidden):
+        def blocks(self, fields):
+            warnings.warn("record 17 is 4711", stacklevel=1)
+            raise ValueError("record 17 is 4711")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(reticent.ReleaseRefused) as error:
+            clone(model).fit(Leaky())
+    assert caught == []
+    chain = error.value
+    while chain is not None:
+        assert "4711" not in str(chain)
+        chain = chain.__cause__ or chain.__context__
+
+
+@each
+def test_seeded_is_stamped_not_private_everywhere(model, tmp_path):
+    private, seeded = fitted(model), fitted(model, random_state=0)
+    assert private.guarantee_.private
+    assert not seeded.guarantee_.private
+    assert "NOT PRIVATE" in seeded.guarantee_.statement
+    assert not any(release.private for release in seeded.releases_)
+    seeded.save(tmp_path / "m")
+    assert not reticent.load(tmp_path / "m").guarantee_.private
+    assert np.array_equal(seeded.releases_[0].value, fitted(model, random_state=0).releases_[0].value)
+    for random_state in (np.random.RandomState(0), np.random.default_rng(0)):
+        assert not fitted(model, random_state=random_state).guarantee_.private
+
+
+@each
+def test_noise_is_fresh_and_ignores_global_seeds(model):
+    import random
+
+    values = []
+    for _ in range(3):
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        values.append(fitted(model).releases_[0].value)
+    assert not np.array_equal(values[0], values[1])
+    assert not np.array_equal(values[1], values[2])
+
+
+@each
+def test_people_with_several_records_need_proportionally_more_noise(model):
+    one, ten = fitted(model).releases_[0], fitted(model, records_per_person=10).releases_[0]
+    assert ten.sd == pytest.approx(10 * one.sd, rel=1e-9)
+    assert ten.records_per_person == 10
+
+
+@each
+def test_unfitted_and_closed(model, tmp_path):
+    with pytest.raises(NotFittedError):
+        clone(model).save(tmp_path / "m")
+    curator = Curator(scan(records(10)), bounds=BOX, event=clone(model)._event())
+    curator.close()
+    with pytest.raises(reticent.ReleaseRefused):
+        clone(model).learn(curator)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_pure_differential_privacy(name):
+    if name in PURE:
+        model = fitted(ESTIMATORS[name], delta=0)
+        assert model.guarantee_.epsilon == pytest.approx(1.0, rel=1e-12)
+        assert model.guarantee_.epsilon <= 1.0
+        assert isinstance(model.releases_[0].event, reticent.Laplace)
+    else:
+        with pytest.raises(reticent.BadInput, match="delta > 0"):
+            fitted(ESTIMATORS[name], delta=0)
+
+
+@each
+def test_frames_files_and_arrays_give_the_same_integers(model, tmp_path):
+    """Seeded noise is the same, so equal releases mean equal exact sums."""
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    data = records(500)[:, :3]
+    names = ["a", "b", "c"]
+    frame = pd.DataFrame(data, columns=names)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    bounds = reticent.Bounds(x=dict(zip(names, BOX.x, strict=True)))
+    expected = fitted(model, data, random_state=1).releases_[0].value
+    for table in (
+        frame,
+        frame[["c", "a", "b"]],
+        pl.from_pandas(frame),
+        pa.Table.from_pandas(frame),
+        tmp_path / "t.csv",
+        str(tmp_path / "t.parquet"),
+        reticent.scan(tmp_path / "t.csv"),
+    ):
+        assert np.array_equal(fitted(model, table, random_state=1, bounds=bounds).releases_[0].value, expected)

@@ -1,0 +1,141 @@
+"""Bounds: what they accept, what they refuse, and what they do to records."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reticent import BadInput, Bounds, BoundsMissing, scan
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        None,
+        [],
+        {},
+        (1, 0),
+        (1, 1),
+        (0, float("nan")),
+        (float("-inf"), 1),
+        (0, 1e200),
+        (1e9, 1e9 + 1e-7),
+        ("0", "1"),
+        (True, False),
+        [(0, 1), (2,)],
+        [(0, 1, 2)],
+        {"age": (110, 0)},
+        {"age": 5},
+        5,
+        "ab",
+    ],
+    ids=repr,
+)
+def test_bounds_that_make_no_sense_are_refused(given_):
+    with pytest.raises(BoundsMissing):
+        Bounds(x=given_)
+    if given_ is not None:
+        with pytest.raises(BoundsMissing):
+            Bounds(x=(0, 1), y=given_)
+
+
+@pytest.mark.parametrize("classes", [[], ["a"], ["a", "a"], "ab", [1, "a"], [float("nan"), 1], 3, {"y": ["a"]}])
+def test_classes_that_make_no_sense_are_refused(classes):
+    with pytest.raises(BoundsMissing):
+        Bounds(x=(0, 1), classes=classes)
+
+
+def test_other_wrong_uses():
+    with pytest.raises(BadInput):
+        Bounds(x=(0, 1), y=(0, 1), classes=[0, 1])
+    with pytest.raises(BadInput):
+        Bounds(x=(0, 1), classes={"a": [0, 1], "b": [0, 1]})
+    with pytest.raises(BadInput):
+        Bounds(x={"": (0, 1)})
+    for norm in (0, -1, float("nan"), float("inf"), "1"):
+        with pytest.raises(BoundsMissing):
+            Bounds(x=(0, 1), norm=norm)
+
+
+EXAMPLES = [
+    Bounds(x=(0, 1)),
+    Bounds(x=[(0, 1), (-5, 5)], y=(2, 150)),
+    Bounds(x={"age": (0, 110)}, y={"weight": (2, 150)}),
+    Bounds(x={"age": (0, 110)}, classes={"ill": ["no", "yes"]}),
+    Bounds(x=(0, 1), classes=np.array([0, 1, 2])),
+    Bounds(x=[(-1, 1)] * 3, norm=1.0),
+]
+
+
+@pytest.mark.parametrize("bounds", EXAMPLES, ids=repr)
+def test_copies_are_equal(bounds):
+    assert Bounds.from_dict(bounds.to_dict()) == bounds
+    assert copy.deepcopy(bounds) == bounds == pickle.loads(pickle.dumps(bounds))
+    assert hash(copy.deepcopy(bounds)) == hash(bounds)
+    assert eval(repr(bounds), {"Bounds": Bounds}) == bounds
+
+
+ANY = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@given(st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=8), st.sampled_from([None, 0.5, 3.0]))
+def test_every_record_ends_up_inside(data, norm):
+    bounds = Bounds(x=[(-2, 3), (1e-9, 2e-9)], y=[(1e100, 1e101)], norm=norm)
+    u = bounds.unit(np.array(data))
+    assert np.isfinite(u).all()
+    assert (np.abs(u[:, 2]) <= 1).all()
+    if norm is None:
+        assert (np.abs(u) <= 1).all()
+    else:
+        assert (np.sqrt((u[:, :2] ** 2).sum(axis=1)) <= 1 + 1e-12).all()
+    inside = np.clip(np.nan_to_num(np.array(data), nan=0.5), [-2, 1e-9, 1e100], [3, 2e-9, 1e101])
+    assert bounds.unit(inside)[:, :2] == pytest.approx(u[:, :2]) or np.isnan(np.array(data)).any()
+
+
+def test_edges_middle_and_classes():
+    bounds = Bounds(x=[(0, 110)], classes=["no", "yes"])
+    raw = np.array([[np.nan, 1.0], [-1e9, 0.0], [np.inf, 1.0], [55.0, 0.0], [82.5, 1.0]])
+    assert bounds.unit(raw).tolist() == [[0, 1], [-1, 0], [1, 1], [0, 0], [0.5, 1]]
+    assert bounds._with(classes=None).natural(np.array([[-1.0], [0.5]])).tolist() == [[0.0], [82.5]]
+
+
+def test_columns_are_matched_by_name_or_position():
+    import pandas as pd
+
+    frame = scan(pd.DataFrame({"weight": [1.0], "age": [2.0], "ward": ["a"]}))
+    bounds, fields = Bounds(x={"age": (0, 110)}, y={"weight": (2, 150)}).resolve(frame, targets=True)
+    assert [f.key for f in fields] == ["age", "weight"]
+    assert bounds.x_names == ("age",)
+    array = scan(np.zeros((4, 2)), y=np.zeros(4))
+    bounds, fields = Bounds(x=(0, 1), y=(2, 150)).resolve(array, targets=True)
+    assert [f.key for f in fields] == [0, 1, 2]
+    assert len(bounds.x) == 2
+    _, fields = Bounds(x=(0, 1), classes=["a", "b"]).resolve(array, targets=True)
+    assert fields[2].classes == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "data", "message"),
+    [
+        (Bounds(x={"size": (0, 1)}), "frame", "There is no column 'size'. Columns: age, weight"),
+        (Bounds(x={"age": (0, 1)}), "array", "no column names"),
+        (Bounds(x=[(0, 1)] * 3), "array", "X has 2 features, but the bounds are for 3"),
+        (Bounds(x=(0, 1)), "array", "outputs have no bounds"),
+        (Bounds(x=(0, 1), y=(0, 1)), "array", "y was not given"),
+        (Bounds(x=(0, 1), y=[(0, 1), (0, 1)]), "pair", "y has 1 columns, but the bounds are for 2"),
+        (Bounds(x={"age": (0, 1)}, y={"mass": (0, 1)}), "frame", "There is no column 'mass'"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(bounds, data, message):
+    import pandas as pd
+
+    sources = {
+        "frame": lambda: scan(pd.DataFrame({"age": [1.0], "weight": [2.0]})),
+        "array": lambda: scan(np.zeros((3, 2))),
+        "pair": lambda: scan(np.zeros((3, 2)), y=np.zeros(3)),
+    }
+    with pytest.raises(BadInput, match=message):
+        bounds.resolve(sources[data](), targets=True)

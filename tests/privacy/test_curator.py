@@ -1,0 +1,155 @@
+"""The curator: what was paid is what may be read, and a release is what it says."""
+
+import copy
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from reticent import BadInput, Bounds, Curator, Gaussian, Laplace, Pure, ReleaseRefused, Replay, scan
+from reticent.models.covariance import MomentGram
+from reticent.models.histogram import ColumnCounts
+from reticent.models.mean import MeanSum
+
+BOX = Bounds(x=(-1, 1))
+DATA = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+
+
+def curator(event=None, **kwargs):
+    kwargs.setdefault("bounds", BOX)
+    return Curator(scan(DATA), event=event or Gaussian(noise_multiplier=2.0, count=3), **kwargs)
+
+
+def test_no_more_releases_than_were_paid_for():
+    one = curator()
+    for _ in range(3):
+        one.release(MeanSum(2, 2))
+    with pytest.raises(ReleaseRefused, match="3 releases"):
+        one.release(MeanSum(2, 2))
+    assert len(one.releases) == 3
+
+
+def test_a_failed_release_stays_counted():
+    class Broken(MeanSum):
+        def rows(self, records):
+            raise ValueError(str(records))
+
+    one = curator(Gaussian(noise_multiplier=2.0))
+    with pytest.raises(ReleaseRefused, match="ValueError"):
+        one.release(Broken(2, 2))
+    with pytest.raises(ReleaseRefused, match="paid for"):
+        one.release(MeanSum(2, 2))
+
+
+@pytest.mark.parametrize("statistic", [MeanSum(2, 2), ColumnCounts(3, Bounds(x=[(-1, 1)] * 2)), MomentGram(2, 2)])
+@pytest.mark.parametrize("multiplier", [1e-3, 0.7, 3.7306316348159, 1e6])
+@pytest.mark.parametrize("people", [1, 7])
+def test_the_scale_is_at_least_what_was_paid_and_hardly_more(statistic, multiplier, people):
+    one = curator(Gaussian(noise_multiplier=multiplier), records_per_person=people)
+    shares = statistic.shares()
+    cost = Fraction(0)  # worst Σ s ΔS²/σ²: all of the sensitivity on the cheapest coordinate
+    for share, scale in one._scales(statistic).items():
+        worst = Fraction(statistic.sensitivity2 * people**2, share) / scale.exact**2
+        cost = max(cost, worst)
+    promised = 1 / Fraction(multiplier) ** 2
+    assert cost <= promised
+    assert cost > promised * (1 - Fraction(1, 2**38))
+    release = one.release(statistic)
+    smallest = np.sqrt(statistic.sensitivity2 / shares) * statistic.step * multiplier * people
+    assert release.sd == pytest.approx(smallest, rel=1e-9)
+
+
+def test_laplace_scale():
+    one = curator(Laplace(noise_multiplier=0.5))
+    (scale,) = one._scales(MeanSum(2, 2)).values()
+    assert scale.exact >= Fraction(1, 2) * MeanSum(2, 2).sensitivity1
+    release = one.release(MeanSum(2, 2))
+    assert release.sd == pytest.approx(np.sqrt(2) * 0.5 * 4, rel=1e-9)
+    with pytest.raises(ReleaseRefused, match="delta > 0"):
+        curator(Laplace(noise_multiplier=0.5)).release(MomentGram(2, 2))
+
+
+def test_released_values_have_the_stated_law():
+    """Centre and spread of many releases: the exact sum, and the stated standard deviations."""
+    statistic, repeats = MomentGram(2, 2), 2000
+    one = curator(Gaussian(noise_multiplier=2.0, count=repeats))
+    values = np.array([one.release(statistic).value for _ in range(repeats)])
+    rows = np.column_stack([np.ones(len(DATA)), DATA])
+    exact = (rows.T @ rows)[np.triu_indices(3)]
+    sd = one.releases[0].sd
+    assert np.abs(values.mean(axis=0) - exact).max() < 5 * sd.max() / np.sqrt(repeats)
+    assert values.std(axis=0) == pytest.approx(sd, rel=0.1)
+    assert sd[0] == pytest.approx(np.sqrt(2) * sd[1])  # diagonal and off-diagonal: isotropic in the Frobenius norm
+    correlation = np.corrcoef(values.T) - np.eye(6)
+    assert np.abs(correlation).max() < 5 / np.sqrt(repeats)
+
+
+def test_matrix_is_symmetric_and_in_order():
+    release = curator().release(MomentGram(2, 2))
+    matrix = release.matrix()
+    assert (matrix == matrix.T).all()
+    assert (matrix[np.triu_indices(3)] == release.value).all()
+    assert (release.matrix_sd()[np.triu_indices(3)] == release.sd).all()
+
+
+def test_a_curator_is_never_copied():
+    for copier in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="holds records"):
+            copier(curator())
+    assert repr(curator()) == "<Curator: 3 releases left>"
+
+
+def test_scale_outside_the_sampler_is_refused_before_any_read():
+    one = curator(Gaussian(noise_multiplier=1e29))
+    with pytest.raises(ReleaseRefused, match="ordinary values"):
+        one.release(MeanSum(2, 2))
+    assert one._left == 1
+
+
+def test_wrong_use():
+    with pytest.raises(BadInput, match="Gaussian or Laplace"):
+        curator(Pure(epsilon=1.0))
+    for ledger, dataset in (("a.db", None), (None, "people")):
+        with pytest.raises(BadInput, match="both"):
+            curator(ledger=ledger, dataset=dataset)
+    for people in (0, -1, True, 1.0, 10**7):
+        with pytest.raises(BadInput, match="records_per_person"):
+            curator(records_per_person=people)
+
+
+def test_records_that_come_and_go_are_refused():
+
+    source = scan(DATA)
+    source.known_n = 150
+    with pytest.raises(ReleaseRefused, match="number of records changed"):
+        Curator(source, bounds=BOX, event=Gaussian(noise_multiplier=1.0)).release(MeanSum(2, 2))
+
+
+def test_an_empty_file_found_only_by_reading(tmp_path):
+    source = scan(DATA)
+    source.known_n = None
+    source.count = lambda: 0
+    with pytest.raises(BadInput, match="charge stays"):
+        Curator(source, bounds=BOX, event=Gaussian(noise_multiplier=1.0)).release(MeanSum(2, 2))
+
+
+def test_replay_insists_on_the_same_questions():
+    one = curator()
+    first = one.release(MeanSum(2, 2))
+    replay = Replay([first])
+    assert (replay.n, replay.bounds) == (one.n, one.bounds)
+    with pytest.raises(ReleaseRefused, match="parameters it had"):
+        replay.release(MomentGram(2, 2))
+    assert replay.release(MeanSum(2, 2)) is first
+    with pytest.raises(ReleaseRefused, match="more releases"):
+        replay.release(MeanSum(2, 2))
+    with pytest.raises(BadInput):
+        Replay([])
+
+
+@pytest.mark.parametrize("statistic", [MeanSum(2, 2), MomentGram(2, 2), ColumnCounts(3, Bounds(x=[(-1, 1)] * 2))])
+def test_two_releases_never_share_noise(statistic):
+    one = curator(Gaussian(noise_multiplier=100.0, count=20))
+    values = [tuple(one.release(statistic).value) for _ in range(20)]
+    assert len(set(values)) == 20

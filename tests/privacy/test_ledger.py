@@ -1,0 +1,275 @@
+"""What a ledger promises, on both databases."""
+
+import copy
+import dataclasses
+import getpass
+import pickle
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reticent.errors import BadInput, BudgetExceeded, LedgerError
+from reticent.privacy import database
+from reticent.privacy.accounting import calibrate, epsilon, remaining_epsilon
+from reticent.privacy.events import Event, Gaussian, Laplace, Pure
+from reticent.privacy.ledger import RELATIONS, Ledger, _append
+
+SMALL = Gaussian(noise_multiplier=20.0)
+
+
+@pytest.fixture
+def ledger(url):
+    ledger = Ledger(url)
+    ledger.open("people", 1.0, 1e-6)
+    return ledger
+
+
+def test_a_charge_is_on_the_ledger_with_who_when_and_what(ledger):
+    before = datetime.now(UTC) - timedelta(seconds=1)
+    entry = ledger.charge("people", SMALL, what="mean of age")
+    assert ledger.history("people") == [entry]
+    assert (entry.number, entry.dataset, entry.event, entry.what) == (2, "people", SMALL, "mean of age")
+    assert entry.who.startswith(f"{getpass.getuser()}@")
+    assert before <= datetime.fromisoformat(entry.when) <= datetime.now(UTC)
+    assert len(entry.hash) == 64
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        entry.who = "someone else"
+
+
+def test_totals_are_exact_compositions_and_not_sums(ledger):
+    events = [
+        SMALL,
+        Gaussian(noise_multiplier=15.0, count=3),
+        Pure(epsilon=0.1),
+        Laplace(noise_multiplier=9.0),
+    ]
+    for i, event in enumerate(events, start=1):
+        ledger.charge("people", event)
+        assert ledger.spent("people") == epsilon(events[:i], 1e-6)
+    assert [entry.event for entry in ledger.history("people")] == events
+    assert ledger.spent("people") < sum(epsilon(event, 1e-6) for event in events)
+
+
+def test_grouping_charges_does_not_change_the_total(ledger):
+    ledger.open("grouped", 1.0, 1e-6)
+    for _ in range(7):
+        ledger.charge("people", Gaussian(noise_multiplier=33.3))
+    ledger.charge("grouped", Gaussian(noise_multiplier=33.3, count=4))
+    ledger.charge("grouped", Gaussian(noise_multiplier=33.3, count=3))
+    assert ledger.spent("people") == ledger.spent("grouped")
+    assert ledger.remaining("people") == ledger.remaining("grouped")
+
+
+def test_accounts_are_separate(ledger):
+    ledger.open("others", 2.0, 0.0, relation="label")
+    ledger.charge("others", Pure(epsilon=0.5), relation="label")
+    assert (ledger.spent("people"), ledger.remaining("people")) == (0.0, 1.0)
+    assert ledger.spent("others") == pytest.approx(0.5)
+    assert ledger.remaining("others") == pytest.approx(1.5)
+    summary = [(a.dataset, a.relation, a.epsilon, a.delta) for a in ledger.datasets()]
+    assert summary == [("people", "record", 1.0, 1e-6), ("others", "label", 2.0, 0.0)]
+    assert ledger.account("others") == ledger.datasets()[1]
+
+
+def test_a_charge_past_the_cap_is_refused_and_leaves_no_trace(ledger):
+    ledger.charge("people", SMALL)
+    head = ledger.verify()
+    with pytest.raises(BudgetExceeded, match="cap of ε = 1, δ = 1e-06") as refusal:
+        ledger.charge("people", Gaussian(noise_multiplier=4.0))
+    text = str(refusal.value)
+    assert "noise_multiplier=4.0" in text
+    assert f"{ledger.spent('people'):.6g}" in text
+    assert ledger.verify() == head
+    advised = float(text.partition("at most epsilon = ")[2].split()[0])
+    assert advised == pytest.approx(ledger.remaining("people"), rel=1e-4)
+    ledger.charge("people", Gaussian(noise_multiplier=calibrate(advised, 1e-6)))
+
+
+def test_what_is_refused_says_so_when_nothing_is_left_or_delta_is_zero(ledger):
+    ledger.charge("people", Gaussian(noise_multiplier=calibrate(1.0, 1e-6)))
+    assert ledger.remaining("people") < 1e-3
+    ledger.open("pure", 1.0, 0.0)
+    with pytest.raises(BudgetExceeded, match="admits no Gaussian"):
+        ledger.charge("pure", Gaussian(noise_multiplier=1e6))
+    ledger.charge("pure", Laplace(noise_multiplier=calibrate(ledger.remaining("pure"), 0.0)))
+    assert ledger.remaining("pure") < 1e-12
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("pure", Pure(epsilon=1e-9))
+
+
+def test_the_cap_can_be_used_up_to_its_last_bit(ledger):
+    event = Gaussian(noise_multiplier=calibrate(1.0, 1e-6, releases=5))
+    for _ in range(5):
+        ledger.charge("people", event)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("people", Gaussian(noise_multiplier=1e4))
+    assert len(ledger.history("people")) == 5
+
+
+def test_opening_again_changes_nothing(ledger):
+    ledger.charge("people", SMALL)
+    head, account = ledger.verify(), ledger.account("people")
+    assert ledger.open("people", 1, 1e-6) == account
+    assert ledger.verify() == head
+
+
+@pytest.mark.parametrize("cap", [(2.0, 1e-6, "record"), (1.0, 1e-5, "record"), (1.0, 1e-6, "label")])
+def test_a_cap_never_changes(ledger, cap):
+    with pytest.raises(LedgerError, match="already open with ε = 1, δ = 1e-06, relation 'record'"):
+        ledger.open("people", *cap[:2], relation=cap[2])
+    assert len(ledger.datasets()) == 1
+
+
+def test_relations_never_mix(ledger):
+    with pytest.raises(LedgerError, match="open for relation 'record'"):
+        ledger.charge("people", SMALL, relation="label")
+    with pytest.raises(BadInput, match="'record', 'label'"):
+        ledger.charge("people", SMALL, relation="person")
+    with pytest.raises(BadInput, match="'record', 'label'"):
+        ledger.open("more", 1.0, 1e-6, relation="person")
+    assert ledger.history("people") == []
+    assert set(RELATIONS) == {"record", "label"}
+
+
+def test_a_charge_creates_no_account(ledger):
+    for use in (
+        ledger.spent,
+        ledger.remaining,
+        ledger.history,
+        ledger.account,
+        lambda d: ledger.charge(d, SMALL),
+    ):
+        with pytest.raises(LedgerError, match=r"no account for data set 'poeple'. It has: 'people'.*ledger open"):
+            use("poeple")
+    assert len(ledger.datasets()) == 1
+
+
+def test_bad_values_are_refused(ledger):
+    for name in ("", "x" * 201, "two\nlines", "\ud800", "nul\0", None, 3):
+        with pytest.raises(BadInput, match="name"):
+            ledger.open(name, 1.0, 1e-6)
+        with pytest.raises(BadInput, match="name"):
+            ledger.charge(name, SMALL)
+    for eps, delta in ((0.0, 1e-6), (-1.0, 1e-6), (float("nan"), 1e-6), (1.0, 1.0), (1.0, -1e-9), ("1", 0.0)):
+        with pytest.raises(BadInput):
+            ledger.open("more", eps, delta)
+    for event in (None, 0.5, "gaussian", {"kind": "gaussian"}, Event(), [SMALL]):
+        with pytest.raises(BadInput, match="Only an Event"):
+            ledger.charge("people", event)
+    with pytest.raises(BadInput, match="what"):
+        ledger.charge("people", SMALL, what="two\nlines")
+    assert len(ledger.datasets()) == 1
+    assert ledger.history("people") == []
+
+
+def test_names_may_be_any_printable_text(ledger):
+    name = 'Æther\'s "data" %s ? 数 ' + "x" * 170
+    ledger.open(name, 1.0, 1e-6)
+    ledger.charge(name, SMALL, what="50 % of ε? {x}")
+    assert ledger.history(name)[0].what == "50 % of ε? {x}"
+    ledger.verify()
+
+
+def test_copies_and_pickles_spend_from_the_same_account(ledger):
+    for same in (copy.copy(ledger), copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))):
+        assert vars(same) == {"url": ledger.url}
+        same.charge("people", SMALL)
+    assert len(ledger.history("people")) == 3
+
+
+def test_a_new_process_sees_what_was_spent(ledger):
+    ledger.charge("people", SMALL)
+    code = f"from reticent.privacy.ledger import Ledger; print(Ledger({ledger.url!r}).spent('people'))"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert float(out) == ledger.spent("people") > 0
+
+
+def test_a_charge_after_ten_thousand_takes_well_under_a_second(ledger):
+    with database.transaction(ledger.url, write=True) as execute:
+        for i in range(10_000):
+            _append(execute, "charge", "people", Gaussian(noise_multiplier=3000.0 + i / 7).to_json(), "")
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        ledger.charge("people", Gaussian(noise_multiplier=3000.0))
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.6
+    assert len(ledger.history("people")) == 10_003
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    cap=st.floats(1e-3, 20),
+    delta=st.sampled_from([1e-12, 1e-6, 1e-3, 0.2]),
+    shares=st.lists(st.floats(0.01, 1.0), max_size=4),
+)
+def test_what_remains_can_be_charged(tmp_path_factory, cap, delta, shares):
+    ledger = Ledger(tmp_path_factory.mktemp("ledger") / "budget.db")
+    ledger.open("people", cap, delta)
+    for share in shares:
+        left = ledger.remaining("people")
+        if left > 0:
+            ledger.charge("people", Gaussian(noise_multiplier=calibrate(left * share, delta)))
+    left = ledger.remaining("people")
+    if left > 0:  # else what is left is too little to have an ε of its own at this δ
+        ledger.charge("people", Gaussian(noise_multiplier=calibrate(left, delta)))
+        assert ledger.spent("people") == pytest.approx(cap, rel=1e-6)
+    assert ledger.spent("people") <= cap
+
+
+gaussians = st.floats(0.5, 1e4).map(lambda z: Gaussian(noise_multiplier=z))
+others = st.floats(0.05, 1).map(lambda e: Pure(epsilon=e)) | st.floats(1, 20).map(lambda z: Laplace(noise_multiplier=z))
+
+
+@settings(max_examples=200, deadline=None)
+@given(events=st.lists(gaussians, max_size=5), cap=st.floats(1e-3, 50), delta=st.floats(1e-20, 0.5))
+def test_remaining_epsilon_is_granted_and_no_more_would_be(events, cap, delta):
+    left = remaining_epsilon(events, cap, delta)
+    assert 0 <= left <= cap
+    if left > 1e-9:
+        more = left * (1 + 1e-6)
+        assert epsilon([*events, Gaussian(noise_multiplier=calibrate(left, delta))], delta) <= cap
+        assert epsilon([*events, Gaussian(noise_multiplier=calibrate(more, delta))], delta) > cap
+    elif epsilon(events, delta) > cap:
+        assert left == 0
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    events=st.lists(gaussians | others, max_size=3),
+    other=others,
+    cap=st.floats(0.1, 10),
+    delta=st.sampled_from([0.0, 1e-30, 1e-6, 0.1]),
+)
+def test_remaining_epsilon_is_granted_among_other_events(events, other, cap, delta):
+    events = [*events, other]
+    left = remaining_epsilon(events, cap, delta)
+    assert 0 <= left <= cap
+    if left > 0:
+        kind = Gaussian if delta else Laplace
+        assert epsilon([*events, kind(noise_multiplier=calibrate(left, delta))], delta) <= cap
+
+
+def test_remaining_epsilon_at_the_edges():
+    assert remaining_epsilon([], 1.0, 1e-6) == 1.0
+    assert remaining_epsilon([], 1.0, 0.0) == 1.0
+    assert remaining_epsilon([Gaussian(noise_multiplier=1e6)], 1.0, 0.0) == 0.0
+    assert remaining_epsilon([Gaussian(noise_multiplier=1.0)], 1.0, 1e-6) == 0.0
+    assert remaining_epsilon([Pure(epsilon=0.25)], 1.0, 1e-6) > 0.75 * (1 - 1e-6)
+    assert remaining_epsilon([], 1e300, 1e-6) == 1e9
+    assert 0.2 < remaining_epsilon([Pure(epsilon=0.01)] * 300, 1.0, 1e-6) < 1.0  # although 300 × 0.01 > 1
+
+
+@pytest.mark.parametrize("events", [[Gaussian(noise_multiplier=4.2), Pure(epsilon=0.2)], [Pure(epsilon=0.05)] * 30])
+def test_the_cap_less_what_is_spent_would_be_too_much(events):
+    cap, delta = 1.0, 0.1
+    naive = cap - epsilon(events, delta)
+    assert epsilon([*events, Gaussian(noise_multiplier=calibrate(naive, delta))], delta) > cap
+    left = remaining_epsilon(events, cap, delta)
+    assert 0.7 < left < naive
+    assert epsilon([*events, Gaussian(noise_multiplier=calibrate(left, delta))], delta) <= cap

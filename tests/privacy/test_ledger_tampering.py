@@ -1,0 +1,155 @@
+"""History is append-only: the database refuses changes, and `verify` finds those of somebody who forced them."""
+
+import contextlib
+import json
+import sqlite3
+
+import psycopg
+import pytest
+
+from reticent.errors import LedgerError
+from reticent.privacy.database import TABLE
+from reticent.privacy.events import Gaussian
+from reticent.privacy.ledger import Ledger, _seal
+
+EVENT = Gaussian(noise_multiplier=20.0)
+
+
+@pytest.fixture
+def ledger(url):
+    """Rows 1: people, 2: a charge, 3: others, 4–6: charges."""
+    ledger = Ledger(url)
+    ledger.open("people", 1.0, 1e-6)
+    ledger.charge("people", EVENT, what="first")
+    ledger.open("others", 1.0, 1e-6)
+    for dataset in ("people", "others", "people"):
+        ledger.charge(dataset, EVENT)
+    return ledger
+
+
+def run(url, *statements):
+    """Execute SQL behind the ledger's back; return the rows of the last statement."""
+    if url.startswith("postgresql"):
+        with psycopg.connect(url) as connection:
+            for statement in statements:
+                cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
+    with contextlib.closing(sqlite3.connect(url)) as connection, connection:
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchall()
+
+
+def force(url, *statements):
+    """Do the same without the triggers."""
+    if url.startswith("postgresql"):
+        run(url, f"ALTER TABLE {TABLE} DISABLE TRIGGER ALL", *statements)
+    else:
+        triggers = [name for (name,) in run(url, "SELECT name FROM sqlite_master WHERE type = 'trigger'")]
+        assert len(triggers) == 3
+        run(url, *[f"DROP TRIGGER {name}" for name in triggers], *statements)
+
+
+def test_the_database_itself_refuses_changes(ledger):
+    head = ledger.verify()
+    attempts = [f"UPDATE {TABLE} SET what = 'x' WHERE number = 2", f"DELETE FROM {TABLE}"]
+    if ledger.url.startswith("postgresql"):
+        overwrite = f"INSERT INTO {TABLE} SELECT * FROM {TABLE} ON CONFLICT (number) DO UPDATE SET what = 'x'"
+        attempts += [f"TRUNCATE {TABLE}", overwrite]
+    else:
+        columns = "kind, dataset, body, who, at, 'x', hash"
+        attempts += [
+            f"INSERT OR REPLACE INTO {TABLE} SELECT number, {columns} FROM {TABLE} WHERE number = 2",
+            f"INSERT OR REPLACE INTO {TABLE} SELECT 7, {columns} FROM {TABLE} WHERE number = 1",
+        ]
+    for attempt in attempts:
+        with pytest.raises((sqlite3.Error, psycopg.Error), match="append-only"):
+            run(ledger.url, attempt)
+    assert ledger.verify() == head
+
+
+@pytest.mark.parametrize(
+    ("row", "change"),
+    [
+        (2, "body = replace(body, '20.0', '90.0')"),
+        (2, "dataset = 'others'"),
+        (2, "who = 'somebody@else'"),
+        (2, "at = '2001-01-01T00:00:00+00:00'"),
+        (2, "what = ''"),
+        (1, "body = replace(body, '1.0', '9.0')"),
+        (3, "body = replace(body, 'record', 'label')"),
+        (4, "kind = 'open', dataset = 'new'"),
+        (5, "hash = '" + "0" * 64 + "'"),
+        (6, "body = 'not JSON'"),
+        (6, "number = 7"),
+    ],
+)
+def test_an_edited_row_is_found(ledger, row, change):
+    force(ledger.url, f"UPDATE {TABLE} SET {change} WHERE number = {row}")
+    with pytest.raises(LedgerError, match=f"Row {row} of .* does not fit"):
+        ledger.verify()
+
+
+def test_a_deleted_row_is_found(ledger):
+    force(ledger.url, f"DELETE FROM {TABLE} WHERE number = 2")
+    with pytest.raises(LedgerError, match="Row 2 of"):
+        ledger.verify()
+
+
+def test_a_deleted_row_is_found_even_if_the_rest_is_renumbered(ledger):
+    moves = [f"UPDATE {TABLE} SET number = {n - 1} WHERE number = {n}" for n in (3, 4, 5, 6)]
+    force(ledger.url, f"DELETE FROM {TABLE} WHERE number = 2", *moves)
+    with pytest.raises(LedgerError, match="Row 2 of"):
+        ledger.verify()
+
+
+def test_reordered_rows_are_found(ledger):
+    swap = [f"UPDATE {TABLE} SET number = {new} WHERE number = {old}" for old, new in ((4, 99), (5, 4), (99, 5))]
+    force(ledger.url, *swap)
+    with pytest.raises(LedgerError, match="Row 4 of"):
+        ledger.verify()
+
+
+def test_a_truncated_tail_is_found_by_the_head(ledger):
+    head = ledger.verify()
+    ledger.charge("people", EVENT)
+    assert ledger.verify(expected_head=head) == ledger.history("people")[-1].hash
+    force(ledger.url, f"DELETE FROM {TABLE} WHERE number >= 6")
+    ledger.verify()  # a shorter chain is a valid chain
+    with pytest.raises(LedgerError, match="5 rows that fit together, but the expected head"):
+        ledger.verify(expected_head=head)
+
+
+def test_a_row_with_a_hash_made_to_fit_is_found_by_the_next(ledger):
+    forge(ledger.url, 2, body=Gaussian(noise_multiplier=90.0).to_json())
+    with pytest.raises(LedgerError, match="Row 3 of"):
+        ledger.verify()
+
+
+def test_a_forged_chain_past_its_cap_is_found(ledger):
+    forge(ledger.url, 6, body=Gaussian(noise_multiplier=1.0).to_json())
+    with pytest.raises(LedgerError, match=r"'people' of .* is past its cap"):
+        ledger.verify()
+
+
+def test_a_charge_that_cannot_be_understood_stops_all_spending(ledger):
+    force(ledger.url, f"UPDATE {TABLE} SET body = '{json.dumps({'kind': 'new', 'count': 1})}' WHERE number = 2")
+    for use in (ledger.spent, ledger.remaining, ledger.history, lambda d: ledger.charge(d, EVENT)):
+        with pytest.raises(LedgerError, match=r"Row 2 of .* newer"):
+            use("people")
+    force_cap = f"UPDATE {TABLE} SET body = '[]' WHERE number = 3"
+    run(ledger.url, force_cap)
+    for use in (ledger.spent, lambda d: ledger.open(d, 1.0, 1e-6), lambda d: ledger.datasets()):
+        with pytest.raises(LedgerError, match="Row 3 of"):
+            use("others")
+
+
+def forge(url, number, *, body):
+    """Replace the body of a row, and its hash by the right one."""
+    columns = "number, kind, dataset, body, who, at, what, hash"
+    before, row = run(url, f"SELECT {columns} FROM {TABLE} WHERE number IN ({number - 1}, {number}) ORDER BY number")
+    fields = (*row[:3], body, *row[4:7])
+    force(
+        url,
+        f"UPDATE {TABLE} SET body = '{body}', hash = '{_seal(before[-1], fields)}' WHERE number = {number}",
+    )

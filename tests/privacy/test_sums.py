@@ -1,0 +1,165 @@
+"""Exactness at and beyond the limits: never a wrong sum."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import reticent.privacy.sums as sums
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.statistic import Gram, Sum
+from reticent.privacy.sums import EXACT, Total, add_up, check_blas, multiplies_exactly
+
+
+@dataclass(frozen=True)
+class Constant(Gram):
+    """Every record becomes the longest row: all sums run as high as they can."""
+
+    b: int
+    m: int = 3
+    square: int = 1
+
+    columns = property(lambda self: self.m)
+    norm2 = property(lambda self: self.square)
+    bits = property(lambda self: self.b)
+
+    def rows(self, records):
+        return np.full((len(records), self.m), (self.square / self.m) ** 0.5)
+
+
+@dataclass(frozen=True)
+class First(Sum):
+    """Row (first column)."""
+
+    square: Fraction = Fraction(1)
+
+    columns = property(lambda self: 1)
+    norm2 = property(lambda self: self.square)
+
+    def rows(self, records):
+        return records[:, :1]
+
+
+@pytest.mark.parametrize("b", [1, 18, 20, 24, 25, 26])
+def test_gram_blocks_are_exact_at_the_limit(b):
+    statistic = Constant(b)
+    rows = statistic.block_rows
+    assert rows * statistic.limit2 <= EXACT
+    q = int((1 / 3) ** 0.5 * 2**b)
+    n = 3 * rows + 1
+    total = add_up([np.zeros((n, 1))], statistic.block_sum, rows=rows)
+    assert (total.integers() == n * q * q).all()
+
+
+@pytest.mark.parametrize(("b", "square"), [(27, 1), (26, 2), (40, 1), (26, 4)])
+def test_too_fine_a_grid_is_an_error_before_any_read(b, square):
+    if square * 4**b <= EXACT // 2:
+        assert Constant(b, square=square).limit2
+    else:
+        with pytest.raises(BadInput, match="fewer bits"):
+            _ = Constant(b, square=square).sensitivity2
+
+
+def test_totals_widen_before_they_could_overflow():
+    """2¹² blocks of 2⁵³ are 2⁶⁵: int64 alone would wrap to a wrong number."""
+    block = np.array([EXACT, EXACT - 1], dtype=float)
+    expected = [2**65, 2**65 - 2**12]
+    total = Total()
+    wrapped, floating = np.zeros(2, dtype=np.int64), np.zeros(2)
+    for _ in range(2**12):
+        total.add(block, 1)
+        wrapped += block.astype(np.int64)
+        floating += block
+    assert total.integers().tolist() == expected
+    assert total.rows == 2**12
+    # the naive ways are wrong here, so this test can fail
+    assert wrapped.tolist() != expected
+    assert [int(v) for v in floating] != expected
+
+
+def test_negative_and_merged_totals():
+    a, b = Total(), Total()
+    for _ in range(1500):
+        a.add(np.array([-float(EXACT)]), 1)
+        b.add(np.array([1.0]), 2)
+    a.merge(b)
+    a.add(np.array([5.0]), 1)
+    assert a.integers().tolist() == [-1500 * EXACT + 1500 + 5]
+    assert a.rows == 1500 + 3000 + 1
+
+
+def test_nothing_added_is_zero():
+    total = add_up([], lambda block: block, rows=10, threads=2)
+    assert total.integers() == 0
+    assert total.rows == 0
+
+
+def test_an_exception_in_a_thread_is_not_swallowed():
+    def fail(block):
+        raise RuntimeError("x")
+
+    for threads in (1, 2):
+        with pytest.raises(RuntimeError):
+            add_up([np.zeros((10, 1))], fail, rows=3, threads=threads)
+
+
+@pytest.mark.parametrize("norm2", [Fraction(1, 1000), Fraction(1), Fraction(10**6, 7), Fraction(10**9)])
+def test_norms_of_every_size_keep_their_limits(norm2):
+    statistic = First(norm2)
+    reach = float(norm2) ** 0.5
+    data = np.array([[reach], [-reach], [reach * (1 + 2**-52)], [2 * reach], [np.inf], [np.nan], [0.0]])
+    with np.errstate(all="ignore"):
+        q = statistic.integers(data).astype(object)
+    assert (q**2 <= statistic.limit2).all()
+    assert q[5, 0] == 0
+    assert float(q[3, 0]) * statistic.step == pytest.approx(reach, rel=1e-4)
+
+
+def test_wrong_shapes_are_refused():
+    @dataclass(frozen=True)
+    class Bad(Sum):
+        columns = property(lambda self: 2)
+        norm2 = property(lambda self: 1)
+
+        def rows(self, records):
+            return np.zeros((len(records) + 1, 2))
+
+    with pytest.raises(BadInput, match="one row of 2 numbers"):
+        Bad().block_sum(np.zeros((3, 1)))
+
+
+def strassen(a, b):
+    """One level of Strassen's method: fewer products, but of sums, which do not fit into 53 bits."""
+    (m, k), n = a.shape, b.shape[1]
+    a11, a12, a21, a22 = (a[i : i + m // 2, j : j + k // 2] for i in (0, m // 2) for j in (0, k // 2))
+    b11, b12, b21, b22 = (b[i : i + k // 2, j : j + n // 2] for i in (0, k // 2) for j in (0, n // 2))
+    p = [
+        (a11 + a22) @ (b11 + b22),
+        (a21 + a22) @ b11,
+        a11 @ (b12 - b22),
+        a22 @ (b21 - b11),
+        (a11 + a12) @ b22,
+        (a21 - a11) @ (b11 + b12),
+        (a12 - a22) @ (b21 + b22),
+    ]
+    return np.block([[p[0] + p[3] - p[4] + p[6], p[2] + p[4]], [p[1] + p[3], p[0] - p[1] + p[2] + p[5]]])
+
+
+def single(a, b):
+    return (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)
+
+
+def test_a_blas_that_is_not_exact_is_recognised(monkeypatch):
+    assert multiplies_exactly(np.matmul)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(8, 6)), rng.normal(size=(6, 4))
+    assert np.allclose(strassen(x, y), x @ y)  # a correct method in real arithmetic
+    assert not multiplies_exactly(strassen)
+    assert not multiplies_exactly(single)
+    monkeypatch.setattr(sums, "multiplies_exactly", lambda matmul: False)
+    check_blas.cache_clear()
+    with pytest.raises(ReleaseRefused, match="BLAS"):
+        check_blas()
+    monkeypatch.undo()
+    check_blas()

@@ -1,0 +1,117 @@
+"""The rules that keep the tree readable: who may import whom, what is lazy, and that every proof fits its code."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reticent
+from tests.proofs import PROOFS, digest, stamped
+
+ROOT = Path(reticent.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+LAYERS = {
+    "errors": set(),
+    "privacy": {"errors", "privacy"},
+    "models": {"errors", "privacy", "models"},
+    "apps": {"errors", "privacy", "models", "apps"},
+}
+HEAVY = ("pyarrow", "dask", "distributed", "psycopg", "dp_accounting", "safetensors", "narwhals")
+MODEL_PLUMBING = {"reticent.models.base", "reticent.models.storage"}
+
+
+def imports(path: Path, top_level_only: bool = False):
+    """Names of imported modules; those under `if TYPE_CHECKING` do not count."""
+    tree = ast.parse(path.read_text())
+    skipped = {
+        id(inner)
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+        or (top_level_only and isinstance(node, (ast.FunctionDef, ast.Lambda)))
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are absolute"
+            yield node.module or ""
+
+
+def layer(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_one_way(path):
+    if layer(path) not in LAYERS:
+        assert path.name in ("__init__.py", "__main__.py")
+        return
+    for name in imports(path):
+        if name.startswith("reticent."):
+            assert name.split(".")[1] in LAYERS[layer(path)], f"{path.name} may not import {name}"
+        if name == "reticent.privacy.noise":
+            assert path.name in ("curator.py", "noise.py"), "noise is drawn in one place"
+        if layer(path) == "models" and name.startswith("reticent.models.") and path.name not in ("base.py", "storage.py"):
+            assert name in MODEL_PLUMBING, f"{path.name}: a model does not know other models"
+
+
+def test_heavy_packages_are_imported_in_one_file_and_lazily():
+    for package in HEAVY:
+        users = {path.name for path in FILES for name in imports(path) if name.split(".")[0] == package}
+        assert len(users) == 1, f"{package} is imported in {users}"
+        for path in FILES:
+            assert package not in {name.split(".")[0] for name in imports(path, top_level_only=True)}, path
+
+
+def test_importing_reticent_imports_nothing_heavy():
+    code = "import sys, reticent; print(*sorted(m for m in sys.modules if '.' not in m))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "scipy", "sklearn", *HEAVY} & set(loaded)
+
+
+def test_every_public_name_exists_and_has_a_docstring():
+    for name in reticent.__all__:
+        thing = getattr(reticent, name)
+        assert name == "__version__" or thing.__doc__, name
+    with pytest.raises(AttributeError):
+        _ = reticent.nonsense
+    assert set(reticent.__all__) <= set(dir(reticent))
+
+
+def test_every_estimator_states_its_privacy():
+    for name in reticent.__all__:
+        thing = getattr(reticent, name)
+        if isinstance(thing, type) and issubclass(thing, reticent.PrivateEstimator) and thing is not reticent.PrivateEstimator:
+            for word in ("Privacy\n", "Neighbours:", "Released:", "public:"):
+                assert word in thing.__doc__, f"{name} does not say {word!r}"
+
+
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda path: path.name)
+def test_every_proof_fits_its_code(proof):
+    """When this fails: read the proof against the changed code, correct it, then run `python -m tests.proofs`."""
+    covered, stamp = stamped(proof)
+    assert stamp == digest(proof, covered), f"{proof.name} was written for another version of {', '.join(covered)}"
+
+
+def test_everything_that_matters_has_a_proof():
+    covered = {file for proof in PROOFS for file in stamped(proof)[0]}
+    assert {"noise.py", "accounting.py", "statistic.py", "sums.py", "bounds.py", "curator.py"} <= covered
+    models = {path.name for path in (ROOT / "models").glob("*.py")} - {"__init__.py", "base.py", "storage.py"}
+    assert models <= covered
+
+
+def test_no_machine_paths_or_hosts_in_the_tree():
+    top = ROOT.parent.parent
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=top, capture_output=True, text=True)
+    names = listed.stdout.split("\n") if listed.returncode == 0 else []
+    forbidden = re.compile("/" + "root/|/" + "work/|" + r"pypi\." + r"org|pythonhosted\." + "org")
+    for name in filter(None, names):
+        path = top / name
+        if path.is_file() and path.suffix in {".py", ".md", ".toml", ".txt", ".yml", ".html", ""}:
+            assert not forbidden.search(path.read_text(errors="replace")), name
