@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from reticent.apps.terminal import compact, table
+from reticent.apps.terminal import compact, indented, table
 from reticent.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -69,15 +69,22 @@ def charges(url: str, dataset: str | None) -> list[dict[str, Any]]:
 
 
 def charges_table(entries: list[dict[str, Any]]) -> "RenderableType":
-    """Lay out what ``charges`` gives."""
-    rows = table("row", "when (UTC)", "data set", "what", "noise", "who", left=6)
-    for one in entries:
-        event = one["event"]
-        strength = (
-            f"× {compact(event['noise_multiplier'])}"
-            if "noise_multiplier" in event
-            else f"ε {compact(event['epsilon'])}"
-        )
-        when = one["when"][:16].replace("T", " ")
-        rows.add_row(str(one["number"]), when, one["dataset"], one["what"], f"{event['kind']} {strength}", one["who"])
-    return rows
+    """Lay out what ``charges`` gives, one data set after the other."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for dataset in dict.fromkeys(one["dataset"] for one in entries):
+        rows = table("row", "when (UTC)", "what", "noise", "who", left=5)
+        for one in entries:
+            if one["dataset"] == dataset:
+                when = one["when"][:16].replace("T", " ")
+                rows.add_row(str(one["number"]), when, one["what"], _strength(one["event"]), one["who"])
+        parts += [Text(""), Text(f'Data set "{dataset}"', "bold"), indented(rows)]
+    return Group(*parts[1:])
+
+
+def _strength(event: dict[str, Any]) -> str:
+    if "noise_multiplier" in event:
+        return f"{event['kind']} × {event['noise_multiplier']:.3g}"
+    return f"ε = {event['epsilon']:.3g} each"

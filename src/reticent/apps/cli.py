@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,26 +13,33 @@ from reticent.errors import ReleaseRefused
 
 __all__ = ["app", "main"]
 
+
+def _example(*lines: str) -> str:
+    """Give the end of a help text."""
+    # the backspace keeps the lines as they are
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
 app = typer.Typer(
     name="reticent",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks show values
-    rich_markup_mode=None,
+    rich_markup_mode=None,  # plain help: narrower, and Rich need not be imported for it
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Example:  reticent tour",
+    epilog=_example("reticent tour"),
 )
 ledger_app = typer.Typer(
     no_args_is_help=True,
     help="Budgets: what was promised, what is spent, what is left.",
-    epilog="Example:  reticent ledger open budget.db patients --epsilon 3 --delta 1e-5",
+    epilog=_example("reticent ledger open budget.db patients --epsilon 3 --delta 1e-5"),
 )
 app.add_typer(ledger_app, name="ledger")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no advice.")]
 LedgerUrl = Annotated[str, typer.Argument(metavar="LEDGER", help="A file such as budget.db, or postgresql://…")]
-OneDataset = Annotated[str | None, typer.Argument(metavar="[DATASET]", help="One data set; all if left out.")]
+OneDataset = Annotated[str | None, typer.Argument(metavar="DATASET", help="One data set; all if left out.")]
 
 
 def _version(wanted: bool) -> None:
@@ -50,15 +57,16 @@ def reticent_command(
     """Models that learn from everyone and tell on no one: differentially private releases from sensitive records."""
 
 
-@app.command(epilog="Example:  reticent tour --out tour")
+@app.command(epilog=_example("reticent tour --out tour"))
 @guarded
 def tour(
     out: Annotated[
-        Path, typer.Option(help="Folder to make; if it is in use, the next free one: tour-2, tour-3, …")
+        Path,
+        typer.Option(metavar="FOLDER", help="Folder to make; if it is in use, the next free one: tour-2, tour-3, …"),
     ] = Path("tour"),
     json: Json = False,
 ) -> None:
-    """See the main job from end to end, in seconds, on people who never lived."""
+    """See it all at work, in seconds, on people who never lived."""
     from reticent.apps.tour import speaker, take
 
     screen = console()
@@ -69,13 +77,15 @@ def tour(
     advise(
         f"reticent inspect {folder}/covariance.reticent",
         f"reticent ledger history {folder}/budget.db",
-        "reticent fit mean FILE --x COLUMN=LOW:HIGH --epsilon 1 --delta 1e-6 --out m.reticent",
+        "reticent fit --help, for a file of your own",
     )
 
 
 @app.command(
-    epilog="Example:  reticent fit mean patients.csv --x age=0:110 --x height=40:220 --epsilon 1 --delta 1e-6 "
-    "--ledger budget.db --dataset patients --out m.reticent"
+    epilog=_example(
+        "reticent fit mean patients.csv --x age=0:110 --x height=40:220 \\",
+        "    --epsilon 1 --delta 1e-6 --ledger budget.db --dataset patients --out m.reticent",
+    )
 )
 @guarded
 def fit(
@@ -86,12 +96,19 @@ def fit(
         list[str] | None,
         typer.Option(metavar="COLUMN=LOW:HIGH", help="A column and its public range. Give one for each."),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Strength of the promise: smaller protects more.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Chance that the promise may fail; well below 1/records.")] = None,
-    norm: Annotated[
-        float | None, typer.Option(help="Public bound on a record's distance from the middle of the ranges.")
+    epsilon: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
     ] = None,
-    bins: Annotated[int | None, typer.Option(help="histogram: number of bins of each column.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Chance that the promise may fail; well below 1/records.")
+    ] = None,
+    norm: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
+    ] = None,
+    bins: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="histogram: number of bins of each column.")
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")
     ] = None,
@@ -127,36 +144,41 @@ def fit(
     return None
 
 
-@app.command(epilog="Example:  reticent inspect m.reticent")
+@app.command(epilog=_example("reticent inspect m.reticent"))
 @guarded
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A model file.")],
     json: Json = False,
 ) -> None:
-    """Show what a model file holds: the promise, the releases, the results."""
+    """Show a model file: the promise, the releases, the results."""
     from reticent.apps.inspection import describe, print_model
 
     model, about = describe(file)
     if json:
         return print_json(about)
-    return print_model(console(), model, about)
+    print_model(console(), model, about)
+    return advise(f"in Python, reticent.load({str(file)!r})")
 
 
-@app.command(epilog="Example:  reticent audit mean --quick")
+@app.command(epilog=_example("reticent audit mean --quick"))
 @guarded
 def audit(
-    statistic: Annotated[
-        str, typer.Argument(metavar="[STATISTIC]", help="mean, histogram, covariance or all.")
-    ] = "all",
+    statistic: Annotated[str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance or all.")] = "all",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: seconds, and a weaker bound.")] = False,
-    epsilon: Annotated[float, typer.Option(help="The claim to attack.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The claim to attack.")] = 1.0,
     delta: Annotated[
-        float, typer.Option(help="The claim's δ; large, so that an attack can show it. 0 audits Laplace noise.")
+        float,
+        typer.Option(
+            metavar="NUMBER", help="The claim's δ; large, so that an attack can show it. 0 audits Laplace noise."
+        ),
     ] = 0.05,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Attack the noise with worst-case records, and see how much of the claimed ε shows. Charges nothing."""
+    """Attack the noise with worst-case records.
+
+    Shows how much of the claimed ε an attacker can prove from many releases. Charges nothing.
+    """
     from reticent.apps.audit import QUICK_RUNS, RUNS, chosen, findings_table
     from reticent.apps.audit import audit as run
 
@@ -170,17 +192,21 @@ def audit(
     if any(one.verdict == "BROKEN" for one in findings):
         raise ReleaseRefused("an attack shows more than was claimed, and not by chance. Release nothing; report this.")
     if not (json or quiet):
-        advise("the claim holds as far as this attack can see; reticent audit --epsilon 4 tries another")
+        unclear = any(one.verdict == "unclear" for one in findings)
+        again = "run it again: a bound just above the claim happens by chance, at most once in twenty times"
+        advise(again if unclear else "reticent audit --epsilon 4, to attack another claim")
 
 
-@ledger_app.command("open", epilog="Example:  reticent ledger open budget.db patients --epsilon 3 --delta 1e-5")
+@ledger_app.command("open", epilog=_example("reticent ledger open budget.db patients --epsilon 3 --delta 1e-5"))
 @guarded
 def ledger_open(
     ledger: LedgerUrl,
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A name for the data set.")],
-    epsilon: Annotated[float, typer.Option(help="Cap on ε. It never changes.")],
-    delta: Annotated[float, typer.Option(help="The cap's δ; well below 1/records.")],
-    relation: Annotated[str, typer.Option(help="What is protected: record, or label (inputs are public).")] = "record",
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Cap on ε. It never changes.")],
+    delta: Annotated[float, typer.Option(metavar="NUMBER", help="The cap's δ; well below 1/records.")],
+    relation: Annotated[
+        str, typer.Option(metavar="RELATION", help="What is protected: record, or label (inputs are public).")
+    ] = "record",
     json: Json = False,
 ) -> None:
     """Give a data set its budget, once. Makes the ledger if there is none."""
@@ -193,31 +219,33 @@ def ledger_open(
     return advise("reticent fit --help, with --ledger and --dataset")
 
 
-@ledger_app.command("show", epilog="Example:  reticent ledger show budget.db")
+@ledger_app.command("show", epilog=_example("reticent ledger show budget.db"))
 @guarded
 def ledger_show(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = False) -> None:
     """Show what is spent and what is left."""
     from reticent.apps.accounts import accounts, accounts_table
 
     states = accounts(ledger, dataset)
-    return print_json(states) if json else console().print(accounts_table(states))
+    if json:
+        return print_json(states)
+    console().print(accounts_table(states))
+    return advise("reticent ledger history, for every charge")
 
 
-@ledger_app.command("history", epilog="Example:  reticent ledger history budget.db patients")
+@ledger_app.command("history", epilog=_example("reticent ledger history budget.db patients"))
 @guarded
 def ledger_history(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = False) -> None:
     """Show every charge: when, by whom, what for."""
     from reticent.apps.accounts import charges, charges_table
 
     entries = charges(ledger, dataset)
-    return (
-        print_json(entries)
-        if json
-        else console().print(charges_table(entries) if entries else "Nothing was charged yet.")
-    )
+    if json:
+        return print_json(entries)
+    console().print(charges_table(entries) if entries else "Nothing was charged yet.")
+    return advise("reticent ledger verify, to check that nothing was altered")
 
 
-@ledger_app.command("verify", epilog="Example:  reticent ledger verify budget.db")
+@ledger_app.command("verify", epilog=_example("reticent ledger verify budget.db"))
 @guarded
 def ledger_verify(
     ledger: LedgerUrl,
@@ -226,7 +254,10 @@ def ledger_verify(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Recompute the chain of hashes and every total: shows whether the history was altered."""
+    """Check that the history was not altered.
+
+    Recomputes the chain of hashes and every total.
+    """
     from reticent.apps.accounts import verify
 
     found = verify(ledger, head)
@@ -237,8 +268,8 @@ def ledger_verify(
     return advise("note the head elsewhere, and give it to the next verify with --head")
 
 
-def main() -> Any:
+def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without ε gets a question mark
-    app()
+    app(prog_name="reticent")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.apps.results import column_names, model_of
-from reticent.apps.terminal import advise, compact, line, table
+from reticent.apps.terminal import advise, compact, indented, line, table
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
 
@@ -61,12 +61,13 @@ def _heading(model: Any) -> "Text":
 
 def print_fit(console: Any, model: Any, *, ledger: str | None, dataset: str | None, out: Path) -> None:
     """Show what a fit gave and what it cost."""
-    from rich.padding import Padding
-
     promise = model.guarantee_
     console.print(_heading(model))
-    console.print(Padding(model_of(model).show(model), (0, 0, 1, 2)))
-    line("Promise", f"ε={compact(promise.epsilon)}, δ={compact(promise.delta)}, protects one {promise.relation}")
+    console.print(indented(model_of(model).show(model)), "", sep="\n")
+    whom = f"one {promise.relation}"
+    if promise.records_per_person > 1:
+        whom = f"one person with up to {promise.records_per_person} records"
+    line("Promise", f"ε={compact(promise.epsilon)}, δ={compact(promise.delta)}, protects {whom}")
     if ledger is not None and dataset is not None:
         account = Ledger(ledger)
         spent, left = account.spent(dataset), account.remaining(dataset)
@@ -79,18 +80,17 @@ def print_fit(console: Any, model: Any, *, ledger: str | None, dataset: str | No
 
 def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     """Show a model file to a person."""
-    from rich.padding import Padding
     from rich.text import Text
 
     first = about["releases"][0]
     console.print(_heading(model))
-    console.print(Padding(model_of(model).show(model), (0, 0, 1, 2)))
+    console.print(indented(model_of(model).show(model)), "", sep="\n")
 
     bounds = table("column", "low", "high")
     for name, (low, high) in zip(column_names(model), first["bounds"]["x"], strict=True):
         bounds.add_row(name, compact(low), compact(high))
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
-    console.print(Padding(bounds, (0, 0, 0, 2)))
+    console.print(indented(bounds))
     if first["bounds"]["norm"] is not None:
         console.print(f"  at most {compact(first['bounds']['norm'])} from the middle of the box")
 
@@ -104,8 +104,8 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
             one["event"]["kind"],
             low if low == high else f"{low} – {high}",
         )
-    console.print(Padding(releases, (0, 0, 0, 2)))
+    console.print(indented(releases))
 
     console.print(Text("\nGuarantee", "bold"))
-    console.print(Padding(about["guarantee"]["statement"], (0, 0, 1, 2)))
+    console.print(indented(about["guarantee"]["statement"]), "", sep="\n")
     console.print(Text("SHA-256  ", "bold"), Text(about["sha256"]), sep="", soft_wrap=True)

@@ -92,7 +92,8 @@ def _histogram_chart(model: Any) -> "RenderableType":
         rows.columns[2].justify = "left"
         for i, total in zip(starts, sums, strict=True):
             label = f"{edges[i]:g} – {edges[min(i + group, len(counts))]:g}"
-            rows.add_row(label, f"{total:,.0f}", Text("█" * round(max(total, 0) / most * _BAR), style="cyan"))
+            # a released count is a whole number plus 1/2, which would always be rounded to an even one
+            rows.add_row(label, f"{floor(total):,}", Text("█" * round(max(total, 0) / most * _BAR), style="cyan"))
         charts += [rows, Text("")]
     return Group(*charts[:-1])
 

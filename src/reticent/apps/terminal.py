@@ -20,7 +20,7 @@ import typer
 from reticent.errors import ReticentError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "compact",
     "console",
     "guarded",
+    "indented",
     "line",
     "print_json",
     "progress",
@@ -72,8 +73,16 @@ def print_json(value: Any) -> None:
 
 
 def compact(number: float) -> str:
-    """Write a number in at most four digits, for people: 0.5, 1e-05, 1.28, 12,345."""
-    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"
+    """Write a number in at most four digits, for people: 0.5, 1e-5, 1.279, 12,345."""
+    text = f"{number:,.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"
+    return text.replace("e-0", "e-")
+
+
+def indented(content: "RenderableType", margin: int = 2) -> "RenderableType":
+    """Move something to the right."""
+    from rich.padding import Padding
+
+    return Padding(content, (0, 0, 0, margin), expand=False)
 
 
 def line(title: str, text: str) -> None:
@@ -117,10 +126,16 @@ def progress(what: str, total: int | None = None, *, quiet: bool = False) -> Ite
     if quiet or not err.is_terminal:
         yield lambda steps: None
         return
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+    from rich.progress import TimeRemainingColumn as Left
+    from rich.text import Text
 
-    rate = TextColumn("{task.speed:,.0f}/s" if total else "")
-    parts = [BarColumn(), rate, TimeRemainingColumn()] if total else [SpinnerColumn(), TimeElapsedColumn()]
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")  # unknown until the second step
+
+    parts = [BarColumn(), Rate(), Left()] if total else [SpinnerColumn(), Elapsed()]
     with Progress(TextColumn("  {task.description}"), *parts, console=err, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda steps: bar.advance(task, steps)

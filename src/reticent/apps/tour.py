@@ -14,7 +14,7 @@ import numpy as np
 import reticent
 from reticent.apps.registry import RANGES, people, write_csv
 from reticent.apps.results import sparkline
-from reticent.apps.terminal import compact, table, wrapped
+from reticent.apps.terminal import compact, table
 from reticent.errors import BudgetExceeded
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.ledger import Ledger
@@ -41,9 +41,13 @@ def take(folder: Path, say: Say) -> dict[str, Any]:
     data, ledger = folder / "people.csv", Ledger(folder / "budget.db")
     table_ = people(_PEOPLE, _SEED)
     write_csv(table_, data)
-    say("Registry", f"{_PEOPLE:,} made-up people in {data}: {', '.join(table_)}")
+    say(
+        "Registry",
+        f"{_PEOPLE:,} made-up people: {', '.join(table_)}",
+        f"{data} (nobody lived, so the truth may be shown below)",
+    )
     ledger.open(_DATASET, _CAP, _DELTA)
-    say("Ledger", f'{folder / "budget.db"}: data set "{_DATASET}", cap ε={_CAP:g} δ={_DELTA:g}, spent ε=0')
+    say("Ledger", f'{folder / "budget.db"}: data set "{_DATASET}", cap ε={_CAP:g} δ={compact(_DELTA)}')
     try:
         found = _fits(folder, data, table_, say)
         found["ledger"] = _balance(ledger, say)
@@ -56,17 +60,14 @@ def take(folder: Path, say: Say) -> dict[str, Any]:
 
 def _free(folder: Path) -> Path:
     """Give the folder, or the first numbered one beside it that is not in use."""
-    for number in count(1):
-        candidate = folder if number == 1 else folder.resolve().with_name(f"{folder.resolve().name}-{number}")
-        if not candidate.exists() or (candidate.is_dir() and not any(candidate.iterdir())):
-            return candidate if number == 1 else _as_given(candidate)
-    raise AssertionError("there is always a next number")
+    if _unused(folder):
+        return folder
+    name = folder.resolve().name
+    return next(one for number in count(2) if _unused(one := folder.parent / f"{name}-{number}"))
 
 
-def _as_given(folder: Path) -> Path:
-    """Write a path as people do: relative to where they are, if it is below."""
-    here = Path.cwd()
-    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+def _unused(folder: Path) -> bool:
+    return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
 def _fit(estimator: str, folder: Path, data: Path, columns: list[str], epsilon: float, **own: Any) -> Any:
@@ -122,7 +123,7 @@ def _balance(ledger: Ledger, say: Say) -> dict[str, Any]:
     spent, left = ledger.spent(_DATASET), ledger.remaining(_DATASET)
     say(
         "Ledger",
-        f"spent ε={compact(spent)}, left ε={compact(left)}",
+        f"spent ε={compact(spent)}, left ε={compact(left)} for one more release",
         "composed exactly: added up one by one, the three would be ε=2",
     )
     return {"spent": spent, "left": left, "head": ledger.verify()}
@@ -133,21 +134,25 @@ def _one_too_many(folder: Path, data: Path, say: Say) -> str:
     try:
         _fit("PrivateMean", folder, data, ["age"], _TOO_MUCH)
     except BudgetExceeded as refusal:
-        say("Too much", f"one more fit, with ε={_TOO_MUCH:g}", wrapped(str(refusal), width=80 - _MARGIN - 1, indent=""))
+        say("Too much", f"one more fit, with ε={_TOO_MUCH:g}", str(refusal))
         return str(refusal)
     raise AssertionError("the ledger granted more than its cap")
 
 
 def speaker(console: Any) -> Say:
     """Give the function that prints numbered, aligned steps."""
-    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
     numbers = count(1)
 
     def say(title: str, text: str, *more: "str | RenderableType") -> None:
-        console.print(Text.assemble(("  ", ""), (f"{next(numbers)}", "dim"), "  ", (f"{title:<12}", "bold cyan"), text))
+        step = Table.grid(padding=0)
+        for width in (5, _MARGIN - 5, None):
+            step.add_column(width=width, overflow="fold")
+        step.add_row(Text(f"  {next(numbers)}", "dim"), Text(title, "bold cyan"), text)
         for part in more:
-            console.print(Padding(part, (0, 0, 0, _MARGIN)))
+            step.add_row("", "", part)
+        console.print(step)
 
     return say

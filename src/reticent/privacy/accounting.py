@@ -25,7 +25,15 @@ from scipy.special import erfcx, erfinv, ndtr, ndtri
 from reticent.errors import BadInput
 from reticent.privacy.events import Event, Gaussian, Laplace, Pure
 
-__all__ = ["calibrate", "check_epsilon_delta", "epsilon", "gaussian_mu", "log_delta", "remaining_epsilon"]
+__all__ = [
+    "account_epsilon",
+    "calibrate",
+    "check_epsilon_delta",
+    "epsilon",
+    "gaussian_mu",
+    "log_delta",
+    "remaining_epsilon",
+]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 _FIXED = 512  # μ² is an integer multiple of 2^-512
@@ -107,6 +115,8 @@ def gaussian_mu(events: Iterable[Event]) -> float:
 @lru_cache(maxsize=4096)
 def _gaussian_epsilon(mu: float, delta: float) -> float:
     target = math.log(delta)
+    if mu == math.inf:
+        return math.inf
     if _log_delta_above(0.0, mu) <= target:
         return 0.0
     high = mu * mu / 2 + mu * math.sqrt(2 * -target) + mu  # δ(ε) ≤ Φ(−x) ≤ exp(−x²/2)
@@ -139,6 +149,8 @@ def _dominating_mu(mu: float, uses: Iterable[_Use]) -> float:
     """
     squares = [mu * mu]
     for _, eps, count in uses:
+        if eps > _HUGE:
+            return math.inf
         half = math.sqrt(2) * erfinv(math.tanh(eps / 2)) if eps < 1 else -ndtri(1 / (1 + math.exp(eps)))
         squares.append(count * (2 * float(half)) ** 2)
     return math.sqrt(math.fsum(squares)) * (1 + 1e-9)
@@ -250,11 +262,25 @@ def _largest_mu(eps: float, delta: float) -> float:
     return float(brentq(lambda mu: _log_delta_above(eps, mu) - target, low, high, xtol=1e-300, rtol=8.9e-16))
 
 
+def account_epsilon(events: Iterable[Event], delta: float) -> float:
+    """ε at ``delta`` of an account whose events may each be chosen in view of all earlier results: a privacy filter.
+
+    The same as `epsilon` for Gaussian events. Other kinds are counted by Gaussians that reveal at least as much, or, where
+    there are no Gaussian events, by their sum if that is less: `epsilon` is smaller, but holds only for a list of events that was
+    fixed beforehand (accounting.md, 3).
+    """
+    events = list(events)
+    mu, uses = gaussian_mu(events), _other_uses(events)
+    if delta == 0 or not uses:
+        return epsilon(events, delta)
+    dominated = _gaussian_epsilon(_dominating_mu(mu, uses), delta)
+    return dominated if mu else min(dominated, epsilon(events, 0.0))
+
+
 def remaining_epsilon(events: Iterable[Event], epsilon_cap: float, delta: float) -> float:
     """Largest ε that one more release, calibrated to (ε, δ), may spend on top of ``events``; rounded down.
 
-    The release is Gaussian, or Laplace for δ = 0. Exact if all events are Gaussian, a lower bound if others
-    are among them. Zero if nothing is left.
+    The release is Gaussian, or Laplace for δ = 0. Zero if nothing is left.
 
     >>> from reticent.privacy.events import Gaussian
     >>> round(remaining_epsilon([Gaussian(noise_multiplier=calibrate(1, 1e-6))], 2, 1e-6), 3)
@@ -262,6 +288,8 @@ def remaining_epsilon(events: Iterable[Event], epsilon_cap: float, delta: float)
     """
     events = list(events)
     cap, delta = check_epsilon_delta(min(epsilon_cap, 1e9), delta, pure=True)  # beyond, nothing is protected
+    if not events:
+        return cap
     kind = Gaussian if delta else Laplace
 
     def fits(eps: float) -> bool:
@@ -269,27 +297,21 @@ def remaining_epsilon(events: Iterable[Event], epsilon_cap: float, delta: float)
             event = kind(noise_multiplier=calibrate(eps, delta))
         except BadInput:  # less than the least that an event can state
             return False
-        return epsilon([*events, event], delta) <= cap
+        return account_epsilon([*events, event], delta) <= cap
 
-    others = [e for e in events if not isinstance(e, Gaussian)]
-    if delta == 0:
-        whole, room = cap, cap - epsilon(events, 0.0)
-    else:  # two bounds of `epsilon` that need no grid: pure parts added, or replaced by Gaussians that reveal more
-        mu, summed = gaussian_mu(events), cap - epsilon(others, 0.0)
-        bounds = [(_largest_mu(summed, delta) ** 2, mu**2)] if summed > 0 else []
-        bounds += [(_largest_mu(cap, delta) ** 2, _dominating_mu(mu, _other_uses(others)) ** 2)] if others else []
-        whole, used = max(bounds, key=lambda pair: pair[0] - pair[1])
-        room = whole - used
-    best = 0.0
-    if room > 0:
-        best = min(_gaussian_epsilon(math.sqrt(room), delta), cap) if delta else room
-        step = 1e-16 * whole / room  # the rounding error of the difference
-        while best > 0 and not fits(best):
-            best = best * (1 - step) if step < 1 else 0.0
-            step *= 2
-    if others and delta:
-        # The parts may compose better than their sum. cap − spent is no answer by itself: it would use δ twice.
-        high = (cap - epsilon(events, delta)) * (1 - 1e-9)
-        if high > best and fits(high):
-            return high
+    if delta:  # in units of μ², which add up
+        uses = _other_uses(events)
+        mu = _dominating_mu(gaussian_mu(events), uses) if uses else gaussian_mu(events)
+        whole, used = _largest_mu(cap, delta) ** 2, mu * mu
+    else:
+        whole, used = cap, epsilon(events, 0.0)
+    room = whole - used
+    if room <= 0:
+        return 0.0
+    best = min(_gaussian_epsilon(math.sqrt(room), delta), cap) if delta else room
+    best *= 1 - 1e-11  # so that a little less fits as well, whichever way its own calibration rounds
+    step = 1e-16 * whole / room  # the rounding error of the difference
+    while best > 0 and not fits(best):
+        best = best * (1 - step) if step < 1 else 0.0
+        step *= 2
     return best

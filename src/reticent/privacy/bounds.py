@@ -174,12 +174,15 @@ class Bounds:
         for bit: elementwise additions, multiplications and comparisons only, in an order that does not depend on the
         record's place.
         """
-        low, high = np.array(self.x + self.y).reshape(-1, 2).T
-        d, numeric = len(self.x), len(low)
-        reach = np.abs(self.scaled(np.array([low, high])))
+        d, numeric = len(self.x), len(self.x) + len(self.y)
         with np.errstate(all="ignore"):
             u = self.scaled(records[:, :numeric])
-            np.clip(u, -reach[0], reach[1], out=u)
+            if self.norm is not None:  # the box, seen from the ball
+                low, high = self.scaled(np.array(self.x + self.y).T)
+                low[d:], high[d:] = -1.0, 1.0
+                np.minimum(np.maximum(u, low, out=u), high, out=u)
+            else:
+                np.clip(u, -1.0, 1.0, out=u)
             np.copyto(u, 0.0, where=np.isnan(u))
             if self.norm is not None:
                 square = np.zeros(len(u))

@@ -28,6 +28,8 @@ class Event:
     kind: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        if not self.kind:
+            raise TypeError("Event is abstract: use Gaussian, Laplace or Pure.")
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10**9:
             raise BadInput(f"An event's count is a whole number from 1 to 10^9, not {self.count!r}.")
 
@@ -89,13 +91,17 @@ _KINDS: dict[str, type[Event]] = {cls.kind: cls for cls in (Gaussian, Laplace, P
 
 def event_from_dict(fields: Mapping[str, Any]) -> Event:
     """Rebuild an event from ``Event.to_dict``."""
-    rest = dict(fields)
-    cls = _KINDS.get(rest.pop("kind", ""))
+    rest = dict(fields) if isinstance(fields, Mapping) else {}
+    cls = _KINDS.get(str(rest.pop("kind", "")))
     if cls is None or set(rest) != {field.name for field in dataclass_fields(cls)}:
-        raise BadInput(f"Not an event that this version knows: {dict(fields)!r}. Known kinds: {', '.join(_KINDS)}.")
+        raise BadInput(f"Not an event that this version knows: {fields!r}. Known kinds: {', '.join(_KINDS)}.")
     return cls(**rest)
 
 
 def event_from_json(text: str) -> Event:
     """Rebuild an event from ``Event.to_json``."""
-    return event_from_dict(json.loads(text))
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        fields = text
+    return event_from_dict(fields)

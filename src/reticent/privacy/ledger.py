@@ -129,7 +129,7 @@ class Ledger:
                     "another name."
                 )
             events = [entry.event for entry in entries]
-            total = accounting.epsilon([*events, event], account.delta)
+            total = accounting.account_epsilon([*events, event], account.delta)
             if total <= account.epsilon:  # written so that a NaN is refused
                 return self._entry(_append(execute, "charge", dataset, body, what))
         raise BudgetExceeded(_refusal(account, events, event, total))
@@ -137,7 +137,7 @@ class Ledger:
     def spent(self, dataset: str) -> float:
         """Return ε at the cap's δ of everything charged so far, by exact composition."""
         account, events = self._events(dataset)
-        return accounting.epsilon(events, account.delta)
+        return accounting.account_epsilon(events, account.delta)
 
     def remaining(self, dataset: str) -> float:
         """Return the largest ε that one more release, calibrated at the cap's δ, may spend; rounded down."""
@@ -187,7 +187,7 @@ class Ledger:
                 "backup that has this head."
             )
         for dataset, account in accounts.items():
-            total = accounting.epsilon(events[dataset], account.delta)
+            total = accounting.account_epsilon(events[dataset], account.delta)
             if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):
                 raise LedgerError(
                     f"Data set {dataset!r} of {self!r} is past its cap ({_cap(account)}): its events add up "
@@ -300,10 +300,15 @@ def _refusal(account: Account, events: Sequence[Event], event: Event, total: flo
     advice = (
         f"Ask for at most epsilon = {rounded_down:f} in one release" if left else "Nothing more can be released from it"
     )
+    if account.delta and len({isinstance(one, Gaussian) for one in [*events, event]}) == 2:
+        advice += (
+            ". Gaussian and pure events are dear in one account: give one kind a data set name of its own, with a cap that "
+            "adds to this one's"
+        )
     if account.delta == 0 and isinstance(event, Gaussian):
         advice = "A cap with δ = 0 admits no Gaussian noise: use a mechanism with pure ε"
     return (
         f"Refused: data set {account.dataset!r} has a cap of {_cap(account)}. Spent so far: ε = "
-        f"{accounting.epsilon(events, account.delta):.6g}; with {event} it would be ε = {total:.6g}. "
+        f"{accounting.account_epsilon(events, account.delta):.6g}; with {event} it would be ε = {total:.6g}. "
         f"{advice}. Nothing was read and nothing was charged; a cap never changes."
     )

@@ -8,6 +8,7 @@ One sampler serves both laws. Let E(k, f) be f(2k+f)/2 (Gaussian) or f (Laplace)
     k  with P(k) ∝ exp(−E(0, k)),   j uniform on 0 … w−1,   f uniform on [j, j+1)/w,   v uniform on [0, 1)
     accept if v < exp(−E(k, f)); then k + f has the law of |N| (of |L|), and ⌊w(k+f)⌋ = kw + j
     a fair sign turns it into −(kw+j)−1;   shifting right by e bits divides by 2ᵉ and rounds down
+    (e < 0, very large scales: −e more bits of f are drawn and put behind)
 
 The uniforms u (for k), f and v are real numbers of which only some bits are drawn. Where these bits decide, with a margin
 far above every floating-point error, the decision is made in float64; where they don't (about one attempt in 2²⁷) more
@@ -17,7 +18,16 @@ Not constant-time: how long a draw takes depends on the draw.
 
 import os
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal, getcontext, localcontext
+from decimal import (
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+    getcontext,
+    localcontext,
+)
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -28,7 +38,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from reticent.errors import ReleaseRefused
+from reticent.errors import BadInput
 
 __all__ = ["LAWS", "Bits", "Scale", "floor_noise", "scale_at_least"]
 
@@ -40,30 +50,40 @@ _BATCH = 2**16
 
 @dataclass(frozen=True)
 class Scale:
-    """The noise scale w/2ᵉ, in units of the integer grid."""
+    """The noise scale w/2ᵉ, in units of the integer grid; e may be negative."""
 
     w: int
     e: int
 
     def __post_init__(self) -> None:
-        if not (2**40 <= self.w <= 2**58 and 0 <= self.e <= 62):
-            raise ReleaseRefused(
-                "The noise would have to be below 2^-22 or above 2^58 steps of the statistic's grid: epsilon, delta or the "
-                "bounds are far outside what a release can carry. Bring them closer to ordinary values."
-            )
+        if not 2**40 <= self.w <= 2**58:
+            raise BadInput("A noise scale w/2^e has w from 2^40 to 2^58: use scale_at_least.")
 
     @property
     def exact(self) -> Fraction:
         """The scale as a fraction."""
-        return Fraction(self.w, 2**self.e)
+        return Fraction(self.w) / Fraction(2) ** self.e
 
 
 def scale_at_least(square: Fraction) -> Scale:
-    """Least scale w/2ᵉ, w ≥ 2⁴⁰, with (w/2ᵉ)² ≥ ``square``. Integers only: no rounding to the unsafe side."""
+    """Least scale w/2ᵉ with (w/2ᵉ)² ≥ ``square`` > 0. Integers only: no rounding to the unsafe side.
+
+    e is 0 for scales from 2⁴⁰ to 2⁵⁸, so that w is the scale; below, w ≥ 2⁴⁰ makes it precise; above, w ≤ 2⁵⁸ fits int64.
+    """
+    square = Fraction(square)
+    if square <= 0:
+        raise BadInput("There is no noise without a sensitivity and a multiplier above zero.")
+    bits = (square.numerator.bit_length() - square.denominator.bit_length()) // 2  # of the scale, to within one
     e = 0
-    while square * 4**e < 4**40 and e < 64:
-        e += 1
-    ceiling = -((-square * 4**e) // 1)
+    if bits < 41:
+        e = 42 - bits
+        while square * 4 ** (e - 1) >= 4**40 and e > 0:
+            e -= 1
+    elif bits > 56:
+        e = 57 - bits
+        while square / 4**-e > 4**58:
+            e -= 1
+    ceiling = -((-square * Fraction(4) ** e) // 1)
     return Scale(isqrt(ceiling - 1) + 1, e)
 
 
@@ -93,6 +113,8 @@ class Bits:
 
 def floor_noise(law: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
     """Draw ``size`` independent ⌊scale · N⌋ (law "gaussian") or ⌊scale · L⌋ (law "laplace"), as Python integers."""
+    if law not in LAWS:
+        raise BadInput(f"The noise law must be one of {', '.join(LAWS)}, not {law!r}.")
     out = np.empty(size, dtype=object)
     filled = 0
     while filled < size:
@@ -122,19 +144,35 @@ def _attempts(law: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
     distance = chance - (v + 0.5) / 2**_U
     undecided = (thresholds[k] == u) | (np.abs(distance) <= _MARGIN * (k + 1))
     accepted = distance > 0
-    values = k * np.int64(scale.w) + j  # ≤ 24 · 2^58 < 2^63
-    values = np.where(negative, ~values, values) >> scale.e  # ~y = −y−1
+    values = k * np.int64(scale.w) + j  # k ≤ 22 here: below 23 · 2^58 < 2^63
+    values = np.where(negative, ~values, values)  # ~y = −y−1
+    values >>= min(max(scale.e, 0), 63)
+    more = max(-scale.e, 0)  # bits of f beyond j, where a step of j is more than a step of the grid
+    tail = _integers(bits, len(j), more)
 
     settled = {}
     for i in np.flatnonzero(undecided):
-        magnitude = _decide(law, scale.w, int(u[i]), int(j[i]), int(v[i]), bits)
+        flip = (1 << more) - 1 if negative[i] else 0  # ~(y·2ᵐ + t) = ~y·2ᵐ + (2ᵐ − 1 − t)
+        cell = (int(j[i]) << more) + (int(tail[i]) ^ flip)
+        magnitude = _decide(law, scale.w << more, int(u[i]), cell, int(v[i]), bits)
         accepted[i] = magnitude is not None
         if magnitude is not None:
-            settled[i] = (~magnitude if negative[i] else magnitude) >> scale.e
+            settled[i] = (~magnitude if negative[i] else magnitude) >> max(scale.e, 0)
     chosen = np.flatnonzero(accepted)
     out = values[chosen].astype(object)
+    if more:
+        out = (out << more) + tail[chosen]
     for i, value in settled.items():  # may be larger than int64 holds
         out[np.searchsorted(chosen, i)] = value
+    return out
+
+
+def _integers(bits: Bits, count: int, size: int) -> NDArray[Any]:
+    """``count`` uniform integers of ``size`` bits."""
+    out = np.zeros(count, dtype=object)
+    for start in range(0, size, 64):
+        take = min(64, size - start)
+        out = (out << take) + (bits.words(count) >> np.uint64(64 - take)).astype(object)
     return out
 
 
@@ -151,11 +189,15 @@ def _thresholds(law: str) -> NDArray[np.uint64]:
             point = below / whole * 2**_U
             found.append(int(point))
             assert Decimal("1e-30") < point - int(point) < 1 - Decimal("1e-30"), "a threshold that is not certain"
-    return np.array(found[1:], dtype=np.uint64)
+    thresholds = np.array(found[1:], dtype=np.uint64)
+    thresholds.flags.writeable = False  # it is shared by all releases
+    return thresholds
 
 
 def _digits(precision: int) -> Context:
-    return Context(prec=precision, rounding=ROUND_HALF_EVEN)
+    # every field given: what is left out would come from a default that anyone may have changed
+    traps = [InvalidOperation, DivisionByZero, Overflow]
+    return Context(precision, ROUND_HALF_EVEN, Emin=-999999, Emax=999999, capitals=1, clamp=0, flags=[], traps=traps)
 
 
 def _weights(law: str) -> list[Decimal]:

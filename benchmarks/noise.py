@@ -1,0 +1,44 @@
+"""Nanoseconds per draw of exact noise, against NumPy's normal in the same run: `python benchmarks/noise.py`."""
+
+import time
+from statistics import median
+
+import numpy as np
+
+from reticent.privacy.noise import LAWS, Bits, Scale, floor_noise
+
+SIZE, RUNS = 500_000, 5
+SCALES = {
+    "0.5": Scale(2**40, 41),
+    "1000": Scale(1000 << 31, 31),
+    "2^20 + 1": Scale((2**20 + 1) << 20, 20),
+    "2^40": Scale(2**40, 0),
+    "2^40 + 1": Scale(2**40 + 1, 0),  # half of all attempts fall outside: the worst case
+    "2^58": Scale(2**58, 0),
+}
+
+
+def nanoseconds(draw) -> float:
+    """Median over several runs."""
+    draw()
+    times = []
+    for _ in range(RUNS):
+        start = time.perf_counter()
+        draw()
+        times.append(time.perf_counter() - start)
+    return median(times) / SIZE * 1e9
+
+
+def main() -> None:
+    rng = np.random.default_rng()
+    plain = nanoseconds(lambda: rng.normal(size=SIZE))
+    print(f"{SIZE:,} draws, median of {RUNS} runs; NumPy's normal: {plain:.1f} ns per draw")
+    print(f"{'law':<10}{'scale':>10}{'ns per draw':>14}{'times NumPy':>14}")
+    for law in LAWS:
+        for name, scale in SCALES.items():
+            exact = nanoseconds(lambda law=law, scale=scale: floor_noise(law, scale, SIZE, Bits()))
+            print(f"{law:<10}{name:>10}{exact:>14.1f}{exact / plain:>14.1f}")
+
+
+if __name__ == "__main__":
+    main()

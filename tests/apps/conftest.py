@@ -1,0 +1,43 @@
+"""What the tests of the command line share."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from reticent.apps.cli import app
+from reticent.apps.registry import people, write_csv
+
+
+class Answer:
+    """What a command said, with line breaks and spaces evened out."""
+
+    def __init__(self, result):
+        self.code, self.out = result.exit_code, result.stdout
+        self.err = re.sub(r"\s+", " ", result.stderr)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("RETICENT_DEBUG", raising=False)
+
+    def call(*arguments):
+        return Answer(CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="reticent"))
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def people_csv(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "people.csv"
+    write_csv(people(500, seed=3), path)
+    return path
+
+
+@pytest.fixture
+def budget(tmp_path, run):
+    """A ledger with an account "people", cap ε = 1, δ = 1e-5."""
+    path = tmp_path / "budget.db"
+    assert run("ledger", "open", path, "people", "--epsilon", 1, "--delta", 1e-5).code == 0
+    return path

@@ -1,0 +1,137 @@
+"""``reticent audit``: an attack that finds most of what is there, and more than that only if something is broken."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import reticent
+from reticent.apps import audit
+from reticent.apps.audit import PAIRS, Finding, attack, lower_bound
+from reticent.privacy.curator import Curator
+
+
+@pytest.fixture(autouse=True)
+def repeatable(monkeypatch):
+    """Noise from seeds, so that an attack has the same luck every time; everything else is as it is."""
+    seeds = itertools.count()
+    monkeypatch.setattr(audit, "Curator", lambda *args, **options: Curator(*args, **options, seed=b"%d" % next(seeds)))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_pairs_are_the_worst(name):
+    """The exchange of A for B moves the statistic by its sensitivity, in integers and exactly."""
+    pair = PAIRS[name]
+    statistic = pair.statistic()
+    difference = (audit._exact(statistic, pair.a) - audit._exact(statistic, pair.b)) / statistic.step
+    assert (statistic.shares() * difference**2).sum() == statistic.sensitivity2
+    if statistic.sensitivity1 is not None:
+        assert np.abs(difference).sum() == statistic.sensitivity1
+
+
+def test_every_model_is_audited():
+    from reticent.apps.results import MODELS
+
+    assert {pair.model for pair in PAIRS.values()} == {model.estimator for model in MODELS.values()}
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.0])
+def test_the_attack_has_power_and_the_claim_holds(delta):
+    findings = audit.audit(audit.chosen("all", delta), epsilon=1.0, delta=delta, runs=3000, advance=lambda steps: None)
+    assert [one.statistic for one in findings] == list(PAIRS)[: 3 if delta else 2]
+    for one in findings:
+        assert 0.4 < one.power < 1
+        assert one.sure < one.bound
+        assert one.verdict == "holds"
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_noise_that_is_too_small_is_found(name):
+    event = reticent.Gaussian(count=500, noise_multiplier=reticent.calibrate(1, 0.05) / 3)
+    found = attack(name, event, epsilon=1.0, delta=0.05, runs=2000)
+    assert found.bound > 1
+    assert found.verdict == "BROKEN"
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_noise_that_is_twice_too_large_is_seen(name):
+    event = reticent.Gaussian(count=500, noise_multiplier=reticent.calibrate(1, 0.05) * 2)
+    assert attack(name, event, epsilon=1.0, delta=0.05, runs=2000).power < 0.3
+
+
+def test_the_threshold_is_chosen_on_other_runs_than_it_is_judged_by(monkeypatch):
+    random = np.random.default_rng(1)
+    told = iter(
+        [np.ones(1000), np.zeros(1000)]
+    )  # what the attacker learns from: a perfect separation that does not last
+    monkeypatch.setattr(audit, "_scores", lambda *args: np.concatenate([next(told), random.random(1000)]))
+    event = reticent.Gaussian(noise_multiplier=1.0)
+    assert attack("mean", event, epsilon=1.0, delta=0.05, runs=2000).bound < 0.2
+
+
+def test_clopper_and_pearson():
+    # 0 of 100: the upper limit is 1 − 0.025^(1/100); 100 of 100: the lower limit is 0.025^(1/100)
+    root = 0.025**0.01
+    assert lower_bound(100, 0, 100, 0.0, 0.95) == pytest.approx(math.log(root / (1 - root)))
+    assert lower_bound(100, 0, 100, 0.1, 0.95) == pytest.approx(math.log((root - 0.1) / (1 - root)))
+    assert lower_bound(0, 0, 100, 0.0, 0.95) == -math.inf
+    assert lower_bound(5, 100, 100, 0.5, 0.95) == -math.inf
+    assert lower_bound(50, 10, 100, 0.0, 0.95) < math.log(5)
+
+
+def test_the_bound_covers_as_often_as_it_says():
+    """Randomised response with ε = 1, whose rates are known: at most 5 % of the bounds may lie above 1."""
+    random = np.random.default_rng(0)
+    hit, alarm = math.e / (1 + math.e), 1 / (1 + math.e)
+    bounds = [lower_bound(random.binomial(400, hit), random.binomial(400, alarm), 400, 0.0, 0.95) for _ in range(2000)]
+    assert np.mean(np.array(bounds) > 1) < 0.05
+    assert np.median(bounds) > 0.6
+
+
+def test_verdicts():
+    assert Finding("mean", 1, 0.8, 0.5, 10).verdict == "holds"
+    assert Finding("mean", 1, 1.1, 0.9, 10).verdict == "unclear"
+    assert Finding("mean", 1, 1.4, 1.2, 10).verdict == "BROKEN"
+
+
+def test_command(run):
+    answer = run("audit", "mean", "--quick")
+    assert answer.code == 0, answer.err
+    heading, row = answer.out.split("\n")[:2]
+    assert heading.split() == ["statistic", "claimed", "ε", "δ", "shown", "ε", "≥", "power", "runs", "verdict"]
+    assert row.split()[:3] == ["mean", "1", "0.05"]
+    assert "Next:" in answer.out
+
+
+def test_command_for_machines(run):
+    (found,) = json.loads(run("audit", "histogram", "--quick", "--epsilon", 2, "--delta", 0, "--json").out)
+    assert (found["statistic"], found["claimed"], found["delta"]) == ("histogram", 2.0, 0.0)
+    assert 0.5 < found["bound"] < 2
+    assert found["power"] == pytest.approx(found["bound"] / 2)
+
+
+def test_a_broken_mechanism_is_4(run, monkeypatch):
+    monkeypatch.setattr(audit, "audit", lambda *args, **options: [Finding("mean", 1, 3.0, 2.0, 10)])
+    answer = run("audit", "mean", "--quick")
+    assert answer.code == 4
+    assert "BROKEN" in answer.out
+    assert "more than was claimed" in answer.err
+
+
+def test_a_bound_just_above_the_claim_says_to_run_again(run, monkeypatch):
+    monkeypatch.setattr(audit, "audit", lambda *args, **options: [Finding("mean", 1, 1.1, 0.9, 10)])
+    answer = run("audit", "mean", "--quick")
+    assert answer.code == 0
+    assert "run it again" in answer.out
+
+
+def test_wrong_use(run):
+    answer = run("audit", "median")
+    assert answer.code == 2
+    assert "mean, histogram, covariance" in answer.err
+    assert run("audit", "mean", "--quick", "--epsilon", 0).code == 2
+    answer = run("audit", "covariance", "--quick", "--delta", 0)
+    assert answer.code == 4
+    assert "delta > 0" in answer.err

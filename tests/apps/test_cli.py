@@ -1,0 +1,183 @@
+"""The command line as a whole: help, version, start-up, and how it ends when something goes wrong."""
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+import reticent
+from reticent.apps import terminal
+from reticent.apps.terminal import compact, wrapped
+
+COMMANDS = [
+    [],
+    ["tour"],
+    ["fit"],
+    ["inspect"],
+    ["audit"],
+    ["ledger"],
+    ["ledger", "open"],
+    ["ledger", "show"],
+    ["ledger", "history"],
+    ["ledger", "verify"],
+]
+HEAVY = {"numpy", "scipy", "sklearn", "pyarrow", "narwhals", "cryptography", "dask", "psycopg", "sqlite3", "rich"}
+
+
+def python(code, **options):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, **options)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_ends_with_an_example_of_the_command(run, command):
+    answer = run(*command, "--help")
+    assert answer.code == 0
+    example = answer.out.rpartition("Example:\n")[2].strip()
+    assert example.startswith("reticent " + " ".join(command))
+    assert all(len(line) <= 90 for line in answer.out.split("\n"))
+
+
+def test_version(run):
+    assert run("--version").out == f"reticent {reticent.__version__}\n"
+
+
+def test_python_dash_m_is_the_same_program():
+    answer = subprocess.run([sys.executable, "-m", "reticent", "--help"], capture_output=True, text=True, check=True)
+    assert answer.stdout.startswith("Usage: reticent ")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"]], ids=" ".join)
+def test_short_answers_import_nothing_heavy(arguments):
+    code = f"""
+import sys
+from reticent.apps.cli import main
+sys.argv = ["reticent", *{arguments!r}]
+try:
+    main()
+except SystemExit as end:
+    print("loaded:", end.code, *sorted({{name.split(".")[0] for name in sys.modules}}))
+"""
+    last = python(code, check=True).stdout.strip().split("\n")[-1].split()
+    assert last[:2] == ["loaded:", "0"]
+    assert "typer" in last
+    assert not HEAVY & set(last)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["fit"], ["fit", "mean", "x.csv"], ["ledger", "open", "a"], ["audit", "--quik"]]
+)
+def test_wrong_use_is_2_and_says_where_help_is(run, arguments):
+    answer = run(*arguments)
+    assert answer.code == 2
+    assert "Try 'reticent" in answer.err
+
+
+def test_an_unexpected_fault_shows_no_value(run, monkeypatch):
+    def broken(path):
+        raise ValueError("weight 93.7 of patient Smith")
+
+    monkeypatch.setattr("reticent.apps.inspection.describe", broken)
+    answer = run("inspect", "m.reticent")
+    assert answer.code == 1
+    assert "Something went wrong inside reticent (ValueError)" in answer.err
+    assert "RETICENT_DEBUG=1" in answer.err
+    assert "Smith" not in answer.err + answer.out
+    monkeypatch.setenv("RETICENT_DEBUG", "1")
+    answer = run("inspect", "m.reticent")
+    assert answer.code == 1
+    assert "Traceback" in answer.err
+    assert "Smith" in answer.err
+
+
+def test_an_error_of_the_operating_system_is_5(run, monkeypatch):
+    def full(path):
+        raise OSError(28, "No space left on device", "m.reticent")
+
+    monkeypatch.setattr("reticent.apps.inspection.describe", full)
+    answer = run("inspect", "m.reticent")
+    assert (answer.code, answer.err) == (5, "Error: m.reticent cannot be used: No space left on device. ")
+
+
+def test_ctrl_c_is_130():
+    child = subprocess.Popen(
+        [sys.executable, "-m", "reticent", "audit", "mean"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while "scipy/stats" not in _mapped(child.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(1.0)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out, err) == (130, "", "Interrupted: Nothing was charged.\n")
+
+
+def _mapped(pid):
+    with open(f"/proc/{pid}/maps") as maps:
+        return maps.read()
+
+
+@pytest.mark.parametrize("option", ["", "--json"])
+def test_a_closed_pipe_is_not_a_fault(tmp_path, option):
+    columns = {f"c{i}": (0, 1) for i in range(100)}
+    bounds = reticent.Bounds(x=columns)
+    model = reticent.PrivateHistogram(bins=20, bounds=bounds, epsilon=1, delta=1e-6)
+    model.fit(pd.DataFrame({name: [0.5] for name in columns})).save(tmp_path / "m.reticent")
+    command = f"{sys.executable} -m reticent inspect {tmp_path}/m.reticent {option} | head -c 1"
+    answer = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert answer.stderr == ""
+    assert len(answer.stdout) == 1
+
+
+def test_a_terminal_that_lacks_letters_gets_question_marks(budget):
+    answer = subprocess.run(
+        [sys.executable, "-m", "reticent", "ledger", "show", str(budget)],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert answer.returncode == 0
+    assert b"cap ?" in answer.stdout
+
+
+def test_progress_is_silent_on_a_pipe(capsys):
+    with terminal.progress("Working", 10) as advance:
+        advance(5)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_shows_on_a_terminal():
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "reticent", "audit", "mean", "--quick"]
+    child = subprocess.Popen(command, stderr=theirs, stdout=subprocess.PIPE, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # the child has closed its end
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    os.close(ours)
+    out, _ = child.communicate(timeout=60)
+    assert b"Attacking" in seen
+    assert b"/s" in seen
+    assert b"Attacking" not in out
+    assert out.startswith(b"statistic")
+
+
+def test_messages_are_wrapped_and_layout_is_kept():
+    text = wrapped("Refused: " + "word " * 12 + "\nthen\n    --x age=0:110", width=30)
+    lines = text.split("\n")
+    assert lines[-2:] == ["  then", "    --x age=0:110"]
+    assert max(map(len, lines)) <= 30
+    assert wrapped("Error: " + "/long" * 20, width=30).split("\n")[1] == "  " + "/long" * 20
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1.0, "1"), (1e-5, "1e-5"), (1.27857, "1.279"), (12345.6, "12,346"), (0.0, "0"), (1e-12, "1e-12")],
+)
+def test_numbers_for_people(number, text):
+    assert compact(number) == text

@@ -1,0 +1,198 @@
+"""``reticent fit``: the release, the charge, and every refusal."""
+
+import json
+
+import numpy as np
+import pytest
+
+import reticent
+from reticent.apps.fit import parse_ranges
+from reticent.errors import BadInput
+
+PROMISE = ("--epsilon", 0.5, "--delta", 1e-5)
+AGE = ("--x", "age=0:110")
+
+
+@pytest.fixture
+def fit(run, tmp_path, people_csv):
+    def call(*options, word="mean", data=people_csv, out=tmp_path / "m.reticent"):
+        return run("fit", word, data, *options, "--out", out)
+
+    return call
+
+
+@pytest.mark.parametrize("word", ["mean", "histogram", "covariance"])
+def test_a_fit_writes_a_private_model_and_charges_it(fit, word, tmp_path, budget, people_csv):
+    account = ("--ledger", budget, "--dataset", "people")
+    answer = fit(*AGE, "--x", "height=40:220", *PROMISE, *account, word=word)
+    assert answer.code == 0, answer.err
+    assert "500 records" in answer.out
+    assert " PRIVATE " in answer.out
+    assert "reticent inspect" in answer.out
+    model = reticent.load(tmp_path / "m.reticent")
+    assert model.guarantee_.private
+    assert model.guarantee_.epsilon == pytest.approx(0.5)
+    assert list(model.feature_names_in_) == ["age", "height"]
+    assert reticent.Ledger(budget).spent("people") == pytest.approx(0.5)
+    assert "spent ε=0.5" in answer.out
+
+
+def test_options_reach_the_model(fit, tmp_path):
+    assert fit(*AGE, *PROMISE, "--bins", 7, "--records-per-person", 3, word="histogram").code == 0
+    model = reticent.load(tmp_path / "m.reticent")
+    assert model.counts_.shape == (1, 7)
+    assert model.guarantee_.records_per_person == 3
+    answer = fit(*AGE, *PROMISE, "--norm", 40, "--records-per-person", 3, out=tmp_path / "n.reticent")
+    assert "protects one person with up to 3 records" in answer.out
+    assert reticent.load(tmp_path / "n.reticent").releases_[0].bounds.norm == 40
+
+
+def test_json_and_quiet(fit, tmp_path):
+    found = json.loads(fit(*AGE, *PROMISE, "--json").out)
+    assert found["private"] is True
+    assert found["guarantee"]["epsilon"] == pytest.approx(0.5)
+    assert found["results"]["mean"]["age"]["value"] == pytest.approx(38, abs=15)
+    answer = fit(*AGE, *PROMISE, "--quiet", out=tmp_path / "n.reticent")
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+
+
+def test_no_bounds_is_refused_with_the_columns(fit):
+    answer = fit(*PROMISE)
+    assert answer.code == 4
+    assert answer.err.startswith("Refused: the inputs have no bounds, and reticent never takes them from the data")
+    assert "--x age=0:110 --x height=40:220" in answer.err
+    assert "Columns in people.csv: age, sex, height, weight, systolic" in answer.err
+
+
+def test_no_bounds_names_other_columns_too(fit, tmp_path):
+    (tmp_path / "other.csv").write_text("dose,effect\n1,2\n")
+    answer = fit(*PROMISE, data=tmp_path / "other.csv")
+    assert answer.code == 4
+    assert "--x dose=LOW:HIGH --x effect=LOW:HIGH" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--x", "age=110:0", *PROMISE], 4, "low < high"),
+        (["--x", "age=0:1e999", *PROMISE], 4, "finite"),
+        (["--x", "age=0-110", *PROMISE], 2, "COLUMN=LOW:HIGH"),
+        (["--x", "age=0:110", "--x", "age=0:90", *PROMISE], 2, "twice"),
+        (["--x", "wage=0:110", *PROMISE], 2, "no column 'wage'"),
+        ([*AGE, "--epsilon", -1, "--delta", 1e-5], 2, "epsilon must be a positive number"),
+        ([*AGE, "--epsilon", 1, "--delta", 2], 2, "delta must be a number"),
+        ([*AGE], 2, "There are no defaults"),
+        ([*AGE, "--epsilon", 1], 2, "--delta"),
+        ([*AGE, *PROMISE, "--bins", 5], 2, "mean has no option --bins"),
+        ([*AGE, *PROMISE, "--records-per-person", 0], 2, "records_per_person"),
+        ([*AGE, *PROMISE, "--norm", -1], 4, "norm"),
+        ([*AGE, "--epsilon", 1.5, "--delta", 1e-5], 3, "cap"),
+    ],
+)
+def test_refusals_charge_nothing_and_write_nothing(fit, budget, tmp_path, options, code, words):
+    answer = fit(*options, "--ledger", budget, "--dataset", "people")
+    assert answer.code == code
+    assert words in answer.err
+    assert answer.err.startswith("Refused: " if code in (3, 4) else "Error: ")
+    assert answer.err.count("Refused:") <= 1
+    assert answer.out == ""
+    assert reticent.Ledger(budget).history("people") == []
+    assert not (tmp_path / "m.reticent").exists()
+
+
+def test_ledger_and_dataset_go_together(fit, budget):
+    assert fit(*AGE, *PROMISE, "--ledger", budget).code == 2
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "peopel")
+    assert answer.code == 5
+    assert "'people'" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [("missing.csv", None, "missing.csv"), ("empty.csv", "age\n", "no records"), ("odd.xlsx", "age\n1\n", "odd.xlsx")],
+)
+def test_a_bad_file_is_5(fit, tmp_path, name, content, words):
+    if content is not None:
+        (tmp_path / name).write_text(content)
+    answer = fit(*AGE, *PROMISE, data=tmp_path / name)
+    assert answer.code == 5
+    assert words in answer.err
+
+
+def test_a_column_of_text_is_5(fit, tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"age": ["secret"]}), tmp_path / "text.parquet")
+    answer = fit(*AGE, *PROMISE, data=tmp_path / "text.parquet")
+    assert answer.code == 5
+    assert "'age'" in answer.err
+    assert "secret" not in answer.err
+
+
+def test_an_unknown_model_is_2(fit):
+    answer = fit(*AGE, *PROMISE, word="oracle")
+    assert answer.code == 2
+    assert "mean, histogram, covariance" in answer.err
+
+
+def test_a_release_is_never_overwritten(fit, tmp_path, budget):
+    (tmp_path / "m.reticent").write_text("paid for")
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    assert answer.code == 5
+    assert "exists already" in answer.err
+    assert (tmp_path / "m.reticent").read_text() == "paid for"
+    assert fit(*AGE, *PROMISE, out=tmp_path / "nowhere" / "m.reticent").code == 5
+    assert reticent.Ledger(budget).history("people") == []
+
+
+def test_ctrl_c_says_what_was_charged(fit, budget, monkeypatch):
+    def stopped(self, curator):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(reticent.PrivateMean, "learn", stopped)
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    assert answer.code == 130
+    assert "Interrupted: Charged to data set 'people', and stays charged: entry 2, PrivateMean, 1 release" in answer.err
+    assert "nothing was charged anywhere" in fit(*AGE, *PROMISE).err
+    monkeypatch.setattr(reticent.PrivateMean, "fit", stopped)
+    assert (
+        "Nothing was charged to data set 'people'" in fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people").err
+    )
+
+
+def test_a_full_disk_says_what_was_charged(fit, budget, monkeypatch):
+    def full(self, path):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(reticent.PrivateMean, "save", full)
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    assert answer.code == 5
+    assert "No space left on device. The release is lost. Charged to data set 'people'" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "low", "high"),
+    [
+        ("t=-40:50", "t", -40, 50),
+        ("t=-5e-1:.5", "t", -0.5, 0.5),
+        ("a=b=0:1", "a=b", 0, 1),
+        ("a:b=1.:2", "a:b", 1, 2),
+        ("body mass= 10 : 60 ", "body mass", 10, 60),
+        ("t=+1E2:2e+2", "t", 100, 200),
+    ],
+)
+def test_ranges(text, name, low, high):
+    assert parse_ranges("--x", [text]) == {name: (low, high)}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "age", "=0:1", "age=", "age=0", "age=0:", "age=0:1:2", "age=a:b", "age=0:inf", "age=٠:١"]
+)
+def test_ranges_that_are_none(text):
+    with pytest.raises(BadInput, match="COLUMN=LOW:HIGH"):
+        parse_ranges("--x", [text])
+
+
+def test_negative_ranges_work_from_the_command_line(fit, tmp_path):
+    (tmp_path / "t.csv").write_text("t\n" + "\n".join(map(str, np.linspace(-20, 0, 2000))))
+    assert fit("--x", "t=-40:40", "--epsilon", 20, "--delta", 1e-2, data=tmp_path / "t.csv").code == 0
+    assert reticent.load(tmp_path / "m.reticent").mean_[0] == pytest.approx(-10, abs=1)

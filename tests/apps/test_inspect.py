@@ -1,0 +1,100 @@
+"""``reticent inspect``: a model file, shown."""
+
+import json
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+import reticent
+from reticent.apps.results import MODELS, measured, sparkline
+
+BOUNDS = reticent.Bounds(x={"age": (0, 110), "height": (40, 220)})
+
+
+@pytest.fixture
+def saved(tmp_path, people_csv):
+    def save(name, **params):
+        model = getattr(reticent, name)(bounds=BOUNDS, epsilon=2, delta=1e-5, **params)
+        path = tmp_path / "m.reticent"
+        model.fit(reticent.scan(people_csv)).save(path)
+        return model, path
+
+    return save
+
+
+@pytest.mark.parametrize("name", [model.estimator for model in MODELS.values()])
+def test_everything_is_there(run, saved, name):
+    model, path = saved(name)
+    answer = run("inspect", path)
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith(f"{name}, 500 records    PRIVATE")
+    for words in ("age", "height", "110", "220", "gaussian", "Guarantee", "reticent.load"):
+        assert words in answer.out
+    digest = sha256(path.read_bytes().partition(b"\n")[2]).hexdigest()
+    assert digest in answer.out
+    about = json.loads(run("inspect", path, "--json").out)
+    assert about["sha256"] == digest
+    assert about["guarantee"]["statement"] == model.guarantee_.statement
+    assert about["releases"][0]["n"] == 500
+    assert about["releases"][0]["size"] == len(model.releases_[0].value)
+
+
+def test_every_estimator_can_be_fitted_from_the_command_line():
+    public = {
+        name
+        for name in reticent.__all__
+        if isinstance(thing := getattr(reticent, name), type) and issubclass(thing, reticent.PrivateEstimator)
+    }
+    assert {model.estimator for model in MODELS.values()} == public - {"PrivateEstimator"}
+
+
+def test_results_are_the_models(run, saved):
+    model, path = saved("PrivateCovariance")
+    results = json.loads(run("inspect", path, "--json").out)["results"]
+    assert results["covariance"] == model.covariance_.tolist()
+    assert results["mean"]["age"] == {"value": model.mean_[0], "noise_sd": model.mean_sd_[0]}
+    assert f"{model.correlation_[0, 1]:.2f}" in run("inspect", path).out
+
+
+def test_a_seeded_model_is_not_private(run, saved):
+    _, path = saved("PrivateMean", random_state=1)
+    answer = run("inspect", path)
+    assert " NOT PRIVATE " in answer.out.split("\n")[0]
+    assert "seed" in answer.out
+    assert json.loads(run("inspect", path, "--json").out)["private"] is False
+
+
+def test_fine_histograms_are_shown_in_groups(run, saved):
+    model, path = saved("PrivateHistogram", bins=100)
+    lines = [line.split() for line in run("inspect", path).out.split("\n") if " – " in line]
+    shown = [int(line[3].replace(",", "")) for line in lines[:20]]
+    assert shown == np.floor(model.counts_[0].reshape(20, 5).sum(axis=1)).tolist()
+    assert lines[1][:3] == ["5.5", "–", "11"]
+    assert len(json.loads(run("inspect", path, "--json").out)["results"]["histogram"]["age"]["counts"]) == 100
+
+
+def test_altered_and_absent_files_are_5(run, saved, tmp_path):
+    _, path = saved("PrivateMean")
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    answer = run("inspect", path)
+    assert answer.code == 5
+    assert "not what was saved" in answer.err
+    assert run("inspect", tmp_path / "absent.reticent").code == 5
+    (tmp_path / "text").write_text("hello")
+    assert run("inspect", tmp_path / "text").code == 5
+
+
+@pytest.mark.parametrize(
+    ("value", "sd", "text"),
+    [(41.3719, 0.0283, "41.372 ± 0.028"), (5.0, 12.3, "5 ± 12"), (0.5, 1e-9, "0.5000000000 ± 0.0000000010")],
+)
+def test_digits_end_where_the_noise_begins(value, sd, text):
+    assert measured(value, sd) == text
+
+
+def test_sparkline():
+    assert sparkline([0, 1, -3, 7]) == "▁▂▁█"
+    assert sparkline([-1.0, -2.0]) == "▁▁"

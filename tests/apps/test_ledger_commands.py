@@ -1,0 +1,81 @@
+"""``reticent ledger``: open, show, history, verify."""
+
+import json
+import sqlite3
+
+import pytest
+
+import reticent
+
+
+@pytest.fixture
+def charged(budget):
+    ledger = reticent.Ledger(budget)
+    ledger.open("labels", 2, 1e-6, relation="label")
+    for _ in range(2):
+        ledger.charge("people", reticent.Gaussian(noise_multiplier=20.0), what="mean age")
+    ledger.charge("labels", reticent.Pure(epsilon=0.25), relation="label", what="another tool")
+    return budget
+
+
+def test_open_again_changes_nothing_and_another_cap_is_refused(run, budget):
+    again = run("ledger", "open", budget, "people", "--epsilon", 1, "--delta", 1e-5, "--json")
+    assert json.loads(again.out)["spent"] == 0
+    answer = run("ledger", "open", budget, "people", "--epsilon", 2, "--delta", 1e-5)
+    assert answer.code == 5
+    assert "never changes" in answer.err
+    assert run("ledger", "open", budget, "x", "--epsilon", 0, "--delta", 1e-5).code == 2
+    assert run("ledger", "open", budget, "x", "--epsilon", 1, "--delta", 1e-5, "--relation", "house").code == 2
+
+
+def test_show_has_a_row_per_data_set(run, charged):
+    ledger = reticent.Ledger(charged)
+    states = json.loads(run("ledger", "show", charged, "--json").out)
+    assert [one["dataset"] for one in states] == ["people", "labels"]
+    assert states[0]["spent"] == ledger.spent("people")
+    assert states[0]["left"] == ledger.remaining("people")
+    assert [one["charges"] for one in states] == [2, 1]
+    text = run("ledger", "show", charged).out.split("\n")
+    assert text[1].split()[:4] == ["people", "a", "record", "1"]
+    assert text[2].split()[:4] == ["labels", "a", "label", "2"]
+    assert len(json.loads(run("ledger", "show", charged, "labels", "--json").out)) == 1
+
+
+def test_history_in_order_and_by_data_set(run, charged):
+    entries = json.loads(run("ledger", "history", charged, "--json").out)
+    assert [one["number"] for one in entries] == [3, 4, 5]
+    assert entries[0]["event"] == {"kind": "gaussian", "count": 1, "noise_multiplier": 20.0}
+    text = run("ledger", "history", charged).out
+    assert 'Data set "people"' in text
+    assert "gaussian × 20" in text
+    assert "ε = 0.25 each" in text
+    assert "labels" not in run("ledger", "history", charged, "people").out
+
+
+def test_history_of_nothing(run, budget):
+    assert "Nothing was charged yet." in run("ledger", "history", budget).out
+
+
+def test_verify_gives_the_head_and_finds_what_was_altered(run, charged):
+    head = json.loads(run("ledger", "verify", charged, "--json").out)["head"]
+    assert head == reticent.Ledger(charged).verify()
+    assert head in run("ledger", "verify", charged, "--head", head).out
+    assert run("ledger", "verify", charged, "--head", "f" * 64).code == 5
+    with sqlite3.connect(charged) as raw:
+        (table,) = raw.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchone()
+        for (trigger,) in raw.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            raw.execute(f"DROP TRIGGER {trigger}")
+        raw.execute(f"UPDATE {table} SET what = 'nothing' WHERE number = 3")
+    raw.close()
+    answer = run("ledger", "verify", charged)
+    assert answer.code == 5
+    assert "Row 3" in answer.err
+
+
+def test_no_ledger_and_not_a_ledger(run, tmp_path):
+    for command in ("show", "history", "verify"):
+        assert run("ledger", command, tmp_path / "absent.db").code == 5
+        assert not (tmp_path / "absent.db").exists()
+    (tmp_path / "text.db").write_text("not a ledger, but long enough to look like a file of some kind" * 20)
+    assert run("ledger", "show", tmp_path / "text.db").code == 5
+    assert run("ledger", "open", tmp_path / "text.db", "people", "--epsilon", 1, "--delta", 1e-5).code == 5

@@ -1,0 +1,90 @@
+"""``reticent tour``, from end to end."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import reticent
+from reticent.apps import tour
+
+
+def test_twice_in_the_same_place(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = run("tour")
+    assert first.code == 0, first.err
+    head = reticent.Ledger("tour/budget.db").verify()
+    second = run("tour")
+    assert second.code == 0, second.err
+    assert "tour-2/budget.db" in second.out
+    assert reticent.Ledger("tour/budget.db").verify() == head
+    assert sorted(path.name for path in (tmp_path / "tour").iterdir()) == sorted(
+        ["people.csv", "budget.db", "mean.reticent", "histogram.reticent", "covariance.reticent"]
+    )
+    for words in ("made-up", "private", "truth", "error", "composed exactly", "Refused", "Next:"):
+        assert words in first.out
+    assert [line[2] for line in first.out.split("\n") if line[:2] == "  " and line[2:3].isdigit()] == list("1234567")
+
+
+def test_what_it_claims_is_so(run, tmp_path):
+    found = json.loads(run("tour", "--out", tmp_path / "t", "--json").out)
+    ledger = reticent.Ledger(tmp_path / "t" / "budget.db")
+    assert found["ledger"]["spent"] == ledger.spent("registry") < 2
+    assert len(ledger.history("registry")) == 3
+    assert "Nothing was read and nothing was charged" in found["refusal"]
+    with open(tmp_path / "t" / "people.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == found["records"]
+    for name, truth in found["true_mean"].items():
+        assert truth == pytest.approx(sum(float(row[name]) for row in rows) / len(rows))
+        assert found["mean"][name] == pytest.approx(truth, abs=5)
+    for name in ("mean", "histogram", "covariance"):
+        assert reticent.load(tmp_path / "t" / f"{name}.reticent").guarantee_.private
+
+
+def test_a_folder_in_use_is_left_alone(run, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "budget.db").write_text("precious")
+    (tmp_path / "mine-2").write_text("a file")
+    (tmp_path / "mine-3").mkdir()
+    found = json.loads(run("tour", "--out", tmp_path / "mine", "--json").out)
+    assert found["folder"] == str(tmp_path / "mine-3")
+    assert (tmp_path / "mine" / "budget.db").read_text() == "precious"
+    assert len(list((tmp_path / "mine").iterdir())) == 1
+
+
+def test_it_never_leaves_the_folder_it_was_given(run, tmp_path, monkeypatch):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "notes").write_text("")
+    monkeypatch.chdir(tmp_path / "home")
+    assert json.loads(run("tour", "--out", ".", "--json").out)["folder"] == "home-2"
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def test_ctrl_c_says_what_was_charged(run, tmp_path, monkeypatch):
+    def stopped(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tour, "_balance", stopped)
+    answer = run("tour", "--out", tmp_path / "t")
+    assert answer.code == 130
+    assert "was charged ε=1.28; no other" in answer.err
+
+
+def test_a_place_that_cannot_be_written_is_5(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    answer = run("tour", "--out", tmp_path / "file" / "below")
+    assert answer.code == 5
+    assert "Traceback" not in answer.err
+
+
+def test_the_example_runs():
+    example = Path(__file__).parents[2] / "examples" / "first_release.py"
+    answer = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    assert "(1, 1e-06)-differential privacy" in answer.stdout
+    assert answer.stdout.startswith("age ")
+    assert "Spent ε = 0.8" in answer.stdout

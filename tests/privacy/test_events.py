@@ -1,0 +1,86 @@
+"""Events survive storage unchanged, and what is not an event is refused."""
+
+import json
+import math
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reticent.errors import BadInput
+from reticent.privacy.events import Event, Gaussian, Laplace, Pure, event_from_dict, event_from_json
+
+sizes = st.floats(1e-9, 1e30)
+counts = st.integers(1, 10**9)
+events = st.one_of(
+    st.builds(Gaussian, count=counts, noise_multiplier=sizes),
+    st.builds(Laplace, count=counts, noise_multiplier=sizes),
+    st.builds(Pure, count=counts, epsilon=sizes),
+)
+
+
+@given(events)
+def test_storage_is_exact(event):
+    assert event_from_json(event.to_json()) == event
+    assert event_from_dict(event.to_dict()) == event
+    assert event_from_json(event.to_json()).to_json() == event.to_json()
+    assert json.loads(event.to_json()) == event.to_dict()
+
+
+@given(st.integers(1, 10**20))
+def test_whole_numbers_are_stored_as_the_same_event(value):
+    assert Gaussian(noise_multiplier=value).to_json() == Gaussian(noise_multiplier=float(value)).to_json()
+
+
+def test_the_text_is_canonical():
+    """Accounts of past releases hold this text: it never changes."""
+    assert Gaussian(noise_multiplier=1.5).to_json() == '{"count":1,"kind":"gaussian","noise_multiplier":1.5}'
+    assert Laplace(count=2, noise_multiplier=1).to_json() == '{"count":2,"kind":"laplace","noise_multiplier":1.0}'
+    assert Pure(epsilon=0.1).to_json() == '{"count":1,"epsilon":0.1,"kind":"pure"}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"kind":"exponential","count":1,"epsilon":1}',
+        '{"kind":"gaussian","count":1}',
+        '{"kind":"gaussian","count":1,"noise_multiplier":1,"sampling":0.1}',
+        '{"kind":"gaussian","count":1,"epsilon":1}',
+        '{"kind":["gaussian"],"count":1,"noise_multiplier":1}',
+        '{"count":1,"noise_multiplier":1}',
+        "{}",
+        "[1]",
+        "null",
+        "not json",
+    ],
+)
+def test_unknown_kinds_are_refused(text):
+    with pytest.raises(BadInput, match="Known kinds: gaussian, laplace, pure"):
+        event_from_json(text)
+
+
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, 9e-10, 1.1e30, True, "1", None])
+def test_senseless_sizes_are_refused(value):
+    for build in (
+        lambda v: Gaussian(noise_multiplier=v),
+        lambda v: Laplace(noise_multiplier=v),
+        lambda v: Pure(epsilon=v),
+    ):
+        with pytest.raises(BadInput, match="number from 1e-09 to 1e\\+30"):
+            build(value)
+    with pytest.raises(BadInput):
+        event_from_dict({"kind": "pure", "count": 1, "epsilon": value})
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.0, 10**9 + 1, True, "1"])
+def test_senseless_counts_are_refused(count):
+    with pytest.raises(BadInput, match="whole number"):
+        Gaussian(count=count, noise_multiplier=1.0)
+
+
+def test_events_cannot_be_changed_and_the_base_cannot_be_made():
+    with pytest.raises(FrozenInstanceError):
+        Gaussian(noise_multiplier=1.0).noise_multiplier = 2.0
+    with pytest.raises(TypeError, match="abstract"):
+        Event()
