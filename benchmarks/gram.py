@@ -131,13 +131,19 @@ def main():
         }
         best = by_turns(tasks, 2 if quick else 4)
         peak = 2 * 2048**3 / best["peak"] / 1e9
-        error = np.abs(exact(few, kernel, bounds).astype(float) * 4.0**-kernel.bits / n - sklearn_rbf(few, kernel.centres, kernel.length) / n)
+        error = np.abs(
+            exact(few, kernel, bounds).astype(float) * 4.0**-kernel.bits / n
+            - sklearn_rbf(few, kernel.centres, kernel.length) / n
+        )
         print(f"n = {n:,}, m = {m}   (dgemm peak {peak:.0f} GFlop/s; RBF features agree to {error.max():.1e})")
         for name, seconds in best.items():
             if name != "peak":
                 rate = n * m * (m + 1) / seconds / 1e9  # a symmetric product needs half the multiplications
                 print(f"  {name:12s} {seconds:8.3f} s   {rate:6.1f} GFlop/s = {rate / peak:4.0%} of peak")
-        print(f"  exact / float = {best['exact'] / best['float']:.2f}   exact RBF / sklearn RBF = {best['exact RBF'] / best['sklearn RBF']:.2f}")
+        print(
+            f"  exact / float = {best['exact'] / best['float']:.2f}   "
+            f"exact RBF / sklearn RBF = {best['exact RBF'] / best['sklearn RBF']:.2f}"
+        )
 
 
 if __name__ == "__main__":

@@ -56,7 +56,11 @@ def test_imports_go_one_way(path):
             assert name.split(".")[1] in LAYERS[layer(path)], f"{path.name} may not import {name}"
         if name == "reticent.privacy.noise":
             assert path.name in ("curator.py", "noise.py"), "noise is drawn in one place"
-        if layer(path) == "models" and name.startswith("reticent.models.") and path.name not in ("base.py", "storage.py"):
+        if (
+            layer(path) == "models"
+            and name.startswith("reticent.models.")
+            and path.name not in ("base.py", "storage.py")
+        ):
             assert name in MODEL_PLUMBING, f"{path.name}: a model does not know other models"
 
 
@@ -76,7 +80,9 @@ reticent.Ledger("budget.db"), reticent.calibrate(1, 1e-6), reticent.load, retice
 reticent.PrivateMean(bounds=reticent.Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((10, 2)))
 print(*(set(sys.modules) - before))
 """
-    loaded = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    loaded = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
     assert "reticent.models.mean" in loaded
     assert not (set(HEAVY) - {"narwhals"}) & loaded
 
@@ -93,13 +99,18 @@ def test_every_public_name_exists_and_has_a_docstring():
         assert name == "__version__" or thing.__doc__, name
     with pytest.raises(AttributeError):
         _ = reticent.nonsense
+    assert set(reticent.__all__) == {"__version__", *reticent._HOME}
     assert set(reticent.__all__) <= set(dir(reticent))
 
 
 def test_every_estimator_states_its_privacy():
     for name in reticent.__all__:
         thing = getattr(reticent, name)
-        if isinstance(thing, type) and issubclass(thing, reticent.PrivateEstimator) and thing is not reticent.PrivateEstimator:
+        if (
+            isinstance(thing, type)
+            and issubclass(thing, reticent.PrivateEstimator)
+            and thing is not reticent.PrivateEstimator
+        ):
             for word in ("Privacy\n", "Neighbours:", "Released:", "public:"):
                 assert word in thing.__doc__, f"{name} does not say {word!r}"
 

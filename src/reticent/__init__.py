@@ -34,7 +34,38 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = [
+    "BadInput",
+    "Bounds",
+    "BoundsMissing",
+    "BudgetExceeded",
+    "CorruptModel",
+    "Counts",
+    "Curator",
+    "Event",
+    "Gaussian",
+    "Gram",
+    "Guarantee",
+    "Laplace",
+    "Ledger",
+    "LedgerError",
+    "PrivateCovariance",
+    "PrivateEstimator",
+    "PrivateHistogram",
+    "PrivateMean",
+    "Pure",
+    "Release",
+    "ReleaseRefused",
+    "Replay",
+    "ReticentError",
+    "Statistic",
+    "Sum",
+    "__version__",
+    "calibrate",
+    "epsilon",
+    "load",
+    "scan",
+]
 
 if TYPE_CHECKING:
     from reticent.errors import (

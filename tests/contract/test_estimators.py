@@ -96,7 +96,9 @@ def test_everything_but_the_noisy_sum_is_the_same_for_all_data(model, monkeypatc
     seen = []
     with monkeypatch.context() as patched:
         patched.setattr(Curator, "_add_noise", constant)
-        for i, data in enumerate([records(300), np.zeros((310, 3)), np.full((310, 3), np.nan), np.full((310, 3), 1e300)]):
+        for i, data in enumerate(
+            [records(300), np.zeros((310, 3)), np.full((310, 3), np.nan), np.full((310, 3), 1e300)]
+        ):
             with warnings.catch_warnings(record=True) as caught, caplog.at_level(logging.DEBUG):
                 warnings.simplefilter("always")
                 one = fitted(model, data)
@@ -112,11 +114,17 @@ def test_everything_but_the_noisy_sum_is_the_same_for_all_data(model, monkeypatc
 def test_no_record_exact_sum_or_noise_is_kept(model):
     """Walk every object that can be reached from the fitted model: none may hold the data or anything that reads it."""
     data = records(300)
-    forbidden = {v.hex() for v in data.ravel()[~np.isnan(data.ravel())] if v not in (0.0,) and abs(v) not in (2.0, 3.0, 110.0, 1000.0, 0.001)}
+    forbidden = {
+        v.hex()
+        for v in data.ravel()[~np.isnan(data.ravel())]
+        if v not in (0.0,) and abs(v) not in (2.0, 3.0, 110.0, 1000.0, 0.001)
+    }
     stack, known = [fitted(model, data)], set()
     while stack:
         thing = stack.pop()
-        if id(thing) in known or isinstance(thing, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)):
+        if id(thing) in known or isinstance(
+            thing, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+        ):
             continue
         known.add(id(thing))
         assert not isinstance(thing, (Curator, Source)), "something that reads records was kept"

@@ -25,7 +25,9 @@ def ledger(tmp_path):
 
 
 def model(ledger, **params):
-    return PrivateHistogram(bounds=Bounds(x=(0, 10)), epsilon=0.5, delta=1e-6, ledger=ledger, dataset="people", **params)
+    return PrivateHistogram(
+        bounds=Bounds(x=(0, 10)), epsilon=0.5, delta=1e-6, ledger=ledger, dataset="people", **params
+    )
 
 
 def charged(ledger):

@@ -114,7 +114,9 @@ def test_parts_of_the_number_are_jointly_right(law, w):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", [Scale(2**40, 0), Scale(2**41 - 1, 20), Scale(2**58, 0), Scale(2**40, 58), Scale(2**57 + 1, -70)])
+@pytest.mark.parametrize(
+    "scale", [Scale(2**40, 0), Scale(2**41 - 1, 20), Scale(2**58, 0), Scale(2**40, 58), Scale(2**57 + 1, -70)]
+)
 def test_forced_slow_path_gives_the_same_numbers(law, scale, monkeypatch):
     fast = floor_noise(law, scale, 400, Bits(b"same"))
     monkeypatch.setattr(noise, "_MARGIN", 10.0)

@@ -12,9 +12,9 @@ is large on purpose: no number of runs that one can wait for shows events of pro
 with the same code at every δ.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,8 @@ from reticent.privacy.accounting import calibrate
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Release
 from reticent.privacy.events import Event, Gaussian, Laplace
-from reticent.privacy.sources import Field, Kind, Source
+from reticent.privacy.sources import scan
 from reticent.privacy.statistic import Statistic
-from reticent.privacy.sums import Total
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -127,30 +126,6 @@ class Finding:
         return "holds" if self.bound <= self.claimed else "unclear"
 
 
-class _Known(Source):
-    """A handful of records, added up without the threads that are meant for millions of them."""
-
-    def __init__(self, records: Values) -> None:
-        self._records, self.names = records, None
-        self.known_n, self.width = records.shape
-
-    def count(self) -> int:
-        return len(self._records)
-
-    def kind(self, position: int) -> tuple[Kind, str]:
-        return "number", "float64"
-
-    def blocks(self, fields: Sequence[Field]) -> Iterator[Values]:
-        yield self._records
-
-    def total(
-        self, fields: Sequence[Field], block_sum: Callable[[Values], NDArray[Any]], *, rows: int, threads: int
-    ) -> Total:
-        total = Total()
-        total.add(block_sum(self._records), len(self._records))
-        return total
-
-
 def chosen(word: str, delta: float) -> list[str]:
     """Give the statistics that a word of the command line means."""
     if word == "all":
@@ -222,7 +197,7 @@ def _scores(pair: Pair, record: tuple[float, ...], event: Event, runs: int, adva
     statistic, scores = pair.statistic(), list[float]()
     a, b = (_exact(statistic, one) for one in (pair.a, pair.b))
     while len(scores) < runs:
-        curator = Curator(_Known(_with_middle(record)), bounds=pair.bounds, event=event)
+        curator = Curator(scan(_with_middle(record)), bounds=pair.bounds, event=event)
         for _ in range(event.count):
             release = curator.release(statistic)
             to_a, to_b = (release.value - a) / release.scale, (release.value - b) / release.scale

@@ -170,9 +170,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         source, bounds = scan(X), self.releases_[0].bounds
         if bounds.x_names is None or source.names is None:
             if source.width != self.n_features_in_:
-                raise BadInput(
-                    f"X has {source.width} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input."
-                )
+                expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+                raise BadInput(f"X has {source.width} features, but {expected}.")
             bounds = bounds.unnamed()
         bounds, fields = bounds.resolve(source, targets=False)
         source.check(fields)

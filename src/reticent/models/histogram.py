@@ -58,7 +58,8 @@ class PrivateHistogram(PrivateEstimator):
     Attributes
     ----------
     counts_ : array of shape (n_features, bins)
-        The noisy counts as they were released: empty bins have noise too, and a count can be negative.
+        The noisy counts as they were released: empty bins have noise too, and a count can be negative. They end in ½, which
+        makes them unbiased: the noise is whole and rounded down.
     counts_sd_ : float
         Standard deviation of the privacy noise on each count.
     edges_ : array of shape (n_features, bins + 1)
@@ -141,8 +142,8 @@ class PrivateHistogram(PrivateEstimator):
         floor = self.counts_sd_ / self.releases_[0].n / p.shape[1]  # a bin that came out empty is not impossible
         p = (p + floor) / (1 + floor * p.shape[1])
         cells = ColumnCounts(p.shape[1], self.releases_[0].bounds).cells(unit)
-        cells = np.clip(cells, 0, p.shape[1] - 1).astype(int)
-        return float(np.log(np.take_along_axis(p.T, cells, axis=0)).sum(axis=1).mean())
+        index = np.clip(cells, 0, p.shape[1] - 1).astype(np.intp)
+        return float(np.log(np.take_along_axis(p.T, index, axis=0)).sum(axis=1).mean())
 
 
 def _simplex(v: NDArray[np.float64]) -> NDArray[np.float64]:

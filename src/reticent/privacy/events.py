@@ -33,6 +33,10 @@ class Event:
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10**9:
             raise BadInput(f"An event's count is a whole number from 1 to 10^9, not {self.count!r}.")
 
+    def __str__(self) -> str:
+        (name, value) = next((k.replace("_", " "), v) for k, v in asdict(self).items() if k != "count")
+        return f"{self.count} {self.kind} release{'s' if self.count > 1 else ''} ({name} {value:.4g})"
+
     def to_dict(self) -> dict[str, Any]:
         """Give the event as plain JSON values; ``event_from_dict`` is its inverse."""
         return {"kind": self.kind, **asdict(self)}

@@ -8,6 +8,7 @@ from reticent.privacy.ledger import RELATIONS
 
 __all__ = ["Guarantee"]
 
+
 @dataclass(frozen=True)
 class Guarantee:
     """What holds for everything that a fitted model shows.

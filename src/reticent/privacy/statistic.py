@@ -275,8 +275,8 @@ class Gram(_Rows):
 
     @property
     def block_rows(self) -> int:
-        """Σ|products| ≤ rows · limit2 ≤ 2⁵³."""
-        return min(max(64, min(_CACHE // self.columns, 4096)), EXACT // self.limit2)
+        """Σ|products| ≤ rows · limit2 ≤ 2⁵³; and long blocks, since every product fills a whole matrix."""
+        return min(4096, EXACT // self.limit2)
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """qᵀq by BLAS (a symmetric rank-k update), exact."""

@@ -10,11 +10,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from reticent.errors import ReleaseRefused
 
@@ -74,6 +75,9 @@ def add_up(
     """
     turn = threading.Lock()
     pieces = _pieces(iter(blocks), rows)
+    start = list(islice(pieces, 2))
+    threads = threads if len(start) == 2 else 1
+    pieces = chain(start, pieces)
 
     def work() -> Total:
         total = Total()
@@ -85,7 +89,7 @@ def add_up(
                     return total
                 total.add(block_sum(piece), len(piece))
 
-    with threadpool_limits(1, "blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         if threads == 1:
             return work()
         with ThreadPoolExecutor(threads) as pool:
@@ -93,6 +97,11 @@ def add_up(
             for future in [pool.submit(work) for _ in range(threads)]:
                 total.merge(future.result())
             return total
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, which takes a while
 
 
 def _pieces(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
@@ -118,6 +127,6 @@ def multiplies_exactly(matmul: Callable[[Block, Block], Block]) -> bool:
     q = 2**21 - 1 - place * (place + 2654435761) // 8 % 4093  # just under 2^21, irregular: sums come within 1 % of 2^53
     expected = q.astype(object).T @ q.astype(object)
     a = q.astype(np.float64)
-    with threadpool_limits(1, "blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         tries = [matmul(a.T, a), matmul(a[::-1].T, a[::-1]), matmul(a.T, a.copy())]
     return all((product == expected).all() for product in tries)
