@@ -89,13 +89,14 @@ def test_everything_but_the_noisy_sum_is_the_same_for_all_data(model, monkeypatc
     Attributes, saved file, warnings, log lines, output: one byte of difference would be a leak around the release.
     """
 
-    def constant(self, exact, statistic, scales):
+    def constant(self, exact, statistic, scales, number):
         values = np.linspace(0.0, 100.0, len(exact))
         return values, np.full(len(exact), 2.0)
 
     seen = []
     with monkeypatch.context() as patched:
         patched.setattr(Curator, "_add_noise", constant)
+        patched.setattr("secrets.token_hex", lambda size: "0" * 2 * size)  # the random name of the fit
         for i, data in enumerate(
             [records(300), np.zeros((310, 3)), np.full((310, 3), np.nan), np.full((310, 3), 1e300)]
         ):
@@ -249,6 +250,16 @@ def test_people_with_several_records_need_proportionally_more_noise(model):
     one, ten = fitted(model).releases_[0], fitted(model, records_per_person=10).releases_[0]
     assert ten.sd == pytest.approx(10 * one.sd, rel=1e-9)
     assert ten.records_per_person == 10
+
+
+@each
+def test_releases_of_several_fits_are_not_one_model(model):
+    """Their guarantee would speak of one fit and show several."""
+    one, two = fitted(model), fitted(model)
+    params = one.get_params(deep=False)
+    for releases in (one.releases_ + two.releases_, one.releases_ * 2):
+        with pytest.raises(reticent.BadInput):
+            type(one).from_releases(releases, **params)
 
 
 @each

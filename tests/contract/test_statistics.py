@@ -1,6 +1,8 @@
 """What every statistic must keep: purity of the row map, enforced bounds, exact sums, and its sensitivity."""
 
 import itertools
+import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -8,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from reticent.errors import BadInput
 from reticent.privacy.curator import _BlockSum
 from reticent.privacy.sources import scan
-from reticent.privacy.statistic import Statistic, Sum, _Rows
+from reticent.privacy.statistic import Counts, Gram, Statistic, Sum, _Rows
 from reticent.privacy.sums import add_up
 from tests.contract.cases import NASTY, STATISTICS, all_of, records
 
@@ -124,7 +127,83 @@ def test_descriptions_are_public_json(statistic, bounds, tight):
     assert json.loads(json.dumps(statistic.describe())) == statistic.describe()
 
 
-def test_a_subclass_cannot_redefine_what_the_proof_rests_on():
-    for name in ("sensitivity2", "sensitivity1", "integers", "limit2", "block_sum", "shares", "_shortened"):
-        with pytest.raises(TypeError, match="may not redefine"):
-            type("Cheat", (Sum,), {name: property(lambda self: 0)})
+@pytest.mark.parametrize("kind", [Sum, Gram, Counts])
+def test_a_subclass_cannot_redefine_what_the_proof_rests_on(kind):
+    for name in sorted(kind._settled):
+        with pytest.raises(TypeError, match=f"may not define {name}"):
+            type("Cheat", (kind,), {name: property(lambda self: 0)})
+        mixin = type("Mixin", (), {name: property(lambda self: 0)})
+        with pytest.raises(TypeError, match=f"may not define {name}"):
+            type("Cheat", (mixin, kind), {})
+        with pytest.raises(TypeError, match=f"may not define {name}"):
+            type("Cheat", (kind,), {"__annotations__": {name: int}})  # a dataclass field
+
+
+@dataclass(frozen=True)
+class Odd(Sum):
+    """Rows of whatever type, from the first column."""
+
+    how: str
+    square: object = 1
+
+    columns = property(lambda self: 1)
+    norm2 = property(lambda self: self.square)
+
+    def rows(self, records):
+        first = records[:, :1]
+        if self.how == "masked":
+            return np.ma.masked_array(first, mask=first > 0.5)
+        return first.astype(self.how, copy=False)
+
+
+@pytest.mark.parametrize("how", ["float16", "float32", "longdouble", "int64", "bool", "masked"])
+def test_rows_of_other_types_are_summed_exactly_too(how):
+    """float32 rows, added up in float32, let one record move a long sum by 33 times its sensitivity."""
+    data = np.full((65_536, 1), 1 - 2.0**-10)
+    data[::3] = 2.0**-11
+    other = data.copy()
+    other[0] = -1.0
+    statistic = Odd(how)
+    with np.errstate(all="ignore"):
+        sums = [int(add_up([one], statistic.block_sum, rows=2**16).integers()[0]) for one in (data, other)]
+        rows = [int(statistic.integers(one[:1])[0, 0]) for one in (data, other)]
+    assert sums[0] - sums[1] == rows[0] - rows[1]
+    assert (sums[0] - sums[1]) ** 2 <= statistic.sensitivity2
+
+
+@pytest.mark.parametrize("how", ["object", "complex128", "str"])
+def test_rows_that_are_no_numbers_are_refused_for_every_record(how):
+    for value in (0.0, 1.0, 1e300, np.nan):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(BadInput, match="real numbers"):
+                Odd(how).block_sum(np.full((3, 1), value))
+
+
+def test_bounds_given_as_numpy_integers_do_not_wrap():
+    @dataclass(frozen=True)
+    class Wide(Gram):
+        columns = property(lambda self: 1037)
+        norm2 = property(lambda self: np.int64(1037))
+
+        def rows(self, records):
+            return np.zeros((len(records), 1037))
+
+    assert type(Wide().sensitivity2) is int
+    assert Wide().sensitivity2 == 2 * (1037 * 4 ** Wide().bits) ** 2
+    assert Odd("float64", np.int32(2**30)).sensitivity2 == Odd("float64", 2**30).sensitivity2
+
+
+@pytest.mark.parametrize("groups", [(), (0, 3), (3, 0), (2, -1), (2.5,)])
+def test_every_group_has_a_cell(groups):
+    sizes = groups
+
+    @dataclass(frozen=True)
+    class Some(Counts):
+        groups = sizes
+
+        def cells(self, records):
+            return np.zeros((len(records), len(groups)))
+
+    with pytest.raises((BadInput, TypeError)):
+        _ = Some().sensitivity2

@@ -1,7 +1,12 @@
 """The curator: what was paid is what may be read, and a release is what it says."""
 
+import contextlib
 import copy
 import pickle
+import subprocess
+import sys
+import threading
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +16,7 @@ from reticent import BadInput, Bounds, Curator, Gaussian, Laplace, Pure, Release
 from reticent.models.covariance import MomentGram
 from reticent.models.histogram import ColumnCounts
 from reticent.models.mean import MeanSum
+from reticent.privacy.statistic import Statistic
 
 BOX = Bounds(x=(-1, 1))
 DATA = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
@@ -153,3 +159,107 @@ def test_two_releases_never_share_noise(statistic):
     one = curator(Gaussian(noise_multiplier=100.0, count=20))
     values = [tuple(one.release(statistic).value) for _ in range(20)]
     assert len(set(values)) == 20
+
+
+def test_threads_cannot_race_for_more_than_was_paid():
+    """Sixteen threads ask at once for the one release: whoever reads the counter and then lowers it gives several."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            one = curator(Gaussian(noise_multiplier=2.0, count=2))
+            start = threading.Barrier(16)
+
+            def ask(one=one, start=start):
+                start.wait()
+                with contextlib.suppress(ReleaseRefused):
+                    one.release(MeanSum(2, 2))
+
+            threads = [threading.Thread(target=ask) for _ in range(16)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(one.releases) == 2
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_fork_cannot_use_what_its_parent_paid():
+    code = """
+import os, numpy as np, reticent
+from reticent.models.mean import MeanSum
+from reticent.privacy.statistic import Statistic
+source = reticent.scan(np.zeros((10, 2)))
+one = reticent.Curator(source, bounds=reticent.Bounds(x=(-1, 1)), event=reticent.Gaussian(noise_multiplier=1.0))
+if os.fork() == 0:
+    try:
+        one.release(MeanSum(2, 2))
+    except reticent.ReleaseRefused as refusal:
+        os._exit(7 if "another process" in str(refusal) else 8)
+    os._exit(9)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 7
+one.release(MeanSum(2, 2))
+"""
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_a_statistic_cannot_ask_for_another_release_while_it_is_asked():
+    one = curator(Gaussian(noise_multiplier=2.0))
+
+    class Greedy(MeanSum):
+        @property
+        def norm2(self):
+            one.release(MeanSum(2, 2))
+            return 2
+
+    with pytest.raises(ReleaseRefused, match="paid for"):
+        one.release(Greedy(2, 2))
+    assert one.releases == []
+
+
+def test_only_the_three_kinds_can_be_released():
+    class Own(Statistic):
+        kind = "own"
+        size = sensitivity2 = sensitivity1 = block_rows = 1
+        step = 1.0
+
+        def block_sum(self, records):
+            return records[:, 0]
+
+    with pytest.raises(ReleaseRefused, match="Only a Sum"):
+        curator().release(Own())
+
+
+def test_a_statistics_own_words_do_not_leave():
+    class Chatty(MeanSum):
+        def rows(self, records):
+            raise BadInput(f"the value {records[0, 0]} is implausible")
+
+    with pytest.raises(ReleaseRefused, match="Reading the records failed in the statistic") as refusal:
+        curator().release(Chatty(2, 2))
+    assert refusal.value.__context__ is None
+
+
+def test_warnings_do_not_leave_parallel_fits():
+    class Noisy(MeanSum):
+        def rows(self, records):
+            warnings.warn("record", stacklevel=1)
+            return records
+
+    before = list(warnings.filters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ones = [curator(Gaussian(noise_multiplier=1.0, count=50)) for _ in range(4)]
+
+        def work(one):
+            for _ in range(50):
+                one.release(Noisy(2, 2))
+
+        threads = [threading.Thread(target=work, args=(one,)) for one in ones]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert caught == []
+    assert list(warnings.filters) == before

@@ -321,12 +321,19 @@ def test_a_source_is_returned_as_it_is():
 
 
 def test_empty_sources_are_known_to_be_empty(tmp_path):
-    (tmp_path / "e.csv").write_text("a,b\n\n  \n")
+    (tmp_path / "e.csv").write_text("a,b\n")
     pq.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "e.parquet")
     for data in (np.empty((0, 2)), pd.DataFrame({"a": []}), tmp_path / "e.csv", tmp_path / "e.parquet"):
         source = scan(data)
         assert source.known_n == source.count() == 0
         assert rows_of(source, [Field(0)]).shape == (0, 1)
+
+
+def test_blank_lines_are_found_to_be_no_records_only_by_reading(tmp_path):
+    (tmp_path / "b.csv").write_text("a,b\n\n  \n")
+    source = scan(tmp_path / "b.csv")
+    assert source.known_n is None
+    assert source.count() == 0
 
 
 def test_what_numpy_cannot_have_seen_is_not_touched_before_it_is_paid_for():

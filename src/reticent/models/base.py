@@ -118,7 +118,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Rebuild a fitted model from its releases and parameters, without the data: the same, bit for bit."""
         model = cls(**params)
         model._check()
-        model.learn(Replay(releases))
+        replay = Replay(releases)
+        model.learn(replay)
+        replay.check_used()
         return model._fitted(list(releases))
 
     def save(self, path: str | Path) -> None:

@@ -107,6 +107,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
                 bounds=Bounds.from_dict(one["bounds"]),
                 records_per_person=one["records_per_person"],
                 private=one["private"],
+                fit=one["fit"],
             )
             for i, one in enumerate(header["releases"])
         ]
@@ -123,6 +124,7 @@ def _header(release: Release) -> dict[str, Any]:
         "bounds": release.bounds.to_dict(),
         "records_per_person": release.records_per_person,
         "private": release.private,
+        "fit": release.fit,
     }
 
 

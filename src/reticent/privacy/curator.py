@@ -7,6 +7,8 @@ the two apart is post-processing, and a test holds every model to that, bit for 
 """
 
 import os
+import secrets
+import threading
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from reticent.privacy.events import Event, Gaussian, Laplace
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
 from reticent.privacy.sources import Source
-from reticent.privacy.statistic import Statistic
+from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
 from reticent.privacy.sums import Total, check_blas
 
 __all__ = ["Curator", "Oracle", "Release", "Replay"]
@@ -46,6 +48,8 @@ class Release:
         Number of records, the bounds they were held to, records per person (public).
     private : bool
         False if the noise came from a seed.
+    fit : str
+        A random name of the fit: releases with the same name were paid for together.
     """
 
     statistic: dict[str, Any]
@@ -56,6 +60,7 @@ class Release:
     bounds: Bounds
     records_per_person: int
     private: bool
+    fit: str
 
     @property
     def sd(self) -> NDArray[np.float64]:
@@ -155,7 +160,9 @@ class Curator:
             Ledger(ledger).charge(dataset, event, relation=relation, what=what)
         # Paid. Only from here on may anything read a record.
         self._source: Source | None = source
-        self._event, self._left = event, event.count
+        self._event, self._left, self._made = event, event.count, 0
+        self._lock, self._process = threading.Lock(), os.getpid()
+        self._fit = secrets.token_hex(8)
         self._records_per_person = int(records_per_person)
         self._seed = seed
         self._n: int | None = source.known_n
@@ -172,10 +179,10 @@ class Curator:
 
     def release(self, statistic: Statistic) -> Release:
         """Add up ``statistic`` over the records, add noise once, and give it away."""
-        if self._left < 1:
-            raise ReleaseRefused(f"All {self._event.count} releases that were paid for have been made.")
-        scales = self._scales(statistic)  # refuses, if at all, for public reasons and before any read
-        self._left -= 1
+        if not isinstance(statistic, (Sum, Gram, Counts)):
+            raise ReleaseRefused("Only a Sum, a Gram or a Counts statistic can be released: their bounds are enforced.")
+        number = self._take()  # first: nothing of the statistic runs before the release is counted
+        scales = self._scales(statistic)
         n = self.n
         block_sum = _BlockSum(statistic, self.bounds)
         threads = len(os.sched_getaffinity(0))
@@ -187,7 +194,7 @@ class Curator:
                 "The number of records changed while they were read. Nothing is released; the charge stays."
             )
         exact = statistic.coordinates(total.integers())
-        noisy, scale = self._add_noise(exact, statistic, scales)
+        noisy, scale = self._add_noise(exact, statistic, scales, number)
         release = Release(
             statistic=statistic.describe(),
             value=noisy,
@@ -197,9 +204,23 @@ class Curator:
             bounds=self.bounds,
             records_per_person=self._records_per_person,
             private=self._seed is None,
+            fit=self._fit,
         )
         self.releases.append(release)
         return release
+
+    def _take(self) -> int:
+        """Count a release off what was paid: once, whichever threads, forks or statistics ask at the same time."""
+        if os.getpid() != self._process:
+            raise ReleaseRefused(
+                "This curator was paid for in another process: a fork cannot use what its parent paid."
+            )
+        with self._lock:
+            if self._left < 1:
+                raise ReleaseRefused(f"All {self._event.count} releases that were paid for have been made.")
+            self._left -= 1
+            self._made += 1
+            return self._made
 
     def close(self) -> None:
         """Let go of the records."""
@@ -216,9 +237,9 @@ class Curator:
         return {int(share): scale_at_least(square / int(share)) for share in np.unique(statistic.shares())}
 
     def _add_noise(
-        self, exact: NDArray[Any], statistic: Statistic, scales: dict[int, Scale]
+        self, exact: NDArray[Any], statistic: Statistic, scales: dict[int, Scale], number: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        seed = None if self._seed is None else self._seed + b" release %d" % len(self.releases)
+        seed = None if self._seed is None else self._seed + b" release %d" % number
         bits, shares = Bits(seed), statistic.shares()
         noisy, scale = exact.astype(object), np.empty(len(exact))
         for share, one in scales.items():
@@ -233,14 +254,14 @@ class Curator:
         if self._source is None:
             raise ReleaseRefused("This curator has been closed.")
         failure = ""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _no_warnings:
             try:
                 return read(self._source, self._fields)
-            except ReticentError as error:  # written by us, and free of record values
-                failure = str(error)
+            except ReticentError as error:
+                failure = str(error) if _is_ours(error) else ""
             except Exception as error:
                 failure = f"Reading the records failed ({type(error).__name__})."
+        failure = failure or "Reading the records failed in the statistic."
         raise ReleaseRefused(f"{failure} Nothing is released; the charge stays.")
 
     def __repr__(self) -> str:
@@ -250,12 +271,54 @@ class Curator:
         raise TypeError("A curator holds records: it is never copied, pickled or sent.")
 
 
+class _NoWarnings:
+    """Swallows warnings while records are read. Python's filters belong to the process, so all readers share one change."""
+
+    def __init__(self) -> None:
+        self._lock, self._readers = threading.Lock(), 0
+        self._filters = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._readers:
+                self._filters = warnings.catch_warnings()
+                self._filters.__enter__()
+                warnings.simplefilter("ignore")
+            self._readers += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if not self._readers:
+                self._filters.__exit__(None, None, None)
+
+
+_no_warnings = _NoWarnings()
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether the core itself raised it, whose messages never depend on records; a statistic's own words may."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith("reticent.privacy.")
+
+
 class Replay:
     """Answers ``release`` from recorded releases, in order: a model rebuilt from it saw no data."""
 
     def __init__(self, releases: Sequence[Release]) -> None:
         if not releases:
             raise BadInput("There are no releases to rebuild from.")
+        first = releases[0]
+        same = (first.fit, first.event, first.n, first.bounds, first.records_per_person, first.private)
+        for one in releases:
+            if (one.fit, one.event, one.n, one.bounds, one.records_per_person, one.private) != same:
+                raise BadInput(
+                    "These releases are not of one fit, so no one guarantee covers them: rebuild each fit by itself."
+                )
+        if len(releases) > first.event.count:
+            raise BadInput("There are more releases than were paid for.")
         self.releases = list(releases)
         self._next = 0
 
@@ -283,3 +346,10 @@ class Replay:
             )
         self._next += 1
         return release
+
+    def check_used(self) -> None:
+        """Refuse releases that the model did not ask for: its guarantee would not speak of them."""
+        if self._next < len(self.releases):
+            raise BadInput(
+                f"The model uses {self._next} of {len(self.releases)} releases: its parameters must be those it had."
+            )

@@ -170,7 +170,7 @@ class CsvSource(_Files):
     def __init__(self, paths: Sequence[Path], *, delimiter: bytes = b",", block_bytes: int = _CSV_BYTES) -> None:
         self._delimiter, self._block_bytes = delimiter, block_bytes
         super().__init__(paths)
-        if not any(count_lines(block, delimiter) for path in paths for block in self._read(path)):
+        if not any(self._beyond_header(path) for path in paths):
             self.known_n = 0
 
     def count(self) -> int:
@@ -192,6 +192,12 @@ class CsvSource(_Files):
     def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
         with _readable(path), path.open("rb") as file:
             return [(name, "any", "text") for name in read_header(file, path, self._delimiter)]
+
+    def _beyond_header(self, path: Path) -> bool:
+        """Whether the file is longer than its header: that much can be told without reading a record."""
+        with _readable(path), path.open("rb") as file:
+            read_header(file, path, self._delimiter)
+            return file.tell() < path.stat().st_size
 
     def _read(self, path: Path) -> Iterator[bytes]:
         with _readable(path), path.open("rb") as file:

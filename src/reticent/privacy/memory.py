@@ -118,13 +118,13 @@ def _part(data: Any, what: str) -> _Part:
     """Find out what was given. Nested lists are read as objects: their dtype would depend on their values."""
     if hasattr(data, "nnz") and hasattr(data, "toarray"):
         raise BadInput(f"Sparse input is not supported: pass {what}.toarray().")
+    if isinstance(data, np.ma.MaskedArray):  # masked means missing
+        objects = data.dtype.kind not in "biuf"
+        data = np.ma.filled(data.astype(object if objects else np.float64), None if objects else np.nan)
     if isinstance(data, np.ndarray):
         return _Array(np.asarray(data))
     if isinstance(data, (list, tuple)):
-        try:
-            return _Array(np.array(data, dtype=object))
-        except ValueError:
-            raise BadInput(f"The rows of {what} do not all have the same length.") from None
+        return _Array(_nested(data, what))
     try:
         frame = nw.from_native(data, pass_through=True, allow_series=True)
     except (nw.exceptions.NarwhalsError, ValueError):
@@ -136,11 +136,34 @@ def _part(data: Any, what: str) -> _Part:
     if isinstance(frame, nw.Series):
         return _Frame([frame], len(frame), flat=True)
     if hasattr(data, "__array__"):
-        return _Array(np.asarray(data))
+        try:
+            array = np.asarray(data)
+        except Exception:
+            array = None  # refused outside of the handler, so that its words do not travel along
+        if array is None:
+            raise BadInput(f"{what} of type {type(data).__name__} cannot be turned into an array. Give a NumPy array.")
+        return _Array(array)
     raise BadInput(
         f"{what} of type {type(data).__name__} cannot be read. Give a NumPy array, nested lists, a pandas, "
         "polars or pyarrow data frame, a dask data frame, or the path of a CSV or Parquet file."
     )
+
+
+def _nested(data: Sequence[Any], what: str) -> NDArray[Any]:
+    """Lay out nested lists cell by cell. NumPy would look into the cells to find a shape."""
+    rows = [row for row in data if isinstance(row, (list, tuple, np.ndarray))]
+    if not rows:
+        flat = np.empty(len(data), dtype=object)
+        for i, cell in enumerate(data):
+            flat[i] = cell
+        return flat
+    if len(rows) < len(data) or len({len(row) for row in rows}) > 1:
+        raise BadInput(f"The rows of {what} do not all have the same length.")
+    table = np.empty((len(rows), len(rows[0])), dtype=object)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            table[i, j] = cell
+    return table
 
 
 @final
@@ -190,10 +213,11 @@ class _Frame(_Part):
             self.names = tuple(names)
 
     def kind(self, column: int) -> tuple[Kind, str]:
-        native, dtype = self.columns[column].to_native(), self.columns[column].dtype
+        native = self.columns[column].to_native()
         told = str(getattr(native, "dtype", None) or native.type)
-        if told == "object":  # narwhals would look at the values to tell text from other objects
+        if told == "object":  # before narwhals is asked, which would look at the values
             return "category", told
+        dtype = self.columns[column].dtype
         if dtype.is_numeric() or dtype == nw.Boolean:
             return "number", told
         if dtype in (nw.Categorical, nw.Enum):

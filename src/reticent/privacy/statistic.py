@@ -20,6 +20,8 @@ from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
+from inspect import get_annotations
+from operator import index
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -42,14 +44,16 @@ class Statistic(ABC):
     """
 
     kind: ClassVar[str]
-    _settled: ClassVar[frozenset[str]] = frozenset()  # what a kind has settled, its subclasses may not touch
+    _settled: ClassVar[frozenset[str]] = frozenset()  # what a kind has settled, nobody else may touch
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for parent in cls.__mro__[1:]:
-            touched = sorted(set(vars(cls)) & getattr(parent, "_settled", frozenset())) if parent is not ABC else []
-            if touched and "_settled" not in vars(cls):
-                raise TypeError(f"{cls.__name__} may not redefine {', '.join(touched)}: the proof depends on it.")
+        if cls.__module__ == __name__:
+            return
+        for name in cls._settled:
+            owner = next(base for base in cls.__mro__ if name in vars(base) or name in get_annotations(base))
+            if owner.__module__ != __name__:
+                raise TypeError(f"{owner.__name__} may not define {name}: the proof of {cls.__name__} depends on it.")
 
     @property
     @abstractmethod
@@ -131,7 +135,7 @@ class _Rows(Statistic):
     @cached_property
     def limit2(self) -> int:
         """``norm2`` on the grid, rounded down: what the squared length of the integer row is held to."""
-        limit = math.floor(Fraction(self.norm2) * 4**self.bits)
+        limit = math.floor(_fraction(self.norm2) * 4 ** index(self.bits))
         if not 1 <= limit <= EXACT // 2:
             raise BadInput(
                 f"{type(self).__name__}: norm2 · 4^bits must lie between 1 and 2^52, and is {float(limit):.3g}: "
@@ -144,7 +148,7 @@ class _Rows(Statistic):
         """``norm1`` on the grid, rounded down."""
         if self.norm1 is None:
             return None
-        limit = math.floor(Fraction(self.norm1) * 2**self.bits)
+        limit = math.floor(_fraction(self.norm1) * 2 ** index(self.bits))
         if not 1 <= limit <= EXACT // 2:
             raise BadInput(
                 f"{type(self).__name__}: norm1 · 2^bits must lie between 1 and 2^52, and is {float(limit):.3g}."
@@ -153,7 +157,10 @@ class _Rows(Statistic):
 
     def integers(self, records: Rows) -> Rows:
         """Rows on the integer grid, as whole float64 numbers, each within the limits."""
-        q = np.multiply(self.rows(records), 2.0**self.bits)
+        rows = np.asarray(self.rows(records))
+        if rows.dtype.kind not in "biuf":
+            raise BadInput(f"{type(self).__name__}.rows must give a NumPy array of real numbers.")
+        q = np.multiply(rows, 2.0**self.bits, dtype=np.float64)  # float32 rows would be added up in float32
         if q.shape != (len(records), self.columns):
             raise BadInput(f"{type(self).__name__}.rows must give one row of {self.columns} numbers for each record.")
         np.trunc(q, out=q)
@@ -203,7 +210,7 @@ class Sum(_Rows):
             "coordinates",
             "shares",
         }
-        | {"integers", "limit1", "limit2", "_inside", "_shortened"}
+        | {"describe", "integers", "limit1", "limit2", "_inside", "_shortened"}
     )
 
     @property
@@ -324,17 +331,17 @@ class Counts(Statistic):
     @property
     def size(self) -> int:
         """How many counts are released."""
-        return sum(self.groups)
+        return sum(self._checked())
 
     @property
     def sensitivity2(self) -> int:
         """In each group one count falls by one and one rises: 2 per group."""
-        return 2 * len(self.groups)
+        return 2 * len(self._checked())
 
     @property
     def sensitivity1(self) -> int | None:
         """The same: 2 per group."""
-        return 2 * len(self.groups)
+        return 2 * len(self._checked())
 
     @property
     def step(self) -> float:
@@ -348,18 +355,33 @@ class Counts(Statistic):
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """Counts of one block."""
-        cells = np.trunc(self.cells(records))
-        if cells.shape != (len(records), len(self.groups)):
-            raise BadInput(f"{type(self).__name__}.cells must give {len(self.groups)} cells for each record.")
-        last = np.array(self.groups) - 1.0
-        cells = np.where(cells > 0, np.minimum(cells, last), 0.0)  # NaN > 0 is false
-        first = np.concatenate([[0], np.cumsum(self.groups)[:-1]])
+        groups = self._checked()
+        cells = np.asarray(self.cells(records))
+        if cells.dtype.kind not in "biuf" or cells.shape != (len(records), len(groups)):
+            raise BadInput(f"{type(self).__name__}.cells must give {len(groups)} cells, as numbers, for each record.")
+        cells = np.trunc(cells.astype(np.float64))
+        cells = np.where(cells > 0, np.minimum(cells, np.array(groups) - 1.0), 0.0)  # NaN > 0 is false
+        first = np.concatenate([[0], np.cumsum(groups)[:-1]])
         return np.bincount((cells.astype(np.int64) + first).ravel(), minlength=self.size)
+
+    def _checked(self) -> list[int]:
+        """The groups, each with at least one cell: a record must have a place in every one."""
+        groups = [index(size) for size in self.groups]
+        if not groups or min(groups) < 1 or sum(groups) > 2**40:
+            raise BadInput(f"{type(self).__name__}.groups must be a list of whole numbers of at least 1.")
+        return groups
+
+
+def _fraction(value: Any) -> Fraction:
+    """The number as a fraction of Python integers: NumPy's would wrap around."""
+    if isinstance(value, np.integer):
+        return Fraction(int(value))
+    return value if isinstance(value, Fraction) else Fraction(value)
 
 
 def _log2_ceiling(value: int | Fraction) -> int:
     """Least b with value ≤ 2ᵇ."""
-    whole = math.ceil(value)
+    whole = math.ceil(_fraction(value))
     if whole < 1:
         raise BadInput(f"norm2 must be a positive number, not {value!r}.")
     return (whole - 1).bit_length()
