@@ -308,3 +308,20 @@ def test_frames_files_and_arrays_give_the_same_integers(model, tmp_path):
         reticent.scan(tmp_path / "t.csv"),
     ):
         assert np.array_equal(fitted(model, table, random_state=1, bounds=bounds).releases_[0].value, expected)
+
+
+@each
+def test_a_delta_that_is_too_large_for_so_many_records_is_remarked(model):
+    with pytest.warns(UserWarning, match="not below 1/n"):
+        fitted(model, delta=0.01)
+
+
+@each
+def test_a_ledger_object_serves_as_well_as_its_path(model, tmp_path):
+    book = reticent.Ledger(tmp_path / "budget.db")
+    book.open("people", 5.0, 1e-6)
+    one = fitted(model, ledger=book, dataset="people")
+    clone(one).fit(records(300))
+    assert len(book.history("people")) == 2
+    one.save(tmp_path / "m")
+    assert b"budget.db" not in (tmp_path / "m").read_bytes()

@@ -31,3 +31,13 @@ def test_positive_semi_definite_however_large_the_noise():
         assert values[0] > -1e-9 * values[-1]
         assert (np.abs(model.correlation_) <= 1).all()
         assert np.isfinite(model.correlation_).all()
+
+
+def test_score_is_highest_where_the_records_are():
+    data = np.random.default_rng(0).multivariate_normal([1, -2], TRUTH, size=20_000)
+    model = PrivateCovariance(bounds=Bounds(x=(-20, 20)), epsilon=2, delta=1e-5).fit(data)
+    own = model.score(data)
+    exact = -np.log(2 * np.pi) - np.linalg.slogdet(TRUTH / 400)[1] / 2 - 1  # of the true law, on the scale of the box
+    assert own == pytest.approx(exact, abs=0.1)
+    assert own > model.score(data + 3)
+    assert own > model.score(data[:, ::-1])

@@ -102,3 +102,9 @@ def test_parameters_that_cannot_be_written(tmp_path):
     with pytest.raises(BadInput, match="dataset"):
         model.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_does_not_exist(tmp_path):
+    model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
+    with pytest.raises(BadInput, match="folder that exists"):
+        model.save(tmp_path / "absent" / "m.reticent")

@@ -4,6 +4,7 @@ A model adds three things: how many releases it wants (`_releases`), how it lear
 afterwards. Below the call of ``learn`` no record is in scope: a model sees releases and public numbers only.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,6 +109,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             seed=_seed(self.random_state),
         )
         try:
+            if event.kind == "gaussian" and (self.delta or 0.0) * curator.n >= 1:
+                warnings.warn(
+                    f"delta = {self.delta:g} is not below 1/n = {1 / curator.n:.2g}: the promise may fail for somebody. "
+                    "Take it well below, for example 1e-6.",
+                    stacklevel=2,
+                )
             self.learn(curator)
         finally:
             curator.close()
@@ -137,7 +144,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 'records). Give each column its plausible range: bounds=reticent.Bounds(x={"age": (0, 110)}).'
             )
         if not isinstance(self.bounds, Bounds):
-            raise BadInput(f"bounds must be a reticent.Bounds, not {type(self.bounds).__name__}.")
+            raise BadInput(
+                f"bounds must be a reticent.Bounds, not {type(self.bounds).__name__}: Bounds(x=...), y=... if used."
+            )
         return self.bounds
 
     def _event(self) -> Event:

@@ -64,7 +64,7 @@ class PrivateCovariance(PrivateEstimator):
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: the Gram matrix of (1, scaled record), once. Must
-    be public: the bounds, the number of records, all parameters.
+    be public: the bounds, the number of records, all parameters. ``score`` reads the records it is given without protection.
 
     Examples
     --------
@@ -115,6 +115,17 @@ class PrivateCovariance(PrivateEstimator):
         self.correlation_ = np.clip(self.covariance_ / np.outer(spread, spread), -1.0, 1.0)
         product = np.outer(mean, sd[0, 1:])
         self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + product**2 + product.T**2) * np.outer(scale, scale)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-density of the records ``X`` under the fitted normal law, on the bounds' scale. Not protected."""
+        unit, bounds = self._unit(X), self.releases_[0].bounds
+        scale = bounds.natural(np.ones(len(bounds.x))) - bounds.natural(np.zeros(len(bounds.x)))
+        mean = (self.mean_ - bounds.natural(np.zeros(len(bounds.x)))) / scale
+        values, vectors = np.linalg.eigh(self.covariance_ / np.outer(scale, scale))
+        floor = float((self.covariance_sd_ / np.outer(scale, scale)).max())  # what is smaller is noise
+        values = np.maximum(values, floor)
+        distance = ((unit - mean) @ vectors) ** 2 @ (1 / values)
+        return -float(np.mean(distance) + np.log(2 * np.pi * values).sum()) / 2
 
 
 def _nearest_covariance(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

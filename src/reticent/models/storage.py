@@ -48,11 +48,16 @@ def save(model: "PrivateEstimator", path: Path) -> None:
         tensors[f"{i}.value"], tensors[f"{i}.scale"] = release.value, release.scale
     body = to_bytes(tensors, metadata={"reticent": json.dumps(header, sort_keys=True)})
     scratch = path.with_name(path.name + ".part")
-    with open(scratch, "wb") as file:
-        file.write(_MAGIC + sha256(body).hexdigest().encode() + b"\n" + body)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(scratch, path)
+    try:
+        with open(scratch, "wb") as file:
+            file.write(_MAGIC + sha256(body).hexdigest().encode() + b"\n" + body)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, path)
+    except OSError as error:
+        raise BadInput(
+            f"{path} cannot be written: {error.strerror}. Give a file name in a folder that exists."
+        ) from None
 
 
 def load(path: str | Path) -> "PrivateEstimator":

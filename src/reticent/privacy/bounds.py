@@ -8,6 +8,7 @@ cannot reach further than the bounds allow. Bounds come from a codebook or from 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,8 @@ class Bounds:
         else:
             if not self.same and len(self.x) != inputs:
                 raise BadInput(
-                    f"X has {inputs} features, but the bounds are for {len(self.x)}: give one range per column."
+                    f"X has {inputs} features, but the bounds are for {len(self.x)}: give one range per column, or "
+                    "choose columns by name, as in Bounds(x={'age': (0, 110)})."
                 )
             fields = [Field(i) for i in range(inputs)]
             names = None if source.names is None else source.names[:inputs]
@@ -227,7 +229,12 @@ def _need_names(source: Source, what: str, names: Iterable[str]) -> None:
         )
     for name in names:
         if name not in source.names:
-            raise BadInput(f"There is no column {name!r}. Columns: {', '.join(source.names)}.")
+            close = get_close_matches(name.lower(), [known.lower() for known in source.names], 1)
+            meant = [known for known in source.names if known.lower() in close]
+            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            if len(source.names) == 1 and ";" in source.names[0]:
+                hint = " The fields of a CSV file must be separated by commas."
+            raise BadInput(f"There is no column {name!r}. Columns: {', '.join(source.names)}.{hint}")
 
 
 def _number(what: str, value: object) -> float:
@@ -266,7 +273,8 @@ def _range(what: str, given: Any) -> Range:
     if not (math.isfinite(low) and math.isfinite(high)) or max(abs(low), abs(high)) > _HUGE:
         raise BoundsMissing(f"The bounds of {what} must be finite numbers up to {_HUGE:g}, not ({low}, {high}).")
     if not low < high:
-        raise BoundsMissing(f"The bounds of {what} must have low < high, not ({low}, {high}).")
+        hint = f" Did you mean ({high:g}, {low:g})?" if high < low else ""
+        raise BoundsMissing(f"The bounds of {what} must have low < high, not ({low:g}, {high:g}).{hint}")
     if high / 2 - low / 2 < max(1 / _HUGE, 1e-9 * max(abs(low), abs(high))):
         raise BoundsMissing(
             f"The bounds of {what} are too close together for the precision of a number: ({low}, {high})."

@@ -5,9 +5,9 @@ new one exactly, refuse if that passes the cap, else append and make it durable.
 read. A run that fails after its charge stays charged; no crash can read without paying.
 
 All rows, of all data sets, form one chain: each holds the SHA-256 of its fields and of the hash before it.
-Triggers keep honest programs from changing rows; `Ledger.verify` finds what somebody changed who removed the
-triggers. Who cuts off the end of the chain leaves a shorter, valid one: keep a copy of the head elsewhere and
-give it to `verify`.
+Triggers keep honest programs from changing rows; every operation checks the chain first, so that nothing is spent
+from a history that somebody changed who removed the triggers. Who cuts off the end of the chain leaves a shorter,
+valid one: keep a copy of the head elsewhere and give it to `Ledger.verify`.
 """
 
 import getpass
@@ -87,8 +87,8 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    def __init__(self, url: str | os.PathLike[str]) -> None:
-        self.url = database.check_url(url)
+    def __init__(self, url: "str | os.PathLike[str] | Ledger") -> None:
+        self.url: str = url.url if isinstance(url, Ledger) else database.check_url(url)
 
     def __repr__(self) -> str:
         return f"Ledger({database.shown(self.url)!r})"
@@ -100,7 +100,7 @@ class Ledger:
         epsilon, delta = accounting.check_epsilon_delta(epsilon, delta, pure=True)
         database.create(self.url)
         with database.transaction(self.url, write=True) as execute:
-            existing = self._rows(execute, dataset)
+            existing = [row for row in self._chain(execute) if row[2] == dataset]
             if existing:
                 account = self._account(existing[0])
             else:
@@ -157,7 +157,7 @@ class Ledger:
     def datasets(self) -> list[Account]:
         """Return all accounts, oldest first."""
         with database.transaction(self.url) as execute:
-            return [self._account(row) for row in execute(f"{_SELECT} WHERE kind = 'open' ORDER BY number", [])]
+            return [self._account(row) for row in self._chain(execute) if row[1] == "open"]
 
     def verify(self, expected_head: str | None = None) -> str:
         """Recompute the whole chain and every total; return the head hash, or name the first wrong row.
@@ -166,35 +166,41 @@ class Ledger:
         shows that no row up to it was cut off.
         """
         with database.transaction(self.url) as execute:
-            rows = execute(f"{_SELECT} ORDER BY number", [])
-        head, heads = _FIRST, {_FIRST}
-        accounts: dict[str, Account] = {}
+            rows = self._chain(execute)
+        heads = [_FIRST, *(row[-1] for row in rows)]
         events: dict[str, list[Event]] = {}
-        for position, row in enumerate(rows, start=1):
-            number, kind, dataset, *_, stored = row
-            if number != position or stored != _seal(head, row[:-1]) or (kind == "open") == (dataset in accounts):
-                raise self._altered(position)
-            if kind == "open":
-                accounts[dataset], events[dataset] = self._account(row), []
-            else:
-                events[dataset].append(self._entry(row).event)
-            head = stored
-            heads.add(head)
+        accounts = [self._account(row) for row in rows if row[1] == "open"]
+        for row in rows:
+            if row[1] == "charge":
+                events.setdefault(row[2], []).append(self._entry(row).event)
         if expected_head is not None and expected_head not in heads:
             raise LedgerError(
                 f"{self!r} has {len(rows)} rows that fit together, but the expected head {expected_head!r} "
                 "is not among their hashes: rows were cut off, or it is another ledger. Restore it from a "
                 "backup that has this head."
             )
-        for dataset, account in accounts.items():
-            total = accounting.account_epsilon(events[dataset], account.delta)
+        for account in accounts:
+            dataset = account.dataset
+            total = accounting.account_epsilon(events.get(dataset, []), account.delta)
             if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):
                 raise LedgerError(
                     f"Data set {dataset!r} of {self!r} is past its cap ({_cap(account)}): its events add up "
                     f"to ε = {total:.6g}. Release nothing more from it, and find out which program wrote its "
                     "history."
                 )
-        return head
+        return heads[-1]
+
+    def _chain(self, execute: Execute) -> list[tuple[Any, ...]]:
+        """Read all rows and check that they fit together: nothing is told or spent from a history that was altered."""
+        rows = execute(f"{_SELECT} ORDER BY number", [])
+        head, opened = _FIRST, set()
+        for position, row in enumerate(rows, start=1):
+            number, kind, dataset, *_, stored = row
+            if number != position or stored != _seal(head, row[:-1]) or (kind == "open") == (dataset in opened):
+                raise self._altered(position)
+            opened.add(dataset)
+            head = stored
+        return rows
 
     def _events(self, dataset: str) -> tuple[Account, list[Event]]:
         with database.transaction(self.url) as execute:
@@ -203,19 +209,16 @@ class Ledger:
 
     def _load(self, execute: Execute, dataset: str) -> tuple[Account, list[Entry]]:
         _check_text("A data set's name", dataset, least=1, most=200)
-        rows = self._rows(execute, dataset)
+        chain = self._chain(execute)
+        rows = [row for row in chain if row[2] == dataset]
         if not rows:
-            known = [row[0] for row in execute(f"SELECT dataset FROM {TABLE} WHERE kind = 'open' ORDER BY number", [])]
+            known = [row[2] for row in chain if row[1] == "open"]
             names = f"It has: {', '.join(map(repr, known[:10]))}." if known else "It has none yet."
             raise LedgerError(
                 f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or give the data "
-                "set its cap, once, with `reticent ledger open` or Ledger(url).open(dataset, epsilon, "
-                "delta)."
+                f"set its cap, once: reticent ledger open {database.shown(self.url)} {dataset} --epsilon 3 --delta 1e-5"
             )
         return self._account(rows[0]), [self._entry(row) for row in rows[1:]]
-
-    def _rows(self, execute: Execute, dataset: str) -> list[tuple[Any, ...]]:
-        return execute(f"{_SELECT} WHERE dataset = ? ORDER BY number", [dataset])
 
     def _account(self, row: Sequence[Any]) -> Account:
         number, kind, dataset, body, who, at, _, sha = row
