@@ -1,5 +1,9 @@
 """Settings for all tests, doctests and documentation snippets."""
 
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel; threads inside each would only wait
+
 import pytest
 from hypothesis import settings
 

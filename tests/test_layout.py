@@ -15,8 +15,9 @@ ROOT = Path(reticent.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = {
     "errors": set(),
+    "maths": {"maths"},
     "privacy": {"errors", "privacy"},
-    "models": {"errors", "privacy", "models"},
+    "models": {"errors", "maths", "privacy", "models"},
     "apps": {"errors", "privacy", "models", "apps"},
 }
 HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals")

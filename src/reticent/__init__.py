@@ -28,6 +28,7 @@ _HOMES = {
     "reticent.privacy.statistic": ("Counts", "Gram", "Statistic", "Sum"),
     "reticent.models.base": ("PrivateEstimator",),
     "reticent.models.covariance": ("PrivateCovariance",),
+    "reticent.models.gp": ("GPRegressor",),
     "reticent.models.histogram": ("PrivateHistogram",),
     "reticent.models.mean": ("PrivateMean",),
     "reticent.models.storage": ("load",),
@@ -43,6 +44,7 @@ __all__ = [
     "Counts",
     "Curator",
     "Event",
+    "GPRegressor",
     "Gaussian",
     "Gram",
     "Guarantee",
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     )
     from reticent.models.base import PrivateEstimator
     from reticent.models.covariance import PrivateCovariance
+    from reticent.models.gp import GPRegressor
     from reticent.models.histogram import PrivateHistogram
     from reticent.models.mean import PrivateMean
     from reticent.models.storage import load

@@ -10,12 +10,15 @@ import pkgutil
 import numpy as np
 
 import reticent
+from reticent.maths.basis import eigenbasis, tensor_basis
 from reticent.models.covariance import MomentGram
+from reticent.models.gp import _stage as gp_stage
 from reticent.models.histogram import ColumnCounts
 from reticent.models.mean import MeanSum
 from reticent.privacy.statistic import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
+PLANE = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1e-3, 1e3))
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
 # statistic, bounds, whether the sensitivity is attained by some pair of records
@@ -27,8 +30,22 @@ STATISTICS = {
     "moments in a ball": (MomentGram(3, 1), BALL, True),
 }
 
+
+def _stage(w: float, r: float):
+    """A stage of a Gaussian-process fit on two inputs; features and residual of full length exist."""
+    values, mix = eigenbasis(lambda a, b: np.exp(-((a[:, None] - b) ** 2)), 4)
+    basis, _ = tensor_basis([values, values], [mix, mix], 6)
+    return gp_stage(basis, np.full(6, 0.5), 0.25, np.linspace(-w, w, 6), r)
+
+
+STATISTICS |= {
+    "first stage": (_stage(0.0, 0.5), PLANE, True),
+    "later stage": (_stage(1.3, 0.1), PLANE, False),
+}
+
 COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
 ESTIMATORS = {
+    "GPRegressor": reticent.GPRegressor(stages=2, basis=9, **{**COMMON, "bounds": PLANE}),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
@@ -51,6 +68,11 @@ NASTY = np.array(
 )
 
 
+def split(model, data):
+    """The records as a model takes them: X, or X and y."""
+    return (data[:, :-1], data[:, -1]) if model._targets and isinstance(data, np.ndarray) else (data,)
+
+
 def records(n: int, seed: int = 0) -> np.ndarray:
     """Ordinary records, some outside their bounds, and all the nasty ones."""
     rng = np.random.default_rng(seed)
@@ -70,4 +92,16 @@ def all_of(base: type) -> set[type]:
     return found
 
 
-__all__ = ["BALL", "BOX", "COMMON", "ESTIMATORS", "NASTY", "PURE", "STATISTICS", "Statistic", "all_of", "records"]
+__all__ = [
+    "BALL",
+    "BOX",
+    "COMMON",
+    "ESTIMATORS",
+    "NASTY",
+    "PURE",
+    "STATISTICS",
+    "Statistic",
+    "all_of",
+    "records",
+    "split",
+]

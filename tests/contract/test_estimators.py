@@ -15,13 +15,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import reticent
 from reticent.privacy.curator import Curator
 from reticent.privacy.sources import Source, scan
-from tests.contract.cases import BOX, ESTIMATORS, PURE, all_of, records
+from tests.contract.cases import BOX, ESTIMATORS, PURE, all_of, records, split
 
 each = pytest.mark.parametrize("model", ESTIMATORS.values(), ids=ESTIMATORS)
 
 
 def fitted(model, data=None, **params):
-    return clone(model).set_params(**params).fit(records(300) if data is None else data)
+    return clone(model).set_params(**params).fit(*split(model, records(300) if data is None else data))
 
 
 def learned(model) -> dict:
@@ -34,8 +34,9 @@ class Forbidden(Source):
 
     names, width, targets, known_n = None, 3, 0, 100
 
-    def __init__(self, known_n=100):
+    def __init__(self, model, known_n=100):
         self.known_n = known_n
+        self.targets = int(model._targets)
 
     def kind(self, position):
         return "number", "float64"
@@ -51,14 +52,15 @@ def test_every_estimator_is_listed():
     assert {type(model) for model in ESTIMATORS.values()} == all_of(reticent.PrivateEstimator)
 
 
-BROAD = reticent.Bounds(x=(-100.0, 100.0))
+BROAD = reticent.Bounds(x=(-100.0, 100.0), y=(-100.0, 100.0))
 
 
 @parametrize_with_checks(
     [clone(model).set_params(bounds=BROAD, random_state=0) for model in ESTIMATORS.values()],
     expected_failed_checks=lambda model: {
         "check_dtype_object": "It wants a TypeError when a cell is not a number. Whether a record has such a cell is private: "
-        "it becomes a public point instead, and nothing is raised."
+        "it becomes a public point instead, and nothing is raised.",
+        **({"check_supervised_y_no_nan": "The same, for the outputs."} if model._targets else {}),
     },
 )
 def test_scikit_learn_checks(estimator, check):
@@ -145,11 +147,11 @@ def test_charged_before_the_first_read_and_refused_past_the_cap(model, tmp_path)
     book.open("people", 1.2, 1e-6)
     careful = clone(model).set_params(ledger=ledger, dataset="people")
     with pytest.raises(reticent.ReleaseRefused, match="the charge stays"):
-        careful.fit(Forbidden())  # the read fails, after the charge
+        careful.fit(Forbidden(model))  # the read fails, after the charge
     assert len(book.history("people")) == 1
     assert book.spent("people") == pytest.approx(1.0, abs=1e-9)
     with pytest.raises(reticent.BudgetExceeded):
-        careful.fit(Forbidden())  # refused before any read: Forbidden would have raised
+        careful.fit(Forbidden(model))  # refused before any read: Forbidden would have raised
     assert len(book.history("people")) == 1
 
 
@@ -174,8 +176,8 @@ def test_charged_before_the_first_read_and_refused_past_the_cap(model, tmp_path)
         ({"random_state": "seed"}, reticent.BadInput),
         ({"dataset": None}, reticent.BadInput),
         ({"dataset": "others"}, reticent.LedgerError),
-        ({"bounds": reticent.Bounds(x=[(0, 1)] * 2)}, reticent.BadInput),
-        ({"bounds": reticent.Bounds(x={"age": (0, 1)})}, reticent.BadInput),
+        ({"bounds": reticent.Bounds(x=[(0, 1)] * 4, y=(0, 1))}, reticent.BadInput),
+        ({"bounds": reticent.Bounds(x={"age": (0, 1)}, y=(0, 1))}, reticent.BadInput),
     ],
     ids=str,
 )
@@ -184,7 +186,7 @@ def test_wrong_use_is_refused_before_anything_is_charged_or_read(model, params, 
     reticent.Ledger(ledger).open("people", 5.0, 1e-6)
     wrong = clone(model).set_params(ledger=ledger, dataset="people").set_params(**params)
     with pytest.raises(error) as caught:
-        wrong.fit(Forbidden())
+        wrong.fit(Forbidden(model))
     assert len(str(caught.value)) > 40, "an error says what to do next"
     assert reticent.Ledger(ledger).history("people") == []
 
@@ -194,9 +196,9 @@ def test_no_records_is_refused_before_the_charge(model, tmp_path):
     ledger = str(tmp_path / "budget.db")
     reticent.Ledger(ledger).open("people", 5.0, 1e-6)
     careful = clone(model).set_params(ledger=ledger, dataset="people")
-    for empty in (Forbidden(known_n=0), np.empty((0, 3))):
+    for empty in (Forbidden(model, known_n=0), np.empty((0, 3))):
         with pytest.raises(reticent.BadInput, match="0 sample"):
-            careful.fit(empty)
+            careful.fit(*split(model, empty))
     assert reticent.Ledger(ledger).history("people") == []
 
 
@@ -210,7 +212,7 @@ def test_a_failing_source_says_nothing_about_records(model):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with pytest.raises(reticent.ReleaseRefused) as error:
-            clone(model).fit(Leaky())
+            clone(model).fit(Leaky(model))
     assert caught == []
     chain = error.value
     while chain is not None:
@@ -266,7 +268,10 @@ def test_releases_of_several_fits_are_not_one_model(model):
 def test_unfitted_and_closed(model, tmp_path):
     with pytest.raises(NotFittedError):
         clone(model).save(tmp_path / "m")
-    curator = Curator(scan(records(10)), bounds=BOX, event=clone(model)._event())
+    curator = Curator(scan(records(10)), bounds=BOX, event=clone(model)._event(), targets=False)
+    if model._targets:
+        X, y = split(model, records(10))
+        curator = Curator(scan(X, y=y), bounds=model.bounds, event=clone(model)._event(), targets=True)
     curator.close()
     with pytest.raises(reticent.ReleaseRefused):
         clone(model).learn(curator)
@@ -296,7 +301,9 @@ def test_frames_files_and_arrays_give_the_same_integers(model, tmp_path):
     frame = pd.DataFrame(data, columns=names)
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
-    bounds = reticent.Bounds(x=dict(zip(names, BOX.x, strict=True)))
+    box = dict(zip(names, model.bounds.x + model.bounds.y, strict=True))
+    outputs = {"c": box.pop("c")} if model._targets else None
+    bounds = reticent.Bounds(x=box, y=outputs)
     expected = fitted(model, data, random_state=1).releases_[0].value
     for table in (
         frame,
@@ -321,7 +328,7 @@ def test_a_ledger_object_serves_as_well_as_its_path(model, tmp_path):
     book = reticent.Ledger(tmp_path / "budget.db")
     book.open("people", 5.0, 1e-6)
     one = fitted(model, ledger=book, dataset="people")
-    clone(one).fit(records(300))
+    clone(one).fit(*split(model, records(300)))
     assert len(book.history("people")) == 2
     one.save(tmp_path / "m")
     assert b"budget.db" not in (tmp_path / "m").read_bytes()

@@ -97,7 +97,7 @@ def distance1(statistic, bounds, pair) -> int:
 @each
 def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tight):
     """Search for a violating pair: all pairs of corners and nasty records, then optimisation from random starts."""
-    low, high = np.array(bounds.x).T
+    low, high = np.array(bounds.x + bounds.y).T
     corners = np.array(list(itertools.product(*zip(low, (low + high) / 2, high, strict=True))))
     extreme = np.vstack([corners, corners * 1e6, NASTY])
     with np.errstate(all="ignore"):

@@ -41,3 +41,11 @@ def test_score_is_highest_where_the_records_are():
     assert own == pytest.approx(exact, abs=0.1)
     assert own > model.score(data + 3)
     assert own > model.score(data[:, ::-1])
+
+
+def test_stated_noise_of_covariances_far_from_the_middle():
+    data = np.full((50, 2), 0.9)
+    models = [PrivateCovariance(bounds=Bounds(x=(-1, 1)), epsilon=50, delta=1e-5) for _ in range(400)]
+    seen = np.array([model.fit(data).releases_[0].matrix() / 50 for model in models])
+    raw = seen[:, 1:, 1:] - seen[:, 0, 1:, None] * seen[:, 0, None, 1:]  # before the projection to the cone
+    assert raw.std(axis=0) == pytest.approx(models[0].covariance_sd_, rel=0.12)

@@ -124,7 +124,7 @@ def test_columns_are_matched_by_name_or_position():
         (Bounds(x={"age": (0, 1)}), "array", "no column names"),
         (Bounds(x=[(0, 1)] * 3), "array", "X has 2 features, but the bounds are for 3"),
         (Bounds(x=(0, 1)), "array", "outputs have no bounds"),
-        (Bounds(x=(0, 1), y=(0, 1)), "array", "y was not given"),
+        (Bounds(x=(0, 1), y=(0, 1)), "array", "requires y to be passed"),
         (Bounds(x=(0, 1), y=[(0, 1), (0, 1)]), "pair", "y has 1 columns, but the bounds are for 2"),
         (Bounds(x={"age": (0, 1)}, y={"mass": (0, 1)}), "frame", "There is no column 'mass'"),
     ],

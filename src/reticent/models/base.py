@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput, BoundsMissing
@@ -21,6 +22,7 @@ from reticent.privacy.curator import Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Laplace
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sources import Source, scan
+from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["PrivateEstimator"]
 
@@ -95,6 +97,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             The outputs, for models that use them; a data frame or file may hold them as a column named in the bounds.
         """
         event = self._event()
+        if self._targets and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: y = y.ravel() does it.",
+                DataConversionWarning,
+                stacklevel=2,
+            )
         data = X if isinstance(X, Source) else scan(X, y=y if self._targets else None)
         curator = Curator(
             data,
@@ -115,7 +123,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                     "Take it well below, for example 1e-6.",
                     stacklevel=2,
                 )
-            self.learn(curator)
+            with one_blas_thread():  # the matrices are small
+                self.learn(curator)
         finally:
             curator.close()
         return self._fitted(curator.releases)
@@ -126,7 +135,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         model = cls(**params)
         model._check()
         replay = Replay(releases)
-        model.learn(replay)
+        with one_blas_thread():
+            model.learn(replay)
         replay.check_used()
         return model._fitted(list(releases))
 

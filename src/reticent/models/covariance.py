@@ -114,7 +114,10 @@ class PrivateCovariance(PrivateEstimator):
         spread = np.where(spread > 0, spread, 1.0)
         self.correlation_ = np.clip(self.covariance_ / np.outer(spread, spread), -1.0, 1.0)
         product = np.outer(mean, sd[0, 1:])
-        self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + product**2 + product.T**2) * np.outer(scale, scale)
+        shared = (
+            product**2 + product.T**2 + 2 * np.diag(np.diag(product) ** 2)
+        )  # on the diagonal both are the same noise
+        self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + shared) * np.outer(scale, scale)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-density of the records ``X`` under the fitted normal law, on the bounds' scale. Not protected."""

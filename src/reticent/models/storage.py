@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process import kernels
+from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.errors import BadInput, CorruptModel, ReticentError
 from reticent.privacy.bounds import Bounds
@@ -71,10 +73,10 @@ def load(path: str | Path) -> "PrivateEstimator":
         raise CorruptModel(
             f"{path} holds a {header['model']!r}, which this version of reticent does not know: upgrade it."
         )
-    params = {name: _restored(value) for name, value in header["params"].items()}
     try:
+        params = {name: _restored(value) for name, value in header["params"].items()}
         model: PrivateEstimator = cls.from_releases(releases, **params)
-    except (ReticentError, TypeError) as error:
+    except (ReticentError, TypeError, ValueError) as error:
         raise CorruptModel(
             f"{path} was written by reticent {header['version']} and does not fit this one: {error}"
         ) from None
@@ -139,10 +141,24 @@ def _plain(name: str, value: Any) -> Any:
         return {"Bounds": value.to_dict()}
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Kernel):
+        params = value.get_params(deep=False)
+        return {"Kernel": type(value).__name__, "params": {key: _plain(key, part) for key, part in params.items()}}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(name, part) for part in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise BadInput(f"The parameter {name} cannot be written to a model file: {type(value).__name__}.")
 
 
 def _restored(value: Any) -> Any:
-    return Bounds.from_dict(value["Bounds"]) if isinstance(value, dict) and "Bounds" in value else value
+    if isinstance(value, list):
+        return tuple(_restored(part) for part in value)
+    if not isinstance(value, dict):
+        return value
+    if "Bounds" in value:
+        return Bounds.from_dict(value["Bounds"])
+    cls = getattr(kernels, str(value.get("Kernel")), None)
+    if not (isinstance(cls, type) and issubclass(cls, Kernel)):
+        raise ValueError("not a kernel of scikit-learn")
+    return cls(**{key: _restored(part) for key, part in value["params"].items()})

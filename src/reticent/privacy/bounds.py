@@ -158,7 +158,8 @@ class Bounds:
             fields += [Field(inputs + i, self.classes) for i in range(wanted)]
         elif self.y_names is None:
             raise BadInput(
-                "y was not given and its bounds have no column name: pass y, or bounds like y={'weight': (2, 150)}."
+                "The model requires y to be passed, but the target y is None, and its bounds have no column name: pass y, "
+                "or name its column in the bounds, as in y={'weight': (2, 150)}."
             )
         else:
             _need_names(source, "y", self.y_names)

@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 
 from reticent.errors import ReleaseRefused
 
-__all__ = ["EXACT", "Total", "add_up", "check_blas", "multiplies_exactly"]
+__all__ = ["EXACT", "Total", "add_up", "check_blas", "multiplies_exactly", "one_blas_thread"]
 
 EXACT = 2**53  # integers up to here, and sums that stay below, are exact in float64
 _SPILL = 2**9  # int64 additions before the total moves on: 2^9 · 2^53 = 2^62
@@ -89,7 +89,7 @@ def add_up(
                     return total
                 total.add(block_sum(piece), len(piece))
 
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         if threads == 1:
             return work()
         with ThreadPoolExecutor(threads) as pool:
@@ -97,6 +97,11 @@ def add_up(
             for future in [pool.submit(work) for _ in range(threads)]:
                 total.merge(future.result())
             return total
+
+
+def one_blas_thread() -> Any:
+    """A context in which BLAS keeps to one thread: on a busy machine its own threads wait for each other."""
+    return _blas().limit(limits=1, user_api="blas")
 
 
 @lru_cache(maxsize=1)
@@ -127,6 +132,6 @@ def multiplies_exactly(matmul: Callable[[Block, Block], Block]) -> bool:
     q = 2**21 - 1 - place * (place + 2654435761) // 8 % 4093  # just under 2^21, irregular: sums come within 1 % of 2^53
     expected = q.astype(object).T @ q.astype(object)
     a = q.astype(np.float64)
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         tries = [matmul(a.T, a), matmul(a[::-1].T, a[::-1]), matmul(a.T, a.copy())]
     return all((product == expected).all() for product in tries)

@@ -1,0 +1,410 @@
+"""Gaussian-process regression that protects inputs and outputs, by staged residual releases. Proof: gp.md.
+
+f(x) = φ(x)ᵀw with m public functions φ (`maths.basis`) and w ~ N(0, S), S the kernel's covariance projected on them. Each of
+K stages releases the Gram matrix of (φ, (R/r)·e), e = clip(y − φᵀw_k, ±r): residuals of the last fit, clipped at their current
+scale, so that noise shrinks with the residuals (`maths.stages`). All but the K releases is post-processing: kernel, noise
+level, prediction.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, reduce
+from itertools import combinations
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.maths.basis import Basis, eigenbasis, public_points, tensor_basis
+from reticent.maths.stages import Staged, quadratic
+from reticent.models.base import PrivateEstimator
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.privacy.statistic import Gram
+
+__all__ = ["GPRegressor"]
+
+Array = NDArray[np.float64]
+_POINTS = 512
+_CANDIDATES, _ONE_DIMENSION = 1500, 24
+_CLIP = (3.0, 2.0, 2.0, 1.0)  # in standard deviations of the residual, stage by stage; the last one repeats
+_MOST = 150
+_STANDS_OUT = 0.02  # too few functions cost up to twice the error, too many some per cent
+_TRIALS = 48
+_PAIRS_UP_TO = 8  # inputs
+
+
+@dataclass(frozen=True)
+class ResidualGram(Gram):
+    """Σ f fᵀ of f = (φ, (R/r)·clip(y − φᵀw, ±r)), with φ shortened to length R."""
+
+    basis: Basis
+    energy: tuple[float, ...]  # φ_j = energy_j · (basis function j)
+    radius2: float
+    weights: tuple[int, ...]  # w in steps of 2^-shift
+    shift: int
+    reach: float  # r
+
+    @property
+    def columns(self) -> int:
+        """The features and the residual."""
+        return self.basis.size + 1
+
+    @property
+    def norm2(self) -> Fraction:
+        """R² for the features, and R² for the residual."""
+        return 2 * Fraction(self.radius2)
+
+    @cached_property
+    def _weights(self) -> Array:
+        return np.array(self.weights, dtype=np.float64)
+
+    def rows(self, records: Array) -> Array:
+        """Features on the grid, and the scaled residual; the prediction is an exact product of whole numbers."""
+        rows = np.empty((len(records), self.columns))
+        phi = rows[:, :-1]
+        phi[:] = features(self.basis, np.array(self.energy), self.radius2, records[:, :-1])
+        phi *= 2.0**self.bits
+        np.trunc(phi, out=phi)
+        prediction = (phi @ self._weights) * 2.0 ** -(self.bits + self.shift)
+        phi *= 2.0**-self.bits
+        residual = np.clip(records[:, -1] - prediction, -self.reach, self.reach)
+        rows[:, -1] = residual * (math.sqrt(self.radius2) / self.reach)
+        return rows
+
+
+def features(basis: Basis, energy: Array, radius2: float, u: Array) -> Array:
+    """φ at each row of ``u``, no longer than R; column by column, so that a row does not depend on others."""
+    phi = basis.evaluate(u) * energy
+    square = np.zeros(len(phi))
+    for column in phi.T:
+        square += column * column
+    phi *= np.sqrt(radius2 / np.maximum(square, radius2))[:, None]
+    return phi
+
+
+class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process regression with differential privacy for inputs and outputs.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        The prior of the function, in the units of the data. Default: a broad trend and a smooth part; with several inputs, smooth
+        effects of single inputs and of pairs. A hyperparameter's own bounds are its prior; "fixed" means fixed.
+    noise : float, optional
+        Standard deviation of the observation noise. Learned from the releases if not given.
+    basis : int, optional
+        Number of basis functions; chosen from public numbers if not given.
+    stages : int
+        Number of releases among which the budget is divided.
+    learn_kernel : bool
+        Choose the kernel's free hyperparameters by the evidence of the releases: free post-processing, within a factor of ten of
+        the values given and inside their own bounds. Otherwise the kernel stays as it is.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    kernel_ : the kernel in use, noise_ : the standard deviation of the observation noise in use
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record (inputs and output) replaced, number of records public. Released: per stage the Gram matrix of
+    features and clipped residual. Must be public: the bounds, the number of records, the kernel, all parameters. ``score``
+    reads the records it is given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 10, size=(5000, 1))
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=5000)
+    >>> model = reticent.GPRegressor(bounds=reticent.Bounds(x=[(0, 10)], y=(-2, 2)), epsilon=1, delta=1e-6).fit(x, y)
+    >>> mean, std = model.predict([[2.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.0)) < 0.2)
+    True
+    """
+
+    _targets = True
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        noise: float | None = None,
+        basis: int | None = None,
+        stages: int = 6,
+        learn_kernel: bool = True,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            random_state=random_state,
+        )
+        self.kernel = kernel
+        self.noise = noise
+        self.basis = basis
+        self.stages = stages
+        self.learn_kernel = learn_kernel
+
+    @property
+    def _releases(self) -> int:
+        return int(self.stages)
+
+    def _check(self) -> None:
+        _whole("stages", self.stages, 1, 64)
+        if self.basis is not None:
+            _whole("basis", self.basis, 1, 500)
+        if self.noise is not None and not (isinstance(self.noise, (int, float)) and 0 < self.noise < math.inf):
+            raise BadInput(f"noise must be a positive standard deviation, or None to learn it, not {self.noise!r}.")
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
+        if self.delta == 0:
+            raise BadInput("GPRegressor needs delta > 0: its Gram matrices are released with Gaussian noise.")
+        if isinstance(self.bounds, Bounds):
+            if len(self.bounds.y) > 1:
+                raise BadInput("GPRegressor has one output: give the bounds of one column for y.")
+            if self.kernel is not None and not self.bounds.same:
+                _try(self.kernel, self.bounds)
+
+    def learn(self, curator: Oracle) -> None:
+        """Release K times, each time what the last fit left over; then choose the kernel by the evidence."""
+        bounds, n = curator.bounds, curator.n
+        y_half = (bounds.y[0][1] - bounds.y[0][0]) / 2
+        priors = _Priors(self._kernels(bounds, y_half), bounds, y_half)
+        stages = int(self.stages)
+        m = self._size(n, priors)
+        basis, energy, radius2, S = priors.choose(m)
+        points = features(basis, energy, radius2, priors.points)
+        noise2 = (self.noise / y_half) ** 2 if self.noise is not None else max(priors.white, 0.04)
+        staged = Staged(S, points, n, noise2 + priors.outside, learn_noise=self.noise is None)
+        for k in range(stages):
+            z = _CLIP[min(k, len(_CLIP) - 1)]
+            r = min(z * staged.residual_sd(), 1.0 if k == 0 else 2.0)
+            statistic = _stage(basis, energy, radius2, staged.mean, r)
+            release = curator.release(statistic)
+            G, sd, back = release.matrix(), release.matrix_sd(), r / math.sqrt(radius2)
+            staged.add(
+                G[:-1, -1] * back,
+                sd[0, -1] * back,
+                G[:-1, :-1],
+                sd[:-1, :-1],
+                G[-1, -1] * back**2,
+                sd[-1, -1] * back**2,
+                r,
+            )
+        best = priors.best(staged)
+        self.kernel_ = priors.kernels[best]
+        self.noise_ = float(math.sqrt(max(staged.s2 - priors.outside, 1e-8)) * y_half)
+        self._basis, self._energy, self._radius2 = basis, energy, radius2
+        self._mean, self._covariance, self._own = staged.mean, staged.covariance, staged.without_privacy()
+        self._prior = staged.prior
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Mean of the function at ``X``, and its standard deviation or covariance: the model's doubt and the privacy noise."""
+        if return_std and return_cov:
+            raise BadInput("Ask for return_std or return_cov, not for both.")
+        unit = self._unit(X)
+        phi = features(self._basis, self._energy, self._radius2, unit)
+        low, high = self._y_range()
+        half = (high - low) / 2
+        mean = (low + high) / 2 + half * (phi @ self._mean)
+        if return_std:
+            parts = self._parts(phi, unit)
+            return mean, np.sqrt(parts["model"] + parts["privacy"])
+        if return_cov:
+            natural = self.releases_[0].bounds.natural(unit)
+            outside = self.kernel_(natural, natural.copy()) - half**2 * (phi @ self._prior @ phi.T)
+            values, vectors = np.linalg.eigh(half**2 * (phi @ self._covariance @ phi.T) + outside)
+            return mean, (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return mean
+
+    def variance_parts(self, X: Any) -> dict[str, Array]:
+        """Variance of an output at ``X`` by its causes: ``model`` (its own doubt), ``privacy``, ``noise`` (of observations)."""
+        unit = self._unit(X)
+        parts = self._parts(features(self._basis, self._energy, self._radius2, unit), unit)
+        return {**parts, "noise": np.full(len(unit), self.noise_**2)}
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw functions from the posterior and evaluate them at ``X``: an array of shape (len(X), n_samples)."""
+        mean, covariance = self.predict(X, return_cov=True)
+        rng = np.random.default_rng(random_state)
+        return rng.multivariate_normal(mean, covariance, n_samples, method="eigh").T
+
+    def _parts(self, phi: Array, unit: Array) -> dict[str, Array]:
+        low, high = self._y_range()
+        half2 = ((high - low) / 2) ** 2
+        natural = self.releases_[0].bounds.natural(unit)
+        latent = self.kernel_.diag(natural) - _white(self.kernel_, natural)
+        outside = np.maximum(latent - half2 * quadratic(phi, self._prior), 0.0)
+        whole, own = half2 * quadratic(phi, self._covariance), half2 * quadratic(phi, self._own)
+        return {"model": np.minimum(own, whole) + outside, "privacy": np.maximum(whole - own, 0.0)}
+
+    def _y_range(self) -> tuple[float, float]:
+        check_is_fitted(self)
+        return self.releases_[0].bounds.y[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on a hundred records, privacy leaves little to score
+        return tags
+
+    def _size(self, n: int, priors: "_Priors") -> int:
+        """How many basis functions the budget can carry: those whose prior variance can stand out from the noise."""
+        if self.basis is not None:
+            return min(int(self.basis), priors.most)
+        event = self._event()
+        share = n / (event.noise_multiplier * self.records_per_person)  # type: ignore[attr-defined]
+        relative = priors.variances / priors.variances.sum()
+        return int(np.clip((relative * share >= _STANDS_OUT).sum(), min(4, priors.most), min(_MOST, priors.most)))
+
+    def _kernels(self, bounds: Bounds, y_half: float) -> list[Kernel]:
+        """The kernels that the evidence may choose from, the given one first; all of them make the prior of the stages."""
+        half = np.array([(high - low) / 2 for low, high in bounds.x])
+        kernel = clone(self.kernel) if self.kernel is not None else _default(half, y_half)
+        if not self.learn_kernel or len(kernel.theta) == 0:
+            return [kernel]
+        low, high = np.clip(kernel.bounds.T, kernel.theta - math.log(10), kernel.theta + math.log(10))
+        from scipy.stats import qmc
+
+        places = qmc.Halton(len(kernel.theta), scramble=False).random(_TRIALS)
+        return [kernel, *(kernel.clone_with_theta(low + (high - low) * place) for place in places)]
+
+
+class _Priors:
+    """Kernels as covariances of basis coefficients, by projection on public points; in units of y's half-range."""
+
+    def __init__(self, kernels: list[Kernel], bounds: Bounds, y_half: float) -> None:
+        self.kernels, self._bounds = kernels, bounds
+        d = len(bounds.x)
+        self.points = public_points(d, _POINTS)
+        natural = bounds.natural(self.points)
+        self._grams = [kernel(natural, natural.copy()) / y_half**2 for kernel in kernels]
+        self._mean = sum(self._grams) / len(self._grams)
+        self.white = _white(kernels[0], natural) / y_half**2
+        pairs = [eigenbasis(self._slice(j), _ONE_DIMENSION) for j in range(d)]
+        self._all, _ = tensor_basis([v / v.sum() for v, _ in pairs], [q for _, q in pairs], _CANDIDATES)
+        values = self._all.evaluate(self.points)
+        variances = ((self._mean @ values) * values).sum(axis=0) / len(values) ** 2
+        self._order = np.argsort(-variances, kind="stable")
+        self.variances = variances[self._order]
+        self.most = min(len(self._order), len(self.points) // 2)
+        self.outside = 0.0
+
+    def _slice(self, j: int) -> Any:
+        """The prior-mean kernel along one input, the others in the middle."""
+
+        def kernel(a: Array, b: Array) -> Array:
+            at = []
+            for values in (a, b):
+                unit = np.zeros((len(values), len(self._bounds.x)))
+                unit[:, j] = values
+                at.append(self._bounds.natural(unit))
+            return np.asarray(sum(k(at[0], at[1]) for k in self.kernels) / len(self.kernels))
+
+        return kernel
+
+    def choose(self, m: int) -> tuple[Basis, Array, float, Array]:
+        """The m leading functions, their energies, the features' radius², and the prior covariance of the weights."""
+        chosen = self._order[:m]
+        basis = Basis(self._all.mix, tuple(self._all.index[i] for i in chosen))
+        self._energy = np.sqrt(np.maximum(self.variances[:m], 1e-12))
+        values = basis.evaluate(self.points)
+        self._projection = np.linalg.pinv(values * self._energy)
+        radius2 = float(np.quantile(((values * self._energy) ** 2).sum(axis=1), 0.95))
+        self._values = values * self._energy
+        S = self._covariance(self._mean)
+        self.outside = self._beyond(self._mean, S)
+        return basis, self._energy, radius2, S
+
+    def _beyond(self, gram: Array, S: Array) -> float:
+        """Variance of the function that the basis cannot represent, on average over the box."""
+        return float(np.mean(np.maximum(np.diag(gram) - quadratic(self._values, S), 0.0)))
+
+    def _covariance(self, gram: Array) -> Array:
+        S = self._projection @ gram @ self._projection.T
+        return (S + S.T) / 2 + 1e-6 * np.trace(S) / len(S) * np.eye(len(S))
+
+    def best(self, staged: Staged) -> int:
+        """Choose a kernel by the evidence and let the posterior use it."""
+        if len(self.kernels) == 1:
+            return 0
+        priors = [self._covariance(gram) for gram in self._grams]
+        best = int(np.argmax([staged.evidence(prior) for prior in priors]))
+        self.outside = self._beyond(self._grams[best], priors[best])
+        staged.change_prior(priors[best])
+        return best
+
+
+def _stage(basis: Basis, energy: Array, radius2: float, w: Array, r: float) -> ResidualGram:
+    """The statistic of one stage, with w in steps as fine as an exact product allows: ‖φ‖·‖w‖ < 2⁵² on the grid."""
+    scales = tuple(energy.tolist())
+    bits = ResidualGram(basis, scales, radius2, (0,) * basis.size, 0, r).bits
+    length = max(math.sqrt(radius2) * float(np.linalg.norm(w)), 2.0**-40)
+    shift = min(40, 51 - bits - math.ceil(math.log2(length)))
+    steps = tuple(int(v) for v in np.trunc(w * 2.0**shift))
+    return ResidualGram(basis, scales, radius2, steps, shift, r)
+
+
+def _default(half: Array, y_half: float) -> Kernel:
+    """A broad trend; in one dimension a smooth part of free length, in more the effects of single inputs and of pairs.
+
+    Effects of one or two inputs are kernels that hardly change along the others. Only amplitudes are free in more dimensions: a
+    product of smooth functions of all inputs would need far more records than a private fit can use.
+    """
+    d, amplitude = len(half), (y_half / 2) ** 2
+    trend = ConstantKernel(amplitude) * RBF(3 * half, "fixed")
+    if d == 1:
+        return trend + ConstantKernel(amplitude / 2) * RBF(0.5 * half)
+
+    def effect(inputs: tuple[int, ...], length: float) -> Kernel:
+        lengths = 1e3 * half
+        lengths[list(inputs)] = length * half[list(inputs)]
+        return RBF(lengths, "fixed")
+
+    mains = [effect((j,), length) for j in range(d) for length in (0.3, 1.0)]
+    kernel = trend + ConstantKernel(amplitude / len(mains)) * reduce(add, mains)
+    pairs = [effect(pair, 0.7) for pair in combinations(range(d), 2)] if d <= _PAIRS_UP_TO else []
+    return kernel + ConstantKernel(amplitude / 3 / len(pairs)) * reduce(add, pairs) if pairs else kernel
+
+
+def _white(kernel: Kernel, X: Array) -> float:
+    """Variance of the kernel's white noise, which scikit-learn leaves out between a point and its copy."""
+    one = X[:1]
+    return float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
+
+
+def _try(kernel: Kernel, bounds: Bounds) -> None:
+    middle = np.array([[(low + high) / 2 for low, high in bounds.x]])
+    try:
+        value = kernel(middle)
+    except ValueError:
+        value = None
+    if value is None or not np.isfinite(value).all():
+        raise BadInput(
+            f"The kernel {kernel} does not fit {len(bounds.x)} inputs: give one length scale, or one per input."
+        )
+
+
+def _whole(name: str, value: object, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
+        raise BadInput(f"{name} must be a whole number from {least} to {most}, not {value!r}.")

@@ -1,0 +1,167 @@
+"""GPRegressor: accurate for its ε, calibrated, and sensible where there is nothing to learn."""
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic, WhiteKernel
+
+import reticent
+from reticent import BadInput, Bounds, GPRegressor
+
+LINE = Bounds(x=[(-4, 4)], y=(-1.3, 1.3))
+AT = np.linspace(-4, 4, 101)[:, None]
+
+
+def sinc(x):
+    return np.sinc(2 * np.asarray(x)[:, 0] / np.pi)
+
+
+def data(n=1024, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-4, 4, size=(n, 1))
+    return x, sinc(x) + 0.1 * rng.normal(size=n)
+
+
+def gp(kernel=None, **params):
+    return GPRegressor(kernel, **{"bounds": LINE, "epsilon": 1.0, "delta": 1e-4, **params})
+
+
+def rmse(model, at=AT, truth=sinc):
+    return float(np.sqrt(np.mean((model.predict(at) - truth(at)) ** 2)))
+
+
+def test_accurate_and_calibrated():
+    """Over 12 fits: errors a quarter of what a single release with the paper's noise gives (.17), and bands that cover."""
+    errors, covered = [], []
+    for seed in range(12):
+        model = gp(RBF(1.0, "fixed"), noise=0.1).fit(*data(seed=seed))
+        mean, std = model.predict(AT, return_std=True)
+        errors.append(rmse(model))
+        covered.append(np.mean(np.abs(mean - sinc(AT)) < 1.96 * std))
+    assert np.mean(errors) < 0.06
+    assert np.mean(covered) > 0.9
+
+
+def test_more_budget_more_accuracy_and_stages_help():
+    errors = {
+        key: np.mean([rmse(gp(RBF(1.0, "fixed"), noise=0.1, **params).fit(*data(seed=s))) for s in range(5)])
+        for key, params in {"0.1": {"epsilon": 0.1}, "1": {}, "10": {"epsilon": 10}, "one": {"stages": 1}}.items()
+    }
+    assert errors["0.1"] > 2 * errors["1"] > 2 * errors["10"]
+    assert errors["one"] > 1.5 * errors["1"]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [None, ConstantKernel(1.0) * RBF(3.0), Matern(1.0, nu=1.5), RationalQuadratic(), RBF(1.0) + WhiteKernel(0.01)],
+    ids=str,
+)
+def test_kernel_and_noise_are_learned_for_free(kernel):
+    model = gp(kernel, epsilon=2).fit(*data(4096))
+    assert rmse(model) < 0.06
+    assert len(model.releases_) == 6
+    assert model.noise_ < 0.2
+    fixed = gp(kernel, learn_kernel=False).fit(*data(500))
+    assert kernel is None or fixed.kernel_ == kernel
+
+
+def test_several_inputs():
+    rng = np.random.default_rng(0)
+    X = rng.uniform([0, 40, -1], [110, 220, 1], size=(20_000, 3))
+
+    def truth(X):
+        return 30 + 50 * X[:, 0] / 110 + 20 * np.sin(X[:, 1] / 30)
+
+    bounds = Bounds(x=[(0, 110), (40, 220), (-1, 1)], y=(0, 150))
+    model = GPRegressor(bounds=bounds, epsilon=1, delta=1e-6).fit(X, truth(X) + 5 * rng.normal(size=20_000))
+    at = rng.uniform([0, 40, -1], [110, 220, 1], size=(300, 3))
+    mean, std = model.predict(at, return_std=True)
+    assert np.sqrt(np.mean((mean - truth(at)) ** 2)) < 5
+    assert np.mean(np.abs(mean - truth(at)) < 1.96 * std) > 0.85
+    assert model.score(at, truth(at)) > 0.9
+
+
+def test_the_parts_of_the_variance():
+    x, y = data()
+    tight, loose = (gp(RBF(1.0, "fixed"), noise=0.1, epsilon=eps).fit(x, y).variance_parts(AT) for eps in (0.2, 50))
+    assert tight["privacy"].mean() > 20 * loose["privacy"].mean()
+    assert loose["model"].mean() == pytest.approx(tight["model"].mean(), rel=1.0)
+    assert tight["noise"] == pytest.approx(np.full(101, 0.01), rel=0.01)
+    model = gp(RBF(1.0, "fixed"), noise=0.1).fit(x, y)
+    parts, std = model.variance_parts(AT), model.predict(AT, return_std=True)[1]
+    assert parts["model"] + parts["privacy"] == pytest.approx(std**2)
+
+
+def test_covariance_and_samples_agree_with_the_std():
+    model = gp(RBF(1.0, "fixed"), noise=0.1).fit(*data())
+    cov = model.predict(AT, return_cov=True)[1]
+    std = model.predict(AT, return_std=True)[1]
+    assert np.sqrt(np.diag(cov)) == pytest.approx(std, rel=0.02, abs=1e-3)
+    draws = model.sample_y(AT, 4000, random_state=1)
+    assert draws.shape == (101, 4000)
+    assert draws.std(axis=1) == pytest.approx(std, rel=0.1)
+    assert (model.sample_y(AT, 2, random_state=1) == model.sample_y(AT, 2, random_state=1)).all()
+    with pytest.raises(BadInput):
+        model.predict(AT, return_std=True, return_cov=True)
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("case", ["constant y", "equal x", "one record", "missing", "outside"])
+def test_nothing_to_learn_gives_a_sensible_posterior(case, eps):
+    x, y = data(300)
+    x, y = {
+        "constant y": (x, np.full(300, 0.7)),
+        "equal x": (np.zeros((300, 1)), y),
+        "one record": (x[:1], y[:1]),
+        "missing": (x * np.nan, y * np.nan),
+        "outside": (x * 1e9, y * 1e9),
+    }[case]
+    model = gp(epsilon=eps).fit(x, y)
+    mean, std = model.predict(AT, return_std=True)
+    assert np.isfinite(mean).all()
+    assert np.isfinite(std).all()
+    assert np.abs(mean).max() < 10
+    assert (std < 10).all()
+    assert all(np.isfinite(part).all() for part in model.variance_parts(AT).values())
+
+
+def test_bounds_of_y_ten_times_too_wide_cost_little():
+    x, y = data(2000)
+    wide = Bounds(x=[(-4, 4)], y=(-13, 13))
+    errors = [
+        np.mean([rmse(gp(RBF(1.0, "fixed"), noise=0.1, bounds=bounds).fit(x, y)) for _ in range(6)])
+        for bounds in (LINE, wide)
+    ]
+    assert errors[1] < 2.5 * errors[0]
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"kernel": "rbf"}, "scikit-learn kernel"),
+        ({"kernel": RBF([1.0, 2.0])}, "does not fit 1 inputs"),
+        ({"noise": 0.0}, "noise"),
+        ({"noise": -1}, "noise"),
+        ({"stages": 0}, "stages"),
+        ({"stages": 2.0}, "stages"),
+        ({"basis": 0}, "basis"),
+        ({"basis": 10**4}, "basis"),
+        ({"delta": 0}, "delta > 0"),
+        ({"bounds": Bounds(x=[(-4, 4)])}, "outputs have no bounds"),
+        ({"bounds": Bounds(x=[(-4, 4)], y=[(0, 1), (0, 1)])}, "one output"),
+    ],
+    ids=str,
+)
+def test_wrong_use_is_refused(params, words):
+    with pytest.raises(BadInput, match=words):
+        gp(**params).fit(*data(10))
+
+
+def test_saved_with_its_kernel(tmp_path):
+    kernel = ConstantKernel(2.0, "fixed") * RBF([1.5]) + DotProduct(0.5, (0.1, 10.0))
+    model = gp(kernel).fit(*data(200))
+    model.save(tmp_path / "m")
+    loaded = reticent.load(tmp_path / "m")
+    assert str(loaded.kernel) == str(kernel)
+    assert (loaded.kernel.bounds == kernel.bounds).all()
+    assert loaded.kernel_.theta == pytest.approx(model.kernel_.theta)
+    assert (loaded.predict(AT) == model.predict(AT)).all()
