@@ -10,7 +10,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "src" / "reticent"
 PROOFS = sorted(PACKAGE.rglob("*.md"))
-_FIRST = re.compile(r"<!-- covers: ([\w. ]+?)(?: \| sha256: ([0-9a-f]*))? -->")
+_FIRST = re.compile(r"<!-- covers: ([\w./ ]+?)(?: \| sha256: ([0-9a-f]*))? -->")
 
 
 def stamped(proof: Path) -> tuple[list[str], str | None]:
