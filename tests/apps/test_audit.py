@@ -22,11 +22,15 @@ def repeatable(monkeypatch):
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_pairs_are_the_worst(name):
-    """The exchange of A for B moves the statistic by its sensitivity, in integers and exactly."""
+    """The exchange of A for B moves the statistic by its sensitivity, in integers and exactly where that can be."""
     pair = PAIRS[name]
     statistic = pair.statistic()
     difference = (audit._exact(statistic, pair.a) - audit._exact(statistic, pair.b)) / statistic.step
-    assert (statistic.shares() * difference**2).sum() == statistic.sensitivity2
+    moved = (statistic.shares() * difference**2).sum()
+    if name == "gp":  # features are cut off to a grid and so a little shorter than they may be
+        assert 0.999 * statistic.sensitivity2 < moved <= statistic.sensitivity2
+    else:
+        assert moved == statistic.sensitivity2
     if statistic.sensitivity1 is not None:
         assert np.abs(difference).sum() == statistic.sensitivity1
 
@@ -39,8 +43,9 @@ def test_every_model_is_audited():
 
 @pytest.mark.parametrize("delta", [0.05, 0.0])
 def test_the_attack_has_power_and_the_claim_holds(delta):
-    findings = audit.audit(audit.chosen("all", delta), epsilon=1.0, delta=delta, runs=3000, advance=lambda steps: None)
-    assert [one.statistic for one in findings] == list(PAIRS)[: 3 if delta else 2]
+    runs = 3000 if delta else 6000  # in a simulation of 120 such audits at δ = 0, one had less power than 0.4
+    findings = audit.audit(audit.chosen("all", delta), epsilon=1.0, delta=delta, runs=runs, advance=lambda steps: None)
+    assert [one.statistic for one in findings] == list(PAIRS)[: 4 if delta else 2]
     for one in findings:
         assert 0.4 < one.power < 1
         assert one.sure < one.bound
@@ -102,6 +107,7 @@ def test_command(run):
     heading, row = answer.out.split("\n")[:2]
     assert heading.split() == ["statistic", "claimed", "ε", "δ", "shown", "ε", "≥", "power", "runs", "verdict"]
     assert row.split()[:3] == ["mean", "1", "0.05"]
+    assert "Power: the share of the claim" in answer.out
     assert "Next:" in answer.out
 
 
@@ -130,8 +136,13 @@ def test_a_bound_just_above_the_claim_says_to_run_again(run, monkeypatch):
 def test_wrong_use(run):
     answer = run("audit", "median")
     assert answer.code == 2
-    assert "mean, histogram, covariance" in answer.err
-    assert run("audit", "mean", "--quick", "--epsilon", 0).code == 2
-    answer = run("audit", "covariance", "--quick", "--delta", 0)
-    assert answer.code == 4
-    assert "delta > 0" in answer.err
+    assert "mean, histogram, covariance, gp" in answer.err
+    answer = run("audit", "mean", "--quick", "--epsilon", 0)
+    assert answer.code == 2
+    assert "--epsilon must be a positive number, not 0" in answer.err
+    assert "default" not in answer.err
+    assert run("audit", "mean", "--quick", "--delta", 1).code == 2
+    for name in ("covariance", "gp"):
+        answer = run("audit", name, "--quick", "--delta", 0)
+        assert answer.code == 4
+        assert "delta > 0" in answer.err

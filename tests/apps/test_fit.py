@@ -1,6 +1,8 @@
 """``reticent fit``: the release, the charge, and every refusal."""
 
 import json
+import shlex
+import shutil
 
 import numpy as np
 import pytest
@@ -21,10 +23,11 @@ def fit(run, tmp_path, people_csv):
     return call
 
 
-@pytest.mark.parametrize("word", ["mean", "histogram", "covariance"])
+@pytest.mark.parametrize("word", ["mean", "histogram", "covariance", "gp"])
 def test_a_fit_writes_a_private_model_and_charges_it(fit, word, tmp_path, budget, people_csv):
     account = ("--ledger", budget, "--dataset", "people")
-    answer = fit(*AGE, "--x", "height=40:220", *PROMISE, *account, word=word)
+    output = ("--y", "weight=2:150") if word == "gp" else ()
+    answer = fit(*AGE, "--x", "height=40:220", *output, *PROMISE, *account, word=word)
     assert answer.code == 0, answer.err
     assert "500 records" in answer.out
     assert " PRIVATE " in answer.out
@@ -47,10 +50,62 @@ def test_options_reach_the_model(fit, tmp_path):
     assert reticent.load(tmp_path / "n.reticent").releases_[0].bounds.norm == 40
 
 
+def test_only_what_is_missing_is_asked_for(fit):
+    assert "--epsilon" not in fit(*AGE, "--epsilon", 1).err
+    assert "--delta" not in fit(*AGE, "--delta", 1e-5).err
+
+
+def test_the_example_of_the_help_works_as_it_stands(run, people_csv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(people_csv, "patients.csv")
+    text = run("fit", "--help").out.partition("Example:\n")[2].replace("\\\n", " ")
+    commands = [shlex.split(line)[1:] for line in text.strip().split("\n")]
+    assert [command[:2] for command in commands] == [["ledger", "open"], ["fit", "mean"], ["fit", "gp"]]
+    for command in commands:
+        answer = run(*command)
+        assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("command", ["fit", "inspect"])
+def test_what_happens_to_odd_values_is_said(fit, run, tmp_path, command):
+    answer = fit(*AGE, *PROMISE)
+    if command == "inspect":
+        answer = run("inspect", tmp_path / "m.reticent")
+    text = " ".join(answer.out.split())
+    assert "A missing value counts as the middle of its range, a value outside as the nearest edge." in text
+    assert "covers the privacy noise only" in text
+
+
+def test_spent_and_left_are_explained_where_they_do_not_add_up(fit, run, tmp_path, budget):
+    account = ("--ledger", budget, "--dataset")
+    answer = fit(*AGE, *PROMISE, *account, "people")
+    assert "for one more release" in answer.out
+    assert "compose to less than their sum" in " ".join(answer.out.split())
+    assert run("ledger", "open", budget, "pure", "--epsilon", 1, "--delta", 0).code == 0
+    pure = fit(*AGE, "--epsilon", 0.5, "--delta", 0, *account, "pure", out=tmp_path / "n.reticent")
+    assert pure.code == 0
+    assert "less than their sum" not in pure.out
+
+
+def test_a_weak_delta_and_a_small_budget_are_noted_calmly(fit, tmp_path):
+    (tmp_path / "few.csv").write_text("age\n1\n2\n3\n4\n")
+    answer = fit(*AGE, "--epsilon", 0.1, "--delta", 0.25, data=tmp_path / "few.csv")
+    assert (answer.code, answer.err) == (0, "")
+    assert "Note: --delta = 0.25" in answer.out
+    assert "too small for so few" not in answer.out
+    answer = fit(*AGE, "--epsilon", 0.1, "--delta", 1e-6, data=tmp_path / "few.csv", out=tmp_path / "n.reticent")
+    assert "--delta =" not in answer.out
+    assert "too small for so few records" in " ".join(answer.out.split())
+    answer = fit(*AGE, "--epsilon", 0.01, "--delta", 0.01, "--json", data=tmp_path / "few.csv", out=tmp_path / "o")
+    assert ["too small" in note for note in json.loads(answer.out)["notes"]] == [True]
+    assert "Note:" not in fit(*AGE, *PROMISE, out=tmp_path / "p.reticent").out
+
+
 def test_json_and_quiet(fit, tmp_path):
     found = json.loads(fit(*AGE, *PROMISE, "--json").out)
     assert found["private"] is True
     assert found["guarantee"]["epsilon"] == pytest.approx(0.5)
+    assert found["guarantee"]["epsilon_asked"] == 0.5
     assert found["results"]["mean"]["age"]["value"] == pytest.approx(38, abs=15)
     answer = fit(*AGE, *PROMISE, "--quiet", out=tmp_path / "n.reticent")
     assert (answer.code, answer.out, answer.err) == (0, "", "")
@@ -74,18 +129,22 @@ def test_no_bounds_names_other_columns_too(fit, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--x", "age=110:0", *PROMISE], 4, "low < high"),
+        (["--x", "age=110:0", *PROMISE], 4, "did you mean age=0:110?"),
         (["--x", "age=0:1e999", *PROMISE], 4, "finite"),
         (["--x", "age=0-110", *PROMISE], 2, "COLUMN=LOW:HIGH"),
         (["--x", "age=0:110", "--x", "age=0:90", *PROMISE], 2, "twice"),
         (["--x", "wage=0:110", *PROMISE], 2, "no column 'wage'"),
-        ([*AGE, "--epsilon", -1, "--delta", 1e-5], 2, "epsilon must be a positive number"),
-        ([*AGE, "--epsilon", 1, "--delta", 2], 2, "delta must be a number"),
+        ([*AGE, "--epsilon", -1, "--delta", 1e-5], 2, "--epsilon must be a positive number"),
+        ([*AGE, "--epsilon", 1, "--delta", 2], 2, "--delta must be a number"),
         ([*AGE], 2, "There are no defaults"),
-        ([*AGE, "--epsilon", 1], 2, "--delta"),
+        ([*AGE, "--epsilon", 1], 2, "Give --delta, the chance"),
+        ([*AGE, "--delta", 1e-5], 2, "Give --epsilon, for example"),
         ([*AGE, *PROMISE, "--bins", 5], 2, "mean has no option --bins"),
-        ([*AGE, *PROMISE, "--records-per-person", 0], 2, "records_per_person"),
-        ([*AGE, *PROMISE, "--norm", -1], 4, "norm"),
+        ([*AGE, *PROMISE, "--noise", 5], 2, "mean has no option --noise"),
+        ([*AGE, *PROMISE, "--y", "weight=2:150"], 2, "mean has no outputs: leave --y out"),
+        ([*AGE, *PROMISE, "--records-per-person", 0], 2, "--records-per-person must be at least 1"),
+        ([*AGE, "--x", "height=5:5", *PROMISE], 4, "low < high"),
+        ([*AGE, *PROMISE, "--norm", -1], 4, "--norm must be"),
         ([*AGE, "--epsilon", 1.5, "--delta", 1e-5], 3, "cap"),
     ],
 )
@@ -101,7 +160,9 @@ def test_refusals_charge_nothing_and_write_nothing(fit, budget, tmp_path, option
 
 
 def test_ledger_and_dataset_go_together(fit, budget):
-    assert fit(*AGE, *PROMISE, "--ledger", budget).code == 2
+    answer = fit(*AGE, *PROMISE, "--ledger", budget)
+    assert answer.code == 2
+    assert "both --ledger and --dataset" in answer.err
     answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "peopel")
     assert answer.code == 5
     assert "'people'" in answer.err
@@ -131,7 +192,7 @@ def test_a_column_of_text_is_5(fit, tmp_path):
 def test_an_unknown_model_is_2(fit):
     answer = fit(*AGE, *PROMISE, word="oracle")
     assert answer.code == 2
-    assert "mean, histogram, covariance" in answer.err
+    assert "mean, histogram, covariance, gp" in answer.err
 
 
 def test_a_release_is_never_overwritten(fit, tmp_path, budget):

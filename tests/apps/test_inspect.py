@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 import reticent
-from reticent.apps.results import MODELS, measured, sparkline
+from reticent.apps.figures import measured, sparkline
+from reticent.apps.results import MODELS
 
-BOUNDS = reticent.Bounds(x={"age": (0, 110), "height": (40, 220)})
+BOUNDS = reticent.Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)})
 
 
 @pytest.fixture
 def saved(tmp_path, people_csv):
     def save(name, **params):
-        model = getattr(reticent, name)(bounds=BOUNDS, epsilon=2, delta=1e-5, **params)
+        model = getattr(reticent, name)(**{"bounds": BOUNDS, "epsilon": 2, "delta": 1e-5, **params})
         path = tmp_path / "m.reticent"
         model.fit(reticent.scan(people_csv)).save(path)
         return model, path
@@ -55,6 +56,49 @@ def test_results_are_the_models(run, saved):
     assert results["covariance"] == model.covariance_.tolist()
     assert results["mean"]["age"] == {"value": model.mean_[0], "noise_sd": model.mean_sd_[0]}
     assert f"{model.correlation_[0, 1]:.2f}" in run("inspect", path).out
+    spread, noise = (results["standard_deviation"]["age"][key] for key in ("value", "noise_sd"))
+    assert spread == pytest.approx(model.covariance_[0, 0] ** 0.5)
+    text = run("inspect", path).out
+    assert measured(spread, noise) in text
+    assert "approximate" in text
+
+
+def test_noise_of_standard_deviations_and_correlations_is_about_right():
+    # centred data, so that the means' noise, which the covariances share, plays no part
+    X = np.random.default_rng(0).multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], size=2000)
+    bounds = reticent.Bounds(x=(-5, 5))
+    fits = [
+        reticent.PrivateCovariance(bounds=bounds, epsilon=20, delta=1e-6, random_state=i).fit(X) for i in range(200)
+    ]
+    found = [MODELS["covariance"].numbers(fit) for fit in fits]
+    for value, noise in (
+        (
+            [one["standard_deviation"]["column 0"]["value"] for one in found],
+            [one["standard_deviation"]["column 0"]["noise_sd"] for one in found],
+        ),
+        ([one["correlation"][0][1] for one in found], [one["correlation_noise_sd"][0][1] for one in found]),
+    ):
+        assert np.std(value) == pytest.approx(np.mean(noise), rel=0.25)  # five standard errors
+
+
+def test_a_variance_lost_in_noise_is_shown_without_noise(run, saved):
+    for seed in range(50):  # some of them have a variance that came out as zero
+        model, path = saved("PrivateCovariance", bounds=reticent.Bounds(x={"age": (0, 1e6)}), random_state=seed)
+        if model.covariance_[0, 0] == 0:
+            break
+    about = json.loads(run("inspect", path, "--json").out)
+    assert about["results"]["standard_deviation"]["age"] == {"value": 0.0, "noise_sd": None}
+    assert about["results"]["correlation_noise_sd"] == [[0.0]]
+    assert run("inspect", path).code == 0
+
+
+def test_negative_counts_are_explained(run, saved):
+    explained = "Negative counts are noise around zero, shown as they were released."
+    model, path = saved("PrivateHistogram", bins=100)
+    assert (model.counts_ < 0).any()
+    assert explained in " ".join(run("inspect", path).out.split())
+    _, path = saved("PrivateHistogram", bins=2, bounds=reticent.Bounds(x={"age": (0, 80)}))
+    assert explained not in " ".join(run("inspect", path).out.split())
 
 
 def test_a_seeded_model_is_not_private(run, saved):

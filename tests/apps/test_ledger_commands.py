@@ -6,6 +6,7 @@ import sqlite3
 import pytest
 
 import reticent
+from reticent.privacy.accounting import epsilon
 
 
 @pytest.fixture
@@ -38,22 +39,35 @@ def test_show_has_a_row_per_data_set(run, charged):
     text = run("ledger", "show", charged).out.split("\n")
     assert text[1].split()[:4] == ["people", "a", "record", "1"]
     assert text[2].split()[:4] == ["labels", "a", "label", "2"]
+    assert "left ε (one more release)" in text[0]
+    assert "compose to less than their sum" in " ".join(" ".join(text).split())
     assert len(json.loads(run("ledger", "show", charged, "labels", "--json").out)) == 1
 
 
 def test_history_in_order_and_by_data_set(run, charged):
     entries = json.loads(run("ledger", "history", charged, "--json").out)
-    assert [one["number"] for one in entries] == [3, 4, 5]
-    assert entries[0]["event"] == {"kind": "gaussian", "count": 1, "noise_multiplier": 20.0}
+    assert [one["number"] for one in entries] == [1, 2, 3, 4, 5]
+    assert [one["kind"] for one in entries] == ["open"] * 2 + ["charge"] * 3
+    assert (entries[1]["epsilon"], entries[1]["delta"], entries[1]["relation"]) == (2, 1e-6, "label")
+    assert entries[2]["event"] == {"kind": "gaussian", "count": 1, "noise_multiplier": 20.0}
+    alone = entries[2]["epsilon_alone"]
+    assert alone == epsilon(reticent.Gaussian(noise_multiplier=20.0), 1e-5)
+    assert entries[4]["epsilon_alone"] == pytest.approx(0.25)
     text = run("ledger", "history", charged).out
     assert 'Data set "people"' in text
-    assert "gaussian × 20" in text
-    assert "ε = 0.25 each" in text
+    opened, *rows = [line.split() for line in text.split("\n")[2:5]]
+    assert opened[3:9] == ["cap", "ε=1", "δ=1e-5,", "protects", "a", "record"]
+    assert opened[-1] == rows[0][-1] == entries[0]["who"]
+    assert [row[0] for row in rows] == ["3", "4"]
+    assert [row[5] for row in rows] == [f"{alone:.4g}"] * 2
     assert "labels" not in run("ledger", "history", charged, "people").out
 
 
 def test_history_of_nothing(run, budget):
-    assert "Nothing was charged yet." in run("ledger", "history", budget).out
+    text = run("ledger", "history", budget).out
+    assert "cap ε=1 δ=1e-5" in text
+    assert "Nothing was charged yet." in text
+    assert "less than their sum" not in run("ledger", "show", budget).out
 
 
 def test_verify_gives_the_head_and_finds_what_was_altered(run, charged):

@@ -56,6 +56,14 @@ def test_a_folder_in_use_is_left_alone(run, tmp_path):
     assert len(list((tmp_path / "mine").iterdir())) == 1
 
 
+def test_a_file_is_not_a_folder(run, tmp_path):
+    (tmp_path / "patients.csv").write_text("age\n1\n")
+    answer = run("tour", "--out", tmp_path / "patients.csv")
+    assert answer.code == 5
+    assert "is a file, and the tour makes a folder" in answer.err
+    assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]
+
+
 def test_it_never_leaves_the_folder_it_was_given(run, tmp_path, monkeypatch):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "notes").write_text("")

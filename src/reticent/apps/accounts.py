@@ -2,13 +2,16 @@
 
 from typing import TYPE_CHECKING, Any
 
+from reticent.apps.letters import spelled
+from reticent.apps.notes import COMPOSED
 from reticent.apps.terminal import compact, indented, table
+from reticent.privacy.accounting import account_epsilon
 from reticent.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["accounts", "accounts_table", "charges", "charges_table", "open_account", "verify"]
+__all__ = ["accounts", "accounts_table", "history", "history_table", "open_account", "verify"]
 
 
 def open_account(url: str, dataset: str, *, epsilon: float, delta: float, relation: str) -> list[dict[str, Any]]:
@@ -42,49 +45,73 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
 
 def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
     """Lay out what ``accounts`` gives."""
-    rows = table("data set", "protects", "cap ε", "δ", "spent ε", "left ε", "charges", left=2)
+    from rich.console import Group
+    from rich.text import Text
+
+    rows = table("data set", "protects", "cap ε", "δ", "spent ε", "left ε (one more release)", "charges", left=2)
     for one in states:
         cap, delta, spent, left = (compact(one[key]) for key in ("epsilon", "delta", "spent", "left"))
         rows.add_row(one["dataset"], f"a {one['relation']}", cap, delta, spent, left, f"{one['charges']:,}")
+    if any(one["delta"] and one["charges"] for one in states):
+        return Group(rows, Text(""), indented(Text(spelled(COMPOSED), "dim")))
     return rows
 
 
-def charges(url: str, dataset: str | None) -> list[dict[str, Any]]:
-    """Give every charge of a ledger, or of one data set, in the order in which they were made."""
+def history(url: str, dataset: str | None) -> list[dict[str, Any]]:
+    """Give every row of a ledger, or of one data set, in order: how accounts were opened, and every charge."""
     ledger = Ledger(url)
-    chosen = [one.dataset for one in ledger.datasets()] if dataset is None else [dataset]
-    entries = sorted((e for name in chosen for e in ledger.history(name)), key=lambda entry: entry.number)
-    return [
-        {
-            "number": entry.number,
-            "when": entry.when,
-            "who": entry.who,
-            "dataset": entry.dataset,
-            "what": entry.what,
-            "event": entry.event.to_dict(),
-            "hash": entry.hash,
-        }
-        for entry in entries
-    ]
+    rows: list[dict[str, Any]] = []
+    for account in ledger.datasets() if dataset is None else [ledger.account(dataset)]:
+        rows.append(
+            {
+                "kind": "open",
+                "number": account.number,
+                "when": account.opened,
+                "who": account.who,
+                "dataset": account.dataset,
+                "relation": account.relation,
+                "epsilon": account.epsilon,
+                "delta": account.delta,
+                "hash": account.hash,
+            }
+        )
+        rows += [
+            {
+                "kind": "charge",
+                "number": entry.number,
+                "when": entry.when,
+                "who": entry.who,
+                "dataset": entry.dataset,
+                "what": entry.what,
+                "event": entry.event.to_dict(),
+                "epsilon_alone": account_epsilon([entry.event], account.delta),
+                "hash": entry.hash,
+            }
+            for entry in ledger.history(account.dataset)
+        ]
+    return sorted(rows, key=lambda row: row["number"])
 
 
-def charges_table(entries: list[dict[str, Any]]) -> "RenderableType":
-    """Lay out what ``charges`` gives, one data set after the other."""
+def history_table(entries: list[dict[str, Any]]) -> "RenderableType":
+    """Lay out what ``history`` gives, one data set after the other."""
     from rich.console import Group
     from rich.text import Text
 
     parts: list[RenderableType] = []
     for dataset in dict.fromkeys(one["dataset"] for one in entries):
-        rows = table("row", "when (UTC)", "what", "noise", "who", left=5)
-        for one in entries:
-            if one["dataset"] == dataset:
-                when = one["when"][:16].replace("T", " ")
-                rows.add_row(str(one["number"]), when, one["what"], _strength(one["event"]), one["who"])
+        rows = table("row", "when (UTC)", "what", "ε alone", "who", left=3)
+        rows.columns[-1].justify = "left"
+        own = [one for one in entries if one["dataset"] == dataset]
+        for one in own:
+            number, when = str(one["number"]), one["when"][:16].replace("T", " ")
+            if one["kind"] == "open":
+                cap = f"cap ε={compact(one['epsilon'])} δ={compact(one['delta'])}, protects a {one['relation']}"
+                rows.add_row(number, when, cap, "", one["who"])
+            else:
+                rows.add_row(number, when, one["what"], compact(one["epsilon_alone"]), one["who"])
         parts += [Text(""), Text(f'Data set "{dataset}"', "bold"), indented(rows)]
+        if len(own) == 1:
+            parts.append(Text("  Nothing was charged yet.", "dim"))
+    if any(one["kind"] == "charge" for one in entries):
+        parts += [Text(""), indented(Text(spelled("ε alone: of this charge by itself, at the cap's δ."), "dim"))]
     return Group(*parts[1:])
-
-
-def _strength(event: dict[str, Any]) -> str:
-    if "noise_multiplier" in event:
-        return f"{event['kind']} × {event['noise_multiplier']:.3g}"
-    return f"ε = {event['epsilon']:.3g} each"

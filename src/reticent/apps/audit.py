@@ -13,12 +13,13 @@ with the same code at every δ.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
+from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent.apps.terminal import compact, table
@@ -57,22 +58,30 @@ _THRESHOLDS = 200
 
 @dataclass(frozen=True)
 class Pair:
-    """A model, and two records whose exchange moves its statistic by its full sensitivity; they lie in [−1, 1]ᵈ."""
+    """A model, and two records whose exchange moves its first statistic by its full sensitivity; they lie in [−1, 1]ᵈ."""
 
     model: str
-    a: tuple[float, ...]
+    a: tuple[float, ...]  # inputs, then outputs
     b: tuple[float, ...]
+    outputs: int = 0
+    options: dict[str, Any] = field(default_factory=dict)  # of the model
+
+    @property
+    def inputs(self) -> int:
+        """How many of a record's numbers are inputs."""
+        return len(self.a) - self.outputs
 
     @property
     def bounds(self) -> Bounds:
         """The box."""
-        return Bounds(x=[(-1.0, 1.0)] * len(self.a))
+        side = (-1.0, 1.0)
+        return Bounds(x=[side] * self.inputs, y=[side] * self.outputs if self.outputs else None)
 
     def statistic(self) -> Statistic:
         """Ask the model which statistic it wants to have released."""
         heard = _Listener(self.bounds)
         try:
-            getattr(reticent, self.model)(bounds=self.bounds).learn(heard)
+            getattr(reticent, self.model)(bounds=self.bounds, **self.options).learn(heard)
         except _Asked as asked:
             return asked.statistic
         raise AssertionError(f"{self.model} asks for nothing")
@@ -96,10 +105,12 @@ class _Listener:
 
 
 # Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
+# gp: where the features φ have their full length R, outputs at opposite ends give (φ, R) and (φ, −R), which are orthogonal.
 PAIRS = {
     "mean": Pair("PrivateMean", (1, 1), (-1, -1)),
     "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1)),
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
+    "gp": Pair("GPRegressor", (0.5, 1), (0.5, -1), outputs=1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
 }
 
 
@@ -148,6 +159,10 @@ def audit(
     names: Sequence[str], *, epsilon: float, delta: float, runs: int, advance: Callable[[int], None]
 ) -> list[Finding]:
     """Attack each of the named statistics at (ε, δ); ``advance`` hears of every batch of releases."""
+    if not 0 < epsilon < np.inf:
+        raise BadInput(f"epsilon must be a positive number, not {epsilon:g}: it is the claim to attack.")
+    if not 0 <= delta < 1:
+        raise BadInput(f"delta must be a number with 0 <= delta < 1, not {delta:g}: it is part of the claim to attack.")
     multiplier = calibrate(epsilon, delta)
     kind = Gaussian if delta else Laplace
     event = kind(count=_BATCH, noise_multiplier=multiplier)
@@ -196,8 +211,10 @@ def _scores(pair: Pair, record: tuple[float, ...], event: Event, runs: int, adva
     """Log-likelihood ratios of A against B, for releases of ``record`` and one more record in the middle of the box."""
     statistic, scores = pair.statistic(), list[float]()
     a, b = (_exact(statistic, one) for one in (pair.a, pair.b))
+    records, d = _with_middle(record), pair.inputs
     while len(scores) < runs:
-        curator = Curator(scan(_with_middle(record)), bounds=pair.bounds, event=event)
+        source = scan(records[:, :d], y=records[:, d:] if pair.outputs else None)
+        curator = Curator(source, bounds=pair.bounds, event=event, targets=pair.outputs > 0)
         for _ in range(event.count):
             release = curator.release(statistic)
             to_a, to_b = (release.value - a) / release.scale, (release.value - b) / release.scale

@@ -3,43 +3,48 @@
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import reticent
-from reticent.apps.terminal import advise, console, guarded, line, print_json, progress
+from reticent.apps.ledger_commands import ledger_app
+from reticent.apps.letters import SPELLED
+from reticent.apps.options import Json, Quiet, example
+from reticent.apps.terminal import advise, aside, console, fail, guarded, print_json, progress
 from reticent.errors import ReleaseRefused
 
 __all__ = ["app", "main"]
 
 
-def _example(*lines: str) -> str:
-    """Give the end of a help text."""
-    # the backspace keeps the lines as they are
-    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+_WrongUse: Any = typer.BadParameter.__base__  # what it is called depends on the version of Typer
+
+
+class _Commands(TyperGroup):
+    """All commands; with ``--json``, wrong use is told to machines too."""
+
+    def invoke(self, ctx: Any) -> Any:
+        json = "--json" in ctx.args  # which it empties
+        try:
+            return super().invoke(ctx)
+        except _WrongUse as error:
+            if not json:
+                raise
+            fail("BadInput", error.format_message(), error.exit_code, json=True)
 
 
 app = typer.Typer(
     name="reticent",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # its tracebacks show values
     rich_markup_mode=None,  # plain help: narrower, and Rich need not be imported for it
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=_example("reticent tour"),
-)
-ledger_app = typer.Typer(
-    no_args_is_help=True,
-    help="Budgets: what was promised, what is spent, what is left.",
-    epilog=_example("reticent ledger open budget.db patients --epsilon 3 --delta 1e-5"),
+    epilog=example("reticent tour"),
 )
 app.add_typer(ledger_app, name="ledger")
-
-Json = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no advice.")]
-LedgerUrl = Annotated[str, typer.Argument(metavar="LEDGER", help="A file such as budget.db, or postgresql://…")]
-OneDataset = Annotated[str | None, typer.Argument(metavar="DATASET", help="One data set; all if left out.")]
 
 
 def _version(wanted: bool) -> None:
@@ -57,7 +62,7 @@ def reticent_command(
     """Models that learn from everyone and tell on no one: differentially private releases from sensitive records."""
 
 
-@app.command(epilog=_example("reticent tour --out tour"))
+@app.command(epilog=example("reticent tour --out tour"))
 @guarded
 def tour(
     out: Annotated[
@@ -82,19 +87,31 @@ def tour(
 
 
 @app.command(
-    epilog=_example(
+    epilog=example(
+        "reticent ledger open budget.db patients --epsilon 3 --delta 1e-5",
         "reticent fit mean patients.csv --x age=0:110 --x height=40:220 \\",
-        "    --epsilon 1 --delta 1e-6 --ledger budget.db --dataset patients --out m.reticent",
+        "    --epsilon 1 --delta 1e-6 --ledger budget.db --dataset patients \\",
+        "    --out m.reticent",
+        "reticent fit gp patients.csv --x age=0:110 --x height=40:220 \\",
+        "    --y weight=2:150 --epsilon 1 --delta 1e-6 --out gp.reticent",
     )
 )
 @guarded
 def fit(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="mean, histogram or covariance.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="mean, histogram, covariance or gp (regression).")],
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write; an existing file is never replaced.")],
     x: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LOW:HIGH", help="A column and its public range. Give one for each."),
+        typer.Option(
+            metavar="COLUMN=LOW:HIGH",
+            help="A column and its public range; one for each. A missing value counts as the middle, a value outside as the "
+            "nearest edge; the ± of results does not cover this.",
+        ),
+    ] = None,
+    y: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp: the column to predict, and its public range."),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
@@ -109,6 +126,10 @@ def fit(
     bins: Annotated[
         int | None, typer.Option(metavar="NUMBER", help="histogram: number of bins of each column.")
     ] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(metavar="SD", help="gp: spread of outputs with the same inputs; learned if left out."),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")
     ] = None,
@@ -119,32 +140,39 @@ def fit(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to a file, charge the budget, and write the release."""
+    """Fit a model to a file, charge the budget, and write the release.
+
+    In a CSV file one line is one record (remove line breaks inside quoted fields first), and fields are separated by
+    commas (tabs in a .tsv file). A cell that is not a plain number (text, "72 kg", "40,5") counts as missing, because
+    whether a cell is a number is private.
+    """
     from reticent.apps.fit import fit as run
     from reticent.apps.inspection import describe, print_fit
 
     with progress(f"Reading {Path(data).name}", quiet=quiet):
-        fitted = run(
+        fitted, notes = run(
             model,
             data,
             x=x or (),
+            y=y or (),
             norm=norm,
             epsilon=epsilon,
             delta=delta,
-            own={"bins": bins},
+            own={"bins": bins, "noise": noise},
             ledger=ledger,
             dataset=dataset,
             records_per_person=records_per_person,
             out=out,
         )
     if json:
-        return print_json(describe(out)[1])
+        about = describe(out)[1]
+        return print_json({**about, "notes": list(dict.fromkeys([*notes, *about["notes"]]))})
     if not quiet:
-        print_fit(console(), fitted, ledger=ledger, dataset=dataset, out=out)
+        print_fit(console(), fitted, notes, ledger=ledger, dataset=dataset, out=out)
     return None
 
 
-@app.command(epilog=_example("reticent inspect m.reticent"))
+@app.command(epilog=example("reticent inspect m.reticent"))
 @guarded
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A model file.")],
@@ -160,11 +188,46 @@ def inspect(
     return advise(f"in Python, reticent.load({str(file)!r})")
 
 
-@app.command(epilog=_example("reticent audit mean --quick"))
+@app.command(epilog=example("reticent predict gp.reticent new.csv --out predictions.csv"))
+@guarded
+def predict(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A model file that reticent fit gp wrote.")],
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA", help="A CSV or Parquet file with the model's input columns; others are ignored."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced.")],
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the output for each line of a file.
+
+    Writes the inputs and, line by line in the same order, the mean of the function, its standard deviation (std), and
+    that of a single output (output_sd). Predictions charge nothing: they use the model's releases only. The inputs given
+    here are not protected, and need not be: nothing is learned from them. They are copied to the file that is written.
+    """
+    from reticent.apps.predict import predict as run
+    from reticent.apps.predict import print_prediction
+
+    with progress(f"Predicting {Path(data).name}", quiet=quiet) as advance:
+        about = run(file, data, out, advance)
+    if json:
+        print_json(about)
+    elif not quiet:
+        print_prediction(about)
+
+
+@app.command(epilog=example("reticent audit mean --quick"))
 @guarded
 def audit(
-    statistic: Annotated[str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance or all.")] = "all",
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: seconds, and a weaker bound.")] = False,
+    statistic: Annotated[
+        str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance, gp or all.")
+    ] = "all",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer runs: seconds instead of minutes, and a weaker bound.")
+    ] = False,
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The claim to attack.")] = 1.0,
     delta: Annotated[
         float,
@@ -177,7 +240,8 @@ def audit(
 ) -> None:
     """Attack the noise with worst-case records.
 
-    Shows how much of the claimed ε an attacker can prove from many releases. Charges nothing.
+    Shows how much of the claimed ε an attacker can prove from many releases. Charges nothing. All of them take about two
+    minutes, or seconds with --quick.
     """
     from reticent.apps.audit import QUICK_RUNS, RUNS, chosen, findings_table
     from reticent.apps.audit import audit as run
@@ -189,6 +253,8 @@ def audit(
         print_json([{**asdict(one), "delta": delta, "power": one.power, "verdict": one.verdict} for one in findings])
     else:
         console().print(findings_table(findings, delta))
+        print()
+        aside("Power: the share of the claim that the attack could show; low is a weak test.")
     if any(one.verdict == "BROKEN" for one in findings):
         raise ReleaseRefused("an attack shows more than was claimed, and not by chance. Release nothing; report this.")
     if not (json or quiet):
@@ -197,79 +263,8 @@ def audit(
         advise(again if unclear else "reticent audit --epsilon 4, to attack another claim")
 
 
-@ledger_app.command("open", epilog=_example("reticent ledger open budget.db patients --epsilon 3 --delta 1e-5"))
-@guarded
-def ledger_open(
-    ledger: LedgerUrl,
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A name for the data set.")],
-    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Cap on ε. It never changes.")],
-    delta: Annotated[float, typer.Option(metavar="NUMBER", help="The cap's δ; well below 1/records.")],
-    relation: Annotated[
-        str, typer.Option(metavar="RELATION", help="What is protected: record, or label (inputs are public).")
-    ] = "record",
-    json: Json = False,
-) -> None:
-    """Give a data set its budget, once. Makes the ledger if there is none."""
-    from reticent.apps.accounts import accounts_table, open_account
-
-    states = open_account(ledger, dataset, epsilon=epsilon, delta=delta, relation=relation)
-    if json:
-        return print_json(states[0])
-    console().print(accounts_table(states))
-    return advise("reticent fit --help, with --ledger and --dataset")
-
-
-@ledger_app.command("show", epilog=_example("reticent ledger show budget.db"))
-@guarded
-def ledger_show(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = False) -> None:
-    """Show what is spent and what is left."""
-    from reticent.apps.accounts import accounts, accounts_table
-
-    states = accounts(ledger, dataset)
-    if json:
-        return print_json(states)
-    console().print(accounts_table(states))
-    return advise("reticent ledger history, for every charge")
-
-
-@ledger_app.command("history", epilog=_example("reticent ledger history budget.db patients"))
-@guarded
-def ledger_history(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = False) -> None:
-    """Show every charge: when, by whom, what for."""
-    from reticent.apps.accounts import charges, charges_table
-
-    entries = charges(ledger, dataset)
-    if json:
-        return print_json(entries)
-    console().print(charges_table(entries) if entries else "Nothing was charged yet.")
-    return advise("reticent ledger verify, to check that nothing was altered")
-
-
-@ledger_app.command("verify", epilog=_example("reticent ledger verify budget.db"))
-@guarded
-def ledger_verify(
-    ledger: LedgerUrl,
-    head: Annotated[
-        str | None, typer.Option(metavar="HASH", help="A head noted earlier; shows that nothing was cut off.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Check that the history was not altered.
-
-    Recomputes the chain of hashes and every total.
-    """
-    from reticent.apps.accounts import verify
-
-    found = verify(ledger, head)
-    if json:
-        return print_json({"head": found})
-    line("Verified", "every row fits, and no data set is past its cap")
-    line("Head", found)
-    return advise("note the head elsewhere, and give it to the next verify with --head")
-
-
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without ε gets a question mark
+        stream.reconfigure(errors=SPELLED)  # type: ignore[union-attr]
     app(prog_name="reticent")

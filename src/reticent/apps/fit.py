@@ -1,12 +1,13 @@
 """``reticent fit``: from a file and its public bounds to a model file, paid for and charged."""
 
-import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import reticent
+from reticent.apps.notes import heard
+from reticent.apps.outfile import check_new
 from reticent.apps.results import MODELS
 from reticent.apps.terminal import BadFile
 from reticent.errors import BadInput, BoundsMissing
@@ -36,7 +37,10 @@ def parse_ranges(option: str, texts: Sequence[str]) -> dict[str, tuple[float, fl
             )
         if name in ranges:
             raise BadInput(f"{option} was given twice for column {name!r}: give each column one range.")
-        ranges[name] = (float(match[1]), float(match[2]))
+        low, high = float(match[1]), float(match[2])
+        if low > high:
+            raise BoundsMissing(f"{option} {text} does not have low < high: did you mean {name}={match[2]}:{match[1]}?")
+        ranges[name] = (low, high)
     return ranges
 
 
@@ -45,6 +49,7 @@ def fit(
     data: str,
     *,
     x: Sequence[str],
+    y: Sequence[str],
     norm: float | None,
     epsilon: float | None,
     delta: float | None,
@@ -53,27 +58,33 @@ def fit(
     dataset: str | None,
     records_per_person: int,
     out: Path,
-) -> Any:
-    """Fit the model that is called ``word`` and save it. All that can be known before is checked before anything is charged."""
+) -> tuple[Any, list[str]]:
+    """Fit the model that is called ``word`` and save it; give it, and what should be noted.
+
+    All that can be known before is checked before anything is charged.
+    """
     if word not in MODELS:
         raise BadInput(f"There is no model {word!r}. Models: {', '.join(MODELS)}.")
     model = MODELS[word]
     for name, value in own.items():
         if value is not None and name not in model.options:
             raise BadInput(f"{word} has no option --{name}: leave it out.")
-    ranges = parse_ranges("--x", x)
+    ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
+    if outputs and not model.outputs:
+        raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
+    for name in outputs.keys() & ranges.keys():
+        raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
     source = _open(data)
     if not ranges:
-        raise BoundsMissing(_no_bounds(data, source.names))
-    if epsilon is None or delta is None:
-        raise BadInput(
-            "How strong shall the promise be? Give --epsilon, for example --epsilon 1 (smaller protects more), and --delta, the "
-            "chance that the promise may fail, well below 1/(number of records), for example --delta 1e-6. There are no "
-            "defaults, because both are yours to decide."
-        )
-    _check_out(out)
-    bounds = Bounds(x=ranges, norm=norm)
-    _check_data(source, bounds, data)
+        raise BoundsMissing(_no_bounds(data, source.names or (), outputs))
+    if model.outputs and not outputs:
+        raise BoundsMissing(_no_output(data, source.names or (), ranges))
+    _check_promise(epsilon, delta)
+    if (ledger is None) != (dataset is None):
+        raise BadInput("Give both --ledger and --dataset, or neither: a charge needs an account to go to.")
+    check_new(out, "What is in it may have been paid for")
+    bounds = Bounds(x=ranges, y=outputs or None, norm=norm)
+    _check_data(source, bounds, data, targets=model.outputs)
     estimator = getattr(reticent, model.estimator)(
         bounds=bounds,
         epsilon=epsilon,
@@ -85,13 +96,28 @@ def fit(
     )
     charged = _Charged(ledger, dataset)
     try:
-        estimator.fit(source)
+        with heard() as notes:
+            estimator.fit(source)
         estimator.save(out)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(charged.words()) from None
     except OSError as error:
         raise BadFile(f"{out} cannot be written: {error.strerror}. The release is lost. {charged.words()}") from None
-    return estimator
+    return estimator, notes
+
+
+def _check_promise(epsilon: float | None, delta: float | None) -> None:
+    """Ask for what was not given."""
+    missing = []
+    if epsilon is None:
+        missing.append("--epsilon, for example --epsilon 1 (smaller protects more)")
+    if delta is None:
+        missing.append(
+            "--delta, the chance that the promise may fail: well below 1/(number of records), for example --delta 1e-6"
+        )
+    if missing:
+        why = "There are no defaults, because both are" if len(missing) == 2 else "There is no default, because it is"
+        raise BadInput(f"How strong shall the promise be? Give {'; and '.join(missing)}. {why} yours to decide.")
 
 
 class _Charged:
@@ -123,9 +149,9 @@ def _open(data: str) -> Source:
         raise BadFile(str(error)) from None
 
 
-def _check_data(source: Source, bounds: Bounds, data: str) -> None:
+def _check_data(source: Source, bounds: Bounds, data: str, *, targets: bool) -> None:
     """Tell a fault of the file (exit code 5) from wrong use (2); the curator checks it all again."""
-    fields = bounds.resolve(source, targets=False)[1]
+    fields = bounds.resolve(source, targets=targets)[1]
     try:
         source.check(fields)
     except BadInput as error:
@@ -134,26 +160,25 @@ def _check_data(source: Source, bounds: Bounds, data: str) -> None:
         raise BadFile(f"{data} has no records.")
 
 
-def _check_out(out: Path) -> None:
-    """Find out before paying whether the model can be written. A release is never overwritten: it was paid for."""
-    if out.exists():
-        raise BadFile(f"{out} exists already. What is in it may have been paid for: choose another name for --out.")
-    if not out.parent.is_dir():
-        raise BadFile(f"{out} cannot be written: there is no folder {out.parent}. Make it first.")
-    if not os.access(out.parent, os.W_OK):
-        raise BadFile(
-            f"{out} cannot be written: the folder {out.parent} is read-only for you. Choose another for --out."
-        )
-
-
-def _no_bounds(data: str, names: tuple[str, ...] | None) -> str:
-    columns = list(names or ())
-    example = " ".join(f"--x {name}=LOW:HIGH" for name in columns[:2]) or "--x age=0:110"
-    if {"age", "height"} <= set(columns):
+def _no_bounds(data: str, names: Sequence[str], outputs: Container[str]) -> str:
+    inputs = [name for name in names if name not in outputs]
+    example = " ".join(f"--x {name}=LOW:HIGH" for name in inputs[:2]) or "--x age=0:110"
+    if {"age", "height"} <= set(inputs):
         example = "--x age=0:110 --x height=40:220"
     return (
         "the inputs have no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
         "Give each input column its plausible range, from the codebook or common knowledge, for example\n"
         f"      {example}\n"
-        f"Columns in {Path(data).name}: {', '.join(columns)} (column names are treated as public)."
+        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+    )
+
+
+def _no_output(data: str, names: Sequence[str], inputs: Container[str]) -> str:
+    others = [name for name in names if name not in inputs]
+    example = "--y weight=2:150" if "weight" in others or not others else f"--y {others[0]}=LOW:HIGH"
+    return (
+        "the output has no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
+        "Say which column to predict, and its plausible range, from the codebook or common knowledge, for example\n"
+        f"      {example}\n"
+        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
     )

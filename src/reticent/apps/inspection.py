@@ -3,11 +3,15 @@
 A model holds releases and public numbers, so all of it may be shown.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.apps.results import column_names, model_of
-from reticent.apps.terminal import advise, compact, indented, line, table
+from reticent.apps.figures import column_names, output_name
+from reticent.apps.letters import spelled
+from reticent.apps.notes import COMPOSED, FILLED_IN, heard
+from reticent.apps.results import model_of
+from reticent.apps.terminal import advise, aside, compact, indented, line, table
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
 
@@ -20,7 +24,8 @@ __all__ = ["describe", "print_fit", "print_model"]
 def describe(path: Path) -> tuple[Any, dict[str, Any]]:
     """Load a model file: the model, and everything about it as plain values."""
     header, releases, digest = read(path)
-    model = load(path)
+    with heard() as notes:
+        model = load(path)
     guarantee = model.guarantee_
     return model, {
         "file": str(path),
@@ -31,6 +36,7 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
         "guarantee": {
             "epsilon": guarantee.epsilon,
             "delta": guarantee.delta,
+            "epsilon_asked": model.epsilon,
             "relation": guarantee.relation,
             "records_per_person": guarantee.records_per_person,
             "statement": guarantee.statement,
@@ -47,6 +53,7 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
             for one in releases
         ],
         "results": model_of(model).numbers(model),
+        "notes": [*notes, *model_of(model).notes(model)],
     }
 
 
@@ -59,11 +66,24 @@ def _heading(model: Any) -> "Text":
     return Text.assemble((type(model).__name__, "bold"), f", {model.releases_[0].n:,} records   ", seal, "\n")
 
 
-def print_fit(console: Any, model: Any, *, ledger: str | None, dataset: str | None, out: Path) -> None:
+def _print_results(console: Any, model: Any, notes: Sequence[str]) -> None:
+    console.print(_heading(model))
+    console.print(indented(model_of(model).show(model)))
+    console.print()
+    shown = model_of(model)
+    aside(" ".join([FILLED_IN, shown.covers, *shown.remarks(model)]))
+    for note in notes:
+        console.print()
+        console.print(indented(spelled(f"Note: {note}")))
+    console.print()
+
+
+def print_fit(
+    console: Any, model: Any, notes: Sequence[str], *, ledger: str | None, dataset: str | None, out: Path
+) -> None:
     """Show what a fit gave and what it cost."""
     promise = model.guarantee_
-    console.print(_heading(model))
-    console.print(indented(model_of(model).show(model)), "", sep="\n")
+    _print_results(console, model, [*notes, *model_of(model).notes(model)])
     whom = f"one {promise.relation}"
     if promise.records_per_person > 1:
         whom = f"one person with up to {promise.records_per_person} records"
@@ -71,11 +91,14 @@ def print_fit(console: Any, model: Any, *, ledger: str | None, dataset: str | No
     if ledger is not None and dataset is not None:
         account = Ledger(ledger)
         spent, left = account.spent(dataset), account.remaining(dataset)
-        line("Ledger", f'data set "{dataset}": spent ε={compact(spent)}, left ε={compact(left)}')
+        line("Ledger", f'"{dataset}": spent ε={compact(spent)}, left ε={compact(left)} for one more release')
+        if account.account(dataset).delta:
+            aside(COMPOSED, margin=12)
     else:
-        line("Ledger", "none, so nothing remembers this spending: see reticent ledger open --help")
+        line("Ledger", "none, so nothing remembers this: see reticent ledger open --help")
     line("Written", str(out))
-    advise(f"reticent inspect {out}")
+    predict = [f"reticent predict {out} new.csv --out predictions.csv"] if model_of(model).outputs else []
+    advise(f"reticent inspect {out}", *predict)
 
 
 def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
@@ -83,11 +106,12 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     from rich.text import Text
 
     first = about["releases"][0]
-    console.print(_heading(model))
-    console.print(indented(model_of(model).show(model)), "", sep="\n")
-
+    _print_results(console, model, about["notes"])
     bounds = table("column", "low", "high")
-    for name, (low, high) in zip(column_names(model), first["bounds"]["x"], strict=True):
+    names, ranges = column_names(model), first["bounds"]["x"] + first["bounds"]["y"]
+    if first["bounds"]["y"]:
+        names.append(f"{output_name(model)} (output)")
+    for name, (low, high) in zip(names, ranges, strict=True):
         bounds.add_row(name, compact(low), compact(high))
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
     console.print(indented(bounds))

@@ -3,21 +3,27 @@
 Everything shown here is computed from releases; nothing reads a record.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import floor, log10
+from math import floor
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.apps.effects import regression_notes, regression_numbers, regression_remarks, regression_tables
+from reticent.apps.figures import column_names, digits_beside, measured
 from reticent.apps.terminal import table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["MODELS", "Model", "column_names", "measured", "model_of", "sparkline"]
+__all__ = ["MODELS", "Model", "model_of"]
+
+Values = NDArray[np.float64]
 
 _ROWS = 20  # of a bar chart; finer histograms are shown in groups of bins
 _BAR = 36
-_LEVELS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
@@ -28,33 +34,15 @@ class Model:
     options: tuple[str, ...]
     numbers: Callable[[Any], dict[str, Any]]
     show: Callable[[Any], "RenderableType"]
+    remarks: Callable[[Any], list[str]] = lambda model: []
+    notes: Callable[[Any], list[str]] = lambda model: []  # on results that say next to nothing
+    covers: str = "The ± covers the privacy noise only, not this."
+    outputs: bool = False  # whether it predicts a column from others
 
 
 def model_of(estimator: Any) -> Model:
     """Find the entry of a fitted estimator."""
     return next(model for model in MODELS.values() if model.estimator == type(estimator).__name__)
-
-
-def column_names(model: Any) -> list[str]:
-    """Give the names of a model's columns, or their numbers where they have none."""
-    names: list[str] = getattr(model, "feature_names_in_", [])
-    return [str(name) for name in names] if len(names) else [f"column {i}" for i in range(model.n_features_in_)]
-
-
-def measured(value: float, sd: float) -> str:
-    """Write a number with the standard deviation of its noise, both to the digit where the noise begins.
-
-    >>> measured(41.3719, 0.0283), measured(-1234.5, 87.0)
-    ('41.372 ± 0.028', '-1,234 ± 87')
-    """
-    digits = min(max(1 - floor(log10(sd)), 0), 12) if sd > 0 else 6
-    return f"{value:,.{digits}f} ± {sd:,.{digits}f}"
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Draw counts in one line of text."""
-    most = max(max(values), 1e-300)
-    return "".join(_LEVELS[round(max(v, 0.0) / most * (len(_LEVELS) - 1))] for v in values)
 
 
 def _mean_numbers(model: Any) -> dict[str, Any]:
@@ -67,6 +55,16 @@ def _mean_table(model: Any) -> "RenderableType":
     for name, value, sd in zip(column_names(model), model.mean_, model.mean_sd_, strict=True):
         rows.add_row(name, measured(value, sd))
     return rows
+
+
+def _mean_notes(model: Any) -> list[str]:
+    low, high = np.array(model.releases_[0].bounds.x).T
+    if not (model.mean_sd_ > (high - low) / 2).all():
+        return []
+    return [
+        "the noise in every mean is larger than half its range: the budget (--epsilon) is too small for so few records, and "
+        "the results say next to nothing."
+    ]
 
 
 def _histogram_numbers(model: Any) -> dict[str, Any]:
@@ -98,14 +96,49 @@ def _histogram_chart(model: Any) -> "RenderableType":
     return Group(*charts[:-1])
 
 
+def _histogram_remarks(model: Any) -> list[str]:
+    if (model.counts_ >= 0).all():
+        return []
+    return ["Negative counts are noise around zero, shown as they were released."]
+
+
+def _spread_noise(model: Any) -> tuple[Values, Values]:
+    """Noise of the standard deviations and of the correlations, to first order; NaN where a variance came out as zero.
+
+    Takes the noise of the covariances as independent; they share that of the means, which is a small part of it.
+    """
+    variance = np.diag(model.covariance_)
+    spread = np.sqrt(np.where(variance > 0, variance, np.nan))
+    own = np.diag(model.covariance_sd_) / spread**2
+    correlation = model.correlation_ / 2
+    parts = model.covariance_sd_ / np.outer(spread, spread), correlation * own, correlation * own[:, None]
+    return own * spread / 2, np.sqrt(sum(part**2 for part in parts))
+
+
+def _covariance_remarks(model: Any) -> list[str]:
+    return ["The ± of standard deviations and correlations is approximate."]
+
+
 def _covariance_numbers(model: Any) -> dict[str, Any]:
+    names, spreads = column_names(model), np.sqrt(np.diag(model.covariance_))
+    spread_sd, correlation_sd = _spread_noise(model)
+    np.fill_diagonal(correlation_sd, 0.0)  # of a correlation of 1
     return {
         **_mean_numbers(model),
-        "columns": column_names(model),
+        "standard_deviation": {
+            name: {"value": float(value), "noise_sd": _known(sd)}
+            for name, value, sd in zip(names, spreads, spread_sd, strict=True)
+        },
+        "columns": names,
         "covariance": model.covariance_.tolist(),
         "covariance_noise_sd": model.covariance_sd_.tolist(),
         "correlation": model.correlation_.tolist(),
+        "correlation_noise_sd": [[_known(sd) for sd in row] for row in correlation_sd],
     }
+
+
+def _known(sd: float) -> float | None:
+    return None if np.isnan(sd) else float(sd)
 
 
 def _covariance_tables(model: Any) -> "RenderableType":
@@ -113,17 +146,39 @@ def _covariance_tables(model: Any) -> "RenderableType":
     from rich.text import Text
 
     names = column_names(model)
-    spreads = table("column", "mean ± privacy noise", "standard deviation")
+    spread_sd, correlation_sd = _spread_noise(model)
+    spreads = table("column", "mean ± privacy noise", "standard deviation ±")
     for j, name in enumerate(names):
-        spreads.add_row(name, measured(model.mean_[j], model.mean_sd_[j]), f"{model.covariance_[j, j] ** 0.5:,.4g}")
+        spread = "0" if np.isnan(spread_sd[j]) else measured(model.covariance_[j, j] ** 0.5, spread_sd[j])
+        spreads.add_row(name, measured(model.mean_[j], model.mean_sd_[j]), spread)
+    if len(names) == 1:
+        return spreads
+
+    # the table is symmetric: values below the diagonal, their noise above it
+    above = correlation_sd[np.triu_indices(len(names), 1)]
+    digits = min(max(digits_beside(float(np.nanmin(above))), 2), 6) if np.isfinite(above).any() else 2
     correlations = table("correlation", *names)
-    for name, row in zip(names, model.correlation_, strict=True):
-        correlations.add_row(name, *(f"{value:.2f}" for value in row))
+    for i, name in enumerate(names):
+        values = [f"{value:.{digits}f}" for value in model.correlation_[i, :i]]
+        noise = ["" if np.isnan(sd) else f"± {sd:.{digits}f}" for sd in correlation_sd[i, i + 1 :]]
+        correlations.add_row(name, *values, "1", *noise)
     return Group(spreads, Text(""), correlations)
 
 
 MODELS = {
-    "mean": Model("PrivateMean", (), _mean_numbers, _mean_table),
-    "histogram": Model("PrivateHistogram", ("bins",), _histogram_numbers, _histogram_chart),
-    "covariance": Model("PrivateCovariance", (), _covariance_numbers, _covariance_tables),
+    "mean": Model("PrivateMean", (), _mean_numbers, _mean_table, notes=_mean_notes),
+    "histogram": Model("PrivateHistogram", ("bins",), _histogram_numbers, _histogram_chart, _histogram_remarks),
+    "covariance": Model(
+        "PrivateCovariance", (), _covariance_numbers, _covariance_tables, _covariance_remarks, _mean_notes
+    ),
+    "gp": Model(
+        "GPRegressor",
+        ("noise",),
+        regression_numbers,
+        regression_tables,
+        regression_remarks,
+        regression_notes,
+        covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
+        outputs=True,
+    ),
 }

@@ -8,15 +8,17 @@ Rich is imported on first use: ``--help`` and ``--version`` of a script in a loo
 import functools
 import json
 import os
+import re
 import sys
 import textwrap
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import typer
 
+from reticent.apps.letters import spelled
 from reticent.errors import ReticentError
 
 if TYPE_CHECKING:
@@ -26,9 +28,12 @@ if TYPE_CHECKING:
 __all__ = [
     "BadFile",
     "advise",
+    "aside",
     "compact",
     "console",
+    "fail",
     "guarded",
+    "in_options",
     "indented",
     "line",
     "print_json",
@@ -42,6 +47,7 @@ Command = TypeVar("Command", bound=Callable[..., None])
 _REFUSALS = (3, 4)
 _INTERRUPTED = 130
 _MOST_COLUMNS = 100  # longer lines are hard to read
+_PARAMETER = re.compile(r"(?<![\w-])(epsilon|delta|norm|bins|noise|records_per_person|relation)(?= (?:must|=|>) )")
 
 
 class BadFile(ReticentError):
@@ -61,15 +67,24 @@ def table(*headings: str, left: int = 1) -> "Table":
     """Give an empty table: the first ``left`` columns to the left, the rest, which are numbers, to the right."""
     from rich.table import Table
 
-    empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    class Spelled(Table):
+        def add_row(self, *cells: Any, **options: Any) -> None:
+            super().add_row(*(spelled(cell) if isinstance(cell, str) else cell for cell in cells), **options)
+
+    empty = Spelled(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for i, heading in enumerate(headings):
-        empty.add_column(heading, justify="left" if i < left else "right", overflow="fold")
+        empty.add_column(spelled(heading), justify="left" if i < left else "right", overflow="fold")
     return empty
 
 
 def print_json(value: Any) -> None:
     """Print a result for machines. Numbers keep every digit."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    print(_json(value, sys.stdout))
+
+
+def _json(value: Any, stream: TextIO) -> str:
+    unicode = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    return json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False)
 
 
 def compact(number: float) -> str:
@@ -90,6 +105,13 @@ def line(title: str, text: str) -> None:
     from rich.text import Text
 
     console().print(Text.assemble((f"  {title:<9} ", "bold"), text), soft_wrap=True)
+
+
+def aside(text: str, margin: int = 2) -> None:
+    """Print something to know, quietly."""
+    from rich.text import Text
+
+    console().print(indented(Text(spelled(text), "dim"), margin))
 
 
 def advise(*commands: str) -> None:
@@ -135,7 +157,7 @@ def progress(what: str, total: int | None = None, *, quiet: bool = False) -> Ite
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f}/s" if task.speed else "")  # unknown until the second step
 
-    parts = [BarColumn(), Rate(), Left()] if total else [SpinnerColumn(), Elapsed()]
+    parts = [BarColumn(), Rate(), Left()] if total else [SpinnerColumn("line"), Elapsed()]
     with Progress(TextColumn("  {task.description}"), *parts, console=err, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda steps: bar.advance(task, steps)
@@ -146,41 +168,54 @@ def guarded(command: Command) -> Command:
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
+        json = bool(kwargs.get("json"))
         try:
             command(*args, **kwargs)
         except ReticentError as error:
-            _fail("Refused" if error.exit_code in _REFUSALS else "Error", str(error), error.exit_code)
+            fail(type(error).__name__, in_options(str(error)), error.exit_code, json=json)
         except KeyboardInterrupt as stop:
-            _fail("Interrupted", str(stop) or "Nothing was charged.", _INTERRUPTED)
+            fail("Interrupted", str(stop) or "Nothing was charged.", _INTERRUPTED, json=json)
         except (typer.Exit, typer.Abort, BrokenPipeError):
             raise
         except OSError as error:
             if error.filename is None:
-                _unexpected(error)
-            _fail("Error", f"{error.filename} cannot be used: {error.strerror}.", BadFile.exit_code)
+                _unexpected(error, json=json)
+            fail("BadFile", f"{error.filename} cannot be used: {error.strerror}.", BadFile.exit_code, json=json)
         except Exception as error:
-            _unexpected(error)
+            _unexpected(error, json=json)
 
     return run  # type: ignore[return-value]
 
 
-def _unexpected(error: Exception) -> NoReturn:
+def in_options(message: str) -> str:
+    """Name parameters as the command line does: ``--records-per-person must …``, not ``records_per_person must …``."""
+    return _PARAMETER.sub(lambda match: "--" + match[1].replace("_", "-"), message)
+
+
+def _unexpected(error: Exception, *, json: bool) -> NoReturn:
     if os.environ.get("RETICENT_DEBUG") == "1":
         traceback.print_exception(error)
-    _fail(
-        "Error",
+    fail(
+        type(error).__name__,
         f"Something went wrong inside reticent ({type(error).__name__}). Nothing is released; what was charged stays charged. "
         "This is a fault in reticent: please report it. For the traceback, which may show records, set RETICENT_DEBUG=1.",
         1,
+        json=json,
     )
 
 
-def _fail(label: str, message: str, code: int) -> NoReturn:
+def fail(kind: str, message: str, code: int, *, json: bool) -> NoReturn:
+    """Say on standard error what went wrong, to a person or to a machine, and stop."""
     from rich.text import Text
 
-    err = console(stderr=True)
+    label = "Refused" if code in _REFUSALS else "Interrupted" if code == _INTERRUPTED else "Error"
     message = message.removeprefix(f"{label}: ")
-    text = Text(wrapped(f"{label}: {message}", width=min(err.width, _MOST_COLUMNS)))
+    if json:
+        about = {"error": {"kind": kind, "message": message, "exit_code": code}}
+        print(_json(about, sys.stderr), file=sys.stderr, flush=True)
+        raise typer.Exit(code)
+    err = console(stderr=True)
+    text = Text(wrapped(spelled(f"{label}: {message}"), width=min(err.width, _MOST_COLUMNS)))
     text.stylize("bold red" if label == "Error" else "bold yellow", 0, len(label) + 1)
     err.print(text, soft_wrap=True)
     sys.stderr.flush()

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import reticent
+from reticent.apps.figures import sparkline
+from reticent.apps.letters import spelled
 from reticent.apps.registry import RANGES, people, write_csv
-from reticent.apps.results import sparkline
-from reticent.apps.terminal import compact, table
+from reticent.apps.terminal import BadFile, compact, table
 from reticent.errors import BudgetExceeded
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.ledger import Ledger
@@ -36,6 +37,8 @@ _MARGIN = 17  # where the words begin: two spaces, number, title
 
 def take(folder: Path, say: Say) -> dict[str, Any]:
     """Run the tour; ``say(title, text, *more)`` hears of each step. Gives the results as plain values."""
+    if folder.is_file():
+        raise BadFile(f"{folder} is a file, and the tour makes a folder: choose another name for --out.")
     folder = _free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     data, ledger = folder / "people.csv", Ledger(folder / "budget.db")
@@ -150,9 +153,9 @@ def speaker(console: Any) -> Say:
         step = Table.grid(padding=0)
         for width in (5, _MARGIN - 5, None):
             step.add_column(width=width, overflow="fold")
-        step.add_row(Text(f"  {next(numbers)}", "dim"), Text(title, "bold cyan"), text)
+        step.add_row(Text(f"  {next(numbers)}", "dim"), Text(title, "bold cyan"), spelled(text))
         for part in more:
-            step.add_row("", "", part)
+            step.add_row("", "", spelled(part) if isinstance(part, str) else part)
         console.print(step)
 
     return say

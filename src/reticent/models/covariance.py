@@ -75,27 +75,6 @@ class PrivateCovariance(PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-
     def _check(self) -> None:
         if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
             raise BadInput("PrivateCovariance needs delta > 0: a Gram matrix is released with Gaussian noise.")

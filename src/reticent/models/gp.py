@@ -9,19 +9,18 @@ level, prediction.
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, reduce
-from itertools import combinations
-from operator import add
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.maths.basis import Basis, eigenbasis, public_points, tensor_basis
+from reticent.maths.basis import Basis
+from reticent.maths.priors import Priors, default_kernel, white_noise
 from reticent.maths.stages import Staged, quadratic
 from reticent.models.base import PrivateEstimator
 from reticent.privacy.bounds import Bounds
@@ -31,13 +30,10 @@ from reticent.privacy.statistic import Gram
 __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
-_POINTS = 512
-_CANDIDATES, _ONE_DIMENSION = 1500, 24
 _CLIP = (3.0, 2.0, 2.0, 1.0)  # in standard deviations of the residual, stage by stage; the last one repeats
 _MOST = 150
 _STANDS_OUT = 0.02  # too few functions cost up to twice the error, too many some per cent
 _TRIALS = 48
-_PAIRS_UP_TO = 8  # inputs
 
 
 @dataclass(frozen=True)
@@ -190,7 +186,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Release K times, each time what the last fit left over; then choose the kernel by the evidence."""
         bounds, n = curator.bounds, curator.n
         y_half = (bounds.y[0][1] - bounds.y[0][0]) / 2
-        priors = _Priors(self._kernels(bounds, y_half), bounds, y_half)
+        priors = Priors(self._kernels(bounds, y_half), len(bounds.x), bounds.natural, y_half)
         stages = int(self.stages)
         m = self._size(n, priors)
         basis, energy, radius2, S = priors.choose(m)
@@ -254,7 +250,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         low, high = self._y_range()
         half2 = ((high - low) / 2) ** 2
         natural = self.releases_[0].bounds.natural(unit)
-        latent = self.kernel_.diag(natural) - _white(self.kernel_, natural)
+        latent = self.kernel_.diag(natural) - white_noise(self.kernel_, natural)
         outside = np.maximum(latent - half2 * quadratic(phi, self._prior), 0.0)
         whole, own = half2 * quadratic(phi, self._covariance), half2 * quadratic(phi, self._own)
         return {"model": np.minimum(own, whole) + outside, "privacy": np.maximum(whole - own, 0.0)}
@@ -268,7 +264,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # on a hundred records, privacy leaves little to score
         return tags
 
-    def _size(self, n: int, priors: "_Priors") -> int:
+    def _size(self, n: int, priors: Priors) -> int:
         """How many basis functions the budget can carry: those whose prior variance can stand out from the noise."""
         if self.basis is not None:
             return min(int(self.basis), priors.most)
@@ -280,7 +276,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _kernels(self, bounds: Bounds, y_half: float) -> list[Kernel]:
         """The kernels that the evidence may choose from, the given one first; all of them make the prior of the stages."""
         half = np.array([(high - low) / 2 for low, high in bounds.x])
-        kernel = clone(self.kernel) if self.kernel is not None else _default(half, y_half)
+        kernel = clone(self.kernel) if self.kernel is not None else default_kernel(half, y_half)
         if not self.learn_kernel or len(kernel.theta) == 0:
             return [kernel]
         low, high = np.clip(kernel.bounds.T, kernel.theta - math.log(10), kernel.theta + math.log(10))
@@ -288,71 +284,6 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         places = qmc.Halton(len(kernel.theta), scramble=False).random(_TRIALS)
         return [kernel, *(kernel.clone_with_theta(low + (high - low) * place) for place in places)]
-
-
-class _Priors:
-    """Kernels as covariances of basis coefficients, by projection on public points; in units of y's half-range."""
-
-    def __init__(self, kernels: list[Kernel], bounds: Bounds, y_half: float) -> None:
-        self.kernels, self._bounds = kernels, bounds
-        d = len(bounds.x)
-        self.points = public_points(d, _POINTS)
-        natural = bounds.natural(self.points)
-        self._grams = [kernel(natural, natural.copy()) / y_half**2 for kernel in kernels]
-        self._mean = sum(self._grams) / len(self._grams)
-        self.white = _white(kernels[0], natural) / y_half**2
-        pairs = [eigenbasis(self._slice(j), _ONE_DIMENSION) for j in range(d)]
-        self._all, _ = tensor_basis([v / v.sum() for v, _ in pairs], [q for _, q in pairs], _CANDIDATES)
-        values = self._all.evaluate(self.points)
-        variances = ((self._mean @ values) * values).sum(axis=0) / len(values) ** 2
-        self._order = np.argsort(-variances, kind="stable")
-        self.variances = variances[self._order]
-        self.most = min(len(self._order), len(self.points) // 2)
-        self.outside = 0.0
-
-    def _slice(self, j: int) -> Any:
-        """The prior-mean kernel along one input, the others in the middle."""
-
-        def kernel(a: Array, b: Array) -> Array:
-            at = []
-            for values in (a, b):
-                unit = np.zeros((len(values), len(self._bounds.x)))
-                unit[:, j] = values
-                at.append(self._bounds.natural(unit))
-            return np.asarray(sum(k(at[0], at[1]) for k in self.kernels) / len(self.kernels))
-
-        return kernel
-
-    def choose(self, m: int) -> tuple[Basis, Array, float, Array]:
-        """The m leading functions, their energies, the features' radius², and the prior covariance of the weights."""
-        chosen = self._order[:m]
-        basis = Basis(self._all.mix, tuple(self._all.index[i] for i in chosen))
-        self._energy = np.sqrt(np.maximum(self.variances[:m], 1e-12))
-        values = basis.evaluate(self.points)
-        self._projection = np.linalg.pinv(values * self._energy)
-        radius2 = float(np.quantile(((values * self._energy) ** 2).sum(axis=1), 0.95))
-        self._values = values * self._energy
-        S = self._covariance(self._mean)
-        self.outside = self._beyond(self._mean, S)
-        return basis, self._energy, radius2, S
-
-    def _beyond(self, gram: Array, S: Array) -> float:
-        """Variance of the function that the basis cannot represent, on average over the box."""
-        return float(np.mean(np.maximum(np.diag(gram) - quadratic(self._values, S), 0.0)))
-
-    def _covariance(self, gram: Array) -> Array:
-        S = self._projection @ gram @ self._projection.T
-        return (S + S.T) / 2 + 1e-6 * np.trace(S) / len(S) * np.eye(len(S))
-
-    def best(self, staged: Staged) -> int:
-        """Choose a kernel by the evidence and let the posterior use it."""
-        if len(self.kernels) == 1:
-            return 0
-        priors = [self._covariance(gram) for gram in self._grams]
-        best = int(np.argmax([staged.evidence(prior) for prior in priors]))
-        self.outside = self._beyond(self._grams[best], priors[best])
-        staged.change_prior(priors[best])
-        return best
 
 
 def _stage(basis: Basis, energy: Array, radius2: float, w: Array, r: float) -> ResidualGram:
@@ -363,34 +294,6 @@ def _stage(basis: Basis, energy: Array, radius2: float, w: Array, r: float) -> R
     shift = min(40, 51 - bits - math.ceil(math.log2(length)))
     steps = tuple(int(v) for v in np.trunc(w * 2.0**shift))
     return ResidualGram(basis, scales, radius2, steps, shift, r)
-
-
-def _default(half: Array, y_half: float) -> Kernel:
-    """A broad trend; in one dimension a smooth part of free length, in more the effects of single inputs and of pairs.
-
-    Effects of one or two inputs are kernels that hardly change along the others. Only amplitudes are free in more dimensions: a
-    product of smooth functions of all inputs would need far more records than a private fit can use.
-    """
-    d, amplitude = len(half), (y_half / 2) ** 2
-    trend = ConstantKernel(amplitude) * RBF(3 * half, "fixed")
-    if d == 1:
-        return trend + ConstantKernel(amplitude / 2) * RBF(0.5 * half)
-
-    def effect(inputs: tuple[int, ...], length: float) -> Kernel:
-        lengths = 1e3 * half
-        lengths[list(inputs)] = length * half[list(inputs)]
-        return RBF(lengths, "fixed")
-
-    mains = [effect((j,), length) for j in range(d) for length in (0.3, 1.0)]
-    kernel = trend + ConstantKernel(amplitude / len(mains)) * reduce(add, mains)
-    pairs = [effect(pair, 0.7) for pair in combinations(range(d), 2)] if d <= _PAIRS_UP_TO else []
-    return kernel + ConstantKernel(amplitude / 3 / len(pairs)) * reduce(add, pairs) if pairs else kernel
-
-
-def _white(kernel: Kernel, X: Array) -> float:
-    """Variance of the kernel's white noise, which scikit-learn leaves out between a point and its copy."""
-    one = X[:1]
-    return float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
 
 
 def _try(kernel: Kernel, bounds: Bounds) -> None:

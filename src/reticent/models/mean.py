@@ -78,27 +78,6 @@ class PrivateMean(PrivateEstimator):
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        *,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-
     def learn(self, curator: Oracle) -> None:
         """Release the sum; divide by n and return to the columns' own units."""
         bounds = curator.bounds

@@ -1,0 +1,160 @@
+"""What a regression says: how its function moves with each input, and over which distances. Computed from releases only."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.apps.figures import column_names, digits_beside, measured, output_name
+from reticent.apps.terminal import compact, table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["regression_notes", "regression_numbers", "regression_remarks", "regression_tables"]
+
+Values = NDArray[np.float64]
+
+_POINTS = 7
+_SAID = 5  # parts of a kernel
+_LITTLE = 0.7  # of the prior's standard deviation: what is known no better than this is not known
+
+
+def _lines(model: Any) -> list[tuple[str, Values]]:
+    """For each input its name, and points on the line through the middle of the box along it."""
+    bounds = model.releases_[0].bounds
+    low, high = np.array(bounds.x).T
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+    if bounds.norm is not None:
+        half = np.minimum(half, bounds.norm)
+    lines = []
+    for j, name in enumerate(column_names(model)):
+        points = np.tile(middle, (_POINTS, 1))
+        points[:, j] = np.linspace(middle[j] - half[j], middle[j] + half[j], _POINTS)
+        lines.append((name, points))
+    return lines
+
+
+def regression_numbers(model: Any) -> dict[str, Any]:
+    """Give the effects, the kernel and the noise as plain values."""
+    effects = {}
+    for j, (name, points) in enumerate(_lines(model)):
+        mean, sd = model.predict(points, return_std=True)
+        parts = model.variance_parts(points)
+        effects[name] = {
+            "at": points[:, j].tolist(),
+            "mean": mean.tolist(),
+            "std": sd.tolist(),
+            "model_std": np.sqrt(parts["model"]).tolist(),
+            "privacy_std": np.sqrt(parts["privacy"]).tolist(),
+        }
+    return {
+        "output": output_name(model),
+        "effects": effects,
+        "kernel": str(model.kernel_),
+        "kernel_parts": _kernel_parts(model),
+        "noise": model.noise_,
+    }
+
+
+def regression_tables(model: Any) -> "RenderableType":
+    """Lay out the effects side by side, and say the kernel in words."""
+    from rich.columns import Columns
+    from rich.console import Group
+    from rich.text import Text
+
+    output, found = output_name(model), regression_numbers(model)
+    tables = []
+    for name, effect in found["effects"].items():
+        rows = table(name, f"{output} ±", left=0)
+        for at, mean, sd in zip(effect["at"], effect["mean"], effect["std"], strict=True):
+            rows.add_row(compact(at), measured(mean, sd))
+        tables.append(rows)
+    parts: list[RenderableType] = [Columns(tables, padding=(0, 4)), Text("")]
+    parts += [Text(words) for words in _kernel_words(found)]
+    noise = found["noise"]
+    parts.append(Text(f"{output} spreads by about {noise:,.{digits_beside(noise)}f} around the function"))
+    return Group(*parts)
+
+
+def regression_remarks(model: Any) -> list[str]:
+    """Say how the tables are to be read."""
+    if model.n_features_in_ == 1:
+        return []
+    low, high = np.array(model.releases_[0].bounds.x).T
+    middle = ", ".join(
+        f"{name} {compact(value)}" for name, value in zip(column_names(model), (low + high) / 2, strict=True)
+    )
+    return [f"Each table moves one input and leaves the others in the middle of their ranges: {middle}."]
+
+
+def regression_notes(model: Any) -> list[str]:
+    """Say so if the function is known hardly better than before the fit."""
+    points = np.vstack([points for _, points in _lines(model)])
+    sd = model.predict(points, return_std=True)[1]
+    if np.median(sd / np.sqrt(model.kernel_.diag(points))) < _LITTLE:
+        return []
+    return [
+        "the function is hardly better known than before the fit: the budget (--epsilon) is too small for so few records."
+    ]
+
+
+def _kernel_parts(model: Any) -> list[dict[str, Any]] | None:
+    """For each smooth part of the kernel its standard deviation and its length in each input; None if it has other parts."""
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
+
+    names, parts = column_names(model), []
+    for factors in _terms(model.kernel_):
+        variance = float(np.prod([one.constant_value for one in factors if isinstance(one, ConstantKernel)]))
+        smooth = [one for one in factors if not isinstance(one, ConstantKernel)]
+        if any(isinstance(one, WhiteKernel) for one in smooth):
+            continue  # not a part of the function
+        if len(smooth) > 1 or not all(isinstance(one, (RBF, RationalQuadratic)) for one in smooth):  # Matérn is an RBF
+            return None
+        lengths = np.broadcast_to(smooth[0].length_scale, len(names)).tolist() if smooth else [None] * len(names)
+        parts.append({"std": variance**0.5, "lengths": dict(zip(names, lengths, strict=True))})
+    return parts
+
+
+def _terms(kernel: Any) -> list[list[Any]]:
+    """Multiply a kernel out: a list of terms, each a list of factors."""
+    from sklearn.gaussian_process.kernels import Product, Sum
+
+    if isinstance(kernel, Sum):
+        return _terms(kernel.k1) + _terms(kernel.k2)
+    if isinstance(kernel, Product):
+        return [left + right for left in _terms(kernel.k1) for right in _terms(kernel.k2)]
+    return [[kernel]]
+
+
+def _kernel_words(found: dict[str, Any]) -> list[str]:
+    """Say how far the output changes over which distances; parts that change along the same inputs are said together."""
+    if found["kernel_parts"] is None:
+        return [f"kernel: {found['kernel']}"]
+    together: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for part in found["kernel_parts"]:
+        together.setdefault(tuple(_felt(part["lengths"], found["effects"])), []).append(part)
+    said = []
+    for names, parts in together.items():
+        size = float(np.hypot.reduce([part["std"] for part in parts]))
+        over = " or ".join(f"{_span([part['lengths'][name] for part in parts])} of {name}" for name in names)
+        where = f"over about {over}" if names else "over the whole of the ranges"
+        said.append((size, f"{found['output']} changes by about {_two_digits(size)} {where}"))
+    said.sort(key=lambda one: -one[0])
+    rest = [f"and less in {len(said) - _SAID} more ways: see --json"] if len(said) > _SAID else []
+    return [words for _, words in said[:_SAID]] + rest
+
+
+def _felt(lengths: dict[str, float | None], effects: dict[str, Any]) -> list[str]:
+    """The inputs along which something changes within their range."""
+    width = {name: effect["at"][-1] - effect["at"][0] for name, effect in effects.items()}
+    return [name for name, length in lengths.items() if length is not None and length < width[name]]
+
+
+def _span(lengths: list[float]) -> str:
+    shortest, longest = (_two_digits(length) for length in (min(lengths), max(lengths)))
+    return shortest if shortest == longest else f"{shortest} – {longest}"
+
+
+def _two_digits(value: float) -> str:
+    return compact(float(f"{value:.2g}"))

@@ -1,0 +1,42 @@
+"""Numbers as people read them, and the names that stand beside them."""
+
+from collections.abc import Sequence
+from math import floor, log10
+from typing import Any
+
+__all__ = ["column_names", "digits_beside", "measured", "output_name", "sparkline"]
+
+_LEVELS = "▁▂▃▄▅▆▇█"
+
+
+def column_names(model: Any) -> list[str]:
+    """Give the names of a model's inputs, or their numbers where they have none."""
+    names: list[str] = getattr(model, "feature_names_in_", [])
+    return [str(name) for name in names] if len(names) else [f"column {i}" for i in range(model.n_features_in_)]
+
+
+def output_name(model: Any) -> str:
+    """Give the name of a model's output."""
+    names = model.releases_[0].bounds.y_names
+    return names[0] if names else "output"
+
+
+def digits_beside(sd: float) -> int:
+    """How many decimal places are worth showing beside this much noise."""
+    return min(max(1 - floor(log10(sd)), 0), 12) if sd > 0 else 6
+
+
+def measured(value: float, sd: float) -> str:
+    """Write a number with the standard deviation of its noise, both to the digit where the noise begins.
+
+    >>> measured(41.3719, 0.0283), measured(-1234.5, 87.0)
+    ('41.372 ± 0.028', '-1,234 ± 87')
+    """
+    digits = digits_beside(sd)
+    return f"{value:,.{digits}f} ± {sd:,.{digits}f}"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Draw counts in one line of text."""
+    most = max(max(values), 1e-300)
+    return "".join(_LEVELS[round(max(v, 0.0) / most * (len(_LEVELS) - 1))] for v in values)

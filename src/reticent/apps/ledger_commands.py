@@ -1,0 +1,90 @@
+"""``reticent ledger …``: what can be said about budgets."""
+
+from typing import Annotated
+
+import typer
+
+from reticent.apps.options import Json, example
+from reticent.apps.terminal import advise, console, guarded, line, print_json
+
+__all__ = ["ledger_app"]
+
+ledger_app = typer.Typer(
+    no_args_is_help=True,
+    help="Budgets: what was promised, what is spent, what is left.",
+    epilog=example("reticent ledger open budget.db patients --epsilon 3 --delta 1e-5"),
+)
+
+LedgerUrl = Annotated[str, typer.Argument(metavar="LEDGER", help="A file such as budget.db, or postgresql://…")]
+OneDataset = Annotated[str | None, typer.Argument(metavar="DATASET", help="One data set; all if left out.")]
+
+
+@ledger_app.command("open", epilog=example("reticent ledger open budget.db patients --epsilon 3 --delta 1e-5"))
+@guarded
+def ledger_open(
+    ledger: LedgerUrl,
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A name for the data set.")],
+    epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="Cap on ε. It never changes.")],
+    delta: Annotated[float, typer.Option(metavar="NUMBER", help="The cap's δ; well below 1/records.")],
+    relation: Annotated[
+        str, typer.Option(metavar="RELATION", help="What is protected: record, or label (inputs are public).")
+    ] = "record",
+    json: Json = False,
+) -> None:
+    """Give a data set its budget, once. Makes the ledger if there is none."""
+    from reticent.apps.accounts import accounts_table, open_account
+
+    states = open_account(ledger, dataset, epsilon=epsilon, delta=delta, relation=relation)
+    if json:
+        return print_json(states[0])
+    console().print(accounts_table(states))
+    return advise("reticent fit --help, with --ledger and --dataset")
+
+
+@ledger_app.command("show", epilog=example("reticent ledger show budget.db"))
+@guarded
+def ledger_show(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = False) -> None:
+    """Show what is spent and what is left."""
+    from reticent.apps.accounts import accounts, accounts_table
+
+    states = accounts(ledger, dataset)
+    if json:
+        return print_json(states)
+    console().print(accounts_table(states))
+    return advise("reticent ledger history, for every charge")
+
+
+@ledger_app.command("history", epilog=example("reticent ledger history budget.db patients"))
+@guarded
+def ledger_history(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = False) -> None:
+    """Show the cap and every charge: when, by whom, what for."""
+    from reticent.apps.accounts import history, history_table
+
+    entries = history(ledger, dataset)
+    if json:
+        return print_json(entries)
+    console().print(history_table(entries) if entries else "No data set was opened yet.")
+    return advise("reticent ledger verify, to check that nothing was altered")
+
+
+@ledger_app.command("verify", epilog=example("reticent ledger verify budget.db"))
+@guarded
+def ledger_verify(
+    ledger: LedgerUrl,
+    head: Annotated[
+        str | None, typer.Option(metavar="HASH", help="A head noted earlier; shows that nothing was cut off.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check that the history was not altered.
+
+    Recomputes the chain of hashes and every total.
+    """
+    from reticent.apps.accounts import verify
+
+    found = verify(ledger, head)
+    if json:
+        return print_json({"head": found})
+    line("Verified", "every row fits, and no data set is past its cap")
+    line("Head", found)
+    return advise("note the head elsewhere, and give it to the next verify with --head")

@@ -1,0 +1,16 @@
+"""What commands share: options that several of them have, and how a help text ends."""
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["Json", "Quiet", "example"]
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no advice.")]
+
+
+def example(*lines: str) -> str:
+    """Give the end of a help text."""
+    # the backspace keeps the lines as they are
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)

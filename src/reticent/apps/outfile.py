@@ -1,0 +1,36 @@
+"""Files that the command line writes: new ones only, and whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from reticent.apps.terminal import BadFile
+
+__all__ = ["check_new", "new_text"]
+
+
+def check_new(out: Path, why: str) -> None:
+    """Find out before any work whether a file can be written; one that exists is never replaced, and ``why`` says why."""
+    if out.exists():
+        raise BadFile(f"{out} exists already. {why}: choose another name for --out.")
+    if not out.parent.is_dir():
+        raise BadFile(f"{out} cannot be written: there is no folder {out.parent}. Make it first.")
+    if not os.access(out.parent, os.W_OK):
+        raise BadFile(
+            f"{out} cannot be written: the folder {out.parent} is read-only for you. Choose another for --out."
+        )
+
+
+@contextmanager
+def new_text(out: Path) -> Iterator[TextIO]:
+    """Open a text file that appears under its name when all of it is written, and not at all if that fails."""
+    scratch = out.with_name(out.name + ".part")
+    try:
+        with open(scratch, "w", newline="", encoding="utf-8") as file:
+            yield file
+        os.replace(scratch, out)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,157 @@
+"""``reticent predict``: the output for each line of a file, in the same order, in bounded memory.
+
+Nothing here needs protection: the model holds releases only, and the inputs are its user's own. So lines may be named in
+messages and counted, unlike in ``reticent fit``.
+"""
+
+import csv
+from collections.abc import Callable, Iterator
+from io import TextIOWrapper
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.apps.figures import output_name
+from reticent.apps.notes import heard
+from reticent.apps.outfile import check_new, new_text
+from reticent.apps.results import MODELS, model_of
+from reticent.apps.terminal import BadFile, aside, line
+from reticent.errors import BadInput
+from reticent.models.storage import load
+from reticent.privacy.cells import text_number
+from reticent.privacy.files import CsvSource
+from reticent.privacy.lines import read_header
+from reticent.privacy.sources import Field, Source, scan
+
+__all__ = ["predict", "print_prediction"]
+
+Block = NDArray[np.float64]
+
+_ROWS = 4096  # of a block: some megabytes for a model of a hundred functions
+_RESULTS = ("mean", "std", "output_sd")
+
+
+def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) -> dict[str, Any]:
+    """Write predictions of the model in ``file`` for the lines of ``data``; say what was done, as plain values."""
+    check_new(out, "It is not replaced")
+    with heard():
+        model: Any = load(file)
+    if not model_of(model).outputs:
+        able = ", ".join(f"reticent fit {word}" for word, one in MODELS.items() if one.outputs)
+        raise BadInput(f"{file} holds a {type(model).__name__}, which does not predict. Models that do: {able}.")
+    source, fields, columns = _open(data, model)
+    low, high = np.array(model.releases_[0].bounds.x).T
+    results = [name if name not in columns else f"predicted_{name}" for name in _RESULTS]
+    records = missing = outside = 0
+    with new_text(out) as written:
+        lines = csv.writer(written, lineterminator="\n")
+        lines.writerow([*columns, *results])
+        for block in _blocks(source, fields):
+            found = _predicted(model, block)
+            lines.writerows([_cell(v) for v in row] for row in np.column_stack([block, found]).tolist())
+            records += len(block)
+            missing += int(np.isnan(block).sum())
+            outside += int(((block < low) | (block > high)).sum())
+            advance(len(block))
+        if not records:
+            raise BadFile(f"{data} has no records.")
+    return {
+        "model": type(model).__name__,
+        "private": model.guarantee_.private,
+        "output": output_name(model),
+        "records": records,
+        "missing": missing,
+        "outside": outside,
+        "columns": [*columns, *results],
+        "out": str(out),
+    }
+
+
+def print_prediction(about: dict[str, Any]) -> None:
+    """Say to a person what ``predict`` did."""
+    mean, std, output_sd = about["columns"][-3:]
+    line("Predicted", f"{about['output']} for {about['records']:,} lines")
+    aside(
+        f"{mean}: of the function; {std}: its standard deviation, model doubt and privacy noise; {output_sd}: of one output.",
+        12,
+    )
+    if about["missing"] or about["outside"]:
+        aside(
+            f"{about['missing']:,} values were missing and counted as the middle of their range, {about['outside']:,} were "
+            "outside and counted as the nearest edge.",
+            12,
+        )
+    if not about["private"]:
+        line("Note", "the model is NOT PRIVATE: its noise came from a seed")
+    line("Charged", "nothing: predictions use the model's releases only")
+    aside("The inputs are not protected, and need not be: nothing is learned from them.", 12)
+    line("Written", about["out"])
+
+
+def _open(data: str, model: Any) -> tuple[Source, tuple[Field, ...], list[str]]:
+    """Find the model's inputs in a file, by name, or by position for a model that knows no names."""
+    try:
+        source = scan(data)
+        fields = model.releases_[0].bounds.resolve(source, targets=False)[1]
+        source.check(fields)
+    except BadInput as error:
+        raise BadFile(f"{data} does not serve for predictions. {error}") from None
+    names = source.names or ()
+    return source, fields, [names[source.position(field.key)] for field in fields]
+
+
+def _blocks(source: Source, fields: tuple[Field, ...]) -> Iterator[Block]:
+    """Give the inputs in the order of the file; NaN where a cell is no number."""
+    if isinstance(source, CsvSource):  # gives records in any order, so its lines are read here
+        yield from _csv_blocks(source, [source.position(field.key) for field in fields])
+        return
+    try:
+        for block in source.blocks(fields):
+            yield from (block[i : i + _ROWS] for i in range(0, len(block), _ROWS))
+    except BadInput as error:
+        raise BadFile(str(error)) from None
+
+
+def _csv_blocks(source: CsvSource, positions: list[int]) -> Iterator[Block]:
+    rows: list[list[float]] = []
+    for path in source.paths:
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        with path.open("rb") as file:
+            read_header(file, path, delimiter.encode())
+            # bytes that are not UTF-8 may stand in columns that are ignored
+            lines = csv.reader(TextIOWrapper(file, "utf-8", "replace", newline=""), delimiter=delimiter)
+            for cells in _readable(lines, path):
+                if len(cells) != source.width:
+                    raise BadFile(
+                        f"{path}: line {lines.line_num} below the header has {len(cells)} fields instead of {source.width}."
+                    )
+                rows.append([text_number(cells[i].encode()) for i in positions])
+                if len(rows) == _ROWS:
+                    yield np.array(rows)
+                    rows.clear()
+    if rows:
+        yield np.array(rows)
+
+
+def _readable(lines: Any, path: Path) -> Iterator[list[str]]:
+    """Give the records of a CSV file that are not blank."""
+    try:
+        for cells in lines:
+            if cells and not (len(cells) == 1 and cells[0].isspace()):
+                yield cells
+    except csv.Error:
+        raise BadFile(f"{path}: line {lines.line_num} below the header cannot be read as CSV.") from None
+
+
+def _predicted(model: Any, block: Block) -> Block:
+    """Give mean, standard deviation of the function, and that of an output, for each row."""
+    mean, parts = model.predict(block), model.variance_parts(block)
+    function = parts["model"] + parts["privacy"]
+    return np.column_stack([mean, np.sqrt(function), np.sqrt(sum(parts.values()))])
+
+
+def _cell(value: float) -> str:
+    return "" if isnan(value) else repr(value)
