@@ -12,11 +12,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Basis", "eigenbasis", "legendre", "public_points", "tensor_basis"]
+__all__ = ["Basis", "corners", "eigenbasis", "legendre", "public_points", "tensor_basis"]
 
 Array = NDArray[np.float64]
 DEGREE = 31  # of the polynomials; a lengthscale of a tenth of the half-box is resolved to 1e-3
@@ -67,6 +68,20 @@ class Basis:
     def _mix(self) -> list[Array]:
         return [np.array(mix, dtype=np.float64).T for mix in self.mix]
 
+    def part(self, chosen: NDArray[np.int64]) -> "Basis":
+        """Only the chosen products, with only the one-dimensional functions that they use."""
+        index = np.array(self.index)[chosen]
+        used = [sorted(set(column.tolist())) for column in index.T]
+        mix = tuple(tuple(self.mix[j][i] for i in one) for j, one in enumerate(used))
+        places = [[one.index(i) for i in column.tolist()] for one, column in zip(used, index.T, strict=True)]
+        return Basis(mix, tuple(zip(*places, strict=True)))
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Basis":
+        """Rebuild a basis from plain lists."""
+        mix = tuple(tuple(tuple(row) for row in one) for one in fields["mix"])
+        return cls(mix, tuple(tuple(row) for row in fields["index"]))
+
     def evaluate(self, u: Array) -> Array:
         """All functions at each row of ``u``; each row a function of that row alone, bit for bit."""
         place = np.array(self.index)
@@ -87,6 +102,12 @@ def public_points(dimension: int, count: int) -> Array:
 
     sobol = qmc.Sobol(dimension, scramble=False)
     return np.asarray(sobol.random_base2(math.ceil(math.log2(count))) * 2 - 1 + 1e-6)
+
+
+def corners(dimension: int) -> Array:
+    """The corners of the box, or some of them where there are many."""
+    signs = np.array([[1 if i >> j & 1 else -1 for j in range(dimension)] for i in range(2 ** min(dimension, 6))])
+    return signs.astype(np.float64)
 
 
 def tensor_basis(values: list[Array], coefficients: list[Array], candidates: int) -> tuple[Basis, Array]:

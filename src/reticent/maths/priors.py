@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
-from reticent.maths.basis import Basis, eigenbasis, public_points, tensor_basis
+from reticent.maths.basis import Basis, corners, eigenbasis, public_points, tensor_basis
 from reticent.maths.stages import Staged, quadratic
 
 __all__ = ["Priors", "default_kernel", "white_noise"]
@@ -60,11 +60,13 @@ class Priors:
     def choose(self, m: int) -> tuple[Basis, Array, float, Array]:
         """The m leading functions, their energies, the features' radius², and the prior covariance of the weights."""
         chosen = self._order[:m]
-        basis = Basis(self._all.mix, tuple(self._all.index[i] for i in chosen))
+        basis = self._all.part(chosen)
         self._energy = np.sqrt(np.maximum(self.variances[:m], 1e-12))
         values = basis.evaluate(self.points)
         self._projection = np.linalg.pinv(values * self._energy)
-        radius2 = float(np.quantile(((values * self._energy) ** 2).sum(axis=1), 0.95))
+        lengths = ((values * self._energy) ** 2).sum(axis=1)
+        edges = ((basis.evaluate(corners(self._dimension)) * self._energy) ** 2).sum(axis=1)
+        radius2 = float(min(max(lengths.max(), edges.max()), 1.5 * np.quantile(lengths, 0.95)))
         self._values = values * self._energy
         S = self._covariance(self._mean)
         self.outside = self._beyond(self._mean, S)

@@ -94,8 +94,10 @@ class Staged:
     def _doubt(self) -> float:
         return float(np.mean(quadratic(self.points, self.covariance)))
 
-    def add(self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, r: float) -> None:
-        """Take in one stage, whose residuals were clipped at ±r around the current mean."""
+    def add(
+        self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, r: float, centre: Array | None = None
+    ) -> None:
+        """Take in one stage, whose residuals were clipped at ±r around ``centre``, the current mean if not given."""
         doubt = self._doubt()
         if self.learn_noise:
             self._learn_noise(q, q_sd, r, doubt)
@@ -107,7 +109,8 @@ class Staged:
         common = variance * sum(a * a * share**k for a, k in zip(odd, (3, 5, 7), strict=True))
         own = max((second - gain**2) * variance - float(np.mean(np.diag(common))), 0.0)
         distortion = (self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._law
-        self._stages.append((A / gain, self.mean, (A_sd / gain) ** 2, distortion / gain**2))
+        around = self.mean if centre is None else centre
+        self._stages.append((A / gain, around, (A_sd / gain) ** 2, distortion / gain**2))
         weight = 1 / B_sd**2
         self._B_sum, self._B_weight = self._B_sum + B * weight, self._B_weight + weight
         self._solve()

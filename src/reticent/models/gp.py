@@ -196,21 +196,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         for k in range(stages):
             z = _CLIP[min(k, len(_CLIP) - 1)]
             r = min(z * staged.residual_sd(), 1.0 if k == 0 else 2.0)
-            statistic = _stage(basis, energy, radius2, staged.mean, r)
-            release = curator.release(statistic)
+            release = curator.release(_stage(basis, energy, radius2, staged.mean, r))
+            # What was really asked counts: on another machine the same sums can differ in the last bits.
+            asked = release.statistic
+            basis, energy, radius2 = Basis.from_dict(asked["basis"]), np.array(asked["energy"]), asked["radius2"]
+            w, r = np.array(asked["weights"]) * 2.0 ** -asked["shift"], asked["reach"]
             G, sd, back = release.matrix(), release.matrix_sd(), r / math.sqrt(radius2)
-            staged.add(
-                G[:-1, -1] * back,
-                sd[0, -1] * back,
-                G[:-1, :-1],
-                sd[:-1, :-1],
-                G[-1, -1] * back**2,
-                sd[-1, -1] * back**2,
-                r,
-            )
+            A, q = G[:-1, -1] * back, G[-1, -1] * back**2
+            staged.add(A, sd[0, -1] * back, G[:-1, :-1], sd[:-1, :-1], q, sd[-1, -1] * back**2, r, centre=w)
         best = priors.best(staged)
         self.kernel_ = priors.kernels[best]
-        self.noise_ = float(math.sqrt(max(staged.s2 - priors.outside, 1e-8)) * y_half)
+        learned = float(math.sqrt(max(staged.s2 - priors.outside, 1e-8)) * y_half)
+        self.noise_ = learned if self.noise is None else float(self.noise)
         self._basis, self._energy, self._radius2 = basis, energy, radius2
         self._mean, self._covariance, self._own = staged.mean, staged.covariance, staged.without_privacy()
         self._prior = staged.prior
