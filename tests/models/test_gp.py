@@ -1,5 +1,6 @@
 """GPRegressor: accurate for its ε, calibrated, and sensible where there is nothing to learn."""
 
+import os
 import subprocess
 import sys
 
@@ -141,7 +142,13 @@ def test_bounds_of_y_ten_times_too_wide_cost_little():
     ("params", "words"),
     [
         ({"kernel": "rbf"}, "scikit-learn kernel"),
-        ({"kernel": RBF([1.0, 2.0])}, "does not fit 1 inputs"),
+        ({"kernel": RBF([1.0, 2.0])}, "cannot be used for 1 inputs"),
+        ({"kernel": RBF([1.0, 2.0]), "bounds": Bounds(x=(-4, 4), y=(0, 1))}, "cannot be used for 1 inputs"),
+        ({"kernel": WhiteKernel(0.1)}, "cannot be used"),
+        ({"kernel": ConstantKernel(1e200) * RBF(1.0)}, "cannot be used"),
+        ({"bounds": Bounds(x=(-4, 4), classes=[0, 1])}, "not classes"),
+        ({"noise": True}, "noise"),
+        ({"noise": 10**400}, "noise"),
         ({"noise": 0.0}, "noise"),
         ({"noise": -1}, "noise"),
         ({"stages": 0}, "stages"),
@@ -184,11 +191,28 @@ priors.eigenbasis = other
 import reticent
 print(*reticent.load({str(tmp_path / "m")!r}).predict([[0.5], [-3.0]]))
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert [float(v) for v in out] == pytest.approx(model.predict([[0.5], [-3.0]]), abs=1e-5)
+    expected = pytest.approx(model.predict([[0.5], [-3.0]]), abs=1e-5)
+    plain = f"import reticent\nprint(*reticent.load({str(tmp_path / 'm')!r}).predict([[0.5], [-3.0]]))"
+    for program, env in ((code, {}), (plain, {"OPENBLAS_CORETYPE": "Haswell"}), (plain, {"OPENBLAS_NUM_THREADS": "2"})):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ | env
+        )
+        assert [float(v) for v in done.stdout.split()] == expected
 
 
 def test_the_edges_of_the_box_are_not_much_less_certain():
     model = gp(epsilon=3).fit(*data(4096))
     std = model.predict([[-4.0], [-3.5], [3.5], [4.0]], return_std=True)[1]
     assert std[[0, 3]].max() < 6 * std[[1, 2]].max()
+
+
+@pytest.mark.parametrize("wider", [10, 1000, 1e5])
+def test_units_and_wide_bounds_of_y_do_not_spoil_the_bands(wider):
+    covered = []
+    for seed in range(4):
+        bounds = Bounds(x=[(-4, 4)], y=(-1.3 * wider, 1.3 * wider))
+        model = gp(RBF(1.0, "fixed"), noise=0.1, bounds=bounds, epsilon=3).fit(*data(2000, seed))
+        mean, std = model.predict(AT, return_std=True)
+        covered.append(np.mean(np.abs(mean - sinc(AT)) < 2 * std))
+    assert np.mean(covered) > 0.85
+    assert model.noise_ == 0.1

@@ -90,15 +90,22 @@ def test_what_is_inside(path):
 
 def test_a_password_in_the_ledger_url_is_not_saved(tmp_path):
     model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
-    model.ledger, model.dataset = "postgresql://me:secret@host/db", "people"
+    model._params.update(ledger="postgresql://me:secret@host/db", dataset="people")
     model.save(tmp_path / "m")
     assert b"secret" not in (tmp_path / "m").read_bytes()
     assert reticent.load(tmp_path / "m").dataset == "people"
 
 
+def test_a_file_holds_the_parameters_of_the_fit(tmp_path):
+    model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
+    model.set_params(epsilon=7.0, bounds=None)
+    model.save(tmp_path / "m")
+    assert reticent.load(tmp_path / "m").epsilon == 1
+
+
 def test_parameters_that_cannot_be_written(tmp_path):
     model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
-    model.dataset = object()
+    model._params["dataset"] = object()
     with pytest.raises(BadInput, match="dataset"):
         model.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []

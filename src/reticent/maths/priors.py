@@ -4,6 +4,7 @@ A kernel is evaluated on public points that fill the box and projected on the ba
 counted as noise. The basis is made for the mean of all kernels that may be chosen later, so one release serves each of them.
 """
 
+import math
 from collections.abc import Callable
 from functools import reduce
 from itertools import combinations
@@ -34,6 +35,7 @@ class Priors:
         at = natural(self.points)
         self._grams = [kernel(at, at.copy()) / y_half**2 for kernel in kernels]
         self._mean = sum(self._grams) / len(self._grams)
+        self.variance = float(np.mean(np.diag(self._mean)))
         self.white = white_noise(kernels[0], at) / y_half**2
         pairs = [eigenbasis(self._slice(j), _ONE_DIMENSION) for j in range(dimension)]
         self._all, _ = tensor_basis([v / v.sum() for v, _ in pairs], [q for _, q in pairs], _CANDIDATES)
@@ -57,20 +59,20 @@ class Priors:
 
         return kernel
 
-    def choose(self, m: int) -> tuple[Basis, Array, float, Array]:
-        """The m leading functions, their energies, the features' radius², and the prior covariance of the weights."""
+    def choose(self, m: int) -> tuple[Basis, Array, Array]:
+        """The m leading functions, energies that make features of length one, and the prior covariance of the weights."""
         chosen = self._order[:m]
         basis = self._all.part(chosen)
-        self._energy = np.sqrt(np.maximum(self.variances[:m], 1e-12))
-        values = basis.evaluate(self.points)
+        values, edges = basis.evaluate(self.points), basis.evaluate(corners(self._dimension))
+        energy = np.sqrt(np.maximum(self.variances[:m], 1e-12 * self.variances[0]))
+        lengths, most = ((values * energy) ** 2).sum(axis=1), ((edges * energy) ** 2).sum(axis=1).max()
+        # features of length one: nothing below may depend on the units of y
+        self._energy = energy / math.sqrt(min(max(lengths.max(), most), 1.5 * np.quantile(lengths, 0.95)))
         self._projection = np.linalg.pinv(values * self._energy)
-        lengths = ((values * self._energy) ** 2).sum(axis=1)
-        edges = ((basis.evaluate(corners(self._dimension)) * self._energy) ** 2).sum(axis=1)
-        radius2 = float(min(max(lengths.max(), edges.max()), 1.5 * np.quantile(lengths, 0.95)))
         self._values = values * self._energy
         S = self._covariance(self._mean)
         self.outside = self._beyond(self._mean, S)
-        return basis, self._energy, radius2, S
+        return basis, self._energy, S
 
     def _beyond(self, gram: Array, S: Array) -> float:
         """Variance of the function that the basis cannot represent, on average over the box."""
@@ -86,7 +88,9 @@ class Priors:
             return 0
         priors = [self._covariance(gram) for gram in self._grams]
         best = int(np.argmax([staged.evidence(prior) for prior in priors]))
-        self.outside = self._beyond(self._grams[best], priors[best])
+        before, self.outside = self.outside, self._beyond(self._grams[best], priors[best])
+        if not staged.learn_noise:  # else it was learned together with the observation noise
+            staged.s2 = max(staged.s2 + self.outside - before, 1e-3 * staged.s2)
         staged.change_prior(priors[best])
         return best
 
@@ -98,9 +102,13 @@ def default_kernel(half: Array, y_half: float) -> Kernel:
     product of smooth functions of all inputs would need far more records than a private fit can use.
     """
     d, amplitude = len(half), (y_half / 2) ** 2
-    trend = ConstantKernel(amplitude) * RBF(3 * half, "fixed")
+
+    def sized(value: float) -> Kernel:
+        return ConstantKernel(value, (value / 100, value * 100))
+
+    trend = sized(amplitude) * RBF(3 * half, "fixed")
     if d == 1:
-        return trend + ConstantKernel(amplitude / 2) * RBF(0.5 * half)
+        return trend + sized(amplitude / 2) * RBF(0.5 * half, (0.05 * half[0], 5 * half[0]))
 
     def effect(inputs: tuple[int, ...], length: float) -> Kernel:
         lengths = 1e3 * half
@@ -108,9 +116,9 @@ def default_kernel(half: Array, y_half: float) -> Kernel:
         return RBF(lengths, "fixed")
 
     mains = [effect((j,), length) for j in range(d) for length in (0.3, 1.0)]
-    kernel = trend + ConstantKernel(amplitude / len(mains)) * reduce(add, mains)
+    kernel = trend + sized(amplitude / len(mains)) * reduce(add, mains)
     pairs = [effect(pair, 0.7) for pair in combinations(range(d), 2)] if d <= _PAIRS_UP_TO else []
-    return kernel + ConstantKernel(amplitude / 3 / len(pairs)) * reduce(add, pairs) if pairs else kernel
+    return kernel + sized(amplitude / 3 / len(pairs)) * reduce(add, pairs) if pairs else kernel
 
 
 def white_noise(kernel: Kernel, X: Array) -> float:

@@ -120,7 +120,7 @@ class Staged:
         second = min(max(q / self.n, 1e-4 * r * r), r * r * 0.999)
         total = unclipped_variance(second, r)
         told = 1 / (1 + (q_sd / max(q, q_sd)) ** 2)  # how much a noisy q is worth
-        found = min(max(total - doubt, 0.05 * total, 1e-6), _MOST_VARIANCE)
+        found = min(max(total - doubt, 0.05 * total), _MOST_VARIANCE)
         self.s2 = float(np.exp(told * math.log(found) + (1 - told) * math.log(self.s2)))
 
     def _belief(self) -> tuple[Array, Array]:

@@ -82,6 +82,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Raise BadInput for parameters that make no sense; before anything is charged."""
         return
 
+    def _rehearse(self, bounds: Bounds) -> None:
+        """Raise BadInput for what makes no sense together with these bounds, one range per column; before any charge."""
+        return
+
     @abstractmethod
     def learn(self, curator: Oracle) -> None:
         """Ask ``curator`` for releases and compute the fitted attributes from them."""
@@ -104,9 +108,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 stacklevel=2,
             )
         data = X if isinstance(X, Source) else scan(X, y=y if self._targets else None)
+        bounds = self._bounds()
+        self._rehearse(bounds.resolve(data, targets=self._targets)[0])
         curator = Curator(
             data,
-            bounds=self._bounds(),
+            bounds=bounds,
             event=event,
             targets=self._targets,
             records_per_person=self.records_per_person,
@@ -170,6 +176,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _fitted(self, releases: list[Release]) -> Self:
         first = releases[0]
+        self._params = self.get_params(deep=False)  # a file holds what the fit was asked for, not what was set later
         self.releases_ = releases
         self.guarantee_ = Guarantee(
             delta=float(self.delta or 0.0),

@@ -7,6 +7,7 @@ level, prediction.
 """
 
 import math
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -34,6 +35,7 @@ _CLIP = (3.0, 2.0, 2.0, 1.0)  # in standard deviations of the residual, stage by
 _MOST = 150
 _STANDS_OUT = 0.02  # too few functions cost up to twice the error, too many some per cent
 _TRIALS = 48
+_HUGE = 1e150
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         _whole("stages", self.stages, 1, 64)
         if self.basis is not None:
             _whole("basis", self.basis, 1, 500)
-        if self.noise is not None and not (isinstance(self.noise, (int, float)) and 0 < self.noise < math.inf):
+        number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
+        if self.noise is not None and not (number and 0 < self.noise < _HUGE):
             raise BadInput(f"noise must be a positive standard deviation, or None to learn it, not {self.noise!r}.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
@@ -179,8 +182,27 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if isinstance(self.bounds, Bounds):
             if len(self.bounds.y) > 1:
                 raise BadInput("GPRegressor has one output: give the bounds of one column for y.")
-            if self.kernel is not None and not self.bounds.same:
-                _try(self.kernel, self.bounds)
+            if self.bounds.classes is not None:
+                raise BadInput("GPRegressor predicts numbers: give the range of y in the bounds, not classes.")
+
+    def _rehearse(self, bounds: Bounds) -> None:
+        """Go through the public part of a fit, so that a kernel that cannot be used is found before anything is charged."""
+        y_half = (bounds.y[0][1] - bounds.y[0][0]) / 2
+        fits = False
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                priors = Priors(self._kernels(bounds, y_half), len(bounds.x), bounds.natural, y_half)
+                basis, energy, S = priors.choose(min(4, priors.most))
+                usual = 1e-12 < priors.variance < 1e12  # in units of y's half-range
+                fits = bool(usual and np.linalg.eigvalsh(S)[0] > 0 and _stage(basis, energy, 1.0, energy, 1.0).limit2)
+        except (ArithmeticError, ValueError, TypeError, Warning):
+            fits = False
+        if not fits:
+            raise BadInput(
+                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs: give a positive definite scikit-learn "
+                "kernel with one length scale, or one per input, and amplitudes in the units of y."
+            )
 
     def learn(self, curator: Oracle) -> None:
         """Release K times, each time what the last fit left over; then choose the kernel by the evidence."""
@@ -189,7 +211,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         priors = Priors(self._kernels(bounds, y_half), len(bounds.x), bounds.natural, y_half)
         stages = int(self.stages)
         m = self._size(n, priors)
-        basis, energy, radius2, S = priors.choose(m)
+        basis, energy, S = priors.choose(m)
+        radius2 = 1.0
         points = features(basis, energy, radius2, priors.points)
         noise2 = (self.noise / y_half) ** 2 if self.noise is not None else max(priors.white, 0.04)
         staged = Staged(S, points, n, noise2 + priors.outside, learn_noise=self.noise is None)
@@ -205,12 +228,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             A, q = G[:-1, -1] * back, G[-1, -1] * back**2
             staged.add(A, sd[0, -1] * back, G[:-1, :-1], sd[:-1, :-1], q, sd[-1, -1] * back**2, r, centre=w)
         best = priors.best(staged)
+        own = staged.without_privacy()
+        learned = math.sqrt(max(staged.s2 - priors.outside, 1e-4 * staged.s2)) * y_half
         self.kernel_ = priors.kernels[best]
-        learned = float(math.sqrt(max(staged.s2 - priors.outside, 1e-8)) * y_half)
         self.noise_ = learned if self.noise is None else float(self.noise)
         self._basis, self._energy, self._radius2 = basis, energy, radius2
-        self._mean, self._covariance, self._own = staged.mean, staged.covariance, staged.without_privacy()
-        self._prior = staged.prior
+        self._mean, self._covariance, self._prior, self._own = staged.mean, staged.covariance, staged.prior, own
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its standard deviation or covariance: the model's doubt and the privacy noise."""
@@ -276,7 +299,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         kernel = clone(self.kernel) if self.kernel is not None else default_kernel(half, y_half)
         if not self.learn_kernel or len(kernel.theta) == 0:
             return [kernel]
-        low, high = np.clip(kernel.bounds.T, kernel.theta - math.log(10), kernel.theta + math.log(10))
+        low, high = (np.clip(kernel.theta + step, *kernel.bounds.T) for step in (-math.log(10), math.log(10)))
         from scipy.stats import qmc
 
         places = qmc.Halton(len(kernel.theta), scramble=False).random(_TRIALS)
@@ -291,18 +314,6 @@ def _stage(basis: Basis, energy: Array, radius2: float, w: Array, r: float) -> R
     shift = min(40, 51 - bits - math.ceil(math.log2(length)))
     steps = tuple(int(v) for v in np.trunc(w * 2.0**shift))
     return ResidualGram(basis, scales, radius2, steps, shift, r)
-
-
-def _try(kernel: Kernel, bounds: Bounds) -> None:
-    middle = np.array([[(low + high) / 2 for low, high in bounds.x]])
-    try:
-        value = kernel(middle)
-    except ValueError:
-        value = None
-    if value is None or not np.isfinite(value).all():
-        raise BadInput(
-            f"The kernel {kernel} does not fit {len(bounds.x)} inputs: give one length scale, or one per input."
-        )
 
 
 def _whole(name: str, value: object, least: int, most: int) -> None:

@@ -35,7 +35,7 @@ def save(model: "PrivateEstimator", path: Path) -> None:
 
     import reticent
 
-    params = model.get_params(deep=False)
+    params = dict(model._params)
     params.pop("ledger")
     if not isinstance(params["random_state"], (int, type(None))):
         params["random_state"] = None  # a generator cannot be stored; the releases are stamped in any case
@@ -76,7 +76,7 @@ def load(path: str | Path) -> "PrivateEstimator":
     try:
         params = {name: _restored(value) for name, value in header["params"].items()}
         model: PrivateEstimator = cls.from_releases(releases, **params)
-    except (ReticentError, TypeError, ValueError) as error:
+    except (ReticentError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CorruptModel(
             f"{path} was written by reticent {header['version']} and does not fit this one: {error}"
         ) from None
@@ -118,7 +118,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
             )
             for i, one in enumerate(header["releases"])
         ]
-    except (SafetensorError, KeyError, ValueError, TypeError):
+    except (SafetensorError, AttributeError, LookupError, ValueError, TypeError):
         raise CorruptModel(f"{path} has the right checksum but not the contents of a reticent model file.") from None
     return header, releases, digest
 
@@ -141,7 +141,7 @@ def _plain(name: str, value: Any) -> Any:
         return {"Bounds": value.to_dict()}
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, Kernel):
+    if isinstance(value, Kernel) and type(value) is getattr(kernels, type(value).__name__, None):
         params = value.get_params(deep=False)
         return {"Kernel": type(value).__name__, "params": {key: _plain(key, part) for key, part in params.items()}}
     if isinstance(value, (list, tuple, np.ndarray)):

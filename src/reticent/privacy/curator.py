@@ -331,6 +331,10 @@ class Replay:
                 raise BadInput(
                     "These releases are not of one fit, so no one guarantee covers them: rebuild each fit by itself."
                 )
+            if one.value.shape != (one.statistic.get("size"),) or one.scale.shape != one.value.shape:
+                raise BadInput("A release does not have as many numbers as its statistic: it was altered.")
+            if not (np.isfinite(one.value).all() and np.isfinite(one.scale).all() and (one.scale > 0).all()):
+                raise BadInput("A release holds a number that no curator gives: it was altered.")
         if len(releases) > first.event.count:
             raise BadInput("There are more releases than were paid for.")
         self.releases = list(releases)
