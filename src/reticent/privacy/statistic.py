@@ -286,8 +286,10 @@ class Gram(_Rows):
         return min(4096, EXACT // self.limit2)
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
-        """qᵀq by BLAS (a symmetric rank-k update), exact."""
-        q = self.integers(records)
+        """qᵀq by BLAS (a symmetric rank-k update), exact; its rows are made in pieces that stay in cache."""
+        q, piece = np.empty((len(records), self.columns)), max(64, _CACHE // self.columns)
+        for start in range(0, len(records), piece):
+            q[start : start + piece] = self.integers(records[start : start + piece])
         return q.T @ q
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
