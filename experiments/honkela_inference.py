@@ -1,8 +1,9 @@
 """Honkela et al., Secs 6.1 and 6.2: accuracy and calibration of a private Gaussian process.
 
 Fits `GPRegressor` as a user would, with the kernel and the noise level given as in the paper, δ = 1e-4, and prints the mean RMSE
-to the true function ± its standard error, and the coverage of 95 % bands. Beside it the figures of the paper's own method (one
-release with its noise, our reading of it: bounds of y ±1.3 in 6.1 and ±3 in 6.2, x uniform, amplitude 1).
+to the true function ± its standard error, and the coverage of 95 % bands. Beside it, for orientation, figures of the paper's own
+method, measured elsewhere with our reading of it (bounds of y ±1.3 in 6.1 and ±3 in 6.2, x uniform, amplitude 1); its literal
+variant is not part of this repository yet.
 
     --repeats 40   the default; --quick: 3, for CI
 """
