@@ -137,7 +137,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:
-        """Rebuild a fitted model from its releases and parameters, without the data: the same, bit for bit."""
+        """Rebuild a fitted model from its releases and parameters, without the data.
+
+        The same, bit for bit; on another kind of machine linear algebra may differ in the last digits.
+        """
         model = cls(**params)
         model._check()
         replay = Replay(releases)
