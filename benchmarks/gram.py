@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from reticent import Bounds, Gram, scan
-from reticent.privacy.curator import _BlockSum
+from reticent.privacy.kept import BlockSum
 
 GRID = 2**16  # of inputs and centres, so that squared distances are exact integers
 FINE = 4096
@@ -82,7 +82,7 @@ class RBF(Gram):
 def exact(X, statistic, bounds, threads=2):
     source = scan(X)
     resolved, fields = bounds.resolve(source, targets=False)
-    return source.total(fields, _BlockSum(statistic, resolved), rows=statistic.block_rows, threads=threads).integers()
+    return source.total(fields, BlockSum(statistic, resolved), rows=statistic.block_rows, threads=threads).integers()
 
 
 def plain(X, m):

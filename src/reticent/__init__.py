@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "reticent.apps.plan": ("plan",),
     "reticent.errors": (
         "BadInput",
         "BoundsMissing",
@@ -33,7 +34,8 @@ _HOMES = {
     "reticent.models.mean": ("PrivateMean",),
     "reticent.models.storage": ("load",),
 }
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = {"plot": "reticent.apps.plots"}
+_HOME = {name: home for home, names in _HOMES.items() for name in names} | _MODULES
 
 __all__ = [
     "BadInput",
@@ -66,10 +68,14 @@ __all__ = [
     "calibrate",
     "epsilon",
     "load",
+    "plan",
+    "plot",
     "scan",
 ]
 
 if TYPE_CHECKING:
+    from reticent.apps import plots as plot
+    from reticent.apps.plan import plan
     from reticent.errors import (
         BadInput,
         BoundsMissing,
@@ -98,7 +104,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'reticent' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    value = home if name in _MODULES else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import reticent
-from reticent.apps.figures import measured, sparkline
+from reticent.apps.figures import measured
 from reticent.apps.results import MODELS
 
 BOUNDS = reticent.Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)})
@@ -137,8 +137,3 @@ def test_altered_and_absent_files_are_5(run, saved, tmp_path):
 )
 def test_digits_end_where_the_noise_begins(value, sd, text):
     assert measured(value, sd) == text
-
-
-def test_sparkline():
-    assert sparkline([0, 1, -3, 7]) == "▁▂▁█"
-    assert sparkline([-1.0, -2.0]) == "▁▁"

@@ -12,13 +12,14 @@ import numpy as np
 import reticent
 from reticent.maths.basis import eigenbasis, tensor_basis
 from reticent.models.covariance import MomentGram
-from reticent.models.gp import _stage as gp_stage
 from reticent.models.histogram import ColumnCounts
 from reticent.models.mean import MeanSum
+from reticent.models.residuals import Features, InputCounts, stage
 from reticent.privacy.statistic import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
 PLANE = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1e-3, 1e3))
+PAIR = reticent.Bounds(x=[(-2.0, 3.0)], y=[(0.0, 110.0), (-1e-3, 1e3)])
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
 # statistic, bounds, whether the sensitivity is attained by some pair of records
@@ -31,16 +32,24 @@ STATISTICS = {
 }
 
 
-def _stage(w: float, r: float):
-    """A stage of a Gaussian-process fit on two inputs; features and residual of full length exist."""
-    values, mix = eigenbasis(lambda a, b: np.exp(-((a[:, None] - b) ** 2)), 4)
-    basis, _ = tensor_basis([values, values], [mix, mix], 6)
-    return gp_stage(basis, np.full(6, 0.5), 0.25, np.linspace(-w, w, 6), r)
+def _stage(w: float, r: float, outputs: int = 1, warp: tuple[tuple[float, ...], ...] = ()):
+    """A stage of a Gaussian-process fit; features and residuals of full length exist. Several outputs leave one input."""
+    inputs = 3 - outputs
+    values, mix = eigenbasis(lambda a, b: np.exp(-((a[:, None] - b) ** 2)), 4 if inputs == 2 else 6)
+    basis, _ = tensor_basis([values] * inputs, [mix] * inputs, 6)
+    head = Features(basis, (0.5,) * 6, 0.25, warp)
+    return stage(head, np.outer(np.linspace(1, 0.5, outputs), np.linspace(-w, w, 6)), [r, r / 3][:outputs])
 
 
+BENT = (-1.0, -0.2, 0.1, 0.3, 1.0)
 STATISTICS |= {
+    "counts of inputs": (InputCounts(2, 9), PLANE, True),
     "first stage": (_stage(0.0, 0.5), PLANE, True),
     "later stage": (_stage(1.3, 0.1), PLANE, False),
+    "first stage, warped": (_stage(0.0, 0.5, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, True),
+    "later stage, warped": (_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),
+    "two outputs": (_stage(0.0, 0.5, outputs=2), PAIR, True),
+    "two outputs, later stage, warped": (_stage(1.3, 0.1, outputs=2, warp=(BENT,)), PAIR, False),
 }
 
 COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
@@ -84,7 +93,7 @@ def all_of(base: type) -> set[type]:
     """Concrete subclasses of ``base`` anywhere in the package."""
     found = set()
     for module in pkgutil.walk_packages(reticent.__path__, "reticent."):
-        if module.name == "reticent.__main__":
+        if module.name == "reticent.__main__" or module.name.startswith("reticent.experiments"):
             continue
         for _, thing in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if issubclass(thing, base) and not inspect.isabstract(thing):

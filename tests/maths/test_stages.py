@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.maths.stages import Staged, clip_moments, quadratic, unclipped_variance
+from reticent.maths.stages import Staged, clip_moments, clipped_second, quadratic
 
 
 @pytest.mark.parametrize("z", [0.1, 0.5, 1.0, 2.0, 4.0])
@@ -21,10 +21,16 @@ def test_moments_of_a_clipped_normal(z):
 
 
 @given(st.floats(0.01, 10), st.floats(0.3, 30))
-def test_variance_before_clipping(sd, z):
-    r = z * sd
-    second = sd**2 * clip_moments(r / sd)[1]
-    assert unclipped_variance(second, r) == pytest.approx(sd**2, rel=1e-3)
+def test_second_moment_of_clipped_normals(sd, z):
+    """The array version agrees with the scalar one, and grows with the variance."""
+    second = clipped_second(np.array([sd**2, 2 * sd**2]), z * sd)
+    assert second[0] == pytest.approx(sd**2 * clip_moments(z)[1])
+    assert second[1] > second[0]
+
+
+def alone(prior, points, n, noise2, **learn):
+    """A belief with one hypothesis about the prior."""
+    return Staged([prior], np.zeros(1), points, n, noise2, **learn)
 
 
 def problem(n=4000, m=6, seed=0, noise=0.1):
@@ -37,11 +43,11 @@ def problem(n=4000, m=6, seed=0, noise=0.1):
 
 def test_without_noise_it_is_bayesian_linear_regression():
     points, phi, _, y = problem()
-    staged = Staged(np.eye(6), points, len(y), 0.01)
+    staged = alone(np.eye(6), points, len(y), 0.01)
     B = phi.T @ phi
     for _ in range(3):
         e, r = y - phi @ staged.mean, 50.0
-        staged.add(phi.T @ e, 1e-9, B, np.full((6, 6), 1e-9), float(e @ e), 1e-9, r)
+        staged.add(phi.T @ e, 1e-9, B, np.full((6, 6), 1e-9), float(e @ e), 1e-9, r, staged.mean)
     precision = np.eye(6) + B / 0.01
     assert staged.mean == pytest.approx(np.linalg.solve(precision, phi.T @ y / 0.01), abs=1e-5)
     assert np.diag(staged.covariance) == pytest.approx(np.diag(np.linalg.inv(precision)), rel=0.02)
@@ -53,7 +59,7 @@ def test_any_noise_leaves_a_proper_posterior(seed, scale, learn_noise):
     """Noise far above the signal, of any draw: finite, symmetric, no wider than the prior, and no blow-up."""
     rng = np.random.default_rng(seed)
     points, phi, _, y = problem(n=50, seed=seed)
-    staged = Staged(np.eye(6), points, 50, 0.01, learn_noise=learn_noise)
+    staged = alone(np.eye(6), points, 50, 0.01, learn_noise=learn_noise)
     for _ in range(3):
         r = 2 * staged.residual_sd()
         e = np.clip(y - phi @ staged.mean, -r, r)
@@ -61,7 +67,14 @@ def test_any_noise_leaves_a_proper_posterior(seed, scale, learn_noise):
         B = phi.T @ phi + (noise + noise.T) / 2
         A = phi.T @ e + rng.normal(size=6) * scale * r
         staged.add(
-            A, scale * r, B, np.full((6, 6), scale), float(e @ e) + rng.normal() * scale * r * r, scale * r * r, r
+            A,
+            scale * r,
+            B,
+            np.full((6, 6), scale),
+            float(e @ e) + rng.normal() * scale * r * r,
+            scale * r * r,
+            r,
+            staged.mean,
         )
         values = np.linalg.eigvalsh(staged.covariance)
         assert np.isfinite(staged.mean).all()
@@ -71,19 +84,54 @@ def test_any_noise_leaves_a_proper_posterior(seed, scale, learn_noise):
     assert np.linalg.norm(staged.mean) < 50
 
 
-def test_evidence_prefers_the_prior_that_made_the_weights():
-    points, phi, w, y = problem(seed=3)
-    staged = Staged(np.eye(6), points, len(y), 0.01)
-    for _ in range(3):
+def staged_fit(hypotheses, noise2, *, noise=0.1, seed=3, **learn):
+    points, phi, w, y = problem(seed=seed, noise=noise)
+    staged = Staged(hypotheses(w), np.zeros(len(hypotheses(w))), points, len(y), noise2, **learn)
+    for _ in range(4):
         r = 2 * staged.residual_sd()
         e = np.clip(y - phi @ staged.mean, -r, r)
-        staged.add(phi.T @ e, 1.0, phi.T @ phi, np.full((6, 6), 1.0), float(e @ e), 1.0, r)
-    right, narrow, wide = (staged.evidence(np.eye(6) * s) for s in (float(w @ w) / 6, 1e-3, 1e3))
-    assert right > narrow
-    assert right > wide
-    before = staged.mean.copy()
-    staged.change_prior(np.eye(6) * 1e-6)
-    assert np.linalg.norm(staged.mean) < np.linalg.norm(before)
+        told = (phi.T @ e, 1.0, phi.T @ phi, np.full((6, 6), 1.0), float(e @ e), 1.0, r)
+        staged.add(*told, staged.mean)
+    return staged, w
+
+
+def test_evidence_prefers_the_prior_that_made_the_weights():
+    staged, w = staged_fit(lambda w: [np.eye(6) * s for s in (1e-3, float(w @ w) / 6, 1e3)], 0.01)
+    assert np.argmax(staged.weights) == 1
+    narrow, _ = staged_fit(lambda w: [np.eye(6) * 1e-6], 0.01)
+    assert np.linalg.norm(narrow.mean) < np.linalg.norm(staged.mean) == pytest.approx(np.linalg.norm(w), rel=0.1)
+
+
+def test_hypotheses_that_are_not_to_be_weighed_keep_their_weights():
+    staged, _ = staged_fit(lambda w: [np.eye(6) * s for s in (1e-3, 1.0)], 0.01, learn_prior=False)
+    assert staged.weights == pytest.approx([0.5, 0.5])
+
+
+@pytest.mark.parametrize("noise", [0.03, 0.1, 0.5])
+def test_the_noise_is_found_from_a_first_guess_that_is_far_off(noise):
+    staged, _ = staged_fit(lambda w: [np.eye(6)], 0.04, noise=noise, learn_noise=True)
+    assert np.sqrt(staged.s2) == pytest.approx(noise, rel=0.15)
+
+
+def test_directions_without_records_stay_unknown():
+    """All records in a plane: noise in B outside it must not count as knowledge."""
+    rng = np.random.default_rng(0)
+    points, phi, _, _ = problem()
+    phi[:, 3:] = 0.0
+    doubts = []
+    for _ in range(20):
+        staged, w = alone(np.eye(6), points, len(phi), 0.01), rng.normal(size=6)
+        y = phi @ w + 0.1 * rng.normal(size=len(phi))
+        for _ in range(6):
+            r = 2 * staged.residual_sd()
+            e = np.clip(y - phi @ staged.mean, -r, r)
+            E = rng.normal(size=(6, 6)) * 20
+            A = phi.T @ e + 20 * r * rng.normal(size=6)
+            B = phi.T @ phi + (E + E.T) / np.sqrt(2)
+            staged.add(A, 20 * r, B, np.full((6, 6), 20.0), float(e @ e), 1.0, r, staged.mean)
+        doubts.append(np.diag(staged.covariance)[3:].mean())
+    assert np.mean(doubts) > 0.7
+    assert np.mean(np.diag(staged.covariance)[:3]) < 0.1
 
 
 def test_quadratic_forms():

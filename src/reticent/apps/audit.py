@@ -58,7 +58,7 @@ _THRESHOLDS = 200
 
 @dataclass(frozen=True)
 class Pair:
-    """A model, and two records whose exchange moves its first statistic by its full sensitivity; they lie in [−1, 1]ᵈ."""
+    """A model, and two records whose exchange moves its first statistic by its full sensitivity; inputs lie in [−1, 1]ᵈ."""
 
     model: str
     a: tuple[float, ...]  # inputs, then outputs
@@ -81,7 +81,7 @@ class Pair:
         """Ask the model which statistic it wants to have released."""
         heard = _Listener(self.bounds)
         try:
-            getattr(reticent, self.model)(bounds=self.bounds, **self.options).learn(heard)
+            getattr(reticent, self.model)(bounds=self.bounds, epsilon=1.0, delta=1e-6, **self.options).learn(heard)
         except _Asked as asked:
             return asked.statistic
         raise AssertionError(f"{self.model} asks for nothing")
@@ -105,12 +105,12 @@ class _Listener:
 
 
 # Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
-# gp: where the features φ have their full length R, outputs at opposite ends give (φ, R) and (φ, −R), which are orthogonal.
+# gp: where the features φ have their full length R, outputs beyond the clip on both sides give (φ, R) and (φ, −R): orthogonal.
 PAIRS = {
     "mean": Pair("PrivateMean", (1, 1), (-1, -1)),
     "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1)),
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
-    "gp": Pair("GPRegressor", (0.5, 1), (0.5, -1), outputs=1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
+    "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), outputs=1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
 }
 
 

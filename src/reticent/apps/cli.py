@@ -12,7 +12,8 @@ import reticent
 from reticent.apps.ledger_commands import ledger_app
 from reticent.apps.letters import SPELLED
 from reticent.apps.options import Json, Quiet, example
-from reticent.apps.terminal import advise, aside, console, fail, guarded, print_json, progress
+from reticent.apps.reproduce import reproduce_command
+from reticent.apps.terminal import advise, aside, console, fail, guarded, line, print_json, progress
 from reticent.errors import ReleaseRefused
 
 __all__ = ["app", "main"]
@@ -71,7 +72,7 @@ def tour(
     ] = Path("tour"),
     json: Json = False,
 ) -> None:
-    """See it all at work, in seconds, on people who never lived."""
+    """See it all at work, in half a minute, on people who never lived."""
     from reticent.apps.tour import speaker, take
 
     screen = console()
@@ -80,10 +81,77 @@ def tour(
         return print_json(found)
     folder = found["folder"]
     advise(
-        f"reticent inspect {folder}/covariance.reticent",
+        f"open {folder}/report.html in a browser",
+        f"reticent inspect {folder}/weight.reticent",
         f"reticent ledger history {folder}/budget.db",
-        "reticent fit --help, for a file of your own",
+        "reticent plan --help and reticent fit --help, for a file of your own",
     )
+
+
+@app.command(
+    epilog=example(
+        "reticent plan --x age=0:110 --y weight=2:150 --n 5000 --epsilon 0.1,0.3,1,3",
+        "reticent plan --x age=0:110 --y weight=2:150 --n 5000 --error 2",
+    )
+)
+@guarded
+def plan(
+    x: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=LOW:HIGH", help="An input and its public range; one for each.")
+    ] = None,
+    y: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=LOW:HIGH", help="The output and its public range.")
+    ] = None,
+    n: Annotated[
+        str | None, typer.Option("--n", metavar="NUMBERS", help="Number of records, or several to compare: 1000,5000.")
+    ] = None,
+    epsilon: Annotated[str, typer.Option(metavar="NUMBERS", help="Values of ε to compare.")] = "0.1,0.3,1,3",
+    delta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="As for reticent fit; 1e-6 if left out.")
+    ] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SD", help="Spread of outputs with the same inputs; if left out, a tenth of the output's range."
+        ),
+    ] = None,
+    norm: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Public bound on the inputs' distance from the middle of the ranges."),
+    ] = None,
+    records_per_person: Annotated[int, typer.Option(metavar="K", help="Protect people with up to K records each.")] = 1,
+    error: Annotated[
+        float | None, typer.Option(metavar="SIZE", help="Which ε, and how many records, would bring the error to this?")
+    ] = None,
+    draws: Annotated[int, typer.Option(metavar="N", help="Functions to simulate; four times as many halve the ±.")] = 6,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it: a new .png or .svg, or .html with the table.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """See which error to expect from which ε, before any record is read.
+
+    Draws functions from the prior of reticent fit gp, makes up records of them, with inputs spread evenly over their ranges, fits
+    them as real ones, and measures how far off the fits are. Real functions may be easier or harder than such ones. Reads
+    nothing, charges nothing.
+    """
+    from reticent.apps.plan_command import answers, check_out, print_plan, question, write
+
+    own = {"noise": noise, "norm": norm, "records_per_person": records_per_person}
+    asked = question(x or (), y or (), n, epsilon, delta=delta, **own)
+    if out is not None:
+        check_out(out)
+    with progress("Simulating fits", asked.fits(draws), quiet=quiet) as advance:
+        found = asked.answer(draws, advance)
+    with progress("Looking for the answer", quiet=quiet):
+        told = [] if error is None else answers(asked, found, error)
+    if out is not None:
+        write(asked, found, out)
+    if json:
+        return print_json({**found.for_machines(), "answers": told})
+    print_plan(asked, found, told, quiet=quiet)
+    return None
 
 
 @app.command(
@@ -188,6 +256,43 @@ def inspect(
     return advise(f"in Python, reticent.load({str(file)!r})")
 
 
+@app.command(
+    epilog=example(
+        "reticent report m.reticent --out report.html",
+        "reticent report m.reticent --out report.html --ledger budget.db",
+    )
+)
+@guarded
+def report(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A model file.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="HTML file to write; an existing file is never replaced.")],
+    ledger: Annotated[str | None, typer.Option(metavar="LEDGER", help="Ledger whose account is shown.")] = None,
+    dataset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Data set in it; the one the model was charged to if left out.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the release report: one page to hand over.
+
+    The page opens offline in any browser and holds the guarantee in plain words and exactly, the budget, the model, how good
+    it is, what was public and what is not protected. It is made from the model's releases only, and charges nothing.
+    """
+    from reticent.apps.outfile import check_new
+    from reticent.apps.report import write
+    from reticent.models.storage import load
+
+    check_new(out, "Somebody may have been given it")
+    with progress(f"Drawing {file.name}", quiet=quiet):
+        digest = write(load(file), out, file=file, ledger=ledger, dataset=dataset)
+    if json:
+        print_json({"out": str(out), "model_sha256": digest})
+    elif not quiet:
+        line("Written", str(out))
+        line("Model", f"SHA-256 {digest}")
+        advise(f"open {out} in a browser; it needs no network and may be sent as it is")
+
+
 @app.command(epilog=example("reticent predict gp.reticent new.csv --out predictions.csv"))
 @guarded
 def predict(
@@ -261,6 +366,14 @@ def audit(
         unclear = any(one.verdict == "unclear" for one in findings)
         again = "run it again: a bound just above the claim happens by chance, at most once in twenty times"
         advise(again if unclear else "reticent audit --epsilon 4, to attack another claim")
+
+
+app.command(
+    "reproduce",
+    epilog=example(
+        "reticent reproduce", "reticent reproduce dpgp-inference --quick", "reticent reproduce all --out studies"
+    ),
+)(guarded(reproduce_command))
 
 
 def main() -> None:

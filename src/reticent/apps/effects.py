@@ -11,7 +11,7 @@ from reticent.apps.terminal import compact, table
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["regression_notes", "regression_numbers", "regression_remarks", "regression_tables"]
+__all__ = ["kernel_words", "regression_notes", "regression_numbers", "regression_remarks", "regression_tables"]
 
 Values = NDArray[np.float64]
 
@@ -53,6 +53,7 @@ def regression_numbers(model: Any) -> dict[str, Any]:
         "effects": effects,
         "kernel": str(model.kernel_),
         "kernel_parts": _kernel_parts(model),
+        "default_prior": _default_prior(model),
         "noise": model.noise_,
     }
 
@@ -71,7 +72,7 @@ def regression_tables(model: Any) -> "RenderableType":
             rows.add_row(compact(at), measured(mean, sd))
         tables.append(rows)
     parts: list[RenderableType] = [Columns(tables, padding=(0, 4)), Text("")]
-    parts += [Text(words) for words in _kernel_words(found)]
+    parts += [Text(words) for words in kernel_words(found)]
     noise = found["noise"]
     parts.append(Text(f"{output} spreads by about {noise:,.{digits_beside(noise)}f} around the function"))
     return Group(*parts)
@@ -92,7 +93,7 @@ def regression_notes(model: Any) -> list[str]:
     """Say so if the function is known hardly better than before the fit."""
     points = np.vstack([points for _, points in _lines(model)])
     sd = model.predict(points, return_std=True)[1]
-    if np.median(sd / np.sqrt(model.kernel_.diag(points))) < _LITTLE:
+    if np.median(sd) < _LITTLE * model.prior_std_:
         return []
     return [
         "the function is hardly better known than before the fit: the budget (--epsilon) is too small for so few records."
@@ -116,6 +117,28 @@ def _kernel_parts(model: Any) -> list[dict[str, Any]] | None:
     return parts
 
 
+def _default_prior(model: Any) -> dict[str, Any] | None:
+    """What was learned of the default prior: the size of effects and how it is shared between their kinds."""
+    if model.kernel is not None:
+        return None
+    kernel, (low, high) = model.kernel_, model.releases_[0].bounds.y[0]
+    orders = kernel.shares[: model.n_features_in_]
+    return {
+        "std": kernel.variance**0.5 * (high - low) / 2,
+        "shares": [share / sum(orders) for share in orders],
+        "linear": kernel.linear,
+        "length": kernel.length / 2,
+    }
+
+
+def _default_words(output: str, prior: dict[str, Any], inputs: int) -> str:
+    kinds = zip(prior["shares"], ("single inputs", "pairs", "triples"), strict=False)
+    shares = ", ".join(f"{share:.0%} {kind}" for share, kind in kinds)
+    size = f"{output} varies by about {_two_digits(prior['std'])}"
+    bend = f"curves bend over about {prior['length']:.0%} of the records along an input"
+    return f"{size}{f' (of its variance {shares})' if inputs > 1 else ''}; {bend}"
+
+
 def _terms(kernel: Any) -> list[list[Any]]:
     """Multiply a kernel out: a list of terms, each a list of factors."""
     from sklearn.gaussian_process.kernels import Product, Sum
@@ -127,8 +150,10 @@ def _terms(kernel: Any) -> list[list[Any]]:
     return [[kernel]]
 
 
-def _kernel_words(found: dict[str, Any]) -> list[str]:
+def kernel_words(found: dict[str, Any]) -> list[str]:
     """Say how far the output changes over which distances; parts that change along the same inputs are said together."""
+    if found["default_prior"] is not None:
+        return [_default_words(found["output"], found["default_prior"], len(found["effects"]))]
     if found["kernel_parts"] is None:
         return [f"kernel: {found['kernel']}"]
     together: dict[tuple[str, ...], list[dict[str, Any]]] = {}

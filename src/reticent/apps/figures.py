@@ -1,12 +1,9 @@
 """Numbers as people read them, and the names that stand beside them."""
 
-from collections.abc import Sequence
 from math import floor, log10
 from typing import Any
 
-__all__ = ["column_names", "digits_beside", "measured", "output_name", "sparkline"]
-
-_LEVELS = "▁▂▃▄▅▆▇█"
+__all__ = ["column_names", "digits_beside", "measured", "output_name"]
 
 
 def column_names(model: Any) -> list[str]:
@@ -34,9 +31,3 @@ def measured(value: float, sd: float) -> str:
     """
     digits = digits_beside(sd)
     return f"{value:,.{digits}f} ± {sd:,.{digits}f}"
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Draw counts in one line of text."""
-    most = max(max(values), 1e-300)
-    return "".join(_LEVELS[round(max(v, 0.0) / most * (len(_LEVELS) - 1))] for v in values)

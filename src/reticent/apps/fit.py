@@ -72,6 +72,8 @@ def fit(
     ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
     if outputs and not model.outputs:
         raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
+    if len(outputs) > 1:
+        raise BadInput(f"{word} predicts one output here: give --y once. In Python, GPRegressor takes several.")
     for name in outputs.keys() & ranges.keys():
         raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
     source = _open(data)

@@ -24,14 +24,17 @@ DEGREE = 31  # of the polynomials; a lengthscale of a tenth of the half-box is r
 GRID = 2.0**22  # of p_k and Q: ‖p‖ ≤ 32 and ‖Q_i‖ ≤ 1 keep their products below 2^49
 
 
-def legendre(u: Array, degree: int = DEGREE) -> Array:
-    """p_0 … p_degree at each u, as columns: elementwise operations only."""
-    p = np.empty((len(u), degree + 1))
-    before, now = np.zeros(len(u)), np.ones(len(u))
-    for k in range(degree + 1):
-        np.multiply(now, math.sqrt(2 * k + 1), out=p[:, k])
-        before, now = now, ((2 * k + 1) * u * now - k * before) / (k + 1)
-    return p
+def legendre(u: Array, degree: int = DEGREE, scale: float = 1.0) -> Array:
+    """scale·p_0 … scale·p_degree at each u, as columns: elementwise operations only."""
+    p = np.empty((degree + 1, len(u)))  # one polynomial after the other: long vectors are fast
+    p[0], term = scale, np.empty(len(u))
+    for k in range(degree):  # (k+1)·p_{k+1}/√(2k+3) = √(2k+1)·u·p_k − k·p_{k−1}/√(2k−1)
+        np.multiply(p[k], u, out=p[k + 1])
+        p[k + 1] *= math.sqrt((2 * k + 3) * (2 * k + 1)) / (k + 1)
+        if k:
+            np.multiply(p[k - 1], math.sqrt((2 * k + 3) / (2 * k - 1)) * k / (k + 1), out=term)
+            p[k + 1] -= term
+    return p.T
 
 
 def eigenbasis(kernel: Callable[[Array, Array], Array], size: int) -> tuple[Array, Array]:
@@ -66,7 +69,28 @@ class Basis:
 
     @cached_property
     def _mix(self) -> list[Array]:
-        return [np.array(mix, dtype=np.float64).T for mix in self.mix]
+        """Q·2²² of each dimension, up to the highest degree that is used at all."""
+        whole = [np.array(mix, dtype=np.float64) for mix in self.mix]
+        degrees = 1 + max(int(np.nonzero(mix)[1].max(initial=0)) for mix in whole)
+        return [np.ascontiguousarray(mix[:, :degrees]) for mix in whole]
+
+    @cached_property
+    def _products(self) -> list[tuple[int, int, int, int]]:
+        """Products to form one after the other: (of which earlier one, dimension, function there, which result or −1).
+
+        Products that begin with the same factors share them; a factor that is exactly one is left out.
+        """
+        one = [[row[0] == GRID and not any(row[1:]) for row in mix] for mix in self.mix]
+        known: dict[tuple[tuple[int, int], ...], int] = {}
+        products: list[tuple[int, int, int, int]] = []
+        for result, index in enumerate(self.index):
+            factors = tuple((j, i) for j, i in enumerate(index) if not one[j][i]) or ((0, index[0]),)
+            for end in range(1, len(factors) + 1):
+                if end == len(factors) or factors[:end] not in known:
+                    before = known.get(factors[: end - 1], -1)
+                    known[factors[:end]] = len(products)
+                    products.append((before, *factors[end - 1], result if end == len(factors) else -1))
+        return products
 
     def part(self, chosen: NDArray[np.int64]) -> "Basis":
         """Only the chosen products, with only the one-dimensional functions that they use."""
@@ -84,24 +108,32 @@ class Basis:
 
     def evaluate(self, u: Array) -> Array:
         """All functions at each row of ``u``; each row a function of that row alone, bit for bit."""
-        place = np.array(self.index)
-        values = np.ones((len(u), self.size))
-        for j, mix in enumerate(self._mix):
-            p = np.trunc(legendre(np.ascontiguousarray(u[:, j])) * GRID)
-            psi = p @ mix  # whole numbers below 2^53
-            psi *= 1 / GRID**2
-            values *= psi[:, place[:, j]]
-        return values
+        n = len(u)
+        p = legendre(np.ascontiguousarray(u.T).ravel(), self._mix[0].shape[1] - 1, GRID).T
+        np.trunc(p, out=p)
+        psi = [mix @ p[:, j * n : (j + 1) * n] for j, mix in enumerate(self._mix)]  # whole numbers below 2^53
+        for one in psi:
+            one *= 1 / GRID**2
+        values, made = np.empty((self.size, n)), list[Array]()
+        for before, j, i, result in self._products:
+            place = values[result] if result >= 0 else np.empty(n)
+            if before < 0:
+                place[:] = psi[j][i]
+            else:
+                np.multiply(made[before], psi[j][i], out=place)
+            made.append(place)
+        return values.T
 
 
 def public_points(dimension: int, count: int) -> Array:
-    """Points that fill the box evenly: equidistant in one dimension, a Sobol sequence in more."""
+    """Points that fill the box evenly: equidistant in one dimension, multiples of irrational steps in more."""
     if dimension == 1:
         return ((np.arange(count) + 0.5) / count * 2 - 1)[:, None]
-    from scipy.stats import qmc
-
-    sobol = qmc.Sobol(dimension, scramble=False)
-    return np.asarray(sobol.random_base2(math.ceil(math.log2(count))) * 2 - 1 + 1e-6)
+    ratio = 2.0
+    for _ in range(60):  # the root of x^(d+1) = x + 1, whose powers are as far from rational as can be
+        ratio = (1 + ratio) ** (1 / (dimension + 1))
+    steps = ratio ** -np.arange(1.0, dimension + 1)
+    return np.asarray((0.5 + np.arange(1, count + 1)[:, None] * steps) % 1.0 * 2 - 1)
 
 
 def corners(dimension: int) -> Array:

@@ -1,6 +1,6 @@
 """Staged residual releases: what several noisy Gram matrices say about the weights of a linear model.
 
-The model is y = φ(x)ᵀw + noise, w ~ N(0, S). Stage k releases, with Gaussian noise of known scale,
+The model is y = φ(x)ᵀw + noise of variance s², w ~ N(0, S). Stage k releases, with Gaussian noise of known scale,
 
     A_k = Σ φ e_k,   B_k = Σ φφᵀ,   q_k = Σ e_k²,      e_k = clip(y − φᵀw_k, ±r_k),   w_k: the weights known before the stage.
 
@@ -14,6 +14,9 @@ into one observation of w, linear and Gaussian given the noise in B:
 B̂ and its variances V come from all released B and a weak public prior. The error in B̂ multiplies only w − w̄, which is small
 after the first stages. Its expectation depends on the answer, so it is iterated. The precision S⁻¹ + B̂Cov⁻¹B̂ is positive for
 every draw of the noise: nothing has to be regularised.
+
+S and s² need not be known. Each of several hypotheses about S gets the s² that fits the released q best, and a weight by the
+evidence of all that was released; the next stage uses their mean.
 """
 
 import math
@@ -21,15 +24,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import erf
 
-__all__ = ["Staged", "clip_moments", "quadratic", "unclipped_variance"]
+__all__ = ["Staged", "clip_moments", "clipped_second", "quadratic"]
 
 Array = NDArray[np.float64]
 _INFLATIONS = np.geomspace(10, 1e6, 11)  # of the public prior on B: at least 10, so that a wrong guess does little harm
 _LEAST_GAIN = 0.3
-_MOST_VARIANCE = 1.0  # outputs are scaled to [−1, 1]
+_SHRINK = 0.15  # of eigenvalues of B against noise: the largest of pure noise is 4 in this unit
 _ROUNDS = 20
+_ROUNDING = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
+_NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
+_NOISE_SPREAD = 3.0  # of log s² a priori
+_VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
+_SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
+_TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
 
 
 def quadratic(rows: Array, matrix: Array) -> Array:
@@ -47,133 +57,179 @@ def clip_moments(z: float) -> tuple[float, float, tuple[float, float, float]]:
     return inside, second, (odd[0], odd[1], odd[2])
 
 
-def unclipped_variance(second: float, r: float) -> float:
-    """Variance of a centred normal whose values clipped at ±r have the second moment ``second``."""
-    low, high = 1e-6 * r, 1e3 * r
-    if second >= high**2 * clip_moments(r / high)[1]:
-        return high**2
-    for _ in range(80):
-        middle = math.sqrt(low * high)
-        if middle**2 * clip_moments(r / middle)[1] < second:
-            low = middle
-        else:
-            high = middle
-    return low * high
+def clipped_second(variance: Array, r: Array | float) -> Array:
+    """Second moment of a centred normal of each variance, clipped at ±r."""
+    z = r / np.sqrt(variance)
+    inside = erf(z / math.sqrt(2))
+    pdf = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return np.asarray(variance * (inside - 2 * z * pdf + z * z * (1 - inside)))
+
+
+@dataclass(frozen=True)
+class _Stage:
+    observed: Array  # A/g
+    centre: Array  # w_k
+    noise: float  # variance of the noise in A/g
+    distortion: Array  # covariance of the clip's distortion, by g²
+    second: float  # q/n
+    second_sd: float
+    reach: float  # r
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The posterior of w under one hypothesis, and its evidence."""
+
+    mean: Array
+    root: Array  # covariance = rootᵀ·root
+    evidence: float
 
 
 @dataclass
 class Staged:
     """The belief about w, stage by stage.
 
-    Parameters: the prior covariance of w, features at public points, the number of records, the variance of the observation noise
-    and of what the basis cannot represent (together ``s2``), and whether s2 is to be learned from the released q.
+    Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; features at
+    public points; the number of records; the variance of the observation noise, and whether that is only a first guess.
     """
 
-    prior: Array
+    hypotheses: list[Array]
+    outside: Array
     points: Array
     n: int
-    s2: float
+    noise2: float
     learn_noise: bool = False
+    learn_prior: bool = True
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        m = len(self.prior)
+        m = len(self.hypotheses[0])
+        self._roots: list[Array] = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in self.hypotheses]
+        self._s2 = self.noise2 + self.outside
+        self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
-        self._precision = np.linalg.inv(self.prior)
         law = self.points.T @ self.points / len(self.points)
         spread = (self.points**2).T @ (self.points**2) / len(self.points) - law**2
         self._law, self._spread = law, self.n * np.maximum(spread, 1e-9)
-        self._B_sum, self._B_weight = np.zeros((m, m)), np.zeros((m, m))
-        self._stages: list[tuple[Array, Array, float, Array]] = []  # A/g, w, noise variance/g², distortion/g²
+        self._B_sum, self._B_weight, self._B = np.zeros((m, m)), np.zeros((m, m)), self.n * law
+        self._stages: list[_Stage] = []
+
+    def _use(self, weights: Array) -> None:
+        """Take the mean of the hypotheses with these weights."""
+        self.weights = weights
+        self.prior: Array = np.einsum("h,hij->ij", weights, np.array(self.hypotheses))
+        self._root = np.linalg.cholesky(self.prior)
+        self.s2 = float(weights @ self._s2)
 
     def residual_sd(self) -> float:
         """Standard deviation of a residual, as far as is known."""
         return math.sqrt(self._doubt() + self.s2)
 
     def _doubt(self) -> float:
-        return float(np.mean(quadratic(self.points, self.covariance)))
+        """Variance of φᵀw on average over the records, as far as B is known."""
+        return max(float((self.covariance * self._B).sum()) / self.n, 0.0)
 
-    def add(
-        self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, r: float, centre: Array | None = None
-    ) -> None:
-        """Take in one stage, whose residuals were clipped at ±r around ``centre``, the current mean if not given."""
-        doubt = self._doubt()
-        if self.learn_noise:
-            self._learn_noise(q, q_sd, r, doubt)
-        variance = doubt + self.s2
-        inside, second, odd = clip_moments(r / math.sqrt(variance))
-        gain = max(inside, _LEAST_GAIN)
-        P = self.points
-        share = np.clip(P @ self.covariance @ P.T / variance, -1.0, 1.0)
-        common = variance * sum(a * a * share**k for a, k in zip(odd, (3, 5, 7), strict=True))
-        own = max((second - gain**2) * variance - float(np.mean(np.diag(common))), 0.0)
-        distortion = (self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._law
-        around = self.mean if centre is None else centre
-        self._stages.append((A / gain, around, (A_sd / gain) ** 2, distortion / gain**2))
+    def add(self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, r: float, centre: Array) -> None:
+        """Take in one stage, whose residuals were clipped at ±r around ``centre``."""
         weight = 1 / B_sd**2
         self._B_sum, self._B_weight = self._B_sum + B * weight, self._B_weight + weight
+        self._believe()
+        variance = self._variance(q / self.n, q_sd / self.n, r)
+        inside, second, odd = clip_moments(r / math.sqrt(variance))
+        gain = max(inside, _LEAST_GAIN)
+        common = variance * self._common(odd)
+        own = max((second - gain**2) * variance - float(np.mean(np.diag(common))), 0.0)
+        P = self.points
+        distortion = (self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._law
+        noise = (A_sd / gain) ** 2
+        told = q / self.n, q_sd / self.n, r
+        self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told))
         self._solve()
+        if self.learn_noise or (self.learn_prior and len(self._roots) > 1):
+            self._weigh()
+            self._solve()
 
-    def _learn_noise(self, q: float, q_sd: float, r: float, doubt: float) -> None:
-        """Total variance from the clipped second moment; what the weights' doubt explains is not noise."""
-        second = min(max(q / self.n, 1e-4 * r * r), r * r * 0.999)
-        total = unclipped_variance(second, r)
-        told = 1 / (1 + (q_sd / max(q, q_sd)) ** 2)  # how much a noisy q is worth
-        found = min(max(total - doubt, 0.05 * total), _MOST_VARIANCE)
-        self.s2 = float(np.exp(told * math.log(found) + (1 - told) * math.log(self.s2)))
+    def _variance(self, second: float, sd: float, r: float) -> float:
+        """Variance of a residual before the clip: what was expected, corrected by the released second moment."""
+        expected = self._doubt() + self.s2
+        variances = expected * _VARIANCES
+        found = clipped_second(variances, r)
+        misfit = (second - found) ** 2 / (sd**2 + (_TRUST * found) ** 2)
+        return float(variances[np.argmin(misfit + 2 * np.log1p((np.log(_VARIANCES) / _SURPRISE) ** 2))])
 
-    def _belief(self) -> tuple[Array, Array]:
+    def _common(self, odd: tuple[float, float, float]) -> Array:
+        """Correlation of the clip's distortion between public points, whose residuals share the doubt about w."""
+        P = self.points
+        doubt = P @ self.covariance @ P.T
+        scale = 1 / np.sqrt(np.maximum(np.diag(doubt), 0.0) + self.s2)
+        share = doubt * scale * scale[:, None]
+        square = share * share
+        cube = share * square
+        return np.asarray(cube * (odd[0] ** 2 + square * (odd[1] ** 2 + square * odd[2] ** 2)))
+
+    def _believe(self) -> None:
         """B and the variances of its entries: what was released, and a guess from the uniform law as far as it fits that."""
         noise, expected = 1 / self._B_weight, self.n * self._law
         surprise = (self._B_sum * noise - expected) ** 2
         fits = [-np.sum(np.log(noise + k * self._spread) + surprise / (noise + k * self._spread)) for k in _INFLATIONS]
         variance = _INFLATIONS[int(np.argmax(fits))] * self._spread
-        V = 1 / (self._B_weight + 1 / variance)
-        return V * (self._B_sum + expected / variance), V
+        self._V = 1 / (self._B_weight + 1 / variance)
+        values, vectors = np.linalg.eigh(self._V * (self._B_sum + expected / variance))
+        # Directions without records hold nothing but noise; taken at its word, that would count as knowledge about w.
+        square, noise2 = values**2, _SHRINK * len(values) * float(self._V.mean())
+        self._B = (vectors * (np.maximum(values, 0.0) * square / (square + noise2))) @ vectors.T
 
     def _solve(self) -> None:
-        B, V = self._belief()
-        values, vectors = np.linalg.eigh(B)
-        B_psd = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        m = len(B)
-        precision = np.array([1 / (noise + np.trace(D) / m) for _, _, noise, D in self._stages])
+        B, V, m = self._B, self._V, len(self._B)
+        precision = np.array([1 / (one.noise + np.trace(one.distortion) / m) for one in self._stages])
         omega = precision / precision.sum()
-        centre = sum(o * w for o, (_, w, _, _) in zip(omega, self._stages, strict=True))
-        observed = sum(o * A for o, (A, _, _, _) in zip(omega, self._stages, strict=True)) + B @ centre
-        fixed = self.s2 * B_psd
-        for o, (_, _, noise, D) in zip(omega, self._stages, strict=True):
-            fixed = fixed + o * o * (noise * np.eye(m) + D)
-        mean: Array = self.mean
-        covariance: Array = self.covariance
+        centre = sum(o * one.centre for o, one in zip(omega, self._stages, strict=True))
+        self._observed = sum(o * one.observed for o, one in zip(omega, self._stages, strict=True)) + B @ centre
+        fixed = self.s2 * self._B
+        for o, one in zip(omega, self._stages, strict=True):
+            fixed = fixed + o * o * (one.noise * np.eye(m) + one.distortion)
         for _ in range(_ROUNDS):
-            away = mean - centre
-            second = covariance + np.outer(away, away)
+            away = self.mean - centre
+            second = self.covariance + np.outer(away, away)
             error = V * second
             np.fill_diagonal(error, V @ np.diag(second))
-            W = fixed + error
-            half = np.linalg.solve(W, B)
-            inverse = self._precision + B @ half
-            covariance = np.asarray(np.linalg.inv((inverse + inverse.T) / 2), dtype=np.float64)
-            before, mean = mean, covariance @ (half.T @ observed)
-            if np.linalg.norm(mean - before) <= 1e-6 * (1 + np.linalg.norm(mean)):
+            self._W = fixed + error
+            fit, before = self._fit(self._root, self._W), self.mean
+            self.mean, self.covariance = fit.mean, fit.root.T @ fit.root
+            if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
                 break
-        self.mean, self.covariance = mean, (covariance + covariance.T) / 2
-        self._seen = (observed, B, W, B_psd)
 
-    def evidence(self, prior: Array) -> float:
-        """Log-density of all that was observed, were ``prior`` the covariance of the weights."""
-        observed, B, W, _ = self._seen
-        total = B @ prior @ B + W
-        _, logdet = np.linalg.slogdet(total)
-        return -float(logdet + observed @ np.linalg.solve(total, observed)) / 2
+    def _fit(self, root: Array, W: Array) -> _Fit:
+        """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W), in coordinates in which the prior is the identity."""
+        lower = np.linalg.cholesky(W + _ROUNDING * np.trace(W) / len(W) * np.eye(len(W)))
+        H, z = solve_triangular(lower, self._B @ root, lower=True), solve_triangular(lower, self._observed, lower=True)
+        inner = np.linalg.cholesky(np.eye(len(W)) + H.T @ H)
+        half, told = solve_triangular(inner, root.T, lower=True), solve_triangular(inner, H.T @ z, lower=True)
+        logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
+        return _Fit(half.T @ told, half, float(-logdet - (z @ z - told @ told) / 2))
 
-    def change_prior(self, prior: Array) -> None:
-        """Look at the same observations with another prior."""
-        self.prior, self._precision = prior, np.linalg.inv(prior)
-        self._solve()
+    def _weigh(self) -> None:
+        """Give each hypothesis its noise and its weight by the evidence."""
+        B, n = self._B, self.n
+        second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
+        centres = np.array([one.centre for one in self._stages])
+        scores = np.empty(len(self._roots))
+        for h, root in enumerate(self._roots):
+            fit = self._fit(root, self._W + (self._s2[h] - self.s2) * B)
+            away = fit.mean - centres
+            explained = max(float(((fit.root @ B) * fit.root).sum()), 0.0) / n + quadratic(away, B) / n
+            s2 = self.noise2 * _NOISES + self.outside[h] if self.learn_noise else self._s2[h : h + 1]
+            expected = clipped_second(explained + s2[:, None], reach)
+            misfit = (second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)
+            fits = -(misfit.sum(axis=1) + (np.log(s2 / self.noise2) / _NOISE_SPREAD) ** 2) / 2
+            best = int(np.argmax(fits))
+            self._s2[h], scores[h] = s2[best], fit.evidence + fits[best]
+        weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
+        self._use(weights / weights.sum())
 
     def without_privacy(self) -> Array:
         """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""
-        inverse = self._precision + self._seen[3] / self.s2
-        return np.linalg.inv((inverse + inverse.T) / 2)
+        inner = np.linalg.cholesky(np.eye(len(self._root)) + self._root.T @ self._B @ self._root / self.s2)
+        half = solve_triangular(inner, self._root.T, lower=True)
+        return np.asarray(half.T @ half)

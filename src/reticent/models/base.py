@@ -6,7 +6,7 @@ afterwards. Below the call of ``learn`` no record is in scope: a model sees rele
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -155,6 +155,25 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         check_is_fitted(self)
         save(self, Path(path))
+
+    def report(
+        self, path: str | Path, *, ledger: str | None = None, expected: Mapping[str, float] | None = None
+    ) -> None:
+        """Write the release report: one page for people (HTML, opens offline), made from the releases and nothing else.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write; one that exists is replaced.
+        ledger : str, optional
+            Ledger whose account is shown. Default: the one that the fit was charged to, which a loaded model has forgotten.
+        expected : mapping, optional
+            A row of a plan, to be shown beside what the model says of itself.
+        """
+        from reticent.apps.report import write
+
+        check_is_fitted(self)
+        write(self, Path(path), ledger=ledger or self._params["ledger"], expected=expected)
 
     def _bounds(self) -> Bounds:
         if self.bounds is None:

@@ -2,15 +2,13 @@
 
 f(x) = φ(x)ᵀw with m public functions φ (`maths.basis`) and w ~ N(0, S), S the kernel's covariance projected on them. Each of
 K stages releases the Gram matrix of (φ, (R/r)·e), e = clip(y − φᵀw_k, ±r): residuals of the last fit, clipped at their current
-scale, so that noise shrinks with the residuals (`maths.stages`). All but the K releases is post-processing: kernel, noise
-level, prediction.
+scale, so that noise shrinks with the residuals (`maths.stages`). With no kernel given, a first release counts the inputs, to
+spread them evenly over the box. All but the releases is post-processing: kernel, noise level, prediction.
 """
 
 import math
 import warnings
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,71 +18,43 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.maths.basis import Basis
-from reticent.maths.priors import Priors, default_kernel, white_noise
+from reticent.maths.anova import AnovaPriors
+from reticent.maths.basis import public_points
+from reticent.maths.priors import KernelPriors, energies, kernels_around
 from reticent.maths.stages import Staged, quadratic
+from reticent.maths.warp import spread_out
 from reticent.models.base import PrivateEstimator
+from reticent.models.residuals import Features, InputCounts, stage
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.curator import Oracle
-from reticent.privacy.statistic import Gram
+from reticent.privacy.curator import Oracle, Release
+from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
-_CLIP = (3.0, 2.0, 2.0, 1.0)  # in standard deviations of the residual, stage by stage; the last one repeats
-_MOST = 150
-_STANDS_OUT = 0.02  # too few functions cost up to twice the error, too many some per cent
+_CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
+_WIDEST = 8.0
+_LEAST, _MOST = 4, 150
 _TRIALS = 48
+_BINS, _POINTS = 64, 512
+_FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
 _HUGE = 1e150
+_AT_ONCE = 4096  # points that are predicted together
 
 
 @dataclass(frozen=True)
-class ResidualGram(Gram):
-    """Σ f fᵀ of f = (φ, (R/r)·clip(y − φᵀw, ±r)), with φ shortened to length R."""
+class _Output:
+    """What is known about one output, in units of half its range."""
 
-    basis: Basis
-    energy: tuple[float, ...]  # φ_j = energy_j · (basis function j)
-    radius2: float
-    weights: tuple[int, ...]  # w in steps of 2^-shift
-    shift: int
-    reach: float  # r
-
-    @property
-    def columns(self) -> int:
-        """The features and the residual."""
-        return self.basis.size + 1
-
-    @property
-    def norm2(self) -> Fraction:
-        """R² for the features, and R² for the residual."""
-        return 2 * Fraction(self.radius2)
-
-    @cached_property
-    def _weights(self) -> Array:
-        return np.array(self.weights, dtype=np.float64)
-
-    def rows(self, records: Array) -> Array:
-        """Features on the grid, and the scaled residual; the prediction is an exact product of whole numbers."""
-        rows = np.empty((len(records), self.columns))
-        phi = rows[:, :-1]
-        phi[:] = features(self.basis, np.array(self.energy), self.radius2, records[:, :-1])
-        phi *= 2.0**self.bits
-        np.trunc(phi, out=phi)
-        prediction = (phi @ self._weights) * 2.0 ** -(self.bits + self.shift)
-        phi *= 2.0**-self.bits
-        residual = np.clip(records[:, -1] - prediction, -self.reach, self.reach)
-        rows[:, -1] = residual * (math.sqrt(self.radius2) / self.reach)
-        return rows
-
-
-def features(basis: Basis, energy: Array, radius2: float, u: Array) -> Array:
-    """φ at each row of ``u``, no longer than R; column by column, so that a row does not depend on others."""
-    phi = basis.evaluate(u) * energy
-    square = np.zeros(len(phi))
-    for column in phi.T:
-        square += column * column
-    phi *= np.sqrt(radius2 / np.maximum(square, radius2))[:, None]
-    return phi
+    middle: float
+    half: float
+    kernel: Kernel
+    noise: float
+    mean: Array
+    covariance: Array
+    own: Array  # covariance without the privacy noise
+    outside: float  # variance of what the basis cannot represent
+    before: float  # standard deviation of the function before the fit, over the box
 
 
 class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
@@ -93,31 +63,38 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : scikit-learn kernel, optional
-        The prior of the function, in the units of the data. Default: a broad trend and a smooth part; with several inputs, smooth
-        effects of single inputs and of pairs. A hyperparameter's own bounds are its prior; "fixed" means fixed.
+        The prior of the function, in the units of the data. A hyperparameter's own bounds are its prior; "fixed" means fixed.
+        Default: a constant and smooth effects of single inputs, of pairs and of triples, on inputs that are first spread evenly
+        over the box by a private count of each.
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given.
     basis : int, optional
         Number of basis functions; chosen from public numbers if not given.
-    stages : int
-        Number of releases among which the budget is divided.
-    learn_kernel : bool
-        Choose the kernel's free hyperparameters by the evidence of the releases: free post-processing, within a factor of ten of
-        the values given and inside their own bounds. Otherwise the kernel stays as it is.
+    stages : int, optional
+        Number of releases among which the budget is divided equally; 24 if not given. More stages cost time, not budget. With no
+        kernel given, one in twelve counts the inputs; with fewer than twelve, the inputs are left as they are.
+    learn_kernel : bool or "average"
+        True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by the evidence of the releases,
+        which is free post-processing. "average": take the mean of these kernels. False: the kernel stays as it is.
     bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
         As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
 
     Attributes
     ----------
-    kernel_ : the kernel in use, noise_ : the standard deviation of the observation noise in use
+    kernel_, noise_
+        The kernel with the largest weight, and the standard deviation of the observation noise; one for each output if there
+        are several. The default kernel is in units of the box [−1, 1] and of half the range of y.
+    prior_std_
+        Standard deviation of the function before the fit, on average over the box.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
     Privacy
     -------
-    Neighbours: one record (inputs and output) replaced, number of records public. Released: per stage the Gram matrix of
-    features and clipped residual. Must be public: the bounds, the number of records, the kernel, all parameters. ``score``
-    reads the records it is given without protection.
+    Neighbours: one record (inputs and outputs) replaced, number of records public. Released: per stage the Gram matrix of
+    features and clipped residuals; with no kernel given, counts of the inputs. Must be public: the bounds, the number of records,
+    the kernel, all parameters. ``score`` reads the records it is given without protection. An output outside its bounds counts
+    as it is (up to 64 times their width): the clip of the residuals, not the bounds, limits what one record can do.
 
     Examples
     --------
@@ -139,8 +116,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         *,
         noise: float | None = None,
         basis: int | None = None,
-        stages: int = 6,
-        learn_kernel: bool = True,
+        stages: int | None = None,
+        learn_kernel: bool | str = True,
         bounds: Any = None,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -166,10 +143,16 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     @property
     def _releases(self) -> int:
-        return int(self.stages)
+        return int(self.stages) if self.stages is not None else 24
+
+    @property
+    def _counts(self) -> int:
+        """How many releases count the inputs: none for a given kernel, which speaks of the inputs as they are."""
+        return self._releases // 12 if self.kernel is None else 0
 
     def _check(self) -> None:
-        _whole("stages", self.stages, 1, 64)
+        if self.stages is not None:
+            _whole("stages", self.stages, 1, 64)
         if self.basis is not None:
             _whole("basis", self.basis, 1, 500)
         number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
@@ -177,25 +160,26 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(f"noise must be a positive standard deviation, or None to learn it, not {self.noise!r}.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
+        if not (isinstance(self.learn_kernel, bool) or self.learn_kernel == "average"):
+            raise BadInput(f'learn_kernel must be True, False or "average", not {self.learn_kernel!r}.')
         if self.delta == 0:
             raise BadInput("GPRegressor needs delta > 0: its Gram matrices are released with Gaussian noise.")
-        if isinstance(self.bounds, Bounds):
-            if len(self.bounds.y) > 1:
-                raise BadInput("GPRegressor has one output: give the bounds of one column for y.")
-            if self.bounds.classes is not None:
-                raise BadInput("GPRegressor predicts numbers: give the range of y in the bounds, not classes.")
+        if isinstance(self.bounds, Bounds) and self.bounds.classes is not None:
+            raise BadInput("GPRegressor predicts numbers: give the range of y in the bounds, not classes.")
 
     def _rehearse(self, bounds: Bounds) -> None:
         """Go through the public part of a fit, so that a kernel that cannot be used is found before anything is charged."""
-        y_half = (bounds.y[0][1] - bounds.y[0][0]) / 2
         fits = False
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
                 warnings.simplefilter("error")
-                priors = Priors(self._kernels(bounds, y_half), len(bounds.x), bounds.natural, y_half)
-                basis, energy, S = priors.choose(min(4, priors.most))
-                usual = 1e-12 < priors.variance < 1e12  # in units of y's half-range
-                fits = bool(usual and np.linalg.eigvalsh(S)[0] > 0 and _stage(basis, energy, 1.0, energy, 1.0).limit2)
+                priors = self._priors(bounds)
+                variance = priors.variances.sum()
+                basis, hypotheses, _ = priors.choose(min(_LEAST, priors.most))
+                energy = energies(basis, priors.variances[: basis.size], 0.25, 0.95)
+                head = Features(basis, tuple(energy.tolist()), 1.0)
+                positive = all(np.linalg.eigvalsh(S)[0] > 0 for S in hypotheses)
+                fits = bool(1e-12 < variance < 1e12 and positive and stage(head, energy[None, :], [1.0]).limit2)
         except (ArithmeticError, ValueError, TypeError, Warning):
             fits = False
         if not fits:
@@ -203,117 +187,174 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs: give a positive definite scikit-learn "
                 "kernel with one length scale, or one per input, and amplitudes in the units of y."
             )
+        self._rehearsed = priors
 
     def learn(self, curator: Oracle) -> None:
-        """Release K times, each time what the last fit left over; then choose the kernel by the evidence."""
+        """Release K times, each time what the last fit left over."""
         bounds, n = curator.bounds, curator.n
-        y_half = (bounds.y[0][1] - bounds.y[0][0]) / 2
-        priors = Priors(self._kernels(bounds, y_half), len(bounds.x), bounds.natural, y_half)
-        stages = int(self.stages)
-        m = self._size(n, priors)
-        basis, energy, S = priors.choose(m)
-        radius2 = 1.0
-        points = features(basis, energy, radius2, priors.points)
-        noise2 = (self.noise / y_half) ** 2 if self.noise is not None else max(priors.white, 0.04)
-        staged = Staged(S, points, n, noise2 + priors.outside, learn_noise=self.noise is None)
+        priors = self.__dict__.pop("_rehearsed", None) or self._priors(bounds)
+        scale = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
+        stages = self._releases - self._counts
+        basis, hypotheses, outside = priors.choose(self._size(n * math.sqrt(stages) / scale, priors, len(bounds.x)))
+        told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
+        energy = energies(basis, priors.variances[: basis.size], _exponent(told), _quantile(told))
+        head = Features(basis, tuple(energy.tolist()), 1.0, self._warp(curator))
+        even = public_points(len(bounds.x), _POINTS)  # as the records are after the warp
+        points = Features(basis, head.energy, 1.0).rows(even)
+        halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
+        beliefs = []
+        for half in halves:
+            # a given kernel is in units of y, and `priors` in those of the first output
+            units = 1.0 if self.kernel is None else (halves[0] / half) ** 2
+            guess = max(priors.white * units, _FIRST_GUESS**2) if self.noise is None else (self.noise / half) ** 2
+            covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
+            learned = {"learn_noise": self.noise is None, "learn_prior": self.learn_kernel is True}
+            beliefs.append(Staged(covariances, units * outside, points, n, guess, **learned))
+        widest = min(math.sqrt(told / len(halves)) / 4, _WIDEST)
         for k in range(stages):
-            z = _CLIP[min(k, len(_CLIP) - 1)]
-            r = min(z * staged.residual_sd(), 1.0 if k == 0 else 2.0)
-            release = curator.release(_stage(basis, energy, radius2, staged.mean, r))
-            # What was really asked counts: on another machine the same sums can differ in the last bits.
-            asked = release.statistic
-            basis, energy, radius2 = Basis.from_dict(asked["basis"]), np.array(asked["energy"]), asked["radius2"]
-            w, r = np.array(asked["weights"]) * 2.0 ** -asked["shift"], asked["reach"]
-            G, sd, back = release.matrix(), release.matrix_sd(), r / math.sqrt(radius2)
-            A, q = G[:-1, -1] * back, G[-1, -1] * back**2
-            staged.add(A, sd[0, -1] * back, G[:-1, :-1], sd[:-1, :-1], q, sd[-1, -1] * back**2, r, centre=w)
-        best = priors.best(staged)
-        own = staged.without_privacy()
-        learned = math.sqrt(max(staged.s2 - priors.outside, 1e-4 * staged.s2)) * y_half
-        self.kernel_ = priors.kernels[best]
-        self.noise_ = learned if self.noise is None else float(self.noise)
-        self._basis, self._energy, self._radius2 = basis, energy, radius2
-        self._mean, self._covariance, self._prior, self._own = staged.mean, staged.covariance, staged.prior, own
+            z = max(_CLIP[min(k, len(_CLIP) - 1)], widest)
+            reach = [self._reach(belief, z, k) for belief in beliefs]
+            release = curator.release(stage(head, np.array([belief.mean for belief in beliefs]), reach))
+            head = _take(release, beliefs)
+        self._head = head
+        self._outputs = [
+            self._settled(belief, priors, low / 2 + high / 2, half)
+            for belief, (low, high), half in zip(beliefs, bounds.y, halves, strict=True)
+        ]
+        one = len(self._outputs) == 1
+        self.kernel_ = self._outputs[0].kernel if one else [output.kernel for output in self._outputs]
+        self.noise_ = self._outputs[0].noise if one else np.array([output.noise for output in self._outputs])
+        self.prior_std_ = self._outputs[0].before if one else np.array([output.before for output in self._outputs])
+
+    @staticmethod
+    def _reach(belief: Staged, z: float, k: int) -> float:
+        sd = belief.residual_sd()
+        return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
+
+    def _warp(self, curator: Oracle) -> tuple[tuple[float, ...], ...]:
+        """Maps that spread the inputs evenly, from noisy counts."""
+        if not self._counts:
+            return ()
+        counted = [curator.release(InputCounts(len(curator.bounds.x), _BINS)) for _ in range(self._counts)]
+        counts = np.mean([release.value for release in counted], axis=0).reshape(-1, _BINS)
+        sd = float(counted[0].sd[0]) / math.sqrt(self._counts)
+        return tuple(spread_out(one, sd, curator.n) for one in counts)
+
+    def _settled(self, belief: Staged, priors: Any, middle: float, half: float) -> _Output:
+        best = int(np.argmax(belief.weights))
+        outside = float(belief.weights @ belief.outside)
+        learned = math.sqrt(max(belief.s2 - outside, 1e-4 * belief.s2)) * half
+        noise = learned if self.noise is None else float(self.noise)
+        before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
+        told = belief.mean, belief.covariance, belief.without_privacy()
+        return _Output(middle, half, priors.kernels[best], noise, *told, outside, before * half)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its standard deviation or covariance: the model's doubt and the privacy noise."""
         if return_std and return_cov:
             raise BadInput("Ask for return_std or return_cov, not for both.")
-        unit = self._unit(X)
-        phi = features(self._basis, self._energy, self._radius2, unit)
-        low, high = self._y_range()
-        half = (high - low) / 2
-        mean = (low + high) / 2 + half * (phi @ self._mean)
+        moments = self._moments(X, variances=return_std)
         if return_std:
-            parts = self._parts(phi, unit)
-            return mean, np.sqrt(parts["model"] + parts["privacy"])
+            return moments[:, 0], np.sqrt(moments[:, 1] + moments[:, 2])
         if return_cov:
-            natural = self.releases_[0].bounds.natural(unit)
-            outside = self.kernel_(natural, natural.copy()) - half**2 * (phi @ self._prior @ phi.T)
-            values, vectors = np.linalg.eigh(half**2 * (phi @ self._covariance @ phi.T) + outside)
-            return mean, (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return mean
+            phi = self._head.rows(self._unit(X))
+            return moments[:, 0], self._each(lambda output: self._joint(output, phi))
+        return moments[:, 0]
 
     def variance_parts(self, X: Any) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model`` (its own doubt), ``privacy``, ``noise`` (of observations)."""
-        unit = self._unit(X)
-        parts = self._parts(features(self._basis, self._energy, self._radius2, unit), unit)
-        return {**parts, "noise": np.full(len(unit), self.noise_**2)}
+        moments = self._moments(X, variances=True)
+        noise = self._each(lambda output: np.full(len(moments), output.noise**2))
+        return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
-        """Draw functions from the posterior and evaluate them at ``X``: an array of shape (len(X), n_samples)."""
-        mean, covariance = self.predict(X, return_cov=True)
-        rng = np.random.default_rng(random_state)
-        return rng.multivariate_normal(mean, covariance, n_samples, method="eigh").T
+        """Draw functions from the posterior at ``X``: shape (len(X), n_samples), or (len(X), outputs, n_samples)."""
+        unit = self._unit(X)
+        phi, rng = self._head.rows(unit), np.random.default_rng(random_state)
 
-    def _parts(self, phi: Array, unit: Array) -> dict[str, Array]:
-        low, high = self._y_range()
-        half2 = ((high - low) / 2) ** 2
-        natural = self.releases_[0].bounds.natural(unit)
-        latent = self.kernel_.diag(natural) - white_noise(self.kernel_, natural)
-        outside = np.maximum(latent - half2 * quadratic(phi, self._prior), 0.0)
-        whole, own = half2 * quadratic(phi, self._covariance), half2 * quadratic(phi, self._own)
-        return {"model": np.minimum(own, whole) + outside, "privacy": np.maximum(whole - own, 0.0)}
+        def draw(output: _Output) -> Array:
+            mean = output.middle + output.half * (phi @ output.mean)
+            return rng.multivariate_normal(mean, self._joint(output, phi), n_samples, method="eigh").T
 
-    def _y_range(self) -> tuple[float, float]:
+        draws = self._each(draw)
+        return draws if draws.ndim == 2 else draws.transpose(0, 2, 1)
+
+    def _each(self, answer: Any) -> Any:
+        """The answer for one output, or the answers for several along a last axis."""
         check_is_fitted(self)
-        return self.releases_[0].bounds.y[0]
+        answers = [answer(output) for output in self._outputs]
+        return answers[0] if len(answers) == 1 else np.stack(answers, axis=-1)
+
+    def _moments(self, X: Any, *, variances: bool) -> Array:
+        """Mean of each output and, on request, the parts of its variance; block by block, so that memory stays bounded."""
+        unit, blocks = self._unit(X), []
+        with one_blas_thread():
+            for start in range(0, len(unit), _AT_ONCE):
+                phi = self._head.rows(unit[start : start + _AT_ONCE])
+
+                def at(output: _Output, phi: Array = phi) -> Array:
+                    mean = output.middle + output.half * (phi @ output.mean)
+                    return np.stack([mean, *(self._parts(output, phi) if variances else ())], axis=1)
+
+                blocks.append(self._each(at))
+        return np.concatenate(blocks)
+
+    def _parts(self, output: _Output, phi: Array) -> tuple[Array, Array]:
+        """Variances of the function: the model's own doubt, and the privacy noise."""
+        whole, own = (np.maximum(quadratic(phi, one), 0.0) for one in (output.covariance, output.own))
+        half2 = output.half**2
+        return half2 * (np.minimum(own, whole) + output.outside), half2 * np.maximum(whole - own, 0.0)
+
+    def _joint(self, output: _Output, phi: Array) -> Array:
+        """Covariance of the function between points; what the basis cannot represent is taken as independent."""
+        return np.asarray(output.half**2 * (phi @ output.covariance @ phi.T + output.outside * np.eye(len(phi))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # on a hundred records, privacy leaves little to score
+        tags.target_tags.multi_output = isinstance(self.bounds, Bounds) and len(self.bounds.y) > 1
         return tags
 
-    def _size(self, n: int, priors: Priors) -> int:
+    def _size(self, share: float, priors: Any, dimension: int) -> int:
         """How many basis functions the budget can carry: those whose prior variance can stand out from the noise."""
         if self.basis is not None:
             return min(int(self.basis), priors.most)
-        event = self._event()
-        share = n / (event.noise_multiplier * self.records_per_person)  # type: ignore[attr-defined]
         relative = priors.variances / priors.variances.sum()
-        return int(np.clip((relative * share >= _STANDS_OUT).sum(), min(4, priors.most), min(_MOST, priors.most)))
+        worth = int((relative * share >= priors.stands_out).sum())
+        return min(max(worth, _LEAST + 3 * dimension), _MOST, priors.most)
 
-    def _kernels(self, bounds: Bounds, y_half: float) -> list[Kernel]:
-        """The kernels that the evidence may choose from, the given one first; all of them make the prior of the stages."""
-        half = np.array([(high - low) / 2 for low, high in bounds.x])
-        kernel = clone(self.kernel) if self.kernel is not None else default_kernel(half, y_half)
-        if not self.learn_kernel or len(kernel.theta) == 0:
-            return [kernel]
-        low, high = (np.clip(kernel.theta + step, *kernel.bounds.T) for step in (-math.log(10), math.log(10)))
-        from scipy.stats import qmc
-
-        places = qmc.Halton(len(kernel.theta), scramble=False).random(_TRIALS)
-        return [kernel, *(kernel.clone_with_theta(low + (high - low) * place) for place in places)]
+    def _priors(self, bounds: Bounds) -> Any:
+        """What the function may be: hypotheses that the evidence chooses from, and the basis that serves all of them."""
+        trials = _TRIALS if self.learn_kernel else 0
+        if self.kernel is None:
+            return AnovaPriors(len(bounds.x), trials)
+        halves = np.array([high / 2 - low / 2 for low, high in (*bounds.x, bounds.y[0])])
+        kernels = kernels_around(clone(self.kernel), halves[:-1], trials) if trials else [clone(self.kernel)]
+        return KernelPriors(kernels, len(bounds.x), bounds.natural, float(halves[-1]))
 
 
-def _stage(basis: Basis, energy: Array, radius2: float, w: Array, r: float) -> ResidualGram:
-    """The statistic of one stage, with w in steps as fine as an exact product allows: ‖φ‖·‖w‖ < 2⁵² on the grid."""
-    scales = tuple(energy.tolist())
-    bits = ResidualGram(basis, scales, radius2, (0,) * basis.size, 0, r).bits
-    length = max(math.sqrt(radius2) * float(np.linalg.norm(w)), 2.0**-40)
-    shift = min(40, 51 - bits - math.ceil(math.log2(length)))
-    steps = tuple(int(v) for v in np.trunc(w * 2.0**shift))
-    return ResidualGram(basis, scales, radius2, steps, shift, r)
+def _exponent(told: float) -> float:
+    """Of the prior variance in a feature's energy: ½ where privacy noise drowns small coefficients anyway, ¼ where it doesn't."""
+    return float(np.clip(0.375 - 0.125 * math.log(told / 1.3) / math.log(2.2), 0.25, 0.5))
+
+
+def _quantile(told: float) -> float:
+    """Of the features' lengths, beyond which they are shortened: that blurs corners of the box, and saves noise everywhere."""
+    return 0.5 if told < 1 else 0.95 if told < 30 else 1.0
+
+
+def _take(release: Release, beliefs: list[Staged]) -> Features:
+    """Tell each belief what a stage released. What was really asked counts: machines differ in the last bits of sums."""
+    asked = release.statistic
+    head = Features.from_dict(asked["head"])
+    G, sd, p = release.matrix(), release.matrix_sd(), len(beliefs)
+    m = len(G) - p
+    for j, belief in enumerate(beliefs):
+        w, r = np.array(asked["weights"][j]) * 2.0 ** -asked["shift"], asked["reach"][j]
+        back, t = r * math.sqrt(p / head.radius2), m + j
+        noise = sd[0, t] * back
+        belief.add(G[:m, t] * back, noise, G[:m, :m], sd[:m, :m], G[t, t] * back**2, sd[t, t] * back**2, r, w)
+    return head
 
 
 def _whole(name: str, value: object, least: int, most: int) -> None:

@@ -170,22 +170,23 @@ class Bounds:
         """The same ranges, by position instead of by name."""
         return self._with(x_names=None)
 
-    def unit(self, records: NDArray[np.float64]) -> NDArray[np.float64]:
+    def unit(self, records: NDArray[np.float64], reach: float = 1.0) -> NDArray[np.float64]:
         """Move raw records (inputs, then outputs) into the bounds and scale each range to [−1, 1]; labels stay as they are.
 
-        With ``norm``, the inputs are scaled by it instead, to a ball of radius 1. A function of each record alone, bit
-        for bit: elementwise additions, multiplications and comparisons only, in an order that does not depend on the
-        record's place.
+        Outputs are moved to [−reach, reach], for statistics that hold them to bounds of their own. With ``norm``, the inputs are
+        scaled by it instead, to a ball of radius 1. A function of each record alone, bit for bit: elementwise additions,
+        multiplications and comparisons only, in an order that does not depend on the record's place.
         """
         d, numeric = len(self.x), len(self.x) + len(self.y)
         with np.errstate(all="ignore"):
             u = self.scaled(records[:, :numeric])
             if self.norm is not None:  # the box, seen from the ball
                 low, high = self.scaled(np.array(self.x + self.y).T)
-                low[d:], high[d:] = -1.0, 1.0
+                low[d:], high[d:] = -reach, reach
                 np.minimum(np.maximum(u, low, out=u), high, out=u)
             else:
-                np.clip(u, -1.0, 1.0, out=u)
+                np.clip(u[:, :d], -1.0, 1.0, out=u[:, :d])
+                np.clip(u[:, d:], -reach, reach, out=u[:, d:])
             np.copyto(u, 0.0, where=np.isnan(u))
             if self.norm is not None:
                 square = np.zeros(len(u))

@@ -24,6 +24,8 @@ __all__ = ["DaskSource"]
 class DaskSource(Source):
     """A dask data frame; computed by the active `distributed` client, else by dask's own scheduler."""
 
+    local = False
+
     def __init__(self, frame: Any) -> None:
         if not hasattr(frame, "npartitions") or getattr(frame, "ndim", 0) != 2 or not hasattr(frame, "dtypes"):
             raise BadInput(f"A dask {type(frame).__name__} cannot be read. Give a dask data frame with named columns.")

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput, ReleaseRefused, ReticentError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Event, Gaussian, Laplace
+from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
 from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
-from reticent.privacy.sums import Total, check_blas
+from reticent.privacy.sums import check_blas
 
 __all__ = ["Curator", "Oracle", "Release", "Replay"]
 
@@ -93,17 +94,6 @@ class Oracle(Protocol):
     def release(self, statistic: Statistic) -> Release: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
-class _BlockSum:
-    """From a block of raw records to its integer sum; travels to other threads and machines."""
-
-    statistic: Statistic
-    bounds: Bounds
-
-    def __call__(self, raw: NDArray[np.float64]) -> NDArray[Any]:
-        return self.statistic.block_sum(self.bounds.unit(raw))
-
-
 class Curator:
     """Holds records and a paid event; answers ``release`` as often as was paid for, and nothing else.
 
@@ -160,6 +150,7 @@ class Curator:
             Ledger(ledger).charge(dataset, event, relation=relation, what=what)
         # Paid. Only from here on may anything read a record.
         self._source: Source | None = source
+        self._keeper = Keeper(self.bounds)
         self._event, self._left, self._made = event, event.count, 0
         self._lock, self._process = threading.Lock(), os.getpid()
         self._fit = secrets.token_hex(8)
@@ -183,17 +174,16 @@ class Curator:
             raise ReleaseRefused("Only a Sum, a Gram or a Counts statistic can be released: their bounds are enforced.")
         number = self._take()  # first: nothing of the statistic runs before the release is counted
         scales = self._scales(statistic)
-        n = self.n
-        block_sum = _BlockSum(statistic, self.bounds)
-        threads = len(os.sched_getaffinity(0))
-        total: Total = self._guarded(
-            lambda source, fields: source.total(fields, block_sum, rows=statistic.block_rows, threads=threads)
+        n, threads = self.n, len(os.sched_getaffinity(0))
+        more = number < self._event.count
+        rows, total = self._guarded(
+            lambda source, fields: self._keeper.total(source, fields, statistic, n=n, threads=threads, keep=more)
         )
-        if total.rows != n:
+        if rows != n:
             raise ReleaseRefused(
                 "The number of records changed while they were read. Nothing is released; the charge stays."
             )
-        exact = statistic.coordinates(total.integers())
+        exact = statistic.coordinates(total)
         noisy, scale = self._add_noise(exact, statistic, scales, number)
         release = Release(
             statistic=statistic.describe(),
@@ -225,6 +215,7 @@ class Curator:
     def close(self) -> None:
         """Let go of the records."""
         self._source, self._left = None, 0
+        self._keeper.close()
 
     def _scales(self, statistic: Statistic) -> dict[int, Scale]:
         """Noise scale, in grid steps, for each kind of coordinate: at least multiplier × sensitivity, in exact arithmetic."""

@@ -43,7 +43,7 @@ class Source(ABC):
 
     ``names`` are the public column names (None for plain arrays), ``width`` the number of columns, ``targets``
     how many of the last ones came as ``y``. ``known_n`` is the number of records where that costs no read, else
-    None.
+    None. ``local`` is False where blocks are summed elsewhere, so that nothing of them can be kept here.
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no error, warning or
     shape depends on the value of a record.
@@ -53,6 +53,7 @@ class Source(ABC):
     width: int
     targets: int = 0
     known_n: int | None = None
+    local: bool = True
 
     @abstractmethod
     def count(self) -> int:

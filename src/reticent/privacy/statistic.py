@@ -6,6 +6,8 @@ There are three kinds. A model subclasses one of them and writes the map from a 
     Gram     Σ f(record) f(record)ᵀ    f: a vector with ‖f‖² ≤ norm2
     Counts   one count per group       f: for each group of cells, the cell the record falls into
 
+(`staged.StagedGram` is a Gram whose rows have a part that stays the same from release to release.)
+
 The bound travels with the map and is *enforced*: rows are truncated toward zero onto a grid of 2⁻ᵇ (which cannot lengthen
 them) and every row that is still too long, or not a number, is shortened on the integers. A wrong claim costs accuracy,
 never privacy. Sensitivities are integers derived from the enforced bounds alone, so a subclass cannot change them.
@@ -15,9 +17,9 @@ product, no transcendental function, nothing across rows. Proof of all that is c
 """
 
 import json
-import math
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from inspect import get_annotations
@@ -28,11 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.privacy.grid import held, limit, log2_ceiling
 from reticent.privacy.sums import EXACT
 
 __all__ = ["Counts", "Gram", "Statistic", "Sum"]
 
 Rows = NDArray[np.float64]
+_KINDS = (__name__, "reticent.privacy.staged")  # where kinds are defined
 _CACHE = 2**17  # numbers in a block of rows: about 1 MB, so that all passes over it stay in cache
 
 
@@ -44,15 +48,17 @@ class Statistic(ABC):
     """
 
     kind: ClassVar[str]
+    output_reach: ClassVar[float] = 1.0  # how far from the middle outputs may lie, in half-ranges of their bounds
     _settled: ClassVar[frozenset[str]] = frozenset()  # what a kind has settled, nobody else may touch
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.__module__ == __name__:
+        if cls.__module__ in _KINDS:
             return
-        for name in cls._settled:
+        kinds = [base for base in cls.__mro__ if base.__module__ in _KINDS]
+        for name in frozenset().union(*(vars(kind).get("_settled", ()) for kind in kinds)):
             owner = next(base for base in cls.__mro__ if name in vars(base) or name in get_annotations(base))
-            if owner.__module__ != __name__:
+            if owner not in kinds:
                 raise TypeError(f"{owner.__name__} may not define {name}: the proof of {cls.__name__} depends on it.")
 
     @property
@@ -95,9 +101,20 @@ class Statistic(ABC):
     @final
     def describe(self) -> dict[str, Any]:
         """Everything public about the statistic, in plain JSON values."""
-        fields = {"name": type(self).__name__, "kind": self.kind, "size": self.size, **asdict(self)}
-        plain: dict[str, Any] = json.loads(json.dumps(fields))
+        told = {"name": type(self).__name__, "kind": self.kind, "size": self.size, **_fields(self)}
+        plain: dict[str, Any] = json.loads(json.dumps(told, default=_fields))
         return plain
+
+
+def _fields(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass; `dataclasses.asdict` copies a large basis number by number."""
+    return {field.name: getattr(thing, field.name) for field in fields(thing)}
+
+
+def pieces(rows: int, most: int) -> Iterator[slice]:
+    """Cut a block of rows into equal pieces of at most ``most``."""
+    size = -(-rows // -(-rows // most)) if rows else 1
+    return (slice(start, start + size) for start in range(0, rows, size))
 
 
 class _Rows(Statistic):
@@ -135,63 +152,28 @@ class _Rows(Statistic):
     @cached_property
     def limit2(self) -> int:
         """``norm2`` on the grid, rounded down: what the squared length of the integer row is held to."""
-        limit = math.floor(_fraction(self.norm2) * 4 ** index(self.bits))
-        if not 1 <= limit <= EXACT // 2:
-            raise BadInput(
-                f"{type(self).__name__}: norm2 · 4^bits must lie between 1 and 2^52, and is {float(limit):.3g}: "
-                "choose fewer bits or a smaller norm."
-            )
-        return limit
+        return limit(self.norm2, 4 ** index(self.bits), f"{type(self).__name__}: norm2 · 4^bits")
 
     @cached_property
     def limit1(self) -> int | None:
         """``norm1`` on the grid, rounded down."""
-        if self.norm1 is None:
-            return None
-        limit = math.floor(_fraction(self.norm1) * 2 ** index(self.bits))
-        if not 1 <= limit <= EXACT // 2:
-            raise BadInput(
-                f"{type(self).__name__}: norm1 · 2^bits must lie between 1 and 2^52, and is {float(limit):.3g}."
-            )
-        return limit
+        return (
+            None
+            if self.norm1 is None
+            else limit(self.norm1, 2 ** index(self.bits), f"{type(self).__name__}: norm1 · 2^bits")
+        )
 
     def integers(self, records: Rows) -> Rows:
         """Rows on the integer grid, as whole float64 numbers, each within the limits."""
-        rows = np.asarray(self.rows(records))
-        if rows.dtype.kind not in "biuf":
-            raise BadInput(f"{type(self).__name__}.rows must give a NumPy array of real numbers.")
-        q = np.multiply(rows, 2.0**self.bits, dtype=np.float64)  # float32 rows would be added up in float32
-        if q.shape != (len(records), self.columns):
-            raise BadInput(f"{type(self).__name__}.rows must give one row of {self.columns} numbers for each record.")
-        np.trunc(q, out=q)
-        if self.nonnegative:
-            np.maximum(q, 0.0, out=q)
-        outside = ~self._inside(q)  # also where a number is NaN or infinite
-        if outside.any():
-            q[outside] = self._shortened(q[outside])
-        return q
-
-    def _inside(self, q: Rows) -> NDArray[np.bool_]:
-        # Exact: the sums are of whole numbers, and one that exceeds the limit cannot round to below it (statistic.md, 2).
-        inside: NDArray[np.bool_] = np.einsum("ij,ij->i", q, q) <= self.limit2
-        if self.limit1 is not None:
-            inside &= np.abs(q).sum(axis=1) <= self.limit1
-        return inside
-
-    def _shortened(self, q: Rows) -> Rows:
-        """Bring rows inside the limits. Column by column, so that a row's result does not depend on its neighbours."""
-        reach = float(math.isqrt(self.limit2))
-        q = np.clip(np.where(np.isnan(q), 0.0, q), -reach, reach)
-        square, length = np.zeros(len(q)), np.zeros(len(q))
-        for column in q.T:
-            square += column * column
-            length += np.abs(column)
-        factor = np.sqrt(self.limit2 / np.maximum(square, self.limit2))
-        if self.limit1 is not None:
-            factor = np.minimum(factor, self.limit1 / np.maximum(length, self.limit1))
-        q = np.trunc(q * (factor * (1 - 2.0**-40))[:, None])
-        q[~self._inside(q)] = 0.0  # cannot happen, and is not left to that
-        return q
+        return held(
+            self.rows(records),
+            (len(records), self.columns),
+            self.bits,
+            self.limit2,
+            limit1=self.limit1,
+            nonnegative=self.nonnegative,
+            name=f"{type(self).__name__}.rows",
+        )
 
 
 class Sum(_Rows):
@@ -210,7 +192,7 @@ class Sum(_Rows):
             "coordinates",
             "shares",
         }
-        | {"describe", "integers", "limit1", "limit2", "_inside", "_shortened"}
+        | {"describe", "integers", "limit1", "limit2", "_settled"}
     )
 
     @property
@@ -221,7 +203,7 @@ class Sum(_Rows):
     @property
     def bits(self) -> int:
         """Grid: as fine as exactness allows, at most 2⁻²⁴."""
-        return min(24, (50 - _log2_ceiling(self.norm2)) // 2)
+        return min(24, (50 - log2_ceiling(self.norm2)) // 2)
 
     @property
     def sensitivity2(self) -> int:
@@ -253,7 +235,7 @@ class Gram(_Rows):
     """Abstract: Σ f(record) f(record)ᵀ, a symmetric matrix, released as its upper triangle."""
 
     kind: ClassVar[str] = "gram"
-    _settled = Sum._settled | {"nonnegative", "norm1"}
+    _settled = Sum._settled | {"nonnegative", "norm1", "piece_rows", "stacked"}
 
     @property
     def size(self) -> int:
@@ -263,7 +245,7 @@ class Gram(_Rows):
     @property
     def bits(self) -> int:
         """Grid: at most 2⁻²⁰, and such that blocks of 2,048 rows are exact."""
-        return min(20, (42 - _log2_ceiling(self.norm2)) // 2)
+        return min(20, (42 - log2_ceiling(self.norm2)) // 2)
 
     @property
     def sensitivity2(self) -> int:
@@ -285,11 +267,21 @@ class Gram(_Rows):
         """Σ|products| ≤ rows · limit2 ≤ 2⁵³; and long blocks, since every product fills a whole matrix."""
         return min(4096, EXACT // self.limit2)
 
+    @property
+    def piece_rows(self) -> int:
+        """Rows of a block that are made together: a piece stays in cache."""
+        return max(64, _CACHE // self.columns)
+
+    def stacked(self, records: Rows) -> Rows:
+        """The integer rows of a block, made in pieces."""
+        q = np.empty((len(records), self.columns))
+        for piece in pieces(len(records), self.piece_rows):
+            q[piece] = self.integers(records[piece])
+        return q
+
     def block_sum(self, records: Rows) -> NDArray[Any]:
-        """qᵀq by BLAS (a symmetric rank-k update), exact; its rows are made in pieces that stay in cache."""
-        q, piece = np.empty((len(records), self.columns)), max(64, _CACHE // self.columns)
-        for start in range(0, len(records), piece):
-            q[start : start + piece] = self.integers(records[start : start + piece])
+        """qᵀq by BLAS (a symmetric rank-k update), exact."""
+        q = self.stacked(records)
         return q.T @ q
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
@@ -318,6 +310,9 @@ class Counts(Statistic):
             "block_sum",
             "coordinates",
             "shares",
+            "describe",
+            "_checked",
+            "_settled",
         }
     )
 
@@ -372,18 +367,3 @@ class Counts(Statistic):
         if not groups or min(groups) < 1 or sum(groups) > 2**40:
             raise BadInput(f"{type(self).__name__}.groups must be a list of whole numbers of at least 1.")
         return groups
-
-
-def _fraction(value: Any) -> Fraction:
-    """The number as a fraction of Python integers: NumPy's would wrap around."""
-    if isinstance(value, np.integer):
-        return Fraction(int(value))
-    return value if isinstance(value, Fraction) else Fraction(value)
-
-
-def _log2_ceiling(value: int | Fraction) -> int:
-    """Least b with value ≤ 2ᵇ."""
-    whole = math.ceil(_fraction(value))
-    if whole < 1:
-        raise BadInput(f"norm2 must be a positive number, not {value!r}.")
-    return (whole - 1).bit_length()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,16 @@ EXACT = 2**53  # integers up to here, and sums that stay below, are exact in flo
 _SPILL = 2**9  # int64 additions before the total moves on: 2^9 · 2^53 = 2^62
 
 Block = NDArray[np.float64]
+
+
+class Records(Protocol):
+    """Records that can be cut into pieces: an array, or anything like it."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, rows: slice, /) -> Any: ...
+
+
+R = TypeVar("R", bound=Records)
 
 
 class Total:
@@ -65,9 +75,7 @@ class Total:
             self._narrow, self._added = None, 0
 
 
-def add_up(
-    blocks: Iterable[Block], block_sum: Callable[[Block], NDArray[Any]], *, rows: int, threads: int = 1
-) -> Total:
+def add_up(blocks: Iterable[R], block_sum: Callable[[R], NDArray[Any]], *, rows: int, threads: int = 1) -> Total:
     """Add ``block_sum(piece)`` over all pieces of at most ``rows`` rows of all ``blocks``.
 
     ``threads`` Python threads take turns at the iterator, and BLAS is kept to one thread of its own: on a busy machine
@@ -109,7 +117,7 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all loaded libraries, which takes a while
 
 
-def _pieces(blocks: Iterator[Block], rows: int) -> Iterator[Block]:
+def _pieces(blocks: Iterator[R], rows: int) -> Iterator[R]:
     for block in blocks:
         for start in range(0, len(block), rows):
             yield block[start : start + rows]
@@ -133,5 +141,8 @@ def multiplies_exactly(matmul: Callable[[Block, Block], Block]) -> bool:
     expected = q.astype(object).T @ q.astype(object)
     a = q.astype(np.float64)
     with one_blas_thread():
-        tries = [matmul(a.T, a), matmul(a[::-1].T, a[::-1]), matmul(a.T, a.copy())]
+        tries = []
+        for one in (a, a[::-1], np.asfortranarray(a)):
+            vectors = [matmul(one.T, one[:, k : k + 1].copy()) for k in range(columns)]
+            tries += [matmul(one.T, one), matmul(one.T, one.copy("K")), np.hstack(vectors)]
     return all((product == expected).all() for product in tries)

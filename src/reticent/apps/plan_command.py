@@ -1,0 +1,238 @@
+"""``reticent plan``: which error to expect from which ε, told to a person, a machine or a file."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import hypot
+from pathlib import Path
+from typing import Any
+
+from reticent.apps.figures import digits_beside
+from reticent.apps.fit import parse_ranges
+from reticent.apps.outfile import check_new, new_text
+from reticent.apps.plan import Plan, plan
+from reticent.apps.planner import DELTA
+from reticent.apps.terminal import advise, aside, compact, console, indented, line, table
+from reticent.errors import BadInput, BoundsMissing
+from reticent.models.gp import GPRegressor
+from reticent.privacy.bounds import Bounds
+
+__all__ = ["Question", "answers", "check_out", "numbers", "print_plan", "question", "write"]
+
+_KINDS = (".png", ".svg", ".html")
+_HEADINGS = ("error of the function", "of one output", "in 95 % bands")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was asked on the command line, checked: a model to plan, numbers of records, values of ε."""
+
+    model: Any
+    n: list[int]
+    epsilons: list[float]
+    options: str  # those that reticent fit has, too
+
+    def fits(self, draws: int) -> int:
+        """How many simulated fits the answer takes."""
+        return len(self.n) * (len(self.epsilons) + 1) * draws
+
+    def answer(self, draws: int, advance: Callable[[int], None]) -> Plan:
+        """Simulate."""
+        return plan(self.model, self.n, self.epsilons, draws=draws, progress=advance)
+
+    def fit(self, epsilon: float) -> str:
+        """The command that does what was planned."""
+        return f"reticent fit gp FILE {self.options} --epsilon {epsilon:g} --delta {self.delta} --out m.reticent"
+
+    @property
+    def delta(self) -> str:
+        """δ in a few letters."""
+        return compact(self.model.delta)
+
+    @property
+    def output(self) -> str:
+        """The name of the output."""
+        return str(self.model.bounds.y_names[0])
+
+    @property
+    def inputs(self) -> str:
+        """The names of the inputs."""
+        return ", ".join(self.model.bounds.x_names)
+
+    def assumptions(self, found: Plan) -> str:
+        """What the expected errors rest on."""
+        low, high = self.model.bounds.y[0]
+        return (
+            f"Expected on average over {found.draws} functions drawn from the model's own prior, inside {self.output} "
+            f"{low:g} – {high:g}, with {self.inputs} spread evenly and single outputs spread by {compact(found.noise)} around "
+            "the function (--noise changes that). Real functions may be easier or harder. No record was read, nothing was "
+            "charged."
+        )
+
+
+def numbers(option: str, text: str, kind: type) -> list[Any]:
+    """Read a list of positive numbers.
+
+    >>> numbers("--epsilon", "0.1,1", float)
+    [0.1, 1.0]
+    """
+    try:
+        values = [kind(part) for part in text.replace("_", "").split(",")]
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < float("inf") for value in values):
+        what = "whole numbers" if kind is int else "numbers"
+        raise BadInput(
+            f"{option} takes positive {what} with commas between them, for example {option} 1,10, not {text!r}."
+        )
+    return sorted(set(values))
+
+
+def question(
+    x: Sequence[str], y: Sequence[str], n: str | None, epsilon: str, *, delta: float | None, **own: Any
+) -> Question:
+    """Check what was asked; ``own`` are parameters of the model and of its bounds."""
+    ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
+    if not ranges or not outputs:
+        what, missing = ("each input", "--x age=0:110") if not ranges else ("the output", "--y weight=2:150")
+        raise BoundsMissing(
+            f"a plan needs the range of {what}, from the codebook or common knowledge, for example {missing}: the privacy noise "
+            "depends on it."
+        )
+    for name in outputs.keys() & ranges.keys():
+        raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
+    if n is None:
+        raise BadInput(
+            "How many records will there be? Give --n, for example --n 5000, or --n 1000,5000 to compare. The number of records "
+            "is public in reticent: it is not protected, and need not be exact here."
+        )
+    norm = own.pop("norm")
+    bounds = Bounds(x=ranges, y=outputs, norm=norm)
+    model = GPRegressor(bounds=bounds, delta=DELTA if delta is None else delta, **own)
+    options = [f"--x {one}" for one in x] + [f"--y {one}" for one in y] + ([] if norm is None else [f"--norm {norm:g}"])
+    if own["noise"] is not None:
+        options.append(f"--noise {own['noise']:g}")
+    if own["records_per_person"] != 1:
+        options.append(f"--records-per-person {own['records_per_person']}")
+    sizes = numbers("--n", n, int)
+    return Question(model, sizes, numbers("--epsilon", epsilon, float), " ".join(options))
+
+
+def _lines(found: Plan) -> list[tuple[str, ...]]:
+    """The table, line by line: n, ε, and what to expect."""
+    lines: list[tuple[str, ...]] = []
+    for n in sorted({row.n for row in found.rows}):
+        rows = [row for row in found.rows if row.n == n]
+        digits = min(max(digits_beside(min(row.rmse for row in rows)) + 1, 0), 6)
+        for row in rows:
+            error = f"{row.rmse:,.{digits}f} ± {row.rmse_se:,.{digits}f}"
+            output = f"{row.output_error:,.{digits}f}"
+            lines.append((f"{n:,}", f"{row.epsilon:g}", error, output, f"{100 * row.coverage:.0f} %"))
+        floor, guess = rows[0].non_private_rmse, rows[0].prior_sd
+        lines.append((f"{n:,}", "no privacy", f"{floor:,.{digits}f}", f"{hypot(floor, found.noise):,.{digits}f}", ""))
+        lines.append(("0", "a guess", f"{guess:,.{digits}f}", f"{hypot(guess, found.noise):,.{digits}f}", ""))
+    return lines
+
+
+def print_plan(asked: Question, found: Plan, answers: Sequence[str], *, quiet: bool) -> None:
+    """Show a plan to a person."""
+    from rich.text import Text
+
+    screen = console()
+    several = len(asked.n) > 1
+    size = "" if several else f", {asked.n[0]:,} records"
+    screen.print(Text.assemble(("Plan", "bold"), f" for {asked.output} from {asked.inputs}{size}, δ={asked.delta}\n"))
+    rows = table("records", "ε", *_HEADINGS, left=0) if several else table("ε", *_HEADINGS)
+    for cells in _lines(found):
+        private = cells[1][0].isdigit()
+        rows.add_row(*(Text(cell, "" if private else "dim") for cell in (cells if several else cells[1:])))
+    screen.print(indented(rows))
+    print()
+    aside(asked.assumptions(found))
+    for note in found.notes:
+        screen.print()
+        screen.print(indented(f"Note: {note}"))
+    if answers:
+        print()
+    for words in answers:
+        line("Answer", words)
+    if not quiet:
+        advise(asked.fit(_middle(asked.epsilons)))
+
+
+def _middle(epsilons: Sequence[float]) -> float:
+    """The ε nearest to one: a command to start from."""
+    return min(epsilons, key=lambda epsilon: abs(epsilon - 1))
+
+
+def answers(asked: Question, found: Plan, error: float) -> list[str]:
+    """Which ε, and how many records, an error needs; in words."""
+    told = []
+    for n in asked.n:
+        epsilon, why = found.epsilon_for(error, n=n)
+        words = f"an error of {error:g} with {n:,} records "
+        if epsilon is None:
+            told.append(f"{words}is out of reach: {why}")
+        else:
+            told.append(f"{words}needs {'less than ' if epsilon <= asked.epsilons[0] else 'about '}ε={epsilon:.2g}")
+    last = found.epsilon_for(error, n=asked.n[-1]).value
+    smaller = [epsilon for epsilon in asked.epsilons if last is None or epsilon < last]
+    if smaller:
+        records, why = found.records_for(error, smaller[-1])
+        words = f"at ε={smaller[-1]:g} it needs "
+        told.append(
+            words + (f"about {_rounded(records):,} records" if records is not None else f"more than we can tell: {why}")
+        )
+    return told
+
+
+def _rounded(number: float) -> int:
+    """Two digits: it is an estimate."""
+    return int(float(f"{number:.1e}"))
+
+
+def check_out(out: Path) -> None:
+    """Find out before any work whether the picture can be written."""
+    if out.suffix not in _KINDS:
+        raise BadInput(f"--out takes a name that ends in {', '.join(_KINDS)}, not {out.name!r}.")
+    check_new(out, "It is not replaced")
+
+
+def write(asked: Question, found: Plan, out: Path) -> None:
+    """Write the picture, or a page with the table and the picture."""
+    from reticent.apps.plots import raw_svg
+
+    figure = found.figure()
+    if out.suffix == ".png":
+        figure.savefig(out, dpi=200)
+        return
+    picture = raw_svg(figure)
+    with new_text(out) as file:
+        file.write(picture if out.suffix == ".svg" else _page(asked, found, picture[picture.index("<svg") :]))
+
+
+def _page(asked: Question, found: Plan, picture: str) -> str:
+    def cells(tag: str, texts: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
+
+    title = escape(f"Plan for {asked.output} from {asked.inputs}, δ={asked.delta}")
+    rows = "\n".join(cells("td", one) for one in _lines(found))
+    notes = "\n".join(f"<p>Note: {escape(note)}</p>" for note in found.notes)
+    return f"""<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>
+body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem }}
+body {{ color: #1b2430; background: #fefefe }}
+svg {{ width: 100%; height: auto }} table {{ border-collapse: collapse; width: 100% }}
+td, th {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #d3d9e1; font-weight: normal }}
+th {{ color: #566070 }}
+</style>
+<h1>{title}</h1>
+{picture}
+<table>{cells("th", ("records", "ε", *_HEADINGS))}
+{rows}
+</table>
+<p>{escape(asked.assumptions(found))}</p>
+{notes}
+</html>
+"""

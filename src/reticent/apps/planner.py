@@ -1,0 +1,150 @@
+"""Simulated fits: functions from a model's own prior, drawn once, and how well made-up records of them are fitted."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from reticent.apps.simulation import PLACES, SPREAD, Function, MadeUp, evenly, fit_made_up, inputs, records
+from reticent.errors import BadInput
+from reticent.models.gp import GPRegressor
+
+__all__ = ["DELTA", "Planner", "Trial"]
+
+Array = NDArray[np.float64]
+
+DELTA = 1e-6
+_TESTS, _POINTS = 512, 1280
+_HELD, _TRIES = 256, 30  # places where a function is held against the output's bounds, and how many functions are tried
+_USUAL_NOISE = 0.2  # of half the output's range, where nothing says how much: the model's own first guess
+_BAND = 1.96
+
+
+class Trial(NamedTuple):
+    """How one simulated fit went."""
+
+    rmse: float
+    output_error: float
+    coverage: float
+    basis: int
+    stages: int
+    guess: float  # error of the prior's mean
+
+
+class _Drawn(NamedTuple):
+    function: Function
+    noise: float  # spread of outputs around it
+    outside: float  # share of it that is outside the output's bounds
+
+
+class Planner:
+    """Draws functions, once, and fits made-up records of them, for whatever n and ε is asked.
+
+    The same functions serve every n, and the same records and noise every ε.
+    """
+
+    def __init__(self, model: GPRegressor, draws: int, seed: int, progress: Callable[[int], None]) -> None:
+        if not isinstance(model, GPRegressor):
+            raise BadInput(f"plan takes a GPRegressor, not {type(model).__name__}.")
+        self.delta = float(DELTA if model.delta is None else model.delta)
+        self.model: Any = clone(model).set_params(delta=self.delta, epsilon=1.0)
+        self.model._event()  # refuses what cannot be fitted
+        bounds = self.model.bounds
+        if bounds.same:
+            raise BadInput(
+                "A plan needs a range for each input, to know how many there are: Bounds(x=[(0, 1)] * 3, y=...)."
+            )
+        if len(bounds.y) != 1:
+            raise BadInput("A plan is for one output: give the bounds of one column for y.")
+        self._bounds = bounds.unnamed()
+        low, high = bounds.y[0]
+        self._middle, self._half = low / 2 + high / 2, high / 2 - low / 2
+        self.model._rehearse(self._bounds)
+        self._priors = self.model._priors(self._bounds)
+        # the default prior is on the scaled box, in half-ranges of y; a given kernel is in the units of the data
+        self._units = self._half if model.kernel is None else 1.0
+        self._draws, self._seed, self._progress = draws, seed, progress
+
+    @property
+    def noise(self) -> float:
+        """The spread of outputs around their function, on average."""
+        return float(np.mean([drawn.noise for drawn in self._drawn]))
+
+    @property
+    def outside(self) -> float:
+        """How much of the functions lies outside the output's bounds."""
+        return float(np.mean([drawn.outside for drawn in self._drawn]))
+
+    def expect(self, n: int, epsilons: Sequence[float]) -> list[list[Trial]]:
+        """For each ε, how fits to n records of each function go."""
+        trials = [self._measure(draw, n, epsilons) for draw in range(self._draws)]
+        return [list(one) for one in zip(*trials, strict=True)]
+
+    def _at(self, unit: Array) -> Array:
+        """Places as the kernel sees them."""
+        return unit if self.model.kernel is None else np.asarray(self._bounds.natural(unit))
+
+    def _random(self, *purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, *purpose])
+
+    @cached_property
+    def _drawn(self) -> list[_Drawn]:
+        points = self._at(evenly(self._bounds, _POINTS, self._random(0)))
+        return [self._draw(points, draw) for draw in range(self._draws)]
+
+    def _draw(self, points: Array, draw: int) -> _Drawn:
+        """Draw until the function is inside the output's bounds, where a mean of outputs must be; or take the nearest to that."""
+        random = self._random(1, draw)
+        tries: list[_Drawn] = []
+        while len(tries) < _TRIES:
+            kernel = self._kernel(draw + self._draws * len(tries))
+            one = points[:1]
+            white = float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
+            noise = self.model.noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
+            function = Function(kernel, points, random)
+            outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
+            tries.append(_Drawn(function, float(noise), float(np.mean(outside))))
+            if tries[-1].outside <= 0.01:
+                break
+        return min(tries, key=lambda drawn: drawn.outside)
+
+    def _kernel(self, turn: int) -> Any:
+        """A kernel that the evidence may choose, or one between them where they differ by hyperparameters.
+
+        Taken in turn, so that few draws see as much of the prior as many by chance.
+        """
+        kernels = self._priors.kernels
+        theta, random = np.array([kernel.theta for kernel in kernels]), self._random(5)
+        if not theta.size:
+            return kernels[(int(random.integers(len(kernels))) + turn) % len(kernels)]
+        low, high = theta.min(axis=0), theta.max(axis=0)
+        steps = np.sqrt(np.arange(2, len(low) + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
+        return kernels[0].clone_with_theta(low + (high - low) * ((random.random(len(low)) + turn * steps) % 1))
+
+    def _measure(self, draw: int, n: int, epsilons: Sequence[float]) -> list[Trial]:
+        function, noise, _ = self._drawn[draw]
+        random, fresh = self._random(2, draw, n), self._random(3, draw)
+        whole = n <= PLACES * SPREAD
+        unit = inputs(self._bounds, n, random) if whole else evenly(self._bounds, PLACES, random)
+        place, outputs = records(function(self._at(unit), random) * self._units, noise, n, random)
+        data = MadeUp(self._bounds.natural(unit)[place], self._middle + outputs, n)
+        tests = inputs(self._bounds, _TESTS, fresh)
+        truth = self._middle + function(self._at(tests), fresh) * self._units
+        guess = math.sqrt(np.mean((truth - self._middle) ** 2))
+        trials = []
+        for epsilon in epsilons:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a plan says what is to be said in its notes
+                fitted = fit_made_up(self.model, data, self._bounds, epsilon, self._priors, [self._seed, 4, draw])
+                mean, std = fitted.predict(self._bounds.natural(tests), return_std=True)
+            off = np.abs(mean - truth)
+            rmse, covered = math.sqrt(np.mean(off**2)), float(np.mean(off <= _BAND * std))
+            sizes = fitted._head.columns, len(fitted.releases_)
+            trials.append(Trial(rmse, math.hypot(rmse, noise), covered, *sizes, guess))
+            self._progress(1)
+        return trials

@@ -1,0 +1,302 @@
+"""Figures of what was released, for notebooks (``reticent.plot``) and for the report: one place that draws.
+
+Every function gives a ``matplotlib.figure.Figure`` made from releases only. Pyplot and the user's styles are left alone.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from io import BytesIO, StringIO
+from typing import Any, ParamSpec
+
+import numpy as np
+from matplotlib import rc_context, style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
+from reticent.apps.colours import LIGHT, STEPS, shades
+from reticent.apps.figures import column_names, measured, output_name
+from reticent.apps.slices import BAND, MOST_COLUMNS, PARTS, Line, grid, grouped, lines, ranges
+from reticent.errors import BadInput
+from reticent.privacy.guarantee import Guarantee
+
+__all__ = ["attacker", "curve", "effects", "expected_error", "map", "release"]
+
+Drawing = ParamSpec("Drawing")
+
+_WIDE = 7.2  # inches
+_MOST_BARS, _MOST_LETTERS = 60, 28
+_CAUSES = {"model": "model’s doubt", "privacy": "and privacy noise", "noise": "and observation noise"}
+_DASHED = (0, (4, 3))
+_STYLE: Any = {
+    "font.size": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.edgecolor": LIGHT["rule"],
+    "axes.labelcolor": LIGHT["ink"],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "text.color": LIGHT["ink"],
+    "text.parse_math": False,  # a column may be called $x
+}
+
+
+class _Figure(Figure):
+    """A figure that a notebook shows, whether or not pyplot was imported there."""
+
+    def _repr_png_(self) -> bytes:
+        out = BytesIO()
+        self.savefig(out, format="png", dpi=110)
+        return out.getvalue()
+
+
+def _styled(draw: Callable[Drawing, Figure]) -> Callable[Drawing, Figure]:
+    """Draw in one style whatever the user's own is, and leave that as it was."""
+
+    @wraps(draw)
+    def drawing(*args: Drawing.args, **kwargs: Drawing.kwargs) -> Figure:
+        with style.context("default"), rc_context(_STYLE):
+            return draw(*args, **kwargs)
+
+    return drawing
+
+
+@_styled
+def curve(model: Any, *, width: float = _WIDE) -> Figure:
+    """Draw a regression with one input: the mean, and its 95 % band in three shades, one for each cause of doubt."""
+    _check_inputs(model, "curve", model_has=1)
+    figure, (axes,) = _panels(1, 1, width, 0.4 * width + 1.1, model.guarantee_)
+    _draw_line(axes, lines(model)[0])
+    axes.set_ylabel(_short(output_name(model)))
+    _legend(figure, axes, width)
+    return figure
+
+
+@_styled
+def map(model: Any, *, width: float = _WIDE) -> Figure:
+    """Draw a regression with two inputs: maps of the mean and of its standard deviation, and slices through the middle."""
+    _check_inputs(model, "map", model_has=2)
+    figure, panels = _panels(4, 2, width, 2.7, model.guarantee_)
+    found, output = grid(model), _short(output_name(model))
+    titles = f"mean of {output}", "standard deviation of the mean"
+    for axes, values, title in zip(panels, (found.mean, found.sds["privacy"]), titles, strict=False):
+        levels = MaxNLocator(STEPS - 1).tick_values(float(values.min()), float(values.max()))
+        filled = axes.contourf(found.x, found.y, values, levels, colors=shades(len(levels) - 1))
+        filled.set(edgecolor="face", linewidth=0.4)  # no seams
+        bar = figure.colorbar(filled, ax=axes, ticks=levels[::2])
+        bar.outline.set_visible(False)
+        _quiet(bar.ax)
+        axes.set(title=title, xlabel=_short(found.names[0]), ylabel=_short(found.names[1]))
+    _, (across, up), _ = ranges(model)
+    for ink, width_, dashes in (("paper", 1.6, "solid"), ("ink", 0.9, _DASHED)):  # seen on light and on dark ground
+        panels[0].axvline(across, color=LIGHT[ink], lw=width_, ls=dashes)
+        panels[0].axhline(up, color=LIGHT[ink], lw=width_, ls=dashes)
+    for axes, line in zip(panels[2:], lines(model), strict=True):
+        _draw_line(axes, line)
+        axes.set_ylabel(output)
+    _legend(figure, panels[2], width)
+    return figure
+
+
+@_styled
+def effects(model: Any, *, width: float = _WIDE) -> Figure:
+    """Draw a regression with several inputs: a panel for each, with the others in the middle of their ranges."""
+    _check_inputs(model, "effects")
+    drawn = lines(model)
+    figure, panels = _panels(len(drawn), 3, width, 1.9, model.guarantee_, sharey=True)
+    for axes, line in zip(panels, drawn, strict=True):
+        _draw_line(axes, line)
+        if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
+            axes.set_ylabel(_short(output_name(model)))
+    _legend(figure, panels[0], width)
+    return figure
+
+
+@_styled
+def attacker(guarantee: Guarantee, *, width: float = 3.6) -> Figure:
+    """Draw the most that an attacker can recognise (true-positive rate) for the false alarms they accept."""
+    figure, (axes,) = _panels(1, 1, width, width, guarantee)
+    rate = np.linspace(0, 1, 201) ** 2  # more points where the curve is steep
+    best = recognised(guarantee, rate)
+    axes.fill_between(rate, rate, best, color=LIGHT["noise"], lw=0)
+    axes.plot(rate, rate, color=LIGHT["muted"], lw=1, ls=_DASHED)
+    axes.plot(rate, best, color=LIGHT["accent"], lw=1.8)
+    found = float(recognised(guarantee, FALSE_ALARMS))
+    axes.plot([FALSE_ALARMS], [found], "o", color=LIGHT["accent"], ms=5, clip_on=False)
+    axes.annotate(percent(found), (FALSE_ALARMS, found), (14, -8), textcoords="offset points", color=LIGHT["accent"])
+    axes.text(0.6, 0.5, "guessing", color=LIGHT["muted"])
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
+        axis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+    axes.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="false alarms", ylabel="recognised at most", aspect="equal")
+    return figure
+
+
+@_styled
+def release(model: Any, *, width: float = _WIDE) -> Figure:
+    """Draw what a model says, whichever model of the library it is."""
+    check_is_fitted(model)
+    if hasattr(model, "variance_parts"):
+        return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, width=width)
+    for attribute, draw in (("counts_", _histograms), ("correlation_", _correlations), ("mean_", _means)):
+        if hasattr(model, attribute):
+            return draw(model, width)
+    raise BadInput(f"There is no drawing of {type(model).__name__}.")
+
+
+@_styled
+def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
+    """Draw what a plan expects: the function's error against ε, one line for each number of records; or against the records."""
+    figure = _Figure((width, 0.5 * width), layout="constrained")
+    axes = figure.subplots()
+    _quiet(axes)
+    by_records = len({row.epsilon for row in plan.rows}) == 1 and len(plan.rows) > 1
+    across, name = ("n", "number of records") if by_records else ("epsilon", "ε")
+    groups = (
+        [plan.rows] if by_records else [[r for r in plan.rows if r.n == n] for n in sorted({r.n for r in plan.rows})]
+    )
+    shown: list[Any] = []
+    for colour, rows in zip(shades(len(groups) + 1)[1:], groups, strict=True):
+        rows = sorted(rows, key=lambda row: getattr(row, across))
+        at, means = [getattr(row, across) for row in rows], [row.rmse for row in rows]
+        label = f"ε={rows[0].epsilon:g}" if by_records else f"{rows[0].n:,} records"
+        errors = [BAND * row.rmse_se for row in rows]
+        shown.append(axes.errorbar(at, means, errors, color=colour, marker="o", ms=4, capsize=2, label=label))
+        floor = [row.non_private_rmse for row in rows]
+        free = axes.plot(at, floor, color=colour, lw=1, ls=_DASHED, label="the same without privacy")
+    guess = float(np.mean([row.prior_sd for row in plan.rows]))
+    axes.axhline(guess, color=LIGHT["muted"], lw=1, ls=":")
+    axes.annotate(
+        "a guess, without any record", (at[0], guess), (0, -11), textcoords="offset points", color=LIGHT["muted"]
+    )
+    axes.set(xscale="log", yscale="log", xlabel=name, ylabel="expected error of the function")
+    axes.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:,g}", minor_locator=NullLocator())
+    axes.xaxis.set(major_locator=FixedLocator(at), major_formatter="{x:,g}", minor_locator=NullLocator())
+    figure.legend(handles=shown + free, loc="outside upper left", ncols=4, handlelength=1.8)
+    return figure
+
+
+def _means(model: Any, width: float) -> Figure:
+    """Each mean with its 95 % band of privacy noise, on the range of its column."""
+    names = column_names(model)[:MOST_COLUMNS]
+    figure, (axes,) = _panels(1, 1, width, 0.5 * len(names) + 0.2, model.guarantee_)
+    columns = zip(model.releases_[0].bounds.x, model.mean_, model.mean_sd_, strict=True)
+    for row, ((low, high), mean, sd) in zip(range(len(names)), columns, strict=False):
+        at = (mean - low) / (high - low)
+        axes.hlines(row, 0, 1, color=LIGHT["rule"], lw=2)
+        axes.errorbar(at, row, xerr=BAND * sd / (high - low), fmt="o", color=LIGHT["accent"], ms=4.5, lw=1.6, capsize=3)
+        for text, place, lift, align, ink in (
+            (measured(mean, sd), min(max(at, 0.12), 0.88), 6, "center", "ink"),
+            (f"{low:g}", 0, -12, "left", "muted"),
+            (f"{high:g}", 1, -12, "right", "muted"),
+        ):
+            axes.annotate(text, (place, row), (0, lift), textcoords="offset points", ha=align, color=LIGHT[ink])
+    axes.set_yticks(range(len(names)), [_short(name) for name in names])
+    axes.set(xlim=(-0.03, 1.03), ylim=(len(names) - 0.4, -0.6), xticks=[])
+    _bare(axes)
+    return figure
+
+
+def _histograms(model: Any, width: float) -> Figure:
+    """Each column's counts as they were released, with whiskers for 95 % of the privacy noise."""
+    names = column_names(model)[:MOST_COLUMNS]
+    figure, panels = _panels(len(names), min(2, len(names)), width, 2.4, model.guarantee_)
+    for axes, name, edges, counts in zip(panels, names, model.edges_, model.counts_, strict=False):
+        at, sums, noise = grouped(edges, counts, model.counts_sd_, _MOST_BARS)
+        centres = (at[1:] + at[:-1]) / 2
+        axes.bar(centres, sums, 0.92 * np.diff(at), color=LIGHT["model"])
+        axes.errorbar(centres, sums, BAND * noise, fmt="none", ecolor=LIGHT["accent"], elinewidth=0.9)
+        axes.axhline(0, color=LIGHT["muted"], lw=0.7)
+        axes.set(xlabel=_short(name), ylabel="records")
+    return figure
+
+
+def _correlations(model: Any, width: float) -> Figure:
+    """The correlations as a map, with their numbers where there is room."""
+    names, most = column_names(model)[:MOST_COLUMNS], STEPS // 2
+    size = min(width, 0.75 * len(names) + 1.4)
+    figure, (axes,) = _panels(1, 1, size, 0.85 * size, model.guarantee_)
+    for i, row in enumerate(model.correlation_[: len(names), : len(names)]):
+        steps = np.rint(np.abs(row) * most).astype(int)
+        colours = [LIGHT[f"{'below' if value < 0 else 'above'}-{step}"] for value, step in zip(row, steps, strict=True)]
+        axes.barh([i] * len(row), 0.94, 0.94, left=np.arange(len(row)) - 0.47, color=colours)
+        for j, value in enumerate(row if len(names) <= 10 else ()):
+            ink = LIGHT["paper" if steps[j] > most / 2 else "ink"]
+            axes.text(j, i, f"{value:.2f}".replace("-", "−"), ha="center", va="center", color=ink)
+    labels = [_short(name, 16) for name in names]
+    axes.set_xticks(range(len(names)), labels, rotation=90 if len(names) > 4 else 0)
+    axes.set_yticks(range(len(names)), labels)
+    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), aspect="equal")
+    _bare(axes)
+    return figure
+
+
+def raw_svg(figure: Figure) -> str:
+    """Write a figure as an SVG document: text as text, nothing that changes from run to run."""
+    out, nothing = StringIO(), dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    as_text: Any = {"svg.fonttype": "none", "svg.hashsalt": "reticent"}
+    with style.context("default"), rc_context(_STYLE | as_text), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the page has fonts of its own
+        figure.savefig(out, format="svg", transparent=True, metadata=nothing)
+    return out.getvalue()
+
+
+def _panels(
+    count: int, across: int, width: float, height: float, guarantee: Guarantee, *, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Give an empty figure with ``count`` panels of this height, at most ``across`` in a row; fewer where it is narrow."""
+    across = min(across, max(int(width / 2.2), 1))
+    rows = -(-count // across)
+    figure = _Figure((width, height * rows + (0.4 if count > 1 else 0)), layout="constrained")
+    panels = figure.subplots(rows, across, squeeze=False, sharey=sharey).ravel().tolist()
+    for unused in panels[count:]:
+        unused.remove()
+    for axes in panels[:count]:
+        _quiet(axes)
+    if not guarantee.private:
+        figure.suptitle("Not private: the noise came from a seed", color=LIGHT["broken"], weight="bold", size=9)
+    return figure, panels[:count]
+
+
+def _quiet(axes: Axes) -> None:
+    axes.tick_params(color=LIGHT["rule"], labelcolor=LIGHT["muted"], labelsize=_STYLE["font.size"], length=3)
+
+
+def _bare(axes: Axes) -> None:
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelcolor=LIGHT["ink"])
+
+
+def _draw_line(axes: Axes, line: Line) -> None:
+    for part in reversed(PARTS):
+        reach = BAND * line.sds[part]
+        low, high = line.mean - reach, line.mean + reach
+        axes.fill_between(line.at, low, high, color=LIGHT[part], lw=0, label=_CAUSES[part])
+    axes.plot(line.at, line.mean, color=LIGHT["accent"], lw=1.8, label="mean")
+    axes.set_xlim(line.at[0], line.at[-1])
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel(_short(line.name))
+
+
+def _legend(figure: Figure, axes: Axes, width: float) -> None:
+    """Say what the shades are, from the inside out."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = len(labels) if width > 5 else 2
+    figure.legend(handles[::-1], labels[::-1], loc="outside upper left", ncols=columns, handlelength=1.4)
+
+
+def _short(name: str, most: int = _MOST_LETTERS) -> str:
+    """A name as an axis can bear it."""
+    shown = "".join(letter if letter.isprintable() else "�" for letter in name)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def _check_inputs(model: Any, name: str, model_has: int | None = None) -> None:
+    check_is_fitted(model)
+    if not hasattr(model, "variance_parts") or model_has not in (None, model.n_features_in_):
+        wanted = f"with {model_has} input{'s' if model_has != 1 else ''}" if model_has else ""
+        raise BadInput(f"plot.{name} draws regressions {wanted}; plot.release draws any model.".replace(" ;", ";"))

@@ -1,0 +1,135 @@
+"""The release report: one page that a person can hand over. It opens offline, fetches nothing, and is made from releases only.
+
+The same model file gives the same bytes. All text that comes from elsewhere (names of columns and of data sets) is escaped, and
+the page's own policy lets no script run but the one that is part of reticent.
+"""
+
+import base64
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from reticent.apps import plots, report_facts
+from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
+from reticent.apps.colours import COLOURS
+from reticent.apps.figures import output_name
+from reticent.apps.outfile import new_text
+from reticent.apps.report_budget import budget
+from reticent.apps.report_facts import figure
+from reticent.apps.slices import BAND, Grid, Line, grid, lines
+from reticent.apps.svg import inline
+from reticent.models.storage import read
+
+__all__ = ["write"]
+
+_WIDTHS = {"wide": 7.2, "narrow": 3.6}  # inches; the page shows the one that there is room for
+
+
+def write(
+    model: Any,
+    out: Path,
+    *,
+    file: Path | None = None,
+    ledger: str | None = None,
+    dataset: str | None = None,
+    expected: Mapping[str, float] | None = None,
+) -> str:
+    """Write the report of a fitted model to ``out``; give the SHA-256 of the model file that it names.
+
+    ``file``: where the model was loaded from, if it was. ``ledger``: shows its account of ``dataset``, or, if that is not
+    given, of the data set that the model was charged to. ``expected``: a row of a plan.
+    """
+    header, digest = _file(model, file)
+    account = None if ledger is None else budget(model, ledger, dataset)
+    drawings, numbers = _drawings(model)
+    page = _render(
+        headline=report_facts.headline(model),
+        words=report_facts.words(model),
+        attack=_attack(model.guarantee_),
+        budget=account,
+        charged_to=model.dataset,
+        drawings=drawings,
+        numbers=numbers,
+        results=report_facts.results(model),
+        quality=report_facts.quality(model),
+        expected=expected,
+        public=report_facts.public(model),
+        reproduce={**report_facts.reproduce(model), "digest": digest, "written_by": header["version"]},
+    )
+    with new_text(out) as text:
+        text.write(page)
+    return digest
+
+
+def _file(model: Any, file: Path | None) -> tuple[dict[str, Any], str]:
+    """Give the header and the SHA-256 of the model's file, or of the one that ``save`` would write."""
+    if file is not None:
+        header, _, digest = read(file)
+        return header, digest
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model.reticent")
+        return _file(model, Path(folder) / "model.reticent")
+
+
+def _render(**parts: Any) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("reticent.apps"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(figure=figure, drawing=Markup)
+    style, script = (files("reticent.apps").joinpath("templates", name).read_text("utf-8") for name in _FILES)
+    seal = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = environment.get_template("report.html")
+    return page.render(colours=COLOURS, style=Markup(style), script=Markup(script), script_hash=seal, **parts)
+
+
+_FILES = ("report.css", "report.js")
+
+
+def _attack(promise: Any) -> dict[str, str]:
+    """Draw the attacker's curve, and say one point of it."""
+    rates = (FALSE_ALARMS, 0.25, 0.5)
+    said = [f"{percent(best)} at {percent(rate)}" for rate, best in zip(rates, recognised(promise, rates), strict=True)]
+    about = f"The most that an attacker recognises, for the false alarms that they accept: {', '.join(said)}."
+    drawing = inline(plots.raw_svg(plots.attacker(promise)), "attacker", "The attacker’s curve", about)
+    found = percent(float(recognised(promise, FALSE_ALARMS)))
+    return {"drawing": drawing, "recognised": found, "false_alarms": percent(FALSE_ALARMS)}
+
+
+def _drawings(model: Any) -> tuple[dict[str, str], dict[str, Any] | None]:
+    """Draw the model for wide and for narrow pages; for a regression, give the numbers to read in the drawing too."""
+    panels: list[Line | Grid] = []
+    if hasattr(model, "variance_parts"):
+        panels = [grid(model)] * 2 if model.n_features_in_ == 2 else []
+        panels += lines(model)
+    drawings, boxes = {}, {}
+    title, about = report_facts.title(model), report_facts.described(model)
+    for name, width in _WIDTHS.items():
+        drawn = plots.release(model, width=width)
+        drawings[name] = inline(plots.raw_svg(drawn), name, title, about)
+        places = [axes.get_position() for axes in drawn.axes[: len(panels)]]
+        boxes[name] = [[round(v, 4) for v in (one.x0, 1 - one.y1, one.x1, 1 - one.y0)] for one in places]
+    if not panels:
+        return drawings, None
+    return drawings, {"output": output_name(model), "panels": [_numbers(one) for one in panels], "boxes": boxes}
+
+
+def _numbers(panel: Line | Grid) -> dict[str, Any]:
+    """Give what a reader is told at each point: the mean, and the half-widths of the 95 % bands of mean and output."""
+    names, places = (panel.names, (panel.x, panel.y)) if isinstance(panel, Grid) else ((panel.name,), (panel.at,))
+    values = {"mean": panel.mean, "known": BAND * panel.sds["privacy"], "spread": BAND * panel.sds["noise"]}
+    said = {name: _rounded(value.ravel()) for name, value in values.items()}
+    return {"names": names, "at": [_rounded(one) for one in places], **said}
+
+
+def _rounded(values: Any) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]

@@ -1,0 +1,74 @@
+"use strict";
+// Reads values in the drawings: by pointer, or with the arrow keys. The page is complete without it.
+(() => {
+  const { output, panels, boxes } = JSON.parse(document.getElementById("numbers").textContent);
+  const add = (parent, tag, name) => {
+    const element = parent.appendChild(document.createElement(tag));
+    element.className = name;
+    return element;
+  };
+  const shown = (value) => Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "−");
+  const band = (mean, reach) => `${shown(mean - reach)} to ${shown(mean + reach)}`;
+  const within = (value, most) => Math.min(Math.max(value, 0), most);
+
+  for (const plot of document.querySelectorAll(".plot")) {
+    const places = boxes[plot.dataset.width];
+    const layer = add(plot, "div", "layer");
+    const cross = add(layer, "div", "cross");
+    const spot = add(layer, "div", "spot");
+    const reading = document.createElement("p");
+    reading.className = "reading small";
+    reading.setAttribute("aria-live", "polite");
+    reading.textContent = "Point at the drawing to read its values, or use the arrow keys and Page Up, Page Down.";
+    reading.classList.add(plot.dataset.width);
+    plot.after(reading);
+    layer.tabIndex = 0;
+    layer.setAttribute("role", "group");
+    layer.setAttribute("aria-label", "Values in the drawing");
+    cross.hidden = spot.hidden = true;
+    let now = { panel: 0, index: panels[0].at.map((at) => (at.length - 1) >> 1) };
+
+    const tell = () => {
+      const { panel, index } = now;
+      const { names, at, mean, known, spread } = panels[panel];
+      const [left, top, right, bottom] = places[panel];
+      const i = index.length > 1 ? index[1] * at[0].length + index[0] : index[0];
+      const share = index.map((one, k) => one / (at[k].length - 1));
+      const across = `${100 * (left + share[0] * (right - left))}%`;
+      cross.hidden = index.length > 1;
+      spot.hidden = !cross.hidden;
+      cross.style.left = spot.style.left = across;
+      cross.style.top = `${100 * top}%`;
+      cross.style.height = `${100 * (bottom - top)}%`;
+      if (index.length > 1) spot.style.top = `${100 * (bottom - share[1] * (bottom - top))}%`;
+      const where = names.map((name, k) => `${name} ${shown(at[k][index[k]])}`).join(", ");
+      reading.textContent =
+        `At ${where} the mean of ${output} is ${shown(mean[i])} (95 % band ${band(mean[i], known[i])}); ` +
+        `95 % of ${output} lies in ${band(mean[i], spread[i])}.`;
+    };
+
+    const point = (event) => {
+      const box = layer.getBoundingClientRect();
+      const x = (event.clientX - box.left) / box.width;
+      const y = (event.clientY - box.top) / box.height;
+      const panel = places.findIndex(([left, top, right, bottom]) => x >= left && x <= right && y >= top && y <= bottom);
+      if (panel < 0) return;
+      const [left, top, right, bottom] = places[panel];
+      const share = [(x - left) / (right - left), (bottom - y) / (bottom - top)];
+      now = { panel, index: panels[panel].at.map((at, k) => Math.round(share[k] * (at.length - 1))) };
+      tell();
+    };
+    layer.addEventListener("pointermove", point);
+    layer.addEventListener("pointerdown", point);
+    layer.addEventListener("keydown", (event) => {
+      const steps = { ArrowLeft: [-1, 0, 0], ArrowRight: [1, 0, 0], ArrowDown: [0, -1, 0], ArrowUp: [0, 1, 0], PageUp: [0, 0, -1], PageDown: [0, 0, 1] };
+      const step = steps[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const panel = within(now.panel + step[2], panels.length - 1);
+      const before = panel === now.panel ? now.index : panels[panel].at.map((at) => (at.length - 1) >> 1);
+      now = { panel, index: before.map((one, k) => within(one + step[k], panels[panel].at[k].length - 1)) };
+      tell();
+    });
+  }
+})();

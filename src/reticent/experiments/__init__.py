@@ -1,0 +1,76 @@
+"""Studies: what the papers show and what we claim, computed again by whoever has installed reticent (``reticent reproduce``).
+
+Each study is a module with one function of the same shape:
+
+    run(out, *, repeats, quick, seed, progress) -> Findings
+
+It works on made-up or public data, so its noise may come from a seed, and no result of it is a private release.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+__all__ = ["REPORT_SEED", "STUDIES", "Study"]
+
+REPORT_SEED = 20261116  # never used while the methods were made
+
+
+@dataclass(frozen=True)
+class Study:
+    """Where a study is, what it shows in one sentence, and how often it repeats each setting."""
+
+    module: str
+    shows: str
+    repeats: int
+    quick: int
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it; its module is imported only now."""
+        return import_module(f"reticent.experiments.{self.module}").run(*args, **kwargs)
+
+
+STUDIES = {
+    "dpgp-inference": Study(
+        "honkela_inference",
+        "Honkela, Fig 1: error and 95 % coverage against ε of a private Gaussian process, ours and the paper's.",
+        repeats=40,
+        quick=1,
+    ),
+    "dpgp-calibration": Study(
+        "honkela_calibration",
+        "Honkela, Fig 2: how often bands of every level hold the truth, ours, the paper's and its naive one.",
+        repeats=40,
+        quick=1,
+    ),
+    "gp-hyperparameters": Study(
+        "gp_hyperparameters",
+        "Honkela, Fig 3: noise and length scale, found at no cost by the evidence of one fit, and by the paper's protocol.",
+        repeats=100,
+        quick=2,
+    ),
+    "gp-robustness": Study(
+        "gp_robustness",
+        "Wrong bounds, outliers, heavy tails, clustered inputs: what they do to error and coverage; error falls with ε.",
+        repeats=40,
+        quick=1,
+    ),
+    "gp-dimensions": Study(
+        "gp_dimensions",
+        "One to eight inputs, 2,000 to 200,000 records: error relative to predicting the mean with the same promise.",
+        repeats=10,
+        quick=1,
+    ),
+    "gp-planner": Study(
+        "gp_planner",
+        "What reticent plan expects against what is then measured, on functions and records that it never saw.",
+        repeats=40,
+        quick=2,
+    ),
+    "gp-peers": Study(
+        "gp_peers",
+        "GPRegressor against diffprivlib and DP-SGD on real data, same records, bounds, ε and δ.",
+        repeats=10,
+        quick=2,
+    ),
+}

@@ -1,0 +1,230 @@
+"""What `reticent plan` expects against what is then measured, on functions and records that the planner never saw.
+
+The measured side shares nothing with the planner but the stated assumptions (a function from the prior, inside the output's
+bounds; inputs spread evenly). Functions are drawn in another way: by random frequencies for kernels that are given; on grids,
+effect by effect, for the default prior. All records are made, one by one, and fitted by ``fit``.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+
+from reticent import Bounds, GPRegressor, plan
+from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error
+from reticent.experiments.pictures import Line, Panel, draw
+from reticent.maths.anova import Anova, AnovaPriors
+
+__all__ = ["run"]
+
+Array = NDArray[np.float64]
+Truth = Callable[[Array], Array]
+
+DELTA = 1e-6
+EPSILONS = (0.1, 0.3, 1.0, 3.0)
+_WITHIN = 0.15
+_FREQUENCIES, _TERMS = 2000, 24
+_TESTS = 1000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A model, a number of records, and how functions of its prior are drawn. Inputs in ±2, outputs in ±3 or ±1."""
+
+    name: str
+    d: int
+    n: int
+    kernel: Kernel | None = None  # None: the default prior
+    learn: bool = False
+
+    @property
+    def half(self) -> float:
+        """Half the output's range: three standard deviations of the function where the kernel says how large it is."""
+        return 1.0 if self.kernel is None else 3.0
+
+    @property
+    def noise(self) -> float:
+        """Spread of outputs around the function."""
+        return 0.2 * self.half
+
+    def model(self) -> GPRegressor:
+        """The model to plan and to fit; where it may learn, the kernel's length is free within a factor of three."""
+        bounds = Bounds(x=[(-2, 2)] * self.d, y=(-self.half, self.half))
+        return GPRegressor(self.kernel, noise=self.noise, learn_kernel=self.learn or self.kernel is None, bounds=bounds)
+
+    def truth(self, rng: np.random.Generator) -> Truth:
+        """A function from the prior that stays inside the output's bounds, but for one place in a hundred."""
+        at = rng.uniform(-2, 2, (500, self.d))
+        while True:
+            found = _default(self.d, rng) if self.kernel is None else _given(self.kernel, self.d, self.learn, rng)
+            if np.mean(np.abs(found(at)) > self.half) <= 0.01:
+                return found
+
+
+_FREE = (1 / 3, 3.0)
+SETTINGS = (
+    Setting("RBF, length 1", 1, 500, RBF(1.0, "fixed")),
+    Setting("Matérn 3/2, free length", 1, 5_000, Matern(0.8, _FREE, nu=1.5), learn=True),
+    Setting("default", 1, 5_000),
+    Setting("default", 1, 50_000),
+    Setting("RBF, two lengths", 2, 5_000, RBF([0.8, 2.0], "fixed")),
+    Setting("Matérn 5/2, length 1.5", 2, 500, Matern(1.5, "fixed", nu=2.5)),
+    Setting("default", 2, 50_000),
+    Setting("default", 4, 5_000),
+    Setting("RBF, free length", 4, 50_000, RBF(2.0, (1.0, 4.0)), learn=True),
+)
+
+
+def _given(kernel: Kernel, d: int, learn: bool, rng: np.random.Generator) -> Truth:
+    """A sum of cosines with frequencies from the kernel's spectral density, which has its covariance on average."""
+    scale = np.broadcast_to(kernel.length_scale, d).astype(np.float64)
+    if learn:
+        low, high = np.log(_FREE if isinstance(kernel, Matern) else (1.0, 4.0))
+        scale = np.full(d, math.exp(rng.uniform(low, high)))
+    frequency = rng.standard_normal((d, _FREQUENCIES)) / scale[:, None]
+    if isinstance(kernel, Matern):  # a normal law whose variance is random: Student's t
+        frequency /= np.sqrt(rng.gamma(kernel.nu, 1 / kernel.nu, _FREQUENCIES))
+    phase = rng.uniform(0, 2 * math.pi, _FREQUENCIES)
+    weight = rng.standard_normal(_FREQUENCIES) * math.sqrt(2 / _FREQUENCIES)
+
+    def truth(x: Array) -> Array:
+        parts = [np.cos(rows @ frequency + phase) @ weight for rows in np.array_split(x, len(x) // 2000 + 1)]
+        return np.concatenate(parts)
+
+    return truth
+
+
+def _default(d: int, rng: np.random.Generator) -> Truth:
+    """A constant, and for each set of up to three inputs a sum of products of functions of one input."""
+    known = AnovaPriors(d, 48).kernels[1:]
+
+    def between(of: Callable[[Anova], float], *, logarithmic: bool = True) -> float:
+        low, high = (edge(of(one) for one in known) for edge in (min, max))
+        return math.exp(rng.uniform(math.log(low), math.log(high))) if logarithmic else float(rng.uniform(low, high))
+
+    shares = (1.0, between(lambda one: one.shares[1]), between(lambda one: one.shares[2]))
+    kernel = Anova(
+        between(lambda one: one.variance),
+        shares,
+        between(lambda one: one.linear, logarithmic=False),
+        between(lambda one: one.length),
+    )
+    grid = np.linspace(-1, 1, 241)
+    values, vectors = np.linalg.eigh(kernel.one(grid[:, None], grid))
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    effects = []
+    for order, variance in enumerate(kernel.of_orders(d), 1):
+        terms = 1 if order == 1 else _TERMS
+        for chosen in combinations(range(d), order):
+            shapes = root @ rng.standard_normal((order, len(grid), terms))
+            effects.append((chosen, shapes, math.sqrt(variance / terms)))
+    level = math.sqrt(kernel.constant) * rng.standard_normal()
+
+    def truth(x: Array) -> Array:
+        u, total = x / 2, np.full(len(x), level)
+        for chosen, shapes, size in effects:
+            for t in range(shapes.shape[2]):
+                factors = [np.interp(u[:, j], grid, shapes[o, :, t]) for o, j in enumerate(chosen)]
+                total += size * np.prod(factors, axis=0)
+        return total
+
+    return truth
+
+
+def measured(setting: Setting, epsilons: tuple[float, ...], rng: np.random.Generator) -> list[float]:
+    """Errors of fits to one function's records, at each ε."""
+    truth = setting.truth(rng)
+    x, at = rng.uniform(-2, 2, (setting.n, setting.d)), rng.uniform(-2, 2, (_TESTS, setting.d))
+    y, target = truth(x) + setting.noise * rng.standard_normal(setting.n), truth(at)
+    errors = []
+    for epsilon in epsilons:
+        model = setting.model().set_params(epsilon=epsilon, delta=DELTA, random_state=int(rng.integers(2**31)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            off = model.fit(x, y).predict(at) - target
+        errors.append(float(np.sqrt(np.mean(off**2))))
+    return errors
+
+
+def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
+    """Plan, measure, compare."""
+    settings, epsilons = (SETTINGS[:1], EPSILONS[::2]) if quick else (SETTINGS, EPSILONS)
+    records: list[dict[str, Value]] = []
+    for i, setting in enumerate(settings):
+        progress(i, len(settings), f"{setting.name}, d={setting.d}, n={setting.n:,}")
+        expected = plan(setting.model().set_params(delta=DELTA), setting.n, epsilons, draws=repeats, seed=seed + 1)
+        found = np.array([measured(setting, epsilons, np.random.default_rng([seed, i, r])) for r in range(repeats)])
+        records += [_record(setting, row, found[:, j].tolist()) for j, row in enumerate(expected.rows)]
+    ratios = np.array([record["ratio"] for record in records], dtype=np.float64)
+    beyond = [r for r in records if abs(float(r["ratio"]) - 1) > max(_WITHIN, 2 * float(r["ratio_error"]))]
+    worst = max(records, key=lambda r: abs(math.log(float(r["ratio"]))))
+    claim = f"the planner's error is within {_WITHIN:.0%} of what is measured, or within 2 standard errors"
+    average = math.exp(float(np.mean(np.log(ratios))))
+    findings = Findings(
+        "The planner: what it expects and what is measured",
+        records,
+        [_table(records, settings, epsilons)],
+        [
+            Claim(claim, f"{len(records) - len(beyond)} of {len(records)}, farthest {worst['ratio']:.2f}", not beyond),
+            Claim("on average over settings within 5 %", f"{average:.3f}", abs(average - 1) <= 0.05),
+        ],
+        [f"δ = {DELTA:g}; {repeats} functions for the plan and as many others for the measurement, seed {seed}."],
+        [_picture(out, records, settings)],
+    )
+    findings.write(out)
+    return findings
+
+
+def _record(setting: Setting, row: object, errors: list[float]) -> dict[str, Value]:
+    expected, expected_error, epsilon = (float(getattr(row, name)) for name in ("rmse", "rmse_se", "epsilon"))
+    mean, error = mean_error(errors)
+    return {
+        "setting": setting.name,
+        "d": setting.d,
+        "n": setting.n,
+        "epsilon": epsilon,
+        "expected": expected,
+        "expected_error": expected_error,
+        "measured": mean,
+        "measured_error": error,
+        "ratio": expected / mean,
+        "ratio_error": expected / mean * math.hypot(error / mean, expected_error / expected),
+    }
+
+
+def _table(records: list[dict[str, Value]], settings: tuple[Setting, ...], epsilons: tuple[float, ...]) -> Table:
+    rows = []
+    for i, setting in enumerate(settings):
+        own = records[i * len(epsilons) : (i + 1) * len(epsilons)]
+        words = [f"{r['expected']:.3f} / {r['measured']:.3f} = {r['ratio']:.2f} ± {r['ratio_error']:.2f}" for r in own]
+        rows.append((setting.name, str(setting.d), f"{setting.n:,}", *words))
+    return Table(
+        "RMSE expected / measured", ("prior", "d", "n", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows, left=1
+    )
+
+
+def _picture(out: Path, records: list[dict[str, Value]], settings: tuple[Setting, ...]) -> Path:
+    each, panels = len(records) // len(settings), []
+    for i, setting in enumerate(settings):
+        own = records[i * each : (i + 1) * each]
+        epsilons = [float(r["epsilon"]) for r in own]
+        lines = [
+            Line(
+                name,
+                [float(r[name]) for r in own],
+                epsilons,
+                [float(r[f"{name}_error"]) for r in own],
+                colour,
+                marker="o",
+            )
+            for name, colour in (("expected", "reticent"), ("measured", "dots"))
+        ]
+        options = {"xscale": "log", "yscale": "log", "xlabel": "ε", "ylabel": "RMSE"}
+        panels.append(Panel(f"{setting.name}, d={setting.d}, n={setting.n:,}", lines, options))
+    return draw(out / "planner.png", [panels[i : i + 3] for i in range(0, len(panels), 3)])

@@ -1,0 +1,236 @@
+"""What wrong assumptions do to GPRegressor: Sec 6.2 of Honkela with one thing wrong at a time, and larger data at growing ε.
+
+The kernel and the noise level are given as in the paper ("given") or learned from the releases ("learned"). ε = 1, δ = 1e-4 and
+n = 512.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+from sklearn.gaussian_process.kernels import RBF
+
+from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error, plus_minus, times
+from reticent.experiments.honkela_data import DELTA, HALF, prior_draw
+from reticent.experiments.pictures import Line, Panel, draw
+from reticent.models.gp import GPRegressor
+from reticent.privacy.bounds import Bounds
+
+__all__ = ["run"]
+
+Array = NDArray[np.float64]
+
+_N, _SIGMA, _REACH, _EPSILON = 512, 0.1, 3.0, 1.0
+_LARGE, _GROWING = 20_000, (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+_MODES = ("given", "learned")
+_NEAR, _MOST, _LEAST_COVERAGE = 1.2, 1.05, 0.9
+_CHANCE = 1.1  # an error that is bounded by the data, not by privacy, need not fall further
+
+
+def _same(values: Array, rng: np.random.Generator) -> Array:
+    return values
+
+
+def _outliers(share: float) -> Callable[[Array, np.random.Generator], Array]:
+    def spoil(y: Array, rng: np.random.Generator) -> Array:
+        return np.where(rng.random(len(y)) < share, rng.choice([-_REACH, _REACH], len(y)), y)
+
+    return spoil
+
+
+def _heavy(degrees: int) -> Callable[[int, np.random.Generator], Array]:
+    """Student's t with the quartiles of the usual noise."""
+
+    def noise(n: int, rng: np.random.Generator) -> Array:
+        return rng.standard_t(degrees, n) * (_SIGMA * 0.67449 / float(student.ppf(0.75, degrees)))
+
+    return noise
+
+
+def _normal(n: int, rng: np.random.Generator) -> Array:
+    return _SIGMA * rng.normal(size=n)
+
+
+def _uniform(n: int, rng: np.random.Generator) -> Array:
+    return rng.uniform(-HALF, HALF, n)
+
+
+def _clustered(n: int, rng: np.random.Generator) -> Array:
+    """Nine of ten around −1, the others around 2."""
+    return np.where(rng.random(n) < 0.9, -1.0, 2.0) + 0.15 * rng.normal(size=n)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One thing that is wrong; ``near`` says that the error should stay near that of clean data."""
+
+    name: str
+    near: bool = True
+    inputs: Callable[[int, np.random.Generator], Array] = _uniform
+    noise: Callable[[int, np.random.Generator], Array] = _normal
+    spoil: Callable[[Array, np.random.Generator], Array] = _same
+    x_half: float = HALF
+    y_half: float = _REACH
+
+
+_CLEAN = _Case("clean")
+_CASES = (
+    _CLEAN,
+    _Case("y bounds 10 × too wide", y_half=10 * _REACH),
+    _Case("2 % outliers at the bounds", spoil=_outliers(0.02)),
+    _Case("10 % outliers at the bounds", spoil=_outliers(0.1)),
+    _Case("noise of Student's t, 3 degrees", noise=_heavy(3)),
+    _Case("noise of Student's t, 2 degrees", noise=_heavy(2)),
+    _Case("y bounds 6 × too small", y_half=_REACH / 6),
+    _Case("inputs in two clusters", near=False, inputs=_clustered),
+    _Case("half of y beyond its bounds", near=False, y_half=0.67),
+    _Case("x bounds 10 × too wide", near=False, x_half=10 * HALF),
+)
+
+
+class _Trial(NamedTuple):
+    rmse: float
+    coverage: float
+    size: float  # of the function: its root mean square
+
+
+Trials = dict[tuple[str, str], list[_Trial]]
+
+
+def _trial(case: _Case, mode: str, n: int, epsilon: float, rng: np.random.Generator) -> _Trial:
+    streams = rng.spawn(6)  # what a case does not change is the same in all of them, privacy noise included
+    truth = prior_draw(streams[0])
+    x, at = np.clip(case.inputs(n, streams[1]), -HALF, HALF), streams[2].uniform(-HALF, HALF, 512)
+    y = case.spoil(truth(x) + case.noise(n, streams[3]), streams[4])
+    model = GPRegressor(
+        RBF(1.0, "fixed") if mode == "given" else RBF(1.0),
+        noise=_SIGMA if mode == "given" else None,
+        bounds=Bounds(x=[(-case.x_half, case.x_half)], y=(-case.y_half, case.y_half)),
+        epsilon=epsilon,
+        delta=min(DELTA, 0.1 / n),
+        random_state=streams[5],
+    ).fit(x[:, None], y)
+    mean, sd = model.predict(at[:, None], return_std=True)
+    error, size = np.abs(mean - truth(at)), float(np.sqrt(np.mean(truth(at) ** 2)))
+    return _Trial(float(np.sqrt(np.mean(error**2))), float(np.mean(error < 1.96 * sd)), size)
+
+
+def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
+    """Compute, tabulate and draw."""
+    cases, growing = (_CASES[::3], _GROWING[1::3]) if quick else (_CASES, _GROWING)
+    wrong: Trials = {}
+    rising: dict[str, list[list[_Trial]]] = {mode: [] for mode in _MODES}
+    total, done = len(_MODES) * repeats * (len(cases) + len(growing)), 0
+    for mode in _MODES:
+        for repeat in range(repeats):
+            for case in cases:
+                progress(done, total, f"{case.name}, {mode}")
+                rng = np.random.default_rng([seed, repeat])
+                wrong.setdefault((case.name, mode), []).append(_trial(case, mode, _N, _EPSILON, rng))
+                done += 1
+            row = []
+            for epsilon in growing:
+                progress(done, total, f"{_LARGE:,} records, ε={epsilon:g}, {mode}")
+                rng = np.random.default_rng([seed, repeat, 1])
+                row.append(_trial(_CLEAN, mode, _LARGE, epsilon, rng))
+                done += 1
+            rising[mode].append(row)
+    findings = Findings(
+        "GPRegressor when something is wrong, and at growing ε",
+        [_record(case, mode, _N, _EPSILON, trials) for (case, mode), trials in wrong.items()]
+        + [
+            _record("clean", mode, _LARGE, epsilon, [row[i] for row in rows])
+            for mode, rows in rising.items()
+            for i, epsilon in enumerate(growing)
+        ],
+        [*(_wrong_table(wrong, mode) for mode in _MODES), _rising_table(rising, growing)],
+        [] if quick else _claims(wrong, rising),
+        [
+            f"{_N} records: ε={_EPSILON:g}, δ={DELTA:g}; {_LARGE:,} records: δ={0.1 / _LARGE:g}; {times(repeats)}, seed {seed}. "
+            "Error and coverage are of the function, at points that are uniform where the true inputs may be."
+        ],
+        [_picture(out, rising, growing)],
+    )
+    findings.write(out)
+    return findings
+
+
+def _record(case: str, mode: str, n: int, epsilon: float, trials: Sequence[_Trial]) -> dict[str, Value]:
+    rmse, error = mean_error(one.rmse for one in trials)
+    return {
+        "case": case,
+        "hyperparameters": mode,
+        "records": n,
+        "epsilon": epsilon,
+        "repeats": len(trials),
+        "rmse": rmse,
+        "rmse_error": error,
+        "worst_rmse": max(one.rmse for one in trials),
+        "worst_to_size": max(one.rmse / one.size for one in trials),
+        "coverage": _coverage(trials),
+    }
+
+
+def _coverage(trials: Sequence[_Trial]) -> float:
+    return float(np.mean([one.coverage for one in trials]))
+
+
+def _ratio(wrong: Trials, case: str, mode: str) -> float:
+    ours, clean = ([one.rmse for one in wrong[name, mode]] for name in (case, _CLEAN.name))
+    return float(np.mean(ours) / np.mean(clean))
+
+
+def _wrong_table(wrong: Trials, mode: str) -> Table:
+    rows = []
+    for name, trials in ((case, trials) for (case, one), trials in wrong.items() if one == mode):
+        worst = f"{max(one.rmse / one.size for one in trials):.2f}"
+        errors = plus_minus([one.rmse for one in trials])
+        rows.append((name, errors, f"{_ratio(wrong, name, mode):.2f}", worst, f"{_coverage(trials):.3f}"))
+    headings = ("one thing wrong", "RMSE", "to clean", "worst to size", "cover")
+    return Table(f"One thing wrong, kernel and noise {mode}", headings, rows)
+
+
+def _rising_table(rising: dict[str, list[list[_Trial]]], growing: Sequence[float]) -> Table:
+    rows = []
+    for mode, found in rising.items():
+        columns = list(zip(*found, strict=True))
+        rows.append((f"RMSE ({mode})", *(f"{np.mean([one.rmse for one in c]):.4f}" for c in columns)))
+        rows.append((f"coverage ({mode})", *(f"{_coverage(c):.3f}" for c in columns)))
+    return Table(f"Clean, {_LARGE:,} records, at growing ε", ("", *(f"ε={epsilon:g}" for epsilon in growing)), rows)
+
+
+def _claims(wrong: Trials, rising: dict[str, list[list[_Trial]]]) -> list[Claim]:
+    claims = []
+    for mode in _MODES:
+        ratio, name = max((_ratio(wrong, case.name, mode), case.name) for case in _CASES if case.near)
+        claim = f"{mode}: RMSE within 20 % of clean whatever is wrong with y"
+        claims.append(Claim(claim, f"worst {ratio:.2f}, {name}", ratio <= _NEAR))
+        covers = [(_coverage(wrong[case.name, mode]), case.name) for case in _CASES if not case.near]
+        cover, name = min(covers)
+        claim = f"{mode}: with clusters, clipped y or too wide a box, 95 % bands cover at least {_LEAST_COVERAGE}"
+        claims.append(Claim(claim, f"least {cover:.3f}, {name}", cover >= _LEAST_COVERAGE))
+        blown = max(one.rmse / one.size for key, trials in wrong.items() if key[1] == mode for one in trials)
+        claim = f"{mode}: the error never exceeds the function's size by more than 5 %"
+        claims.append(Claim(claim, f"worst {blown:.2f}", blown <= _MOST))
+        worst = [max(after.rmse / before.rmse for before, after in pairwise(row)) for row in rising[mode]]
+        falls = sum(step < _CHANCE for step in worst)
+        claim = f"{mode}: with {_LARGE:,} records RMSE falls with ε on each draw (no step rises by {_CHANCE - 1:.0%})"
+        claims.append(Claim(claim, f"on {falls} of {len(worst)}, worst step {max(worst):.2f}", falls == len(worst)))
+    return claims
+
+
+def _picture(out: Path, rising: dict[str, list[list[_Trial]]], growing: Sequence[float]) -> Path:
+    panels = []
+    for mode, rows in rising.items():
+        lines = [Line("each draw", [one.rmse for one in row], growing, colour="naive") for row in rows]
+        found = [mean_error(one.rmse for one in column) for column in zip(*rows, strict=True)]
+        means, errors = zip(*found, strict=True)
+        lines.append(Line("mean", means, growing, errors, marker="o"))
+        options = {"xscale": "log", "yscale": "log", "xlabel": "ε", "ylabel": "RMSE"}
+        panels.append(Panel(f"{_LARGE:,} records, {mode}", lines, options))
+    return draw(out / "growing.png", [panels])

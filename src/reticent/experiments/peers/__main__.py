@@ -1,0 +1,45 @@
+"""python -m reticent.experiments.peers FOLDER: fill the cells of the tuning tasks, or all with --report."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from reticent.experiments import REPORT_SEED
+from reticent.experiments.peers.data import TASKS
+from reticent.experiments.peers.methods import METHODS
+from reticent.experiments.peers.study import EPSILONS, Plan, run, study
+
+
+def _show(done: int, total: int, what: str) -> None:
+    print(f"\r\033[K{100 * done // total:3d} %  {what}", end="", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    """Read the options and run."""
+    parser = argparse.ArgumentParser(prog="python -m reticent.experiments.peers", description=__doc__)
+    parser.add_argument(
+        "out", type=Path, help="folder for results.jsonl (kept results), table.md, results.csv, picture.png"
+    )
+    parser.add_argument("--quick", action="store_true", help="the run for CI")
+    parser.add_argument("--report", action="store_true", help="all tasks, with the report's seeds")
+    parser.add_argument("--only", nargs="+", choices=list(METHODS), help="run only these methods; show others as kept")
+    parser.add_argument("--data", nargs="+", choices=list(TASKS), help="only these tasks")
+    parser.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS)
+    parser.add_argument("--splits", type=int, help="number of splits; by default 10, 5 or 3, by the number of records")
+    parser.add_argument("--fresh", action="store_true", help="use no kept results")
+    given = parser.parse_args()
+    show = _show if sys.stderr.isatty() else None
+    if given.quick:
+        run(given.out, True, show)
+    else:
+        tasks = [TASKS[name] for name in given.data or TASKS if given.report or not TASKS[name].held_out]
+        if not tasks:
+            parser.error("held-out tasks are for the report only: --report")
+        methods = tuple(METHODS[name] for name in given.only or METHODS)
+        seed = REPORT_SEED if given.report else 0
+        study(given.out, Plan(tuple(tasks), methods, tuple(given.epsilon), given.splits, seed, given.fresh), show)
+    print((given.out / "table.md").read_text())
+
+
+if __name__ == "__main__":
+    main()

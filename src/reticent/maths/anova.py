@@ -1,0 +1,175 @@
+"""The prior that is used when no kernel is given: a constant, smooth effects of single inputs, of pairs and of triples.
+
+On the box [−1, 1]ᵈ, in which every input has been spread out evenly,
+
+    k(a, b) = constant + variance · (s₁ Σ κ(a_i, b_i)/d + s₂ Σ_{i<j} κκ/(d over 2) + s₃ Σ_{i<j<l} κκκ/(d over 3))
+    κ(a, b) = linear · 3ab + (1 − linear) · (centred, normalised RBF, averaged over lengthscales around ``length``)
+
+κ has mean zero and average variance one under the uniform law, so the shares s say how much of the variance is of which order.
+Products of κ's eigenfunctions are orthonormal: in this basis the prior is diagonal.
+"""
+
+import math
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erf
+from sklearn.gaussian_process.kernels import Kernel
+
+from reticent.maths.basis import GRID, Basis, legendre
+
+__all__ = ["Anova", "AnovaPriors"]
+
+Array = NDArray[np.float64]
+_LENGTHS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+_FUNCTIONS = 20  # of one input
+_CONSTANT = 0.25
+
+
+class Anova(Kernel):  # type: ignore[misc]
+    """A constant plus smooth effects of one, two and three inputs, on the box [−1, 1]ᵈ; all its numbers are fixed."""
+
+    def __init__(
+        self,
+        variance: float = 0.1,
+        shares: tuple[float, float, float] = (0.65, 0.2, 0.15),
+        linear: float = 0.3,
+        length: float = 0.4,
+        constant: float = _CONSTANT,
+    ) -> None:
+        self.variance = variance
+        self.shares = shares
+        self.linear = linear
+        self.length = length
+        self.constant = constant
+
+    def one(self, a: Array, b: Array) -> Array:
+        """κ between two arrays of the same shape, or shapes that fit together."""
+        weights = np.exp(-((np.log(_LENGTHS / self.length) / 0.7) ** 2) / 2)
+        smooth = sum(w * _centred(a, b, length) for w, length in zip(weights / weights.sum(), _LENGTHS, strict=True))
+        return np.asarray(self.linear * 3 * a * b + (1 - self.linear) * smooth)
+
+    def of_orders(self, d: int) -> tuple[float, ...]:
+        """Variance of one effect of order 1, 2 and 3 where there are ``d`` inputs."""
+        orders = range(1, min(d, 3) + 1)
+        whole = sum(self.shares[: len(orders)])
+        return tuple(self.variance * self.shares[o - 1] / whole / math.comb(d, o) for o in orders)
+
+    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:
+        """Covariance of the function between rows of X and of Y."""
+        X = np.atleast_2d(X)
+        other = X if Y is None else np.atleast_2d(Y)
+        K = self._sum([self.one(X[:, j, None], other[None, :, j]) for j in range(X.shape[1])])
+        return (K, np.empty((*K.shape, 0))) if eval_gradient else K
+
+    def diag(self, X: Array) -> Array:
+        """Variance of the function at rows of X."""
+        X = np.atleast_2d(X)
+        return self._sum([self.one(X[:, j], X[:, j]) for j in range(X.shape[1])])
+
+    def _sum(self, factors: list[Array]) -> Array:
+        """Sums of products of one, two, three different factors, by Newton's identities."""
+        first = sum(factors)
+        second, third = (sum(f**k for f in factors) for k in (2, 3))
+        sums = (first, (first**2 - second) / 2, (first**3 - 3 * first * second + 2 * third) / 6)
+        scales = self.of_orders(len(factors))
+        return np.asarray(self.constant + sum(scale * s for scale, s in zip(scales, sums, strict=False)))
+
+    def is_stationary(self) -> bool:
+        """No: effects are centred in the box."""
+        return False
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{share:.2g}" for share in self.shares)
+        return f"Anova(variance={self.variance:.3g}, shares=({shares}), linear={self.linear:.2g}, length={self.length:.2g})"
+
+
+def _centred(a: Array, b: Array, length: float) -> Array:
+    """The RBF kernel of a function whose mean over [−1, 1] is taken away, with an average variance of one."""
+
+    def mean(t: Array) -> Array:
+        width = math.sqrt(2) * length
+        return np.asarray(math.sqrt(math.pi) * width / 4 * (erf((1 - t) / width) + erf((1 + t) / width)))
+
+    whole = float(_WEIGHTS @ mean(_NODES)) / 2
+    return np.asarray((np.exp(-((a - b) ** 2) / (2 * length**2)) - mean(a) - mean(b) + whole) / (1 - whole))
+
+
+class AnovaPriors:
+    """Hypotheses of the default prior, and the basis that serves all of them; in units of y's half-range."""
+
+    stands_out = 0.5  # as for a given kernel; real functions are simpler than this prior's draws
+
+    def __init__(self, dimension: int, trials: int) -> None:
+        self.kernels = [Anova(), *_trials(trials)]
+        p = legendre(_NODES) * (_WEIGHTS / 2)[:, None]
+        spectra = [p.T @ kernel.one(_NODES[:, None], _NODES) @ p for kernel in self.kernels]
+        mean = np.mean(spectra, axis=0)
+        mean[0, :] = mean[:, 0] = 0.0  # the constant has a function of its own
+        values, vectors = np.linalg.eigh(mean)
+        q = vectors[:, np.argsort(-values)[:_FUNCTIONS]].T
+        q *= np.sign(q[np.arange(len(q)), np.abs(q).argmax(axis=1)])[:, None]
+        self._decays = np.maximum([np.einsum("ki,ij,kj->k", q, spectrum, q) for spectrum in spectra], 1e-9)
+        self._mix = np.vstack([np.eye(1, q.shape[1]), q])
+        self._effects = _effects(dimension, self._decays.mean(axis=0))
+        self._dimension = dimension
+        variances = np.array([self._variances(h) for h in range(len(self.kernels))])
+        order = np.argsort(-variances.mean(axis=0), kind="stable")
+        self._effects, self._table = [self._effects[i] for i in order], variances[:, order]
+        self.variances = self._table.mean(axis=0)
+        self.most = len(order)
+        self.white = 0.0
+
+    def _variances(self, h: int) -> Array:
+        scales, decay = self.kernels[h].of_orders(self._dimension), self._decays[h]
+        return np.array(
+            [_CONSTANT if not e else scales[len(e) - 1] * math.prod(decay[k - 1] for _, k in e) for e in self._effects]
+        )
+
+    def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
+        """The m leading functions, their variances under each hypothesis, and what these leave out."""
+        index = np.zeros((m, self._dimension), dtype=np.int64)
+        for row, effect in zip(index, self._effects, strict=False):
+            for j, k in effect:
+                row[j] = k
+        used = int(index.max()) + 1
+        mix = tuple(tuple(int(v) for v in row) for row in np.trunc(self._mix[:used] * GRID))
+        basis = Basis((mix,) * self._dimension, tuple(tuple(int(i) for i in row) for row in index))
+        table = self._table[:, :m]
+        whole = np.array([_CONSTANT + kernel.variance for kernel in self.kernels])
+        return basis, [np.diag(row) for row in table], np.maximum(whole - table.sum(axis=1), 0.0)
+
+
+def _trials(count: int) -> list[Anova]:
+    from scipy.stats import qmc
+
+    def between(low: float, high: float, t: float) -> float:
+        return float(low * (high / low) ** t)
+
+    return [
+        Anova(
+            variance=between(0.003, 1.0, t[0]),
+            shares=(1.0, between(0.003, 1.0, t[1]), between(0.001, 0.3, t[2])),
+            linear=float(0.05 + 0.9 * t[3]),
+            length=between(0.12, 1.6, t[4]),
+        )
+        for t in qmc.Halton(5, scramble=False).random(count + 1)[1:]
+    ]
+
+
+def _effects(d: int, decay: Array, most: int = 1200) -> list[tuple[tuple[int, int], ...]]:
+    """Products of one-dimensional functions as pairs (input, number of the function), those first that may matter."""
+    found: list[tuple[float, tuple[tuple[int, int], ...]]] = [(1.0, ())]
+    for order in range(1, min(d, 3) + 1):
+        best: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
+        for _ in range(order):
+            longer = [(v * lam, (*i, k + 1)) for v, i in best for k, lam in enumerate(decay)]
+            best = sorted(longer, key=lambda one: (-one[0], one[1]))[:200]
+        for inputs in combinations(range(d), order):
+            scale = 4.0**-order / math.comb(d, order)
+            found += [(scale * v, tuple(zip(inputs, i, strict=True))) for v, i in best]
+    found.sort(key=lambda one: (-one[0], one[1]))
+    return [effect for _, effect in found[:most]]

@@ -1,0 +1,153 @@
+"""Staged residual releases: the statistic that Gaussian-process models release again and again. Proof: residuals.md.
+
+A stage releases the Gram matrix of (φ(x), t): public features φ, the same in every stage, and for each of p outputs the
+residual of the last fit, clipped at its current scale r and brought to the length R of the features:
+
+    t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput
+from reticent.maths.basis import GRID, Basis
+from reticent.privacy.staged import Head, StagedGram
+from reticent.privacy.statistic import Counts
+
+__all__ = ["Features", "InputCounts", "ResidualGram", "stage"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Features(Head):
+    """φ(u) = energy · basis(warp(u)), no longer than R.
+
+    ``warp`` holds for each input the values, at equidistant places from −1 to 1, of a piecewise linear map of [−1, 1] to itself;
+    () leaves the inputs as they are.
+    """
+
+    basis: Basis
+    energy: tuple[float, ...]
+    radius2: float
+    warp: tuple[tuple[float, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(sum(v * v for v in row) > 4 * GRID**2 for mix in self.basis.mix for row in mix):
+            raise BadInput("The functions of a basis are too long for an exact product: they must have length one.")
+
+    @property
+    def columns(self) -> int:
+        """One for each basis function."""
+        return self.basis.size
+
+    @property
+    def norm2(self) -> Fraction:
+        """R²."""
+        return Fraction(self.radius2)
+
+    @cached_property
+    def _energy(self) -> Array:
+        return np.array(self.energy)
+
+    def rows(self, records: Array) -> Array:
+        """φ at each row's inputs; column by column, so that a row does not depend on others. Outputs are not looked at."""
+        phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]))
+        phi *= self._energy
+        square = np.zeros(len(phi))
+        for column in phi.T:
+            square += column * column
+        phi *= np.sqrt(self.radius2 / np.maximum(square, self.radius2))[:, None]
+        return phi
+
+    def warped(self, u: Array) -> Array:
+        """The inputs after their monotone maps: a table look-up and a straight line between two knots."""
+        if not self.warp:
+            return u
+        out = np.empty(u.shape)
+        for j, knots in enumerate(self.warp):
+            bins, table = len(knots) - 1, np.array(knots)
+            place = (u[:, j] + 1.0) * (bins / 2)
+            left = np.clip(np.floor(place), 0, bins - 1)
+            low = left.astype(np.intp)
+            value = table[low] + (table[low + 1] - table[low]) * (place - left)
+            np.clip(value, -1.0, 1.0, out=out[:, j])
+        return out
+
+    @classmethod
+    def from_dict(cls, fields: dict[str, Any]) -> "Features":
+        """Rebuild features from a release's plain lists."""
+        warp = tuple(tuple(knots) for knots in fields["warp"])
+        return cls(Basis.from_dict(fields["basis"]), tuple(fields["energy"]), fields["radius2"], warp)
+
+
+@dataclass(frozen=True)
+class InputCounts(Counts):
+    """For each input, how many records fall into each of equally wide bins of [−1, 1]."""
+
+    inputs: int
+    bins: int
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """One group of bins per input."""
+        return (self.bins,) * self.inputs
+
+    def cells(self, records: Array) -> Array:
+        """The bin of each input; outputs are not looked at."""
+        return np.floor((records[:, : self.inputs] + 1.0) * (self.bins / 2))
+
+
+@dataclass(frozen=True)
+class ResidualGram(StagedGram):
+    """Σ f fᵀ of f = (φ, t): one column of t for each of the p outputs, which are the last columns of a record."""
+
+    output_reach: ClassVar[float] = 64.0  # residuals are clipped, so bounds of y that are too narrow need not hurt
+    weights: tuple[tuple[int, ...], ...]  # w of each output, in steps of 2^-shift
+    shift: int
+    reach: tuple[float, ...]  # r of each output
+
+    def __post_init__(self) -> None:
+        if any(self.head_limit2 * sum(v * v for v in w) > 4**52 for w in self.weights):
+            raise BadInput("The weights of a stage are too long for an exact product: choose a smaller shift.")
+
+    @property
+    def tail_columns(self) -> int:
+        """One for each output."""
+        return len(self.weights)
+
+    @property
+    def tail_norm2(self) -> Fraction:
+        """R² for all outputs together."""
+        return Fraction(self.head.norm2)
+
+    @cached_property
+    def _weights(self) -> Array:
+        return np.array(self.weights, dtype=np.float64).T
+
+    def tail(self, head: Array, records: Array) -> Array:
+        """Scaled residuals; the prediction is an exact product of whole numbers."""
+        t = head @ self._weights
+        t *= 2.0 ** -(self.bits + self.shift)
+        np.subtract(records[:, -t.shape[1] :], t, out=t)
+        radius = math.sqrt(self.tail_norm2 / t.shape[1])
+        for j, r in enumerate(self.reach):
+            t[:, j] = np.clip(t[:, j], -r, r) * (radius / r)
+        return t
+
+
+def stage(head: Features, W: Array, r: Sequence[float]) -> ResidualGram:
+    """The statistic of one stage, weights in steps as fine as an exact product allows: ‖φ‖·‖w_j‖ < 2⁵² on the grid."""
+    reach = tuple(float(v) for v in r)
+    bits = ResidualGram(head, ((0,) * head.columns,) * len(W), 0, reach).bits
+    length = max(math.sqrt(head.radius2) * float(np.linalg.norm(W, axis=1).max()), 2.0**-40)
+    shift = min(40, 51 - bits - math.ceil(math.log2(length)))
+    steps = tuple(tuple(int(v) for v in w) for w in np.trunc(W * 2.0**shift))
+    return ResidualGram(head, steps, shift, reach)

@@ -1,0 +1,118 @@
+"""What a curator keeps between the stages of one fit: the heads of a staged statistic, made and multiplied once.
+
+A staged fit asks again and again for the Gram matrix of rows (head, tail), and the head is the same function of the record each
+time. Its integers (int32) and the scaled records (for the tails) are kept from the first stage on, with their exact Gram matrix;
+a later stage needs the products with the tail only. What is released is the same, bit for bit (statistic.md, 3).
+
+Rows are kept if they fit `MEMORY`, which public numbers decide. If not, nothing is kept, the Gram matrix of the heads neither:
+all sums of a stage come from the same reading of the records, even if somebody changes them between two stages.
+"""
+
+import threading
+from dataclasses import dataclass
+from operator import index
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.sources import Field, Source
+from reticent.privacy.staged import StagedGram
+from reticent.privacy.statistic import Statistic
+from reticent.privacy.sums import add_up
+
+__all__ = ["BlockSum", "Keeper"]
+
+MEMORY = 2**30  # bytes of kept rows: at 100 columns, 2.6 million records
+
+
+@dataclass(frozen=True)
+class BlockSum:
+    """From a block of raw records to its integer sum; travels to other threads and machines."""
+
+    statistic: Statistic
+    bounds: Bounds
+
+    def __call__(self, raw: NDArray[np.float64]) -> NDArray[Any]:
+        """Sum over one block."""
+        return self.statistic.block_sum(self.bounds.unit(raw, self.statistic.output_reach))
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Heads of some records, in grid steps, and the scaled records."""
+
+    heads: NDArray[np.int32]
+    records: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, rows: slice) -> "_Block":
+        return _Block(self.heads[rows], self.records[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _Heads:
+    """All heads of one kind, and their exact Gram matrix."""
+
+    key: tuple[Any, ...]
+    gram: Any
+    blocks: list[_Block]
+
+
+class Keeper:
+    """Adds up statistics over the records of one curator. Never copied, never sent."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._heads: _Heads | None = None
+        self._lock, self._open = threading.Lock(), True
+
+    def total(
+        self, source: Source, fields: tuple[Field, ...], statistic: Statistic, *, n: int, threads: int, keep: bool
+    ) -> tuple[int, Any]:
+        """Number of records read, and the exact sum. With ``keep``, another stage may follow: heads are kept if they fit."""
+        rows, heads = statistic.block_rows, self._heads
+        if not isinstance(statistic, StagedGram):
+            total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
+            return total.rows, total.integers()
+        m, key = index(statistic.head.columns), _key(statistic)
+        if heads is not None and heads.key == key:
+            tails = add_up(heads.blocks, lambda b: statistic.tail_sum(b.heads, b.records), rows=rows, threads=threads)
+            return tails.rows, statistic.joined(heads.gram, tails.integers())
+        self._put(None)
+        if not (keep and source.local and n * (4 * m + 8 * len(fields)) <= MEMORY):
+            total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
+            return total.rows, total.integers()
+        blocks: list[_Block] = []
+
+        def block_sum(raw: NDArray[np.float64]) -> NDArray[Any]:
+            records = self._bounds.unit(raw, statistic.output_reach)
+            q = statistic.stacked(records)
+            blocks.append(_Block(q[:, :m].astype(np.int32), records))  # |q| ≤ 2^26
+            return q.T @ q
+
+        total = source.total(fields, block_sum, rows=rows, threads=threads)
+        whole = total.integers()
+        if total.rows == n == sum(map(len, blocks)):
+            self._put(_Heads(key, whole[:m, :m], blocks))
+        return total.rows, whole
+
+    def close(self) -> None:
+        """Let go of everything, and keep nothing any more."""
+        self._open = False
+        self._put(None)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A keeper holds records: it is never copied, pickled or sent.")
+
+    def _put(self, heads: _Heads | None) -> None:
+        with self._lock:
+            self._heads = heads if self._open else None
+
+
+def _key(statistic: StagedGram) -> tuple[Any, ...]:
+    """What makes a head's integers. Equality is the head's own word; the first two entries hold whatever it says."""
+    return index(statistic.head.columns), statistic.head_limit2, statistic.output_reach, statistic.head

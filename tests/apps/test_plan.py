@@ -1,0 +1,385 @@
+"""``reticent.plan`` and ``reticent plan``: made-up records like real ones, fits like real ones, and answers to questions."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
+
+import reticent
+from reticent.apps import planner as planning
+from reticent.apps import simulation
+from reticent.apps.plan import Plan, Row, plan
+from reticent.apps.planner import Planner, Trial
+from reticent.apps.simulation import Function, MadeUp, evenly, fit_made_up, inputs, records
+
+BOX = reticent.Bounds(x=[(-1, 1)], y=(-3, 3))
+
+
+def small(kernel=None, **options):
+    kernel = RBF(0.7, "fixed") if kernel is None else kernel
+    options = {"bounds": BOX, "delta": 1e-6, "basis": 8, "stages": 2, "noise": 0.3} | options
+    return reticent.GPRegressor(kernel, **options)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+# ---- functions from a prior
+
+
+@pytest.mark.parametrize(
+    ("kernel", "d"),
+    [
+        (ConstantKernel(4.0) * (RBF(0.5) + Matern(1.0, nu=1.5)) + WhiteKernel(0.3), 1),
+        (RBF([0.5, 2.0]) + ConstantKernel(0.5) * DotProduct(1.0), 2),
+        (Matern(0.5, nu=0.5), 1),
+    ],
+)
+def test_functions_have_the_covariance_of_the_kernel(kernel, d):
+    points = evenly(reticent.Bounds(x=[(-1, 1)] * d), 256 + 64, rng(1))
+    at, draws = rng(2).uniform(-1, 1, (5, d)), 1000
+    random = rng(3)
+    drawn = np.array([Function(kernel, points, random)(at, random) for _ in range(draws)])
+    exact = kernel(at, at.copy())  # without the white noise, which is no part of the function
+    assert np.abs(np.cov(drawn.T) - exact).max() < 5 * exact.max() / (draws / 2) ** 0.5
+    assert np.abs(drawn.mean(axis=0)).max() < 4 * np.sqrt(exact.max() / draws)
+
+
+@pytest.mark.parametrize(("d", "most"), [(1, 1e-6), (2, 1e-4), (4, 0.01)])
+def test_little_variance_is_left_out_of_the_default_prior(d, most):
+    model = reticent.GPRegressor(bounds=reticent.Bounds(x=[(0, 9)] * d, y=(0, 1)), delta=1e-6)
+    planner = Planner(model, 3, 0, lambda fits: None)
+    assert max(drawn.function.left_out for drawn in planner._drawn) < most
+
+
+def test_what_is_left_out_is_said_and_keeps_the_variance():
+    points = evenly(reticent.Bounds(x=[(-1, 1)] * 6), 400, rng())
+    function = Function(RBF(0.2), points, rng(1))
+    assert function.left_out > 0.5
+    assert np.std(function(rng(2).uniform(-1, 1, (4000, 6)), rng(3))) == pytest.approx(1, abs=0.1)
+
+
+# ---- records
+
+
+@pytest.mark.parametrize(("x", "norm"), [([(-1, 1)] * 3, 1.2), ([(0, 100), (-0.1, 0.1)], 3.0), ([(0, 2)] * 2, 50.0)])
+def test_inputs_fill_the_box_as_far_as_the_norm_allows(x, norm):
+    bounds = reticent.Bounds(x=x, norm=norm)
+    unit = inputs(bounds, 2000, rng())
+    natural = bounds.natural(unit)
+    low, high = np.array(x).T
+    assert unit.shape == (2000, len(x))
+    assert (natural >= low - 1e-9).all()
+    assert (natural <= high + 1e-9).all()
+    assert (np.linalg.norm(natural - (low + high) / 2, axis=1) <= norm * (1 + 1e-9)).all()
+    assert (np.abs(natural.mean(axis=0) - (low + high) / 2) < 4 * natural.std(axis=0) / 2000**0.5).all()
+    reached = np.minimum((high - low) / 2, norm)
+    assert (np.abs(natural - (low + high) / 2).max(axis=0) > 0.8 * reached).all()
+
+
+def test_a_few_outputs_stand_for_many():
+    """Sums over all records have the mean and the variance that they would have over n of them."""
+    n, places, noise = 6400, 64, 0.5
+    values = np.linspace(-1, 1, places)
+    sums, spreads = [], []
+    for i in range(400):
+        place, outputs = records(values, noise, n, rng(i))
+        assert len(place) == places * simulation.SPREAD
+        sums.append((n / len(place)) * outputs.sum())
+        spreads.append(np.mean((outputs - values[place]) ** 2))
+    assert np.std(sums) == pytest.approx(noise * n**0.5, rel=0.12)
+    assert np.mean(sums) == pytest.approx(0, abs=4 * noise * n**0.5 / 20)
+    assert np.mean(spreads) == pytest.approx(noise**2, rel=0.03)
+    place, outputs = records(values, noise, places, rng())
+    assert (place == np.arange(places)).all()
+    assert outputs.shape == (places,)
+
+
+def test_noise_and_sums_are_those_of_a_real_fit():
+    x = rng().uniform(-1, 1, (300, 1))
+    y = np.sin(3 * x[:, 0]) + 0.3 * rng(1).normal(size=300)
+    model = small(records_per_person=2)
+    for epsilon in (1.0, 1e6):
+        real = small(records_per_person=2, epsilon=epsilon, random_state=1).fit(x, y)
+        priors = model._priors(BOX)
+        made_up = fit_made_up(model, MadeUp(x, y, 300), BOX, epsilon, priors, [0])
+        for one, other in zip(real.releases_, made_up.releases_, strict=True):
+            assert other.scale == pytest.approx(one.scale, rel=1e-6)
+            assert not other.private
+    away = np.abs(made_up.releases_[0].value - real.releases_[0].value)
+    assert (away < 6 * 2**0.5 * made_up.releases_[0].scale).all()
+    assert made_up.releases_[0].scale.max() < 0.02  # of sums over 300 records
+    assert made_up.predict(x) == pytest.approx(real.predict(x), abs=0.01)
+
+
+def test_records_that_stand_for_others_count_as_many():
+    x, y = rng().uniform(-1, 1, (200, 1)), rng(1).normal(size=200)
+    model = small()
+    one, ten = (fit_made_up(model, MadeUp(x, y, n), BOX, 1e6, model._priors(BOX), [0]) for n in (200, 2000))
+    assert ten.releases_[0].n == 2000
+    assert ten.releases_[0].value == pytest.approx(10 * one.releases_[0].value, abs=0.5)
+    assert ten.releases_[0].value[0] > 100
+    assert (ten.releases_[0].scale == one.releases_[0].scale).all()
+
+
+def test_many_records_are_planned_as_if_they_were_there(monkeypatch):
+    model = small()
+    whole = plan(model, 3000, [0.3, 1], draws=16)
+    monkeypatch.setattr(planning, "PLACES", 256)
+    few = plan(model, 3000, [0.3, 1], draws=16)
+    for a, b in zip(whole.rows, few.rows, strict=True):
+        assert b.rmse == pytest.approx(a.rmse, rel=0.15)
+        assert b.coverage == pytest.approx(a.coverage, abs=0.08)
+        assert b.rmse != a.rmse
+
+
+# ---- plans
+
+
+def test_a_plan_is_what_fits_then_do():
+    expected = plan(small(), 1000, [0.3, 3], draws=12)
+    for row in expected.rows:
+        errors = []
+        for i in range(12):
+            random = rng([7, i])
+            truth = Function(RBF(0.7), evenly(BOX, 600, random), random)
+            x, at = random.uniform(-1, 1, (1000, 1)), random.uniform(-1, 1, (300, 1))
+            y, f = truth(x, random) + 0.3 * random.normal(size=1000), truth(at, random)
+            model = small(epsilon=row.epsilon, random_state=i).fit(x, y)
+            errors.append(np.sqrt(np.mean((model.predict(at) - f) ** 2)))
+        error = np.hypot(row.rmse_se, np.std(errors) / 12**0.5)
+        assert row.rmse == pytest.approx(np.mean(errors), abs=3 * error)
+        assert error < 0.2 * row.rmse
+
+
+def test_rows_say_what_was_simulated():
+    steps = []
+    found = reticent.plan(small(), [200, 2000], [10, 0.1], draws=3, progress=steps.append)
+    assert sum(steps) == 2 * 3 * 3
+    assert [(row.n, row.epsilon) for row in found.rows] == [(200, 10.0), (200, 0.1), (2000, 10.0), (2000, 0.1)]
+    for row in found.rows:
+        assert (row.basis, row.stages) == (8, 2)
+        assert 0 < row.non_private_rmse < row.rmse * 1.05
+        assert row.output_error == pytest.approx(np.hypot(row.rmse, 0.3), rel=0.05)
+        assert 0 <= row.coverage <= 1
+    assert found.rows[3].rmse < found.rows[1].rmse < found.rows[1].prior_sd * 1.3
+    assert found.rows[2].rmse < found.rows[3].rmse
+    assert found.rows[0].prior_sd == found.rows[2].prior_sd
+    assert found.noise == pytest.approx(0.3)
+    assert "2,000     0.1" in str(found)
+    again = reticent.plan(small(), [200, 2000], [10, 0.1], draws=3)
+    assert again.rows == found.rows
+    assert reticent.plan(small(), 200, [10], draws=3, seed=1).rows[0] != found.rows[0]
+
+
+def test_every_value_of_epsilon_sees_the_same_world():
+    alone, together = plan(small(), 300, [1], draws=2), plan(small(), 300, [0.1, 1], draws=2)
+    assert alone.rows[0] == together.rows[1]
+
+
+def test_the_spread_of_outputs_is_given_or_the_kernels_or_a_tenth_of_the_range():
+    white = RBF(1.0, "fixed") + WhiteKernel(0.25, "fixed")
+    assert plan(small(white, noise=None), 50, [1], draws=1).noise == pytest.approx(0.5)
+    assert plan(small(noise=None), 50, [1], draws=1).noise == pytest.approx(0.6)
+
+
+def test_hyperparameters_are_drawn_where_they_are_learned():
+    planner = Planner(small(ConstantKernel(1.0) * RBF(1.0, (0.5, 2.0))), 1, 0, lambda fits: None)
+    lengths = np.exp([planner._kernel(i).theta[1] for i in range(40)])
+    assert 0.5 <= lengths.min() < 0.6
+    assert 1.8 < lengths.max() <= 2.0
+    assert np.abs(np.log2(lengths[:6]).mean()) < 0.3  # evenly, from the first few on
+    default = Planner(small().set_params(kernel=None), 1, 0, lambda fits: None)
+    assert len({str(default._kernel(i)) for i in range(10)}) == 10
+    fixed = Planner(small(RBF(1.0), learn_kernel=False), 1, 0, lambda fits: None)
+    assert fixed._kernel(0) == fixed._kernel(1) == RBF(1.0)
+
+
+def test_nothing_is_charged_and_the_model_stays_as_it_was(tmp_path):
+    ledger = reticent.Ledger(tmp_path / "budget.db")
+    ledger.open("people", epsilon=1, delta=1e-5)
+    model = small(ledger=str(tmp_path / "budget.db"), dataset="people", epsilon=0.5)
+    before = model.get_params()
+    plan(model, 100, [1], draws=1)
+    assert ledger.history("people") == []
+    assert model.get_params() == before
+    assert not hasattr(model, "releases_")
+
+
+def test_functions_outside_the_bounds_are_noted():
+    wild = plan(small(ConstantKernel(400.0, "fixed") * RBF(0.3, "fixed")), 100, [1], draws=1)
+    assert "lies outside the output's bounds" in wild.notes[0]
+    assert plan(small(), 100, [1], draws=1).notes == ()
+    assert "not below 1/n" in plan(small(delta=0.01), 100, [1], draws=1).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "words"),
+    [
+        (reticent.PrivateMean(bounds=BOX), {}, "takes a GPRegressor"),
+        (small(bounds=None), {}, "no bounds"),
+        (small(bounds=reticent.Bounds(x=(0, 1), y=(0, 1))), {}, "a range for each"),
+        (small(bounds=reticent.Bounds(x=[(0, 1)], y=[(0, 1), (0, 2)])), {}, "one output"),
+        (small(), {"n": 1.5}, "whole numbers"),
+        (small(), {"n": []}, "n must be"),
+        (small(), {"epsilons": [1, -1]}, "epsilons must be"),
+        (small(), {"draws": 0}, "draws must be"),
+        (small(delta=0), {}, "delta > 0"),
+        (small(RBF([1.0, 1.0])), {}, "cannot be used for 1 inputs"),
+    ],
+)
+def test_refusals(model, arguments, words):
+    with pytest.raises(reticent.ReticentError, match=words):
+        plan(model, **{"n": 100, "epsilons": [1], "draws": 1, **arguments})
+
+
+# ---- answers
+
+
+class Line:
+    """A planner whose error is 10/(nε), and 0.01 at least."""
+
+    def __init__(self):
+        self.asked = []
+
+    def error(self, n, epsilon):
+        return max(10 / (n * epsilon), 0.01)
+
+    def expect(self, n, epsilons):
+        self.asked.append(n)
+        return [[Trial(self.error(n, epsilon), 0, 0, 9, 3, 1)] for epsilon in epsilons]
+
+    def plan(self, sizes, epsilons):
+        rows = [Row(e, n, 9, 3, self.error(n, e), 0, 1, 0.95, 0.01, 1) for n in sizes for e in epsilons]
+        return Plan(tuple(rows), 0.1, 1, (), self)
+
+
+def test_which_epsilon():
+    found = Line().plan([100], [0.1, 1, 10])
+    assert found.epsilon_for(0.5) == (pytest.approx(0.2), "")
+    assert found.epsilon_for(0.03).value == pytest.approx(10 / 3)
+    assert found.epsilon_for(2.0) == (0.1, "the smallest that was planned: less may do")
+    assert found.epsilon_for(0.005).value is None
+    assert "even without privacy, 100 records leave an error of 0.01" in found.epsilon_for(0.005).reason
+    assert "more than ε=1," in Line().plan([100], [0.1, 1]).epsilon_for(0.05).reason
+    several = Line().plan([100, 1000], [0.1, 1])
+    assert several.epsilon_for(0.05, n=1000).value == pytest.approx(0.2)
+    for n, words in ((None, "say which"), (7, "not for n=7")):
+        with pytest.raises(reticent.BadInput, match=words):
+            several.epsilon_for(0.05, n=n)
+    with pytest.raises(reticent.BadInput, match="positive number"):
+        found.epsilon_for(-1)
+
+
+def test_how_many_records():
+    line = Line()
+    assert line.plan([100, 300], [1]).records_for(0.05, 1) == (200, "")
+    assert line.asked == []  # it was planned
+    assert line.plan([100], [1]).records_for(0.02, 1).value == pytest.approx(500, rel=0.05)
+    assert line.plan([100], [1]).records_for(0.02, 0.5).value == pytest.approx(1000, rel=0.05)  # another ε
+    assert line.plan([5000], [1]).records_for(0.5, 1).value == pytest.approx(20, abs=1)  # fewer
+    assert line.plan([100], [1]).records_for(50, 1).value == 10  # there is a limit to that
+    value, reason = line.plan([100], [1]).records_for(0.005, 1)
+    assert value is None
+    assert "100,000,000 records still leave an error of 0.01" in reason
+    with pytest.raises(reticent.BadInput, match="positive"):
+        line.plan([100], [1]).records_for(0.1, -1)
+
+
+def test_figures():
+    axes = Line().plan([100, 1000], [0.1, 1, 10]).figure().axes[0]
+    assert axes.get_xlabel() == "ε"
+    labels = axes.get_legend_handles_labels()[1]
+    assert {"100 records", "1,000 records"} <= set(labels)
+    lines = [list(line.get_ydata()) for line in axes.lines]
+    assert [1.0, 0.1, 0.01] in [pytest.approx(line) for line in lines]
+    against_n = Line().plan([100, 1000], [1]).figure().axes[0]
+    assert against_n.get_xlabel() == "number of records"
+
+
+# ---- the command
+
+ASK = ("plan", "--x", "age=0:110", "--y", "weight=2:150", "--n", 300, "--epsilon", "3,30", "--draws", 1)
+
+
+def test_the_command_prints_a_calm_table(run):
+    answer = run(*ASK, "--noise", 12)
+    assert answer.code == 0, answer.err
+    text = " ".join(answer.out.split())
+    assert "Plan for weight from age, 300 records, δ=1e-6" in text
+    rows = [line.split() for line in answer.out.split("\n") if line.startswith("  ")]
+    assert [row[0] for row in rows if row and row[0] in ("3", "30", "no", "a")] == ["3", "30", "no", "a"]
+    assert "drawn from the model's own prior" in text
+    assert "spread by 12 around the function" in text
+    assert "No record was read, nothing was charged." in text
+    command = "reticent fit gp FILE --x age=0:110 --y weight=2:150 --noise 12 --epsilon 3 --delta 1e-6 --out m.reticent"
+    assert answer.out.endswith(f"Next:  {command}\n")
+    assert "Next:" not in run(*ASK, "--quiet").out
+
+
+def test_help_says_what_is_assumed_and_gives_an_example(run):
+    text = " ".join(run("plan", "--help").out.split())
+    assert "Draws functions from the prior" in text
+    assert "Real functions may be easier or harder" in text
+    assert "Example: reticent plan --x age=0:110 --y weight=2:150 --n 5000" in text
+
+
+def test_the_command_answers_questions(run):
+    answer = run(*ASK, "--error", 25, "--json")
+    assert answer.code == 0, answer.err
+    found = json.loads(answer.out)
+    assert [row["epsilon"] for row in found["rows"]] == [3, 30]
+    assert found["draws"] == 1
+    assert "with 300 records" in found["answers"][0]
+    hard = run(*ASK, "--error", 0.0001)
+    assert "out of reach: even without privacy" in hard.out
+    assert "at ε=30 it needs" in hard.out
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "html"])
+def test_the_command_draws(run, tmp_path, kind):
+    out = tmp_path / f"plan.{kind}"
+    assert run(*ASK[:6], 200, "--epsilon", 5, "--draws", 1, "--out", out).code == 0
+    content = out.read_bytes()
+    assert content.startswith({"png": b"\x89PNG", "svg": b"<?xml", "html": b"<!doctype html>"}[kind])
+    if kind == "html":
+        text = content.decode()
+        assert "<svg" in text
+        assert "<td>no privacy</td>" in text
+        assert "http" not in text.replace("http://www.w3.org", "")
+    again = run(*ASK, "--out", out)
+    assert again.code == 5
+    assert "exists already" in again.err
+    assert out.read_bytes() == content
+
+
+def test_several_numbers_of_records(run):
+    answer = run(*ASK[:6], "100,1_000", "--epsilon", 3, "--draws", 1)
+    assert answer.code == 0, answer.err
+    assert [line.split()[0] for line in answer.out.split("\n") if " ± " in line] == ["100", "1,000"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (ASK[:5], 2, "How many records will there be? Give --n"),
+        (ASK[:5], 2, "The number of records is public"),
+        (("plan", "--y", "weight=2:150", "--n", 9), 4, "needs the range of each input"),
+        (("plan", "--x", "age=0:110", "--n", 9), 4, "--y weight=2:150"),
+        (("plan", "--x", "age=0:110", "--y", "age=0:110", "--n", 9), 2, "both with --x and with --y"),
+        ((*ASK[:6], "many"), 2, "--n takes positive whole numbers"),
+        ((*ASK[:6], "300", "--epsilon", "1;2"), 2, "--epsilon takes positive numbers"),
+        ((*ASK[:6], "300", "--out", "plan.pdf"), 2, ".png, .svg, .html"),
+        ((*ASK[:6], "300", "--delta", 0), 2, "delta > 0"),
+        ((*ASK, "--error", -1), 2, "must be a positive number"),
+        ((*ASK[:-1], 0), 2, "draws must be"),
+    ],
+)
+def test_wrong_use(run, arguments, code, words):
+    with warnings.catch_warnings():
+        answer = run(*arguments)
+    assert answer.code == code, answer.err
+    assert words in answer.err

@@ -1,0 +1,249 @@
+"""``reticent.plot``: what is drawn is what was released, and nothing outside the figure is touched."""
+
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy.stats import norm
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+
+import reticent
+from reticent.apps.attacker import composed_mu, percent, recognised
+from reticent.apps.colours import COLOURS, LIGHT
+from reticent.apps.plots import raw_svg
+from reticent.apps.slices import BAND, grouped, lines
+
+
+def regression(inputs, *, names=None, norm=None, epsilon=5.0, **options):
+    """A cheap fit of y = x₀ + sin of the others, on [0, 10] each."""
+    random = np.random.default_rng(0)
+    x = random.uniform(0, 10, (400, inputs))
+    y = x[:, 0] / 5 + np.sin(x[:, 1:]).sum(axis=1) + 0.1 * random.standard_normal(400)
+    bounds = reticent.Bounds(x=[(0, 10)] * inputs, y=(-3, 5), norm=norm)
+    model = reticent.GPRegressor(
+        RBF(4.0, "fixed"), bounds=bounds, epsilon=epsilon, delta=1e-6, basis=6, stages=1, noise=0.5, **options
+    )
+    return model.fit(x, y)
+
+
+def simple(cls, columns=3, *, low=-1.0, high=3.0, **options):
+    x = np.random.default_rng(1).uniform(low, high, (300, columns))
+    options = {"epsilon": 1.0, "delta": 1e-6, **options}
+    return cls(bounds=reticent.Bounds(x=(low, high)), **options).fit(x)
+
+
+def test_the_curve_is_the_prediction_and_its_bands_are_the_parts_of_its_doubt():
+    model = regression(1)
+    (axes,) = reticent.plot.curve(model).axes
+    (drawn,) = axes.lines
+    at = drawn.get_xdata()
+    assert (at[0], at[-1]) == (0, 10)
+    assert drawn.get_ydata() == pytest.approx(model.predict(at[:, None]))
+    parts = model.variance_parts(at[:, None])
+    wanted = np.cumsum([parts["model"], parts["privacy"], parts["noise"]], axis=0)[::-1]  # the widest is drawn first
+    for band, variance in zip(axes.collections, wanted, strict=True):
+        upper = band.get_paths()[0].vertices[:, 1].max()
+        assert upper == pytest.approx((drawn.get_ydata() + 1.96 * np.sqrt(variance)).max(), rel=1e-3)
+    assert axes.get_xlabel() == "column 0"
+
+
+def test_effects_leave_the_other_inputs_in_the_middle():
+    model = regression(4)
+    panels = reticent.plot.effects(model).axes
+    assert len(panels) == 4
+    at = panels[2].lines[0].get_xdata()
+    points = np.full((len(at), 4), 5.0)
+    points[:, 2] = at
+    assert panels[2].lines[0].get_ydata() == pytest.approx(model.predict(points))
+    assert [axes.get_xlabel() for axes in panels] == [f"column {i}" for i in range(4)]
+    assert panels[0].get_ylim() == panels[3].get_ylim()
+
+
+def test_the_map_has_slices_through_the_middle():
+    model = regression(2)
+    mean, sd, first, second, *_ = reticent.plot.map(model).axes
+    assert (mean.get_xlabel(), mean.get_ylabel()) == ("column 0", "column 1")
+    assert {line.get_xdata()[0] for line in mean.lines} >= {5.0}
+    for axes, shown in ((mean, model.predict([[5.0, 5.0]])), (sd, model.predict([[5.0, 5.0]], return_std=True)[1])):
+        levels = axes.collections[0].levels
+        assert levels[0] <= shown[0] <= levels[-1]
+    at = second.lines[0].get_xdata()
+    assert second.lines[0].get_ydata() == pytest.approx(model.predict(np.column_stack([np.full(len(at), 5.0), at])))
+    assert first.lines[0].get_ydata()[50] == pytest.approx(second.lines[0].get_ydata()[50])
+
+
+def test_a_norm_keeps_the_drawing_where_records_can_be():
+    assert [(one.at[0], one.at[-1]) for one in lines(regression(2, norm=2))] == [(3, 7), (3, 7)]
+
+
+def test_release_picks_the_drawing():
+    assert [len(reticent.plot.release(regression(d)).axes) for d in (1, 2, 3)] == [1, 6, 3]
+    mean = simple(reticent.PrivateMean)
+    (axes,) = reticent.plot.release(mean).axes
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [line.get_xdata()[0] for line in dots] == pytest.approx((mean.mean_ + 1) / 4)
+    counts = simple(reticent.PrivateHistogram, 2, bins=7)
+    panels = reticent.plot.release(counts).axes
+    for axes, values in zip(panels, counts.counts_, strict=True):
+        assert [bar.get_height() for bar in axes.patches] == pytest.approx(values)
+    covariance = simple(reticent.PrivateCovariance)
+    (axes,) = reticent.plot.release(covariance).axes
+    assert [text.get_text().replace("−", "-") for text in axes.texts] == [
+        f"{value:.2f}" for value in covariance.correlation_.ravel()
+    ]
+    with pytest.raises(reticent.BadInput, match="no drawing of"):
+        reticent.plot.release(_Fitted())
+
+
+class _Fitted(BaseEstimator):
+    def fit(self): ...
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+@pytest.mark.parametrize("draw", ["curve", "map"])
+def test_the_wrong_drawing_names_the_right_one(draw):
+    with pytest.raises(reticent.BadInput, match=r"plot\.release draws any model"):
+        getattr(reticent.plot, draw)(regression(3))
+    with pytest.raises(reticent.BadInput, match=r"plot\.release"):
+        reticent.plot.effects(simple(reticent.PrivateMean))
+    with pytest.raises(NotFittedError):
+        reticent.plot.release(reticent.PrivateMean())
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+def test_the_attackers_curve_is_where_epsilon_and_delta_say(epsilon):
+    """TPR ≤ e^ε·FPR + δ everywhere, and it is reached: the curve and (ε, δ) speak of the same noise."""
+    promise = simple(reticent.PrivateMean, epsilon=epsilon, delta=1e-3).guarantee_
+    rate = np.concatenate([np.logspace(-12, -3, 4000), np.linspace(0.001, 1, 4000)])
+    best = recognised(promise, rate)
+    assert (best - np.exp(epsilon) * rate).max() == pytest.approx(1e-3, rel=1e-3)
+    assert best == pytest.approx(norm.cdf(norm.ppf(rate) + composed_mu(promise)))
+    (axes,) = reticent.plot.attacker(promise).axes
+    assert axes.lines[1].get_ydata() == pytest.approx(recognised(promise, axes.lines[1].get_xdata()))
+    assert percent(float(recognised(promise, 0.05))) in [text.get_text() for text in axes.texts]
+
+
+def test_pure_noise_has_the_curve_of_pure_epsilon():
+    promise = simple(reticent.PrivateMean, epsilon=1.0, delta=0.0).guarantee_
+    assert composed_mu(promise) is None
+    few, many = 0.05 * np.e, 1 - 0.2 / np.e
+    assert recognised(promise, [0.0, 0.05, 0.8, 1.0]) == pytest.approx([0, few, many, 1])
+
+
+def test_a_mixture_is_held_to_epsilon_and_delta():
+    events = (reticent.Pure(epsilon=0.5), reticent.Gaussian(noise_multiplier=5.0))
+    promise = reticent.Guarantee(1e-3, "record", events, private=True)
+    assert recognised(promise, 0.05) == pytest.approx(0.05 * np.exp(promise.epsilon) + 1e-3)
+
+
+def test_a_seed_leaves_no_limit_and_is_said_in_every_drawing():
+    model = simple(reticent.PrivateMean, random_state=1)
+    assert recognised(model.guarantee_, [0.0, 0.05]).tolist() == [1, 1]
+    for figure in (reticent.plot.release(model), reticent.plot.attacker(model.guarantee_)):
+        assert "Not private" in figure.get_suptitle()
+    assert reticent.plot.release(simple(reticent.PrivateMean)).get_suptitle() == ""
+
+
+def test_nothing_outside_is_touched_and_nothing_outside_matters():
+    model = regression(1)
+    before = dict(matplotlib.rcParams)
+    plain = raw_svg(reticent.plot.curve(model))
+    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context({"axes.facecolor": "black", "lines.linewidth": 9, "font.size": 30, "axes.grid": True}):
+        assert raw_svg(reticent.plot.curve(model)) == plain
+    code = """
+import sys, numpy as np, reticent
+model = reticent.PrivateMean(bounds=reticent.Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((10, 2)))
+reticent.plot.release(model)
+assert "matplotlib.pyplot" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_notebook_shows_it_without_pyplot():
+    figure = reticent.plot.release(simple(reticent.PrivateMean))
+    assert isinstance(figure, Figure)
+    assert figure._repr_png_().startswith(b"\x89PNG")
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = ["$x^2$", "<b>&", "a" * 80, "bell\x07", "年齢"]
+    bounds = reticent.Bounds(x=dict.fromkeys(names, (0, 1)))
+    frame = pandas.DataFrame(np.zeros((50, 5)), columns=names)
+    figure = reticent.plot.release(reticent.PrivateMean(bounds=bounds, epsilon=1, delta=1e-6).fit(frame))
+    shown = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert shown == ["$x^2$", "<b>&", "a" * 27 + "…", "bell�", "年齢"]
+    assert ">$x^2$<" in raw_svg(figure)
+
+
+@pytest.mark.parametrize("width", [3.6, 7.2])
+def test_many_columns_are_cut_and_not_squeezed(width):
+    figure = reticent.plot.release(simple(reticent.PrivateMean, 60), width=width)
+    assert len(figure.axes[0].get_yticklabels()) == 40
+    figure = reticent.plot.release(simple(reticent.PrivateCovariance, 12), width=width)
+    assert len(figure.axes[0].texts) == 0
+    assert figure.get_figwidth() <= width
+
+
+def test_bins_that_are_too_many_are_put_together():
+    edges, sums, noise = grouped(np.linspace(0, 10, 11), np.arange(10.0), 2.0, 4)
+    assert edges.tolist() == [0, 3, 6, 9, 10]
+    assert sums.tolist() == [3, 12, 21, 9]
+    assert noise == pytest.approx(2 * 3**0.5)
+
+
+def test_with_very_many_inputs_those_that_matter_are_drawn():
+    class Model:
+        n_features_in_ = 30
+        releases_ = (type("One", (), {"bounds": reticent.Bounds(x=[(0, 1)] * 30)}),)
+
+        def predict(self, points):
+            return points @ np.arange(30.0)
+
+        def variance_parts(self, points):
+            return dict.fromkeys(("model", "privacy", "noise"), np.ones(len(points)))
+
+    drawn = lines(Model())
+    assert [one.name for one in drawn] == [f"column {j}" for j in range(6, 30)]
+    assert drawn[0].sds["noise"] == pytest.approx(np.full(101, 3**0.5))
+
+
+def luminance(colour):
+    channels = np.array(list(bytes.fromhex(colour[1:]))) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(a, b):
+    low, high = sorted([luminance(a), luminance(b)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("paper", [0, 1])
+def test_text_is_readable_on_light_and_on_dark_paper(paper):
+    shade = {name: pair[paper] for name, pair in COLOURS.items()}
+    for ink in ("ink", "muted", "accent", "kept", "broken"):
+        assert contrast(shade[ink], shade["paper"]) >= 4.5, ink
+    for sign in ("below", "above"):  # numbers in the map of correlations
+        for step in range(5):
+            assert contrast(shade["paper" if step > 2 else "ink"], shade[f"{sign}-{step}"]) >= 4.5, (sign, step)
+
+
+def test_shades_differ_in_lightness_and_can_be_told_apart_by_value():
+    assert len(set(LIGHT.values())) == len(LIGHT)
+    for paper in (0, 1):
+        bands = [luminance(COLOURS[name][paper]) for name in ("accent", "model", "privacy", "noise", "paper")]
+        assert bands == sorted(bands, reverse=paper == 1)
+        ramp = [luminance(COLOURS[f"more-{i}"][paper]) for i in range(9)]
+        assert ramp == sorted(ramp, reverse=paper == 0)
+
+
+def test_the_band_is_95_per_cent():
+    assert norm.cdf(BAND) - norm.cdf(-BAND) == pytest.approx(0.95)

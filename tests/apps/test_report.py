@@ -1,0 +1,319 @@
+"""The release report: complete, the same every time, closed to the outside, and made from releases only."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
+
+import reticent
+from reticent.apps.attacker import percent, recognised
+from reticent.apps.figures import measured
+from reticent.apps.results import MODELS
+
+EVIL = "\"><script>alert(1)</script> $x$ & 'quoted'"
+PARTS = ["words", "budget", "model", "quality", "public", "reproduce"]  # and the headline
+
+
+class Page(HTMLParser):
+    """A page taken apart: its tags with their attributes, and its visible text."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.source, self.tags, self.words, self._silent = path.read_text("utf-8"), [], [], False
+        self.feed(self.source)
+        self.text = re.sub(r"\s+", " ", "".join(self.words)).replace("\xa0", " ")
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._silent = tag in ("script", "style")
+        self.words.append(" " if tag in ("td", "th", "li", "p") else "")
+
+    def handle_endtag(self, tag):
+        self._silent = False
+
+    def handle_data(self, data):
+        if not self._silent:
+            self.words.append(data)
+
+    def all(self, tag):
+        return [attrs for name, attrs in self.tags if name == tag]
+
+    def attribute(self, name):
+        return [attrs[name] for _, attrs in self.tags if name in attrs]
+
+
+def made(word, *, columns=("age", "height", "weight", "ward"), **options):
+    """A cheap model of any kind."""
+    bounds, options = {"x": dict.fromkeys(columns, (0, 10))}, {"epsilon": 1.0, "delta": 1e-6, **options}
+    if word == "gp":
+        bounds["y"] = {"output <i>": (0, 10)}
+        options = {"kernel": RBF(4.0, "fixed"), "basis": 5, "stages": 2, **options}
+    records = np.random.default_rng(0).uniform(0, 10, (500, len(columns) + 1))
+    frame = pandas.DataFrame(records, columns=[*columns, "output <i>"])
+    return getattr(reticent, MODELS[word].estimator)(bounds=reticent.Bounds(**bounds), **options).fit(frame)
+
+
+def page(model, folder, **options):
+    model.report(folder / "report.html", **options)
+    return Page(folder / "report.html")
+
+
+CASES = {
+    "mean": lambda: made("mean", columns=("age", EVIL), epsilon=np.float64(1.5)),
+    "mean, pure": lambda: made("mean", columns=("age", EVIL), delta=0.0),
+    "mean, seeded": lambda: made("mean", columns=("age", EVIL), random_state=1),
+    "histogram": lambda: made("histogram", columns=("age", EVIL), bins=4),
+    "covariance": lambda: made("covariance", columns=("age", EVIL)),
+    "gp of one": lambda: made("gp", columns=(EVIL,)),
+    "gp of two": lambda: made("gp", columns=("age", EVIL)),
+    "gp of four": lambda: made("gp", columns=("age", EVIL, "weight", "</script><script>alert(2)</script>")),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request, tmp_path_factory):
+    """A model of each kind, and its page."""
+    model = CASES[request.param]()
+    return model, page(model, tmp_path_factory.mktemp("page"))
+
+
+def test_every_model_is_here():
+    assert {MODELS[word].estimator for word in MODELS} == {type(one()).__name__ for one in CASES.values()}
+
+
+def test_every_part_is_there(case):
+    model, found = case
+    promise = model.guarantee_
+    assert [attrs["id"] for attrs in found.all("section")] == PARTS
+    assert len(found.all("h1")) == 1
+    assert "500 records" in found.text
+    assert ("Differentially private" in found.text) == promise.private
+    assert ("Not private: seeded" in found.text) != promise.private
+    assert promise.statement in found.text
+    assert "This page contains nothing beyond the releases listed below." in found.text
+    assert "No ledger remembers this release" in found.text
+    for release in model.releases_:
+        assert f"{release.statistic['name']} {release.event.kind} {len(release.value):,}" in found.text
+    best = percent(float(recognised(promise, 0.05)))
+    said = f"An attacker who accepts 5 % false alarms recognises at most {best} of the people in the data."
+    assert (said in found.text) == promise.private
+
+
+def test_it_reaches_out_to_nothing(case):
+    _, found = case
+    assert "http:" not in found.source
+    assert "https:" not in found.source
+    assert all(value.startswith("#") for value in found.attribute("href"))
+    assert found.attribute("src") == []
+    assert set(re.findall(r"url\((.)", found.source)) <= {"#"}
+    assert "@import" not in found.source
+    (policy,) = [attrs["content"] for attrs in found.all("meta") if "http-equiv" in attrs]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+    assert {one.split()[0] for one in policy.split(";")} == {
+        "default-src",
+        "style-src",
+        "script-src",
+        "base-uri",
+        "form-action",
+    }
+
+
+def test_names_are_text_and_never_markup(case):
+    _, found = case
+    assert EVIL in found.text
+    page_tags = "html head meta title style body header main section h1 h2 h3 p b i sup div span ul li pre code details"
+    table_tags = (
+        "summary table thead tbody tr th td figure figcaption script svg desc defs g path use text clippath rect"
+    )
+    assert {tag for tag, _ in found.tags} <= {*page_tags.split(), *table_tags.split()}
+    assert len(found.all("i")) in (0, 10)  # of the formula; one output is called "output <i>"
+    assert not [name for _, attrs in found.tags for name in attrs if name.startswith("on") or "script" in name]
+
+
+def test_only_its_own_script_may_run(case):
+    model, found = case
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", found.source, re.DOTALL)
+    if not hasattr(model, "variance_parts"):
+        assert scripts == []
+        return
+    assert [kind for kind, _ in scripts] == [' type="application/json" id="numbers"', ""]
+    seal = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
+    assert f"script-src 'sha256-{seal}'" in found.source
+    assert EVIL in [name for panel in json.loads(scripts[0][1])["panels"] for name in panel["names"]]
+
+
+def test_the_same_model_gives_the_same_bytes(case, tmp_path):
+    model, found = case
+    model.save(tmp_path / "m.reticent")
+    assert page(reticent.load(tmp_path / "m.reticent"), tmp_path).source == found.source
+    digest = (tmp_path / "m.reticent").read_bytes().split(b"\n")[0].split()[-1].decode()
+    assert digest in found.text
+
+
+def test_it_knows_nothing_but_the_releases(tmp_path):
+    """Attributes beside the releases, and parameters that were set after the fit, leave no trace."""
+    model = made("mean")
+    before = page(model, tmp_path).source
+    assert page(type(model).from_releases(model.releases_, **model.get_params(deep=False)), tmp_path).source == before
+    model.secret_, model.X_ = "a record", np.arange(10)
+    model.set_params(epsilon=77.0)
+    assert page(model, tmp_path).source == before
+
+
+def test_drawings_have_words_and_the_pages_colours(case):
+    _, found = case
+    drawings = [attrs for attrs in found.all("svg") if "role" in attrs]
+    assert len(drawings) == 3  # the attacker; the model, wide and narrow
+    ids = found.attribute("id")
+    assert len(set(ids)) == len(ids)
+    for attrs in drawings:
+        assert attrs["role"] == "img"
+        assert set(attrs["aria-labelledby"].split()) <= set(ids)
+    body = found.source.split("<body>")[1]
+    assert not re.search(r"(fill|stroke|color): #", body)
+    for name in set(re.findall(r"var\(--([\w-]+)\)", found.source)):
+        assert len(re.findall(rf"--{name}: #", found.source)) == 2, f"{name} on light and on dark paper"
+    assert "DejaVu Sans'" not in body
+    assert "metadata" not in body
+
+
+def test_the_values_to_read_are_the_models(tmp_path):
+    model = made("gp", columns=("age", "height"))
+    found = page(model, tmp_path)
+    numbers = json.loads(re.search(r'id="numbers">(.*?)</script>', found.source)[1])
+    assert numbers["output"] == "output <i>"
+    assert [len(one["names"]) for one in numbers["panels"]] == [2, 2, 1, 1]
+    for boxes in numbers["boxes"].values():
+        assert len(boxes) == 4
+        assert all(0 <= left < right <= 1 and 0 <= top < bottom <= 1 for left, top, right, bottom in boxes)
+    first = numbers["panels"][0]
+    i, j, width = 7, 30, len(first["at"][0])
+    point = [[first["at"][0][i], first["at"][1][j]]]
+    mean, sd = model.predict(point, return_std=True)
+    assert first["mean"][j * width + i] == pytest.approx(mean[0], rel=1e-3)
+    assert first["known"][j * width + i] == pytest.approx(1.96 * sd[0], rel=1e-3)
+    spread = 1.96 * np.sqrt(sum(model.variance_parts(point).values()))[0]
+    assert first["spread"][j * width + i] == pytest.approx(spread, rel=1e-3)
+
+
+def test_numbers_of_simple_models_are_in_the_tables(tmp_path):
+    model = made("covariance")
+    found = page(model, tmp_path)
+    assert f"age {measured(model.mean_[0], model.mean_sd_[0])}" in found.text
+    assert "age and height" in found.text
+    model = made("histogram", bins=4)
+    found = page(model, tmp_path)
+    for count in model.counts_[0]:
+        assert f"{np.floor(count):,.0f}" in found.text
+
+
+def test_how_good_it_is_comes_from_the_model_and_from_the_plan(tmp_path):
+    model = made("gp", columns=("age",))
+    words = "Before any record was read, the plan expected"
+    assert words not in page(model, tmp_path).text
+    expected = {"rmse": 8.3, "rmse_se": 0.4, "output_error": 11.5, "coverage": 0.949, "non_private_rmse": 7.9}
+    found = page(model, tmp_path, expected=expected).text
+    assert (
+        f"{words} an error of the function of 8.3 ± 0.4 (7.9 without privacy), an error of 11.5 for one output" in found
+    )
+    assert "95 % bands that hold 95 % of the true function." in found
+    x = np.linspace(0, 10, 4001)[:, None]
+    privacy = np.sqrt(model.variance_parts(x)["privacy"].mean())
+    assert f"privacy noise {privacy:.2g}"[:-1] in re.sub(r"\s+", " ", found)
+
+
+def test_the_budget(tmp_path, run, people_csv):
+    ledger = tmp_path / "budget.db"
+    run("ledger", "open", ledger, "people", "--epsilon", 2, "--delta", 1e-5)
+    charged = ("--ledger", ledger, "--dataset", "people", "--delta", 1e-5)
+    for word, epsilon in (("mean", 0.4), ("covariance", 0.7), ("histogram", 0.3)):
+        run("fit", word, people_csv, "--x", "age=0:110", "--epsilon", epsilon, *charged, "--out", tmp_path / word)
+    answer = run("report", tmp_path / "covariance", "--out", tmp_path / "r.html", "--ledger", ledger)
+    assert answer.code == 0, answer.err
+    found, account = Page(tmp_path / "r.html"), reticent.Ledger(ledger)
+    history = account.history("people")
+    first, second = (reticent.epsilon([one.event for one in history[:i]], 1e-5) for i in (1, 2))
+    assert f"spent before {first:.3g}" in found.text
+    assert f"this release {second - first:.3g}" in found.text
+    assert f"spent since {account.spent('people') - second:.3g}" in found.text
+    assert f"not spent {2 - account.spent('people'):.3g}" in found.text
+    assert f"may spend up to {account.remaining('people'):.3g}" in found.text
+    assert account.verify() in found.text
+    assert "PrivateCovariance, 1 release (this release)" in found.text
+    assert f"charged on {history[1].when[:10]}" in found.text
+    assert not any(one.who in found.source for one in history)
+    widths = [float(width) for width in re.findall(r'style="width: ([\d.]+)%', found.source)]
+    assert sum(widths) == pytest.approx(100, abs=0.05)
+
+
+def test_a_ledger_that_does_not_know_the_release_is_said(tmp_path, run, people_csv, budget):
+    model = made("mean")
+    model.save(tmp_path / "m.reticent")
+    answer = run("report", tmp_path / "m.reticent", "--out", tmp_path / "r.html", "--ledger", budget)
+    assert answer.code == 2
+    assert "give --dataset" in answer.err
+    options = ("--out", tmp_path / "r.html", "--ledger", budget, "--dataset", "people")
+    assert run("report", tmp_path / "m.reticent", *options).code == 0
+    assert "This ledger has no charge for this release" in Page(tmp_path / "r.html").text
+
+
+def test_charges_that_look_alike_are_said(tmp_path, budget):
+    options = {"ledger": str(budget), "dataset": "people", "epsilon": 0.3}
+    made("mean", **options)
+    model = made("mean", **options)
+    found = page(model, tmp_path)
+    assert "2 charges fit this release" in found.text
+    model.save(tmp_path / "m")
+    assert (
+        "charged to data set “people” of a ledger that this page was not given"
+        in page(reticent.load(tmp_path / "m"), tmp_path).text
+    )
+
+
+def test_whole_people_are_protected_if_so_asked(tmp_path):
+    found = page(made("mean", records_per_person=3), tmp_path)
+    assert "protects one person with up to 3 records" in found.text
+    assert "No person has more than 3 records in the data." in found.text
+
+
+def test_how_to_fit_it_again(tmp_path):
+    found = page(made("gp", noise=2.0), tmp_path)
+    for line in (
+        "kernel=RBF(length_scale=4)",
+        "noise=2.0",
+        "stages=2",
+        "epsilon=1.0",
+        "bounds=reticent.Bounds(x={'age'",
+    ):
+        assert line in found.text
+    assert "random_state" not in found.text
+    assert "random_state=1" in page(made("mean", random_state=1), tmp_path).text
+
+
+def test_the_command(tmp_path, run):
+    model = made("mean")
+    model.save(tmp_path / "m.reticent")
+    out = tmp_path / "r.html"
+    told = json.loads(run("report", tmp_path / "m.reticent", "--out", out, "--json").out)
+    assert told["model_sha256"] in out.read_text()
+    assert out.read_text() == page(model, tmp_path).source
+    again = run("report", tmp_path / "m.reticent", "--out", out)
+    assert again.code == 5
+    assert "exists already" in again.err
+    answer = run("report", tmp_path / "m.reticent", "--out", tmp_path / "other.html")
+    assert "in a browser" in answer.out
+    (tmp_path / "bad").write_text("not a model")
+    assert run("report", tmp_path / "bad", "--out", tmp_path / "x.html").code == 5
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_a_model_that_was_not_fitted_has_no_report(tmp_path):
+    with pytest.raises(NotFittedError):
+        reticent.PrivateMean().report(tmp_path / "r.html")

@@ -1,0 +1,320 @@
+"""Staged statistics: head and tail have limits of their own, and what a curator keeps of a head changes nothing released."""
+
+import copy
+import gc
+import itertools
+import pickle
+import threading
+from dataclasses import dataclass
+from fractions import Fraction
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from reticent import BadInput, Bounds, Curator, Gaussian, ReleaseRefused, scan
+from reticent.models.mean import MeanSum
+from reticent.privacy import kept
+from reticent.privacy.staged import Head, StagedGram
+
+N = 3000
+BOUNDS = Bounds(x={"a": (-1, 1), "b": (-2, 2)}, y={"c": (0, 5)})
+DATA = np.random.default_rng(0).uniform([-1.1, -2.2, -0.3], [1.1, 2.2, 5.3], size=(N, 3))
+DATA[::17] = np.nan
+FRAME = pd.DataFrame(DATA, columns=["a", "b", "c"])
+
+
+@dataclass(frozen=True)
+class Powers(Head):
+    """1, a, b, a², …: longer than claimed, so that some heads are shortened."""
+
+    degree: int = 3
+    claim: float = 2.0
+    tilt: float = 1.0
+
+    columns = property(lambda self: 1 + 2 * self.degree)
+    norm2 = property(lambda self: Fraction(self.claim))
+
+    def rows(self, records):
+        rows = [np.ones(len(records))]
+        for k in range(1, self.degree + 1):
+            rows += [self.tilt * rows[-1] * records[:, 0], records[:, 1] ** 2 if k % 2 else records[:, 1]]
+        return np.stack(rows, axis=1)
+
+
+@dataclass(frozen=True)
+class Rest(StagedGram):
+    """Two tails: the output, less a whole multiple of the head, and something that is too long."""
+
+    weight: int = 0
+    claim: float = 1.0
+
+    tail_columns = property(lambda self: 2)
+    tail_norm2 = property(lambda self: Fraction(self.claim))
+
+    def tail(self, head, records):
+        left = records[:, -1] - self.weight * head[:, 1] * 2.0**-self.bits
+        return np.stack([left / 4, 10 * left], axis=1)
+
+
+STAGES = [Rest(Powers(), weight) for weight in (0, 1, -2, 1)]
+
+
+def curator(data=FRAME, count=4, seed=b"1", **kwargs):
+    event = Gaussian(noise_multiplier=1e-4, count=count)
+    return Curator(scan(data), bounds=BOUNDS, event=event, targets=True, seed=seed, **kwargs)
+
+
+def values(data=FRAME, stages=STAGES, **kwargs):
+    one = curator(data, count=len(stages), **kwargs)
+    found = [one.release(stage).value for stage in stages]
+    one.close()
+    return found
+
+
+@pytest.fixture
+def expected(monkeypatch):
+    """The releases of a curator that keeps nothing."""
+    with monkeypatch.context() as patched:
+        patched.setattr(kept, "MEMORY", 0)
+        return values()
+
+
+def same(a, b):
+    return len(a) == len(b) and all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def test_the_integers_are_those_of_the_plain_gram_matrix(expected):
+    """By hand, in Python integers: whole rows first, then their outer products; noise is small enough to see each unit."""
+    for stage, value in zip(STAGES, expected, strict=True):
+        with np.errstate(all="ignore"):
+            q = stage.integers(BOUNDS.unit(DATA)).astype(np.int64).astype(object)
+        gram = (q.T @ q)[np.triu_indices(stage.columns)]
+        assert value == pytest.approx(gram.astype(float) * stage.step, abs=1e-2)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("rows", [7, 100, 4096])
+def test_keeping_changes_no_bit_whatever_the_threads_and_blocks(expected, monkeypatch, threads, rows):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(threads))
+    monkeypatch.setattr(StagedGram, "block_rows", property(lambda self: rows))
+    assert same(values(), expected)
+
+
+def test_keeping_changes_no_bit_for_files_arrays_and_clusters(expected, tmp_path):
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    shuffled = FRAME.sample(frac=1, random_state=0)
+    for data in (tmp_path / "t.csv", tmp_path / "t.parquet", shuffled, dd.from_pandas(FRAME, npartitions=3)):
+        assert same(values(data), expected), data
+
+
+def test_other_heads_grids_and_statistics_in_between(monkeypatch):
+    """A head of other parameters, or on another grid, is another head; the first one comes back as it was."""
+    others = [Rest(Powers(2)), Rest(Powers(tilt=0.5)), Rest(Powers(), claim=2.0**30), MeanSum(3, 3)]
+    mixed = [one for pair in zip(STAGES, others, strict=True) for one in pair]
+    assert Rest(Powers(), claim=2.0**30).bits != STAGES[0].bits
+    found = values(stages=mixed)
+    monkeypatch.setattr(kept, "MEMORY", 0)
+    assert same(found, values(stages=mixed))
+
+
+def reads(data=FRAME, **kwargs):
+    """A curator and the list of times its source was read."""
+    one, seen = curator(data, **kwargs), []
+    blocks = one._source.blocks
+    one._source.blocks = lambda fields: seen.append(1) or blocks(fields)
+    return one, seen
+
+
+@pytest.mark.parametrize(("memory", "times"), [(N * (4 * 7 + 8 * 3), 1), (N * (4 * 7 + 8 * 3) - 1, 4)])
+def test_rows_are_kept_up_to_the_limit_and_not_beyond(monkeypatch, expected, memory, times):
+    monkeypatch.setattr(kept, "MEMORY", memory)
+    one, seen = reads()
+    assert same([one.release(stage).value for stage in STAGES], expected)
+    assert len(seen) == times
+
+
+def test_what_is_kept_is_of_one_reading(expected):
+    """Records that change between two stages would otherwise enter one Gram matrix with two faces."""
+    table = DATA.copy()
+    bounds = Bounds(x=[(-1, 1), (-2, 2)], y=(0, 5))
+    event = Gaussian(noise_multiplier=1e-4, count=4)
+    one = Curator(scan(table[:, :2], y=table[:, 2]), bounds=bounds, event=event, targets=True, seed=b"1")
+    found = [one.release(STAGES[0]).value]
+    table[:] = 0.0
+    assert same([*found, *(one.release(stage).value for stage in STAGES[1:])], expected)
+
+
+def reachable(thing):
+    stack, known = [thing], {}
+    while stack:
+        thing = stack.pop()
+        if id(thing) not in known and not isinstance(thing, type):
+            known[id(thing)] = thing
+            stack.extend(gc.get_referents(thing))
+    return known.values()
+
+
+def rows_kept(one):
+    return [a for a in reachable(one._keeper) if isinstance(a, np.ndarray) and a.ndim == 2 and len(a) > 1000]
+
+
+def test_nothing_is_kept_that_no_later_stage_can_use():
+    one = curator(count=2)
+    one.release(STAGES[0])
+    assert len(rows_kept(one)) == 2
+    one.release(MeanSum(3, 3))
+    one = curator(count=1)
+    one.release(STAGES[0])
+    assert rows_kept(one) == []
+
+
+def test_nothing_is_kept_of_a_cluster():
+    one = curator(dd.from_pandas(FRAME, npartitions=2))
+    one.release(STAGES[0])
+    assert rows_kept(one) == []
+
+
+def test_closing_lets_go_and_releases_hold_nothing():
+    one = curator()
+    releases = [one.release(stage) for stage in STAGES[:2]]
+    assert rows_kept(one)
+    assert not [a for a in reachable(releases) if isinstance(a, np.ndarray) and a.shape[:1] == (N,)]
+    one.close()
+    assert rows_kept(one) == []
+    with pytest.raises(ReleaseRefused):
+        one.release(STAGES[2])
+
+
+def test_a_release_that_ends_after_closing_keeps_nothing():
+    started, closed = threading.Event(), threading.Event()
+    one = curator()
+    unit = one.bounds.unit
+
+    class Slow:
+        def unit(self, *records):
+            started.set()
+            closed.wait(10)
+            return unit(*records)
+
+    one._keeper._bounds = Slow()
+    thread = threading.Thread(target=one.release, args=(STAGES[0],))
+    thread.start()
+    started.wait(10)
+    one.close()
+    closed.set()
+    thread.join()
+    assert len(one.releases) == 1
+    assert rows_kept(one) == []
+
+
+def test_a_keeper_is_never_copied():
+    one = curator()
+    one.release(STAGES[0])
+    for copier in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="never copied"):
+            copier(one._keeper)
+
+
+def test_a_broken_stage_keeps_nothing_and_says_nothing():
+    class Chatty(Rest):
+        def tail(self, head, records):
+            raise ValueError(str(records))
+
+    one = curator()
+    with pytest.raises(ReleaseRefused, match="ValueError") as refusal:
+        one.release(Chatty(Powers()))
+    assert refusal.value.__context__ is None
+    assert rows_kept(one) == []
+    one.release(STAGES[0])
+    with pytest.raises(ReleaseRefused, match="ValueError"):
+        one.release(Chatty(Powers()))  # the head is kept, the tail fails
+
+
+def test_a_number_of_records_that_is_not_n_is_refused_and_not_kept():
+    source = scan(FRAME)
+    source.known_n = N - 1
+    event = Gaussian(noise_multiplier=1.0, count=3)
+    one = Curator(source, bounds=BOUNDS, event=event, targets=True)
+    for _ in range(2):
+        with pytest.raises(ReleaseRefused, match="number of records changed"):
+            one.release(STAGES[0])
+    assert rows_kept(one) == []
+
+
+def test_a_head_that_claims_to_equal_another_cannot_reach_further():
+    """Equality is the head's own word; the limits are part of the key, so a lie costs accuracy and nothing else."""
+
+    @dataclass(frozen=True, eq=False)
+    class Liar(Powers):
+        def __eq__(self, other):
+            return True
+
+        def __hash__(self):
+            return 0
+
+    one, seen = reads(count=3)
+    one.release(Rest(Liar(3, 2.0)))
+    one.release(Rest(Liar(3, 1.0)))
+    one.release(Rest(Liar(2, 1.0)))
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9, np.inf, np.nan])
+def test_head_and_tail_are_held_to_their_own_limits(scale):
+    @dataclass(frozen=True)
+    class Long(Powers):
+        def rows(self, records):
+            return super().rows(records) * scale
+
+    @dataclass(frozen=True)
+    class LongRest(Rest):
+        def tail(self, head, records):
+            return super().tail(head, records) * scale
+
+    for statistic in (LongRest(Long()), LongRest(Powers()), Rest(Long())):
+        with np.errstate(all="ignore"):
+            q = statistic.integers(BOUNDS.unit(DATA)).astype(np.int64).astype(object)
+            rows = statistic.rows(BOUNDS.unit(DATA))
+        head, tail = (q[:, :7] ** 2).sum(axis=1), (q[:, 7:] ** 2).sum(axis=1)
+        assert (head <= statistic.head_limit2).all()
+        assert (tail <= statistic.tail_limit2).all()
+        assert statistic.limit2 == statistic.head_limit2 + statistic.tail_limit2 <= 3 * 4**statistic.bits
+        assert (rows == q.astype(float) * 2.0**-statistic.bits).all()
+
+
+def test_the_heads_integers_do_not_depend_on_the_tail():
+    unit = BOUNDS.unit(DATA)
+    for a, b in itertools.pairwise(STAGES):
+        assert (a.integers(unit)[:, :7] == b.integers(unit)[:, :7]).all()
+
+
+def test_a_tail_cannot_change_the_head_or_the_records():
+    @dataclass(frozen=True)
+    class Rude(Rest):
+        which: int = 0
+
+        def tail(self, head, records):
+            (head, records)[self.which][:] = 1e9
+            return np.zeros((len(head), 2))
+
+    for which in (0, 1):
+        with pytest.raises(ValueError, match="read-only"):
+            Rude(Powers(), which=which).integers(BOUNDS.unit(DATA))
+
+
+def test_wrong_shapes_and_norms():
+    @dataclass(frozen=True)
+    class Narrow(Rest):
+        def tail(self, head, records):
+            return records[:, :1]
+
+    unit = BOUNDS.unit(DATA)
+    with pytest.raises(BadInput, match=r"Narrow\.tail must give one row of 2"):
+        Narrow(Powers()).integers(unit)
+    with pytest.raises(BadInput, match="of the tail"):
+        _ = Rest(Powers(), claim=1e-30).limit2
+    with pytest.raises(BadInput, match="of the head"):
+        _ = Rest(Powers(3, 1e-30)).limit2
