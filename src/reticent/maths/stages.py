@@ -31,6 +31,7 @@ __all__ = ["Staged", "clip_moments", "clipped_second", "quadratic"]
 
 Array = NDArray[np.float64]
 _INFLATIONS = np.geomspace(10, 1e6, 11)  # of the public prior on B: at least 10, so that a wrong guess does little harm
+_UNEVEN = 0.003  # squared relative error of the guess where inputs were spread evenly
 _LEAST_GAIN = 0.3
 _SHRINK = 0.15  # of eigenvalues of B against noise: the largest of pure noise is 4 in this unit
 _ROUNDS = 20
@@ -90,7 +91,8 @@ class Staged:
     """The belief about w, stage by stage.
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; features at
-    public points; the number of records; the variance of the observation noise, and whether that is only a first guess.
+    public points; the number of records; the variance of the observation noise, and whether that is only a first guess; whether
+    the hypotheses are to be weighed; whether the inputs have been spread evenly, so that the public guess of B may be trusted.
     """
 
     hypotheses: list[Array]
@@ -100,6 +102,7 @@ class Staged:
     noise2: float
     learn_noise: bool = False
     learn_prior: bool = True
+    even: bool = False
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -172,8 +175,9 @@ class Staged:
         """B and the variances of its entries: what was released, and a guess from the uniform law as far as it fits that."""
         noise, expected = 1 / self._B_weight, self.n * self._law
         surprise = (self._B_sum * noise - expected) ** 2
-        fits = [-np.sum(np.log(noise + k * self._spread) + surprise / (noise + k * self._spread)) for k in _INFLATIONS]
-        variance = _INFLATIONS[int(np.argmax(fits))] * self._spread
+        inflations = np.array([max(10.0, _UNEVEN * self.n)]) if self.even else _INFLATIONS
+        fits = [-np.sum(np.log(noise + k * self._spread) + surprise / (noise + k * self._spread)) for k in inflations]
+        variance = inflations[int(np.argmax(fits))] * self._spread
         self._V = 1 / (self._B_weight + 1 / variance)
         values, vectors = np.linalg.eigh(self._V * (self._B_sum + expected / variance))
         # Directions without records hold nothing but noise; taken at its word, that would count as knowledge about w.

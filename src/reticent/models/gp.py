@@ -208,8 +208,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             units = 1.0 if self.kernel is None else (halves[0] / half) ** 2
             guess = max(priors.white * units, _FIRST_GUESS**2) if self.noise is None else (self.noise / half) ** 2
             covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
-            learned = {"learn_noise": self.noise is None, "learn_prior": self.learn_kernel is True}
-            beliefs.append(Staged(covariances, units * outside, points, n, guess, **learned))
+            how = {
+                "learn_noise": self.noise is None,
+                "learn_prior": self.learn_kernel is True,
+                "even": self.kernel is None,
+            }
+            beliefs.append(Staged(covariances, units * outside, points, n, guess, **how))
         widest = min(math.sqrt(told / len(halves)) / 4, _WIDEST)
         for k in range(stages):
             z = max(_CLIP[min(k, len(_CLIP) - 1)], widest)
