@@ -30,7 +30,7 @@ Random = np.random.Generator
 PLACES, SPREAD = 4096, 4  # above PLACES · SPREAD records, so many places stand for all, each with so many outputs
 _POINTS, _CHECKS = 1024, 256
 _LEFT_OUT = 1e-6  # of a part's variance: what is left out counts as error of the fit, and must not show
-_ROWS = 4096
+_ROWS = 256  # a block of the kernel stays in cache
 
 
 class Function:
@@ -49,9 +49,9 @@ class Function:
             variance = float(np.mean(np.diagonal(part(checks, checks.copy()))))  # without white noise, unlike diag
             if variance <= 0:
                 continue
-            few, left = 8, math.inf
+            few, left = 16, math.inf
             while left > _LEFT_OUT * variance and few < len(points):
-                few = min(2 * few, len(points))
+                few = min(4 * few, len(points))
                 at = points[:few]
                 lower = np.linalg.cholesky(part(at, at.copy()) + 1e-9 * variance * np.eye(few))
                 left = max(variance - float((np.linalg.solve(lower, part(at, checks)) ** 2).sum()) / len(checks), 0.0)

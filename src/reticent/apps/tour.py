@@ -28,7 +28,7 @@ Say = Callable[..., None]
 
 _PEOPLE, _OTHERS, _SEED = 5_000, 2_000, 1  # the seed is of the made-up people; the noise of the releases has none
 _DATASET, _CAP, _DELTA, _EPSILON, _LESS = "registry", 3.0, 1e-5, 1.0, 0.3
-_DRAWS = 4  # simulated functions: enough to show what a plan is
+_DRAWS = 3  # simulated functions: enough to show what a plan is
 _INPUTS, _OUTPUT = ("age", "height"), "weight"
 _MARGIN = 15  # where the words begin: two spaces, number, title
 
