@@ -119,7 +119,7 @@ def _kernel_parts(model: Any) -> list[dict[str, Any]] | None:
 
 def _default_prior(model: Any) -> dict[str, Any] | None:
     """What was learned of the default prior: the size of effects and how it is shared between their kinds."""
-    if model.kernel is not None:
+    if model._params["kernel"] is not None:
         return None
     kernel, (low, high) = model.kernel_, model.releases_[0].bounds.y[0]
     orders = kernel.shares[: model.n_features_in_]
@@ -133,9 +133,9 @@ def _default_prior(model: Any) -> dict[str, Any] | None:
 
 def _default_words(output: str, prior: dict[str, Any], inputs: int) -> str:
     kinds = zip(prior["shares"], ("single inputs", "pairs", "triples"), strict=False)
-    shares = ", ".join(f"{share:.0%} {kind}" for share, kind in kinds)
+    shares = ", ".join(f"{share:.0%} {kind}" for share, kind in kinds if share >= 0.005)
     size = f"{output} varies by about {_two_digits(prior['std'])}"
-    bend = f"curves bend over about {prior['length']:.0%} of the records along an input"
+    bend = f"its curves bend over about {prior['length']:.0%} of the spread of an input"
     return f"{size}{f' (of its variance {shares})' if inputs > 1 else ''}; {bend}"
 
 

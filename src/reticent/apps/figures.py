@@ -3,19 +3,26 @@
 from math import floor, log10
 from typing import Any
 
-__all__ = ["column_names", "digits_beside", "measured", "output_name"]
+__all__ = ["column_names", "digits_beside", "measured", "output_name", "printable"]
 
 
 def column_names(model: Any) -> list[str]:
     """Give the names of a model's inputs, or their numbers where they have none."""
     names: list[str] = getattr(model, "feature_names_in_", [])
-    return [str(name) for name in names] if len(names) else [f"column {i}" for i in range(model.n_features_in_)]
+    return (
+        [printable(str(name)) for name in names] if len(names) else [f"column {i}" for i in range(model.n_features_in_)]
+    )
 
 
 def output_name(model: Any) -> str:
     """Give the name of a model's output."""
     names = model.releases_[0].bounds.y_names
-    return names[0] if names else "output"
+    return printable(names[0]) if names else "output"
+
+
+def printable(text: str) -> str:
+    """Without control characters, which could talk to a terminal or turn a line around."""
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def digits_beside(sd: float) -> int:

@@ -50,7 +50,7 @@ def write(
         words=report_facts.words(model),
         attack=_attack(model.guarantee_),
         budget=account,
-        charged_to=model.dataset,
+        charged_to=model._params["dataset"],
         drawings=drawings,
         numbers=numbers,
         results=report_facts.results(model),

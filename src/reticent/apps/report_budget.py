@@ -17,7 +17,7 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
 
     Who made a charge is left out: a name and a host are in the ledger, and nobody else's business.
     """
-    name = dataset if dataset is not None else model.dataset
+    name = dataset if dataset is not None else model._params["dataset"]
     if name is None:
         raise BadInput("The model does not say which data set of the ledger it was charged to: give --dataset.")
     ledger = Ledger(url)

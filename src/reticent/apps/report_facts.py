@@ -248,8 +248,14 @@ def public(model: Any) -> dict[str, Any]:
     one = "one record" if promise.records_per_person == 1 else f"{promise.records_per_person} records"
     assumed = [f"No person has more than {one} in the data."]
     if model_of(model).outputs:
-        prior = "reticent’s default for these bounds" if model.kernel is None else str(model.kernel)
-        chosen = "its hyperparameters were learned from the releases" if model.learn_kernel else "it was left as it is"
+        prior = (
+            "reticent’s default for these bounds" if model._params["kernel"] is None else str(model._params["kernel"])
+        )
+        chosen = (
+            "its hyperparameters were learned from the releases"
+            if model._params["learn_kernel"]
+            else "it was left as it is"
+        )
         assumed.append(f"Before the fit the function followed a Gaussian process with a kernel, {prior}; {chosen}.")
         assumed.append(
             "The bands hold as far as that is so: errors around the function independent, of one size and normal."
@@ -272,8 +278,8 @@ def _settings(model: Any) -> list[str]:
 def reproduce(model: Any) -> dict[str, Any]:
     """Part 7: how to come to this page again, and the list of all that it was made from."""
     settings = _settings(model)
-    if model.dataset is not None:
-        settings.append(f'ledger="LEDGER", dataset={model.dataset!r}')
+    if (dataset := model._params["dataset"]) is not None:
+        settings.append(f'ledger="LEDGER", dataset={dataset!r}')
     inside = "".join(f"    {one},\n" for one in settings)
     versions = {"reticent": reticent.__version__, "Python": platform.python_version()}
     return {

@@ -37,16 +37,24 @@ _LEAST_GAIN = 0.3
 _SHRINK = 0.15  # of eigenvalues of B against noise: the largest of pure noise is 4 in this unit
 _ROUNDS = 20
 _ROUNDING = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
+_LEAST_ROUNDING = 1e-11  # of a posterior precision, whose small eigenvalues matter
 _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
+_UNUSUAL = 0.15  # relative excess that is not unusual
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
 
 
 def solve_triangular(lower: Any, b: Any) -> Array:
     """lower⁻¹ b; SciPy's checks would take half of the time."""
     return np.asarray(_solve_triangular(lower, b, lower=True, check_finite=False))
+
+
+def _factor(matrix: Array, rounding: float) -> Array:
+    """Cholesky factor of a positive semi-definite matrix: what is added to its diagonal is more than arithmetic can lose."""
+    m = len(matrix)
+    return np.asarray(np.linalg.cholesky((matrix + matrix.T) / 2 + rounding * np.trace(matrix) / m * np.eye(m)))
 
 
 def quadratic(rows: Array, matrix: Array) -> Array:
@@ -212,9 +220,9 @@ class Staged:
 
     def _fit(self, root: Array, W: Array) -> _Fit:
         """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W), in coordinates in which the prior is the identity."""
-        lower = np.linalg.cholesky(W + _ROUNDING * np.trace(W) / len(W) * np.eye(len(W)))
+        lower = _factor(W, _ROUNDING)
         H, z = solve_triangular(lower, self._B @ root), solve_triangular(lower, self._observed)
-        inner = np.linalg.cholesky(np.eye(len(W)) + H.T @ H)
+        inner = _factor(np.eye(len(W)) + H.T @ H, _LEAST_ROUNDING)
         half, told = solve_triangular(inner, root.T), solve_triangular(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
         return _Fit(half.T @ told, half, float(-logdet - (z @ z - told @ told) / 2))
@@ -238,8 +246,20 @@ class Staged:
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
 
+    def excess(self) -> float:
+        """By how much the second moment of the last stage's residuals exceeds what is believed: noise that is not normal.
+
+        Narrow clips see the middle of a skewed or uneven noise only; the last stage is clipped wide. A noisy moment counts less.
+        """
+        last = self._stages[-1]
+        away = last.centre - self.mean
+        variance = self._doubt() + float(away @ self._B @ away) / self.n + self.s2
+        expected = float(clipped_second(np.array(variance), last.reach))
+        told = 1 / (1 + (last.second_sd / (_UNUSUAL * expected)) ** 2)
+        return told * (last.second - expected)
+
     def without_privacy(self) -> Array:
         """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""
-        inner = np.linalg.cholesky(np.eye(len(self._root)) + self._root.T @ self._B @ self._root / self.s2)
+        inner = _factor(np.eye(len(self._root)) + self._root.T @ self._B @ self._root / self.s2, _LEAST_ROUNDING)
         half = solve_triangular(inner, self._root.T)
         return np.asarray(half.T @ half)

@@ -109,7 +109,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         data = X if isinstance(X, Source) else scan(X, y=y if self._targets else None)
         bounds = self._bounds()
-        self._rehearse(bounds.resolve(data, targets=self._targets)[0])
+        with one_blas_thread():  # as in a rebuild, which must give the same bits
+            self._rehearse(bounds.resolve(data, targets=self._targets)[0])
         curator = Curator(
             data,
             bounds=bounds,

@@ -33,12 +33,12 @@ __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
 _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
-_WIDEST = 8.0
+_WIDE, _WIDEST, _ENOUGH = 4.0, 8.0, 5
 _LEAST, _MOST = 4, 150
 _TRIALS = 48
 _BINS, _POINTS = 64, 512
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
-_HUGE = 1e150
+_HUGE, _TINY = 1e150, 1e-12
 _AT_ONCE = 4096  # points that are predicted together
 
 
@@ -174,20 +174,30 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
                 warnings.simplefilter("error")
                 priors = self._priors(bounds)
-                variance = priors.variances.sum()
                 basis, hypotheses, _ = priors.choose(min(_LEAST, priors.most))
                 energy = energies(basis, priors.variances[: basis.size], 0.25, 0.95)
                 head = Features(basis, tuple(energy.tolist()), 1.0)
                 positive = all(np.linalg.eigvalsh(S)[0] > 0 for S in hypotheses)
-                fits = bool(1e-12 < variance < 1e12 and positive and stage(head, energy[None, :], [1.0]).limit2)
+                usual = all(_TINY < one < 1 / _TINY for one in self._scales(bounds, priors))
+                fits = bool(usual and positive and stage(head, energy[None, :], [1.0]).limit2)
         except (ArithmeticError, ValueError, TypeError, Warning):
             fits = False
         if not fits:
             raise BadInput(
-                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs: give a positive definite scikit-learn "
-                "kernel with one length scale, or one per input, and amplitudes in the units of y."
+                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
+                "scikit-learn kernel with one length scale, or one per input, and amplitudes (and noise) in the units of y."
             )
         self._rehearsed = priors
+
+    def _scales(self, bounds: Bounds, priors: Any) -> list[float]:
+        """Variances of the function and of the noise of each output, in units of half its range."""
+        halves = [high / 2 - low / 2 for low, high in bounds.y]
+        variances = [float(priors.variances.sum()) * self._units(halves[0], half) for half in halves]
+        return variances if self.noise is None else [*variances, *((self.noise / half) ** 2 for half in halves)]
+
+    def _units(self, first: float, half: float) -> float:
+        """A given kernel is in units of y, and its priors in those of half the range of the first output."""
+        return 1.0 if self.kernel is None else (first / half) ** 2
 
     def learn(self, curator: Oracle) -> None:
         """Release K times, each time what the last fit left over."""
@@ -204,8 +214,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         beliefs = []
         for half in halves:
-            # a given kernel is in units of y, and `priors` in those of the first output
-            units = 1.0 if self.kernel is None else (halves[0] / half) ** 2
+            units = self._units(halves[0], half)
             guess = max(priors.white * units, _FIRST_GUESS**2) if self.noise is None else (self.noise / half) ** 2
             covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
             how = {
@@ -217,6 +226,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         widest = min(math.sqrt(told / len(halves)) / 4, _WIDEST)
         for k in range(stages):
             z = max(_CLIP[min(k, len(_CLIP) - 1)], widest)
+            if self.noise is None and k == stages - 1 >= _ENOUGH:
+                z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
             reach = [self._reach(belief, z, k) for belief in beliefs]
             release = curator.release(stage(head, np.array([belief.mean for belief in beliefs]), reach))
             head = _take(release, beliefs)
@@ -247,7 +258,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _settled(self, belief: Staged, priors: Any, middle: float, half: float) -> _Output:
         best = int(np.argmax(belief.weights))
         outside = float(belief.weights @ belief.outside)
-        learned = math.sqrt(max(belief.s2 - outside, 1e-4 * belief.s2)) * half
+        spread = belief.s2 + (belief.excess() if self._releases - self._counts > _ENOUGH else 0.0)
+        learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2)) * half
         noise = learned if self.noise is None else float(self.noise)
         before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
         told = belief.mean, belief.covariance, belief.without_privacy()

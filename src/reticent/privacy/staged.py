@@ -102,6 +102,11 @@ class StagedGram(Gram):
         """What the row's squared length cannot exceed."""
         return limit(self.head_limit2 + self.tail_limit2, 1, f"{type(self).__name__}: norm2 · 4^bits")
 
+    @property
+    def sensitivity2(self) -> int:
+        """2·(limits of head and tail)²: from the very numbers that are enforced."""
+        return 2 * (self.head_limit2 + self.tail_limit2) ** 2
+
     def head_integers(self, records: Rows) -> Rows:
         """Heads on the integer grid, within their limit."""
         shape = (len(records), index(self.head.columns))
