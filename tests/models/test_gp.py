@@ -276,3 +276,25 @@ def test_units_and_wide_bounds_of_y_do_not_spoil_the_bands(wider):
         covered.append(np.mean(np.abs(mean - sinc(AT)) < 2 * std))
     assert np.mean(covered) > 0.85
     assert model.noise_ == 0.1
+
+
+def test_nothing_fails_after_the_charge_however_little_the_noise():
+    """All records at one place and hardly any noise: a matrix that is singular but for rounding."""
+    x = np.full((20_000, 1), 0.3)
+    bounds = Bounds(x=[(-1, 1)], y=(-1, 1))
+    params = {"noise": 1e-9, "learn_kernel": False, "stages": 6, "bounds": bounds, "delta": 1e-6}
+    model = gp(RBF(10.0), **params).fit(x, 0.3 * x[:, 0])
+    assert np.isfinite(model.predict(AT / 4)).all()
+
+
+@pytest.mark.parametrize(
+    "params", [{"noise": 1e149}, {"noise": 1e-300}, {"bounds": Bounds(x=[(-4, 4)], y=[(-1, 1), (-1e-90, 1e-90)])}]
+)
+def test_scales_that_cannot_work_are_refused_before_the_charge(params, tmp_path):
+    url = str(tmp_path / "budget.db")
+    reticent.Ledger(url).open("people", epsilon=3, delta=1e-3)
+    x, y = data(50)
+    outputs = np.column_stack([y, y]) if "bounds" in params else y
+    with pytest.raises(BadInput, match="these ranges"):
+        gp(RBF(1.0), ledger=url, dataset="people", **params).fit(x, outputs)
+    assert reticent.Ledger(url).history("people") == []

@@ -42,7 +42,7 @@ _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
-_UNUSUAL = 0.15  # relative excess that is not unusual
+_UNUSUAL = 0.4  # relative excess that is not unusual
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
 
 

@@ -38,7 +38,7 @@ _LEAST, _MOST = 4, 150
 _TRIALS = 48
 _BINS, _POINTS = 64, 512
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
-_HUGE, _TINY = 1e150, 1e-12
+_HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
 
 
