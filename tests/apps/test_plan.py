@@ -1,18 +1,20 @@
 """``reticent.plan`` and ``reticent plan``: made-up records like real ones, fits like real ones, and answers to questions."""
 
 import json
+import re
 import warnings
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import reticent
 from reticent.apps import planner as planning
 from reticent.apps import simulation
+from reticent.apps.functions import Function
 from reticent.apps.plan import Plan, Row, plan
 from reticent.apps.planner import Planner, Trial
-from reticent.apps.simulation import Function, MadeUp, evenly, fit_made_up, inputs, records
+from reticent.apps.simulation import MadeUp, evenly, fit_made_up, inputs, records
 
 BOX = reticent.Bounds(x=[(-1, 1)], y=(-3, 3))
 
@@ -25,41 +27,6 @@ def small(kernel=None, **options):
 
 def rng(seed=0):
     return np.random.default_rng(seed)
-
-
-# ---- functions from a prior
-
-
-@pytest.mark.parametrize(
-    ("kernel", "d"),
-    [
-        (ConstantKernel(4.0) * (RBF(0.5) + Matern(1.0, nu=1.5)) + WhiteKernel(0.3), 1),
-        (RBF([0.5, 2.0]) + ConstantKernel(0.5) * DotProduct(1.0), 2),
-        (Matern(0.5, nu=0.5), 1),
-    ],
-)
-def test_functions_have_the_covariance_of_the_kernel(kernel, d):
-    points = evenly(reticent.Bounds(x=[(-1, 1)] * d), 256 + 64, rng(1))
-    at, draws = rng(2).uniform(-1, 1, (5, d)), 1000
-    random = rng(3)
-    drawn = np.array([Function(kernel, points, random)(at, random) for _ in range(draws)])
-    exact = kernel(at, at.copy())  # without the white noise, which is no part of the function
-    assert np.abs(np.cov(drawn.T) - exact).max() < 5 * exact.max() / (draws / 2) ** 0.5
-    assert np.abs(drawn.mean(axis=0)).max() < 4 * np.sqrt(exact.max() / draws)
-
-
-@pytest.mark.parametrize(("d", "most"), [(1, 1e-6), (2, 1e-4), (4, 0.01)])
-def test_little_variance_is_left_out_of_the_default_prior(d, most):
-    model = reticent.GPRegressor(bounds=reticent.Bounds(x=[(0, 9)] * d, y=(0, 1)), delta=1e-6)
-    planner = Planner(model, 3, 0, lambda fits: None)
-    assert max(drawn.function.left_out for drawn in planner._drawn) < most
-
-
-def test_what_is_left_out_is_said_and_keeps_the_variance():
-    points = evenly(reticent.Bounds(x=[(-1, 1)] * 6), 400, rng())
-    function = Function(RBF(0.2), points, rng(1))
-    assert function.left_out > 0.5
-    assert np.std(function(rng(2).uniform(-1, 1, (4000, 6)), rng(3))) == pytest.approx(1, abs=0.1)
 
 
 # ---- records
@@ -169,7 +136,7 @@ def test_rows_say_what_was_simulated():
     assert found.rows[2].rmse < found.rows[3].rmse
     assert found.rows[0].prior_sd == found.rows[2].prior_sd
     assert found.noise == pytest.approx(0.3)
-    assert "2,000     0.1" in str(found)
+    assert "2,000      8     0.1" in str(found)
     again = reticent.plan(small(), [200, 2000], [10, 0.1], draws=3)
     assert again.rows == found.rows
     assert reticent.plan(small(), 200, [10], draws=3, seed=1).rows[0] != found.rows[0]
@@ -178,6 +145,32 @@ def test_rows_say_what_was_simulated():
 def test_every_value_of_epsilon_sees_the_same_world():
     alone, together = plan(small(), 300, [1], draws=2), plan(small(), 300, [0.1, 1], draws=2)
     assert alone.rows[0] == together.rows[1]
+
+
+def test_bases_are_compared_in_the_same_world():
+    found = plan(small(), 500, [0.1, 10], draws=3, basis=[2, 8])
+    assert [(row.basis, row.epsilon) for row in found.rows] == [(2, 0.1), (2, 10), (8, 0.1), (8, 10)]
+    few, many = found.rows[1], found.rows[3]
+    assert many.rmse < 0.7 * few.rmse  # two functions cannot follow it, however many records there are
+    assert many.non_private_rmse < 0.7 * few.non_private_rmse
+    assert found.rows[2:] == plan(small(), 500, [0.1, 10], draws=3).rows  # eight are the model's own
+    best = min(few.rmse, many.rmse)
+    assert found.epsilon_for(best * 1.0001).value == pytest.approx(10, rel=0.01)  # for the best of them
+    axes = found.figure().axes[0]
+    assert {"2 functions", "8 functions"} <= set(axes.get_legend_handles_labels()[1])
+    for basis in (0, 2.5, [8, 501], []):
+        with pytest.raises(reticent.BadInput, match="basis must be"):
+            plan(small(), 500, [1], draws=1, basis=basis)
+
+
+def test_without_privacy_few_stages_say_all():
+    """The fits that stand for no privacy save stages, and lose nothing by it."""
+    planner = Planner(small(stages=12), 2, 0, lambda fits: None)
+    (few,) = planner.expect(500, [planning.NO_PRIVACY])
+    assert few[0].stages == 3
+    (all_of_them,) = planner.expect(500, [0.99 * planning.NO_PRIVACY])
+    assert all_of_them[0].stages == 12
+    assert [one.rmse for one in few] == pytest.approx([one.rmse for one in all_of_them], rel=0.02)
 
 
 def test_the_spread_of_outputs_is_given_or_the_kernels_or_a_tenth_of_the_range():
@@ -248,7 +241,7 @@ class Line:
     def error(self, n, epsilon):
         return max(10 / (n * epsilon), 0.01)
 
-    def expect(self, n, epsilons):
+    def expect(self, n, epsilons, basis=None):
         self.asked.append(n)
         return [[Trial(self.error(n, epsilon), 0, 0, 9, 3, 1)] for epsilon in epsilons]
 
@@ -259,12 +252,12 @@ class Line:
 
 def test_which_epsilon():
     found = Line().plan([100], [0.1, 1, 10])
-    assert found.epsilon_for(0.5) == (pytest.approx(0.2), "")
+    assert found.epsilon_for(0.5) == (pytest.approx(0.2), "ε=0.1 leaves 1, ε=1 leaves 0.1")
     assert found.epsilon_for(0.03).value == pytest.approx(10 / 3)
     assert found.epsilon_for(2.0) == (0.1, "the smallest that was planned: less may do")
     assert found.epsilon_for(0.005).value is None
     assert "even without privacy, 100 records leave an error of 0.01" in found.epsilon_for(0.005).reason
-    assert "more than ε=1," in Line().plan([100], [0.1, 1]).epsilon_for(0.05).reason
+    assert "ε=1, the largest that was planned, leaves 0.1:" in Line().plan([100], [0.1, 1]).epsilon_for(0.05).reason
     several = Line().plan([100, 1000], [0.1, 1])
     assert several.epsilon_for(0.05, n=1000).value == pytest.approx(0.2)
     for n, words in ((None, "say which"), (7, "not for n=7")):
@@ -276,7 +269,7 @@ def test_which_epsilon():
 
 def test_how_many_records():
     line = Line()
-    assert line.plan([100, 300], [1]).records_for(0.05, 1) == (200, "")
+    assert line.plan([100, 300], [1]).records_for(0.05, 1) == (200, "100 records leave 0.1, 300 records leave 0.0333")
     assert line.asked == []  # it was planned
     assert line.plan([100], [1]).records_for(0.02, 1).value == pytest.approx(500, rel=0.05)
     assert line.plan([100], [1]).records_for(0.02, 0.5).value == pytest.approx(1000, rel=0.05)  # another ε
@@ -334,6 +327,11 @@ def test_the_command_answers_questions(run):
     assert [row["epsilon"] for row in found["rows"]] == [3, 30]
     assert found["draws"] == 1
     assert "with 300 records" in found["answers"][0]
+    between = 0.5 * (found["rows"][0]["rmse"] + found["rows"][1]["rmse"])
+    easy = run(*ASK, "--error", between)
+    needed = re.search(r"with 300 records needs about ε=([\d.]+): ε=3 leaves [\d.]+, ε=30 leaves [\d.]+", easy.out)
+    assert 3 < float(needed[1]) < 30
+    assert float(re.search(r"Next: .* --epsilon ([\d.]+) ", easy.out)[1]) == pytest.approx(float(needed[1]), rel=0.11)
     hard = run(*ASK, "--error", 0.0001)
     assert "out of reach: even without privacy" in hard.out
     assert "at ε=30 it needs" in hard.out
@@ -356,6 +354,14 @@ def test_the_command_draws(run, tmp_path, kind):
     assert out.read_bytes() == content
 
 
+def test_several_bases(run):
+    answer = run(*ASK, "--basis", "4,12")
+    assert answer.code == 0, answer.err
+    rows = [line.split() for line in answer.out.split("\n") if line.startswith("  ") and "%" in line][1:]
+    assert [(row[0], row[1]) for row in rows[:4]] == [("3", "4"), ("30", "4"), ("3", "12"), ("30", "12")]
+    assert re.search(r"Next: .* --basis (4|12) --epsilon 3 ", answer.out)
+
+
 def test_several_numbers_of_records(run):
     answer = run(*ASK[:6], "100,1_000", "--epsilon", 3, "--draws", 1)
     assert answer.code == 0, answer.err
@@ -373,6 +379,7 @@ def test_several_numbers_of_records(run):
         ((*ASK[:6], "many"), 2, "--n takes positive whole numbers"),
         ((*ASK[:6], "300", "--epsilon", "1;2"), 2, "--epsilon takes positive numbers"),
         ((*ASK[:6], "300", "--out", "plan.pdf"), 2, ".png, .svg, .html"),
+        ((*ASK, "--basis", "many"), 2, "--basis takes positive whole numbers"),
         ((*ASK[:6], "300", "--delta", 0), 2, "delta > 0"),
         ((*ASK, "--error", -1), 2, "must be a positive number"),
         ((*ASK[:-1], 0), 2, "draws must be"),

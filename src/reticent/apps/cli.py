@@ -120,6 +120,12 @@ def plan(
         typer.Option(metavar="NUMBER", help="Public bound on the inputs' distance from the middle of the ranges."),
     ] = None,
     records_per_person: Annotated[int, typer.Option(metavar="K", help="Protect people with up to K records each.")] = 1,
+    basis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Numbers of basis functions to compare; if left out, what fit would choose."
+        ),
+    ] = None,
     error: Annotated[
         float | None, typer.Option(metavar="SIZE", help="Which ε, and how many records, would bring the error to this?")
     ] = None,
@@ -139,7 +145,7 @@ def plan(
     from reticent.apps.plan_command import answers, check_out, print_plan, question, write
 
     own = {"noise": noise, "norm": norm, "records_per_person": records_per_person}
-    asked = question(x or (), y or (), n, epsilon, delta=delta, **own)
+    asked = question(x or (), y or (), n, epsilon, delta=delta, basis=basis, **own)
     if out is not None:
         check_out(out)
     with progress("Simulating fits", asked.fits(draws), quiet=quiet) as advance:
@@ -150,7 +156,7 @@ def plan(
         write(asked, found, out)
     if json:
         return print_json({**found.for_machines(), "answers": told})
-    print_plan(asked, found, told, quiet=quiet)
+    print_plan(asked, found, told, error, quiet=quiet)
     return None
 
 
@@ -198,6 +204,10 @@ def fit(
         float | None,
         typer.Option(metavar="SD", help="gp: spread of outputs with the same inputs; learned if left out."),
     ] = None,
+    basis: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="gp: number of basis functions; chosen from ε and n if left out."),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")
     ] = None,
@@ -226,7 +236,7 @@ def fit(
             norm=norm,
             epsilon=epsilon,
             delta=delta,
-            own={"bins": bins, "noise": noise},
+            own={"bins": bins, "noise": noise, "basis": basis},
             ledger=ledger,
             dataset=dataset,
             records_per_person=records_per_person,

@@ -1,18 +1,18 @@
-"""``reticent.plan``: which error to expect from which ε and how many records, before any record is read.
+"""``reticent.plan``: which error to expect from which ε, how many records and which basis, before any record is read.
 
 Draws functions from the model's own prior, makes up records of them, fits these exactly as real ones would be fitted, and looks
-how far off the fits are. The same functions, inputs and noise serve every ε, and the same functions every n, so that curves are
-smooth.
+how far off the fits are. The same functions, inputs and noise serve every ε and every basis, and the same functions every n, so
+that curves are smooth.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from reticent.apps.planner import Planner, Trial
+from reticent.apps.planner import NO_PRIVACY, Planner, Trial
 from reticent.errors import BadInput
 from reticent.models.gp import GPRegressor
 
@@ -21,19 +21,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Plan", "Row", "plan"]
 
-_NO_PRIVACY = 1e6  # as an ε: its noise is far below that of the records
+Number = TypeVar("Number", int, float)
+
 _MUCH = 0.05
+_MOST_FUNCTIONS = 500
 _FEWEST_RECORDS, _MOST_RECORDS = 10, 10**8
 _NEAR = 4  # a straight line on logarithmic paper serves between numbers of records within this factor
 
 
 @dataclass(frozen=True)
 class Row:
-    """What to expect at one ε and one number of records, on average over functions from the prior; in the output's units."""
+    """What to expect at one ε, number of records and basis, on average over functions from the prior; in the output's units."""
 
     epsilon: float
     n: int
-    basis: int  # basis functions
+    basis: int  # number of basis functions
     stages: int  # releases
     rmse: float  # of the fitted function to the true one
     rmse_se: float  # how uncertain that is, because only some functions were drawn
@@ -44,7 +46,7 @@ class Row:
 
 
 class Answer(NamedTuple):
-    """A number, or None with the reason."""
+    """A number, or None; and why it is this one, or why there is none."""
 
     value: float | None
     reason: str
@@ -52,13 +54,18 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What to expect: ``rows``, one for each n and ε; ``noise``, the spread of outputs that was assumed; ``notes``."""
+    """What to expect: ``rows``, one for each n, basis and ε; ``noise``, the spread of outputs that was assumed; ``notes``.
+
+    ``bases``: those that are compared; None is the one that a fit chooses from ε, δ and n. Where there are several, questions
+    are answered for the best of them.
+    """
 
     rows: tuple[Row, ...]
     noise: float
     draws: int
     notes: tuple[str, ...]
     planner: Planner = field(repr=False, compare=False)
+    bases: tuple[int | None, ...] = (None,)
 
     def epsilon_for(self, rmse: float, *, n: int | None = None) -> Answer:
         """The smallest ε at which the function's expected error is ``rmse``, between the values that were planned."""
@@ -66,32 +73,34 @@ class Plan:
         sizes = sorted({row.n for row in self.rows})
         if n is None and len(sizes) > 1:
             raise BadInput(f"This plan is for several numbers of records: say which, for example n={sizes[-1]}.")
-        rows = sorted((row for row in self.rows if row.n == (n or sizes[0])), key=lambda row: row.epsilon)
-        if not rows:
-            raise BadInput(f"This plan is not for n={n}: it is for {', '.join(f'n={size}' for size in sizes)}.")
-        value = _crossing([row.epsilon for row in rows], [row.rmse for row in rows], rmse)
+        size = n or sizes[0]
+        if size not in sizes:
+            raise BadInput(f"This plan is not for n={n}: it is for {', '.join(f'n={one}' for one in sizes)}.")
+        errors = dict(sorted(_best((row.epsilon, row.rmse) for row in self.rows if row.n == size).items()))
+        value = _crossing(errors, rmse)
         if value is not None:
-            return Answer(value, "" if value > rows[0].epsilon else "the smallest that was planned: less may do")
-        floor = rows[-1].non_private_rmse
+            return Answer(value, _why(errors, value, "ε={:g} leaves") or "the smallest that was planned: less may do")
+        floor, most = min(row.non_private_rmse for row in self.rows if row.n == size), max(errors)
         if rmse <= floor:
-            return Answer(None, f"even without privacy, {rows[0].n:,} records leave an error of {floor:.3g}")
-        return Answer(None, f"it needs more than ε={rows[-1].epsilon:g}, the largest that was planned")
+            return Answer(None, f"even without privacy, {size:,} records leave an error of {floor:.3g}")
+        return Answer(None, f"ε={most:g}, the largest that was planned, leaves {errors[most]:.3g}: it needs more")
 
     def records_for(self, rmse: float, epsilon: float) -> Answer:
         """About how many records bring the function's expected error down to ``rmse``; simulates what was not planned."""
         _check_error(rmse)
         _numbers("epsilon", epsilon)
-        found = {row.n: row.rmse for row in self.rows if row.epsilon == epsilon}
-        size: int | None = max(found, default=self.rows[0].n)
+        found = _best((row.n, row.rmse) for row in self.rows if row.epsilon == epsilon)
+        size: int | None = int(max(found, default=self.rows[0].n))
         while size is not None:
             if size not in found:
-                found[size] = float(np.mean([trial.rmse for trial in self.planner.expect(size, [epsilon])[0]]))
+                tried = [self.planner.expect(size, [epsilon], basis)[0] for basis in self.bases]
+                found[size] = min(float(np.mean([trial.rmse for trial in one])) for one in tried)
             size = _next_size(found, rmse)
-        sizes = sorted(found)
-        value = _crossing(sizes, [found[one] for one in sizes], rmse)
+        errors = dict(sorted(found.items()))
+        value = _crossing(errors, rmse)
         if value is None:
-            return Answer(None, f"{sizes[-1]:,} records still leave an error of {found[sizes[-1]]:.3g}")
-        return Answer(float(math.ceil(value)), "")
+            return Answer(None, f"{max(errors):,} records still leave an error of {errors[max(errors)]:.3g}")
+        return Answer(float(math.ceil(value)), _why(errors, value, "{:,} records leave"))
 
     def figure(self) -> "Figure":
         """Draw the expected error against ε, with what no privacy would give."""
@@ -100,10 +109,14 @@ class Plan:
         return expected_error(self)
 
     def __str__(self) -> str:
-        lines = [f"{'n':>11} {'ε':>7} {'error of the function':>23} {'of one output':>14} {'in 95 % bands':>14}"]
+        lines = [
+            f"{'n':>11} {'basis':>6} {'ε':>7} {'error of the function':>22} {'of one output':>14} {'in 95 % bands':>14}"
+        ]
         for row in self.rows:
-            error = f"{row.rmse:.3g} ± {row.rmse_se:.1g}"
-            lines.append(f"{row.n:>11,} {row.epsilon:>7g} {error:>23} {row.output_error:>14.3g} {row.coverage:>14.0%}")
+            error, inside = f"{row.rmse:.3g} ± {row.rmse_se:.1g}", f"{row.coverage:.0%}"
+            lines.append(
+                f"{row.n:>11,} {row.basis:>6} {row.epsilon:>7g} {error:>22} {row.output_error:>14.3g} {inside:>14}"
+            )
         return "\n".join(lines)
 
     def for_machines(self) -> dict[str, Any]:
@@ -119,8 +132,10 @@ def plan(
     draws: int = 20,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
+    *,
+    basis: int | Sequence[int] | None = None,
 ) -> Plan:
-    """Simulate which error to expect from a model, for each number of records and each ε. No record is read, nothing is charged.
+    """Simulate which error to expect from a model, for each n, ε and basis. No record is read, nothing is charged.
 
     The truth is drawn from the model's own prior: its kernel, with hyperparameters from the range that ``learn_kernel`` may
     choose from, among functions that stay inside the output's bounds; inputs are spread evenly over their bounds; outputs spread
@@ -140,6 +155,8 @@ def plan(
         Of the functions and the made-up records.
     progress : callable, optional
         Called with the number of fits that were made since the last call.
+    basis : int or list of int, optional
+        Numbers of basis functions to compare. Default: the model's own, which is chosen from ε, δ and n where it is not given.
 
     Examples
     --------
@@ -155,11 +172,13 @@ def plan(
     chosen = _numbers("epsilons", epsilons)
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
         raise BadInput(f"draws must be a whole number, at least 1, not {draws!r}.")
+    bases = _bases(model, basis)
     planner = Planner(model, int(draws), seed, progress or (lambda fits: None))
     rows, notes = [], []
     for size in map(int, sizes):
-        *found, free = planner.expect(size, [*chosen, _NO_PRIVACY])
-        rows += [_row(epsilon, size, trials, free) for epsilon, trials in zip(chosen, found, strict=True)]
+        for functions in bases:
+            *found, free = planner.expect(size, [*chosen, NO_PRIVACY], functions)
+            rows += [_row(epsilon, size, trials, free) for epsilon, trials in zip(chosen, found, strict=True)]
         if size * planner.delta >= 1:
             notes.append(f"delta = {planner.delta:g} is not below 1/n = {1 / size:.2g}: take it well below.")
     if planner.outside > _MUCH:
@@ -167,7 +186,7 @@ def plan(
             f"{planner.outside:.0%} of the functions drawn from this kernel lies outside the output's bounds: give wider bounds, "
             "or amplitudes in the units of y."
         )
-    return Plan(tuple(rows), planner.noise, int(draws), tuple(notes), planner)
+    return Plan(tuple(rows), planner.noise, int(draws), tuple(notes), planner, bases)
 
 
 def _row(epsilon: float, n: int, trials: Sequence[Trial], without_privacy: Sequence[Trial]) -> Row:
@@ -187,22 +206,39 @@ def _row(epsilon: float, n: int, trials: Sequence[Trial], without_privacy: Seque
     )
 
 
-def _crossing(at: Sequence[float], errors: Sequence[float], target: float) -> float | None:
-    """Where errors first come down to the target; between points, straight on logarithmic paper."""
-    for i, error in enumerate(errors):
+def _best(found: Iterable[tuple[Number, float]]) -> dict[Number, float]:
+    """The smallest error at each place."""
+    best: dict[Number, float] = {}
+    for at, error in found:
+        best[at] = min(error, best.get(at, math.inf))
+    return best
+
+
+def _crossing(errors: Mapping[Number, float], target: float) -> float | None:
+    """Where errors, in the order of their places, first come down to the target; straight on logarithmic paper between."""
+    last: tuple[float, float] | None = None
+    for at, error in errors.items():
         if error <= target:
-            if i == 0:
-                return float(at[0])
-            before = errors[i - 1]
-            share = math.log(before / target) / math.log(before / error)
-            return float(at[i - 1] * (at[i] / at[i - 1]) ** share)
+            if last is None:
+                return float(at)
+            share = math.log(last[1] / target) / math.log(last[1] / error)
+            return float(last[0] * (at / last[0]) ** share)
+        last = float(at), error
     return None
 
 
-def _next_size(found: dict[int, float], target: float) -> int | None:
+def _why(errors: Mapping[Number, float], value: float, words: str) -> str:
+    """The errors on both sides of an answer; nothing if there is only one side."""
+    below, above = [at for at in errors if at < value], [at for at in errors if at >= value]
+    if not below:
+        return ""
+    return f"{words.format(below[-1])} {errors[below[-1]]:.3g}, {words.format(above[0])} {errors[above[0]]:.3g}"
+
+
+def _next_size(found: Mapping[int, float], target: float) -> int | None:
     """Which number of records to try next, to find where errors come down to the target; None when that is known."""
     sizes = sorted(found)
-    value = _crossing(sizes, [found[one] for one in sizes], target)
+    value = _crossing({one: found[one] for one in sizes}, target)
     if value is None:
         if sizes[-1] >= _MOST_RECORDS:
             return None
@@ -213,6 +249,15 @@ def _next_size(found: dict[int, float], target: float) -> int | None:
         return max(sizes[0] // 10, _FEWEST_RECORDS) if sizes[0] > _FEWEST_RECORDS else None
     below, above = max(one for one in sizes if one < value), min(one for one in sizes if one >= value)
     return math.ceil(math.sqrt(below * above)) if above > _NEAR * below else None
+
+
+def _bases(model: Any, basis: Any) -> tuple[int | None, ...]:
+    if basis is None:
+        return (getattr(model, "basis", None),)
+    chosen = _numbers("basis", basis)
+    if any(one != int(one) or one > _MOST_FUNCTIONS for one in chosen):
+        raise BadInput(f"basis must be whole numbers of functions, from 1 to {_MOST_FUNCTIONS}, not {basis!r}.")
+    return tuple(map(int, chosen))
 
 
 def _check_error(rmse: float) -> None:

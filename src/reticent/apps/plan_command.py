@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import hypot
+from math import ceil, floor, hypot, log, log10
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from reticent.privacy.bounds import Bounds
 __all__ = ["Question", "answers", "check_out", "numbers", "print_plan", "question", "write"]
 
 _KINDS = (".png", ".svg", ".html")
-_HEADINGS = ("error of the function", "of one output", "in 95 % bands")
+_HEADINGS = ("basis", "error of the function", "of one output", "in 95 % bands")
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,21 @@ class Question:
     n: list[int]
     epsilons: list[float]
     options: str  # those that reticent fit has, too
+    bases: list[int] | None = None
 
     def fits(self, draws: int) -> int:
         """How many simulated fits the answer takes."""
-        return len(self.n) * (len(self.epsilons) + 1) * draws
+        return len(self.n) * len(self.bases or [0]) * (len(self.epsilons) + 1) * draws
 
     def answer(self, draws: int, advance: Callable[[int], None]) -> Plan:
         """Simulate."""
-        return plan(self.model, self.n, self.epsilons, draws=draws, progress=advance)
+        return plan(self.model, self.n, self.epsilons, draws=draws, progress=advance, basis=self.bases)
 
-    def fit(self, epsilon: float) -> str:
-        """The command that does what was planned."""
-        return f"reticent fit gp FILE {self.options} --epsilon {epsilon:g} --delta {self.delta} --out m.reticent"
+    def fit(self, epsilon: float, found: Plan) -> str:
+        """The command that does what was planned, with the best basis if some were compared."""
+        near = min(found.rows, key=lambda row: (-row.n, abs(log(row.epsilon / epsilon)), row.rmse))
+        basis = f" --basis {near.basis}" if self.bases else ""
+        return f"reticent fit gp FILE {self.options}{basis} --epsilon {epsilon:g} --delta {self.delta} --out m.reticent"
 
     @property
     def delta(self) -> str:
@@ -89,7 +92,14 @@ def numbers(option: str, text: str, kind: type) -> list[Any]:
 
 
 def question(
-    x: Sequence[str], y: Sequence[str], n: str | None, epsilon: str, *, delta: float | None, **own: Any
+    x: Sequence[str],
+    y: Sequence[str],
+    n: str | None,
+    epsilon: str,
+    *,
+    delta: float | None,
+    basis: str | None = None,
+    **own: Any,
 ) -> Question:
     """Check what was asked; ``own`` are parameters of the model and of its bounds."""
     ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
@@ -114,28 +124,36 @@ def question(
         options.append(f"--noise {own['noise']:g}")
     if own["records_per_person"] != 1:
         options.append(f"--records-per-person {own['records_per_person']}")
+    bases = None if basis is None else numbers("--basis", basis, int)
     sizes = numbers("--n", n, int)
-    return Question(model, sizes, numbers("--epsilon", epsilon, float), " ".join(options))
+    return Question(model, sizes, numbers("--epsilon", epsilon, float), " ".join(options), bases)
 
 
 def _lines(found: Plan) -> list[tuple[str, ...]]:
-    """The table, line by line: n, ε, and what to expect."""
+    """The table, line by line: n, ε, number of functions, and what to expect."""
     lines: list[tuple[str, ...]] = []
     for n in sorted({row.n for row in found.rows}):
         rows = [row for row in found.rows if row.n == n]
         digits = min(max(digits_beside(min(row.rmse for row in rows)) + 1, 0), 6)
-        for row in rows:
-            error = f"{row.rmse:,.{digits}f} ± {row.rmse_se:,.{digits}f}"
-            output = f"{row.output_error:,.{digits}f}"
-            lines.append((f"{n:,}", f"{row.epsilon:g}", error, output, f"{100 * row.coverage:.0f} %"))
-        floor, guess = rows[0].non_private_rmse, rows[0].prior_sd
-        lines.append((f"{n:,}", "no privacy", f"{floor:,.{digits}f}", f"{hypot(floor, found.noise):,.{digits}f}", ""))
-        lines.append(("0", "a guess", f"{guess:,.{digits}f}", f"{hypot(guess, found.noise):,.{digits}f}", ""))
+
+        def cells(n: int, name: str, functions: str, error: float, digits: int = digits) -> tuple[str, ...]:
+            return f"{n:,}", name, functions, f"{error:,.{digits}f}", f"{hypot(error, found.noise):,.{digits}f}", ""
+
+        each = len(rows) // len(found.bases)
+        for start in range(0, len(rows), each):
+            for row in rows[start : start + each]:
+                error = f"{row.rmse:,.{digits}f} ± {row.rmse_se:,.{digits}f}"
+                output = f"{row.output_error:,.{digits}f}"
+                inside = f"{100 * row.coverage:.0f} %"
+                lines.append((f"{n:,}", f"{row.epsilon:g}", f"{row.basis}", error, output, inside))
+            same = "" if found.bases == (None,) else f"{rows[start].basis}"
+            lines.append(cells(n, "no privacy", same, rows[start].non_private_rmse))
+        lines.append(cells(0, "a guess", "", rows[0].prior_sd))
     return lines
 
 
-def print_plan(asked: Question, found: Plan, answers: Sequence[str], *, quiet: bool) -> None:
-    """Show a plan to a person."""
+def print_plan(asked: Question, found: Plan, answers: Sequence[str], error: float | None, *, quiet: bool) -> None:
+    """Show a plan to a person; ``answers`` are those for this ``error``."""
     from rich.text import Text
 
     screen = console()
@@ -157,16 +175,20 @@ def print_plan(asked: Question, found: Plan, answers: Sequence[str], *, quiet: b
     for words in answers:
         line("Answer", words)
     if not quiet:
-        advise(asked.fit(_middle(asked.epsilons)))
+        advise(asked.fit(_start(asked, found, error), found))
 
 
-def _middle(epsilons: Sequence[float]) -> float:
-    """The ε nearest to one: a command to start from."""
-    return min(epsilons, key=lambda epsilon: abs(epsilon - 1))
+def _start(asked: Question, found: Plan, error: float | None) -> float:
+    """The ε of the command to start from: the one that the error needs, rounded up; or the one nearest to one."""
+    needed = None if error is None else found.epsilon_for(error, n=asked.n[-1]).value
+    if needed is None:
+        return min(asked.epsilons, key=lambda epsilon: abs(epsilon - 1))
+    step = 10.0 ** (floor(log10(needed)) - 1)
+    return float(f"{ceil(needed / step - 1e-9) * step:.2g}")
 
 
 def answers(asked: Question, found: Plan, error: float) -> list[str]:
-    """Which ε, and how many records, an error needs; in words."""
+    """Which ε, and how many records, an error needs, and why; in words."""
     told = []
     for n in asked.n:
         epsilon, why = found.epsilon_for(error, n=n)
@@ -174,15 +196,14 @@ def answers(asked: Question, found: Plan, error: float) -> list[str]:
         if epsilon is None:
             told.append(f"{words}is out of reach: {why}")
         else:
-            told.append(f"{words}needs {'less than ' if epsilon <= asked.epsilons[0] else 'about '}ε={epsilon:.2g}")
+            less = epsilon <= asked.epsilons[0]
+            told.append(f"{words}needs {f'ε={epsilon:g} or less' if less else f'about ε={epsilon:.2g}: {why}'}")
     last = found.epsilon_for(error, n=asked.n[-1]).value
     smaller = [epsilon for epsilon in asked.epsilons if last is None or epsilon < last]
     if smaller:
         records, why = found.records_for(error, smaller[-1])
-        words = f"at ε={smaller[-1]:g} it needs "
-        told.append(
-            words + (f"about {_rounded(records):,} records" if records is not None else f"more than we can tell: {why}")
-        )
+        needs = f"about {_rounded(records):,} records" if records is not None else "more than we can tell"
+        told.append(f"at ε={smaller[-1]:g} it needs {needs}{': ' if why else ''}{why}")
     return told
 
 

@@ -10,19 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from reticent.apps.simulation import PLACES, SPREAD, Function, MadeUp, evenly, fit_made_up, inputs, records
+from reticent.apps.functions import Truth, truth
+from reticent.apps.simulation import PLACES, SPREAD, MadeUp, evenly, fit_made_up, inputs, records
 from reticent.errors import BadInput
 from reticent.models.gp import GPRegressor
 
-__all__ = ["DELTA", "Planner", "Trial"]
+__all__ = ["DELTA", "NO_PRIVACY", "Planner", "Trial"]
 
 Array = NDArray[np.float64]
 
 DELTA = 1e-6
+NO_PRIVACY = 1e6  # as an ε: its noise is far below that of the records
 _TESTS, _POINTS = 512, 1280
 _HELD, _TRIES = 256, 30  # places where a function is held against the output's bounds, and how many functions are tried
 _USUAL_NOISE = 0.2  # of half the output's range, where nothing says how much: the model's own first guess
 _BAND = 1.96
+_FREE_STAGES = 3  # without noise all stages say the same: more of them change an error by less than a thousandth
 
 
 class Trial(NamedTuple):
@@ -37,7 +40,7 @@ class Trial(NamedTuple):
 
 
 class _Drawn(NamedTuple):
-    function: Function
+    function: Truth
     noise: float  # spread of outputs around it
     outside: float  # share of it that is outside the output's bounds
 
@@ -80,9 +83,9 @@ class Planner:
         """How much of the functions lies outside the output's bounds."""
         return float(np.mean([drawn.outside for drawn in self._drawn]))
 
-    def expect(self, n: int, epsilons: Sequence[float]) -> list[list[Trial]]:
-        """For each ε, how fits to n records of each function go."""
-        trials = [self._measure(draw, n, epsilons) for draw in range(self._draws)]
+    def expect(self, n: int, epsilons: Sequence[float], basis: int | None = None) -> list[list[Trial]]:
+        """For each ε, how fits to n records of each function go; ``basis``: other than the model's own."""
+        trials = [self._measure(draw, n, epsilons, basis) for draw in range(self._draws)]
         return [list(one) for one in zip(*trials, strict=True)]
 
     def _at(self, unit: Array) -> Array:
@@ -106,7 +109,7 @@ class Planner:
             one = points[:1]
             white = float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
             noise = self.model.noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
-            function = Function(kernel, points, random)
+            function = truth(kernel, points, random)
             outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
             tries.append(_Drawn(function, float(noise), float(np.mean(outside))))
             if tries[-1].outside <= 0.01:
@@ -126,7 +129,7 @@ class Planner:
         steps = np.sqrt(np.arange(2, len(low) + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
         return kernels[0].clone_with_theta(low + (high - low) * ((random.random(len(low)) + turn * steps) % 1))
 
-    def _measure(self, draw: int, n: int, epsilons: Sequence[float]) -> list[Trial]:
+    def _measure(self, draw: int, n: int, epsilons: Sequence[float], basis: int | None) -> list[Trial]:
         function, noise, _ = self._drawn[draw]
         random, fresh = self._random(2, draw, n), self._random(3, draw)
         whole = n <= PLACES * SPREAD
@@ -134,15 +137,18 @@ class Planner:
         place, outputs = records(function(self._at(unit), random) * self._units, noise, n, random)
         data = MadeUp(self._bounds.natural(unit)[place], self._middle + outputs, n)
         tests = inputs(self._bounds, _TESTS, fresh)
-        truth = self._middle + function(self._at(tests), fresh) * self._units
-        guess = math.sqrt(np.mean((truth - self._middle) ** 2))
+        values = self._middle + function(self._at(tests), fresh) * self._units
+        guess = math.sqrt(np.mean((values - self._middle) ** 2))
+        own = {} if basis is None else {"basis": basis}
         trials = []
         for epsilon in epsilons:
+            other = own if epsilon < NO_PRIVACY else {**own, "stages": min(self.model._releases, _FREE_STAGES)}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # a plan says what is to be said in its notes
-                fitted = fit_made_up(self.model, data, self._bounds, epsilon, self._priors, [self._seed, 4, draw])
+                seed = [self._seed, 4, draw]
+                fitted = fit_made_up(self.model, data, self._bounds, epsilon, self._priors, seed, **other)
                 mean, std = fitted.predict(self._bounds.natural(tests), return_std=True)
-            off = np.abs(mean - truth)
+            off = np.abs(mean - values)
             rmse, covered = math.sqrt(np.mean(off**2)), float(np.mean(off <= _BAND * std))
             sizes = fitted._head.columns, len(fitted.releases_)
             trials.append(Trial(rmse, math.hypot(rmse, noise), covered, *sizes, guess))

@@ -150,20 +150,27 @@ def release(model: Any, *, width: float = _WIDE) -> Figure:
 
 @_styled
 def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
-    """Draw what a plan expects: the function's error against ε, one line for each number of records; or against the records."""
+    """Draw what a plan expects: the function's error against ε, or against the records or functions if there is one ε."""
     figure = _Figure((width, 0.5 * width), layout="constrained")
     axes = figure.subplots()
     _quiet(axes)
-    by_records = len({row.epsilon for row in plan.rows}) == 1 and len(plan.rows) > 1
-    across, name = ("n", "number of records") if by_records else ("epsilon", "ε")
-    groups = (
-        [plan.rows] if by_records else [[r for r in plan.rows if r.n == n] for n in sorted({r.n for r in plan.rows})]
-    )
+    names = {
+        "epsilon": ("ε", "ε={:g}"),
+        "n": ("number of records", "{:,} records"),
+        "basis": ("functions", "{} functions"),
+    }
+    varied = [key for key in names if len({getattr(row, key) for row in plan.rows}) > 1]
+    if plan.bases == (None,):
+        varied = [key for key in varied if key != "basis"]  # it follows from the others
+    across, *others = varied or ["epsilon"]
+    groups: dict[tuple[float, ...], list[Any]] = {}
+    for row in sorted(plan.rows, key=lambda row: [getattr(row, key) for key in (*others, across)]):
+        groups.setdefault(tuple(getattr(row, key) for key in others), []).append(row)
     shown: list[Any] = []
-    for colour, rows in zip(shades(len(groups) + 1)[1:], groups, strict=True):
-        rows = sorted(rows, key=lambda row: getattr(row, across))
+    for colour, rows in zip(shades(len(groups) + 1)[1:], groups.values(), strict=True):
         at, means = [getattr(row, across) for row in rows], [row.rmse for row in rows]
-        label = f"ε={rows[0].epsilon:g}" if by_records else f"{rows[0].n:,} records"
+        told = others or [key for key in ("n", "epsilon") if key != across][:1]
+        label = ", ".join(names[key][1].format(getattr(rows[0], key)) for key in told)
         errors = [BAND * row.rmse_se for row in rows]
         shown.append(axes.errorbar(at, means, errors, color=colour, marker="o", ms=4, capsize=2, label=label))
         floor = [row.non_private_rmse for row in rows]
@@ -173,7 +180,7 @@ def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
     axes.annotate(
         "a guess, without any record", (at[0], guess), (0, -11), textcoords="offset points", color=LIGHT["muted"]
     )
-    axes.set(xscale="log", yscale="log", xlabel=name, ylabel="expected error of the function")
+    axes.set(xscale="log", yscale="log", xlabel=names[across][0], ylabel="expected error of the function")
     axes.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:,g}", minor_locator=NullLocator())
     axes.xaxis.set(major_locator=FixedLocator(at), major_formatter="{x:,g}", minor_locator=NullLocator())
     figure.legend(handles=shown + free, loc="outside upper left", ncols=4, handlelength=1.8)

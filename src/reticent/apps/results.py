@@ -178,7 +178,7 @@ MODELS = {
     ),
     "gp": Model(
         "GPRegressor",
-        ("noise",),
+        ("noise", "basis"),
         regression_numbers,
         regression_tables,
         regression_remarks,

@@ -1,4 +1,4 @@
-"""Made-up records for planning: functions from a model's own prior, inputs spread evenly over the bounds, and a curator of these.
+"""Made-up records for planning: inputs spread evenly over the bounds, outputs of a function, and a curator of these.
 
 No record is read here, and nothing here is a release: what a fit of made-up records says is about the method, not about people.
 """
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel, Product, Sum
 
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
@@ -22,62 +21,12 @@ from reticent.privacy.sources import scan
 from reticent.privacy.statistic import Statistic
 from reticent.privacy.sums import one_blas_thread
 
-__all__ = ["Function", "MadeUp", "evenly", "fit_made_up", "inputs", "records"]
+__all__ = ["MadeUp", "evenly", "fit_made_up", "inputs", "records"]
 
 Array = NDArray[np.float64]
 Random = np.random.Generator
 
 PLACES, SPREAD = 4096, 4  # above PLACES · SPREAD records, so many places stand for all, each with so many outputs
-_POINTS, _CHECKS = 1024, 256
-_LEFT_OUT = 1e-6  # of a part's variance: what is left out counts as error of the fit, and must not show
-_ROWS = 256  # a block of the kernel stays in cache
-
-
-class Function:
-    """A function drawn from a Gaussian process with any kernel, known everywhere.
-
-    A kernel is a sum of parts. Each part is drawn at so many of the ``points`` that hardly any variance is left, or at all of
-    them, and extended from there by conditional means. The rest (``left_out``, a share of the variance) is added as independent
-    noise: structure that is finer than a thousand points is lost on a basis of some hundred functions anyway.
-    """
-
-    def __init__(self, kernel: Kernel, points: Array, random: Random) -> None:
-        checks, points = points[:_CHECKS], points[_CHECKS:]
-        self._parts: list[tuple[Kernel, Array, Array]] = []
-        whole, rest = 0.0, 0.0
-        for part in _summands(kernel):
-            variance = float(np.mean(np.diagonal(part(checks, checks.copy()))))  # without white noise, unlike diag
-            if variance <= 0:
-                continue
-            few, left = 16, math.inf
-            while left > _LEFT_OUT * variance and few < len(points):
-                few = min(4 * few, len(points))
-                at = points[:few]
-                lower = np.linalg.cholesky(part(at, at.copy()) + 1e-9 * variance * np.eye(few))
-                left = max(variance - float((np.linalg.solve(lower, part(at, checks)) ** 2).sum()) / len(checks), 0.0)
-            weights: Array = np.asarray(np.linalg.solve(lower.T, random.standard_normal(few)), dtype=np.float64)
-            self._parts.append((part, at, weights))
-            whole, rest = whole + variance, rest + left
-        self._rest = math.sqrt(rest)
-        self.left_out = rest / whole if whole else 0.0
-
-    def __call__(self, at: Array, random: Random) -> Array:
-        """Values at the rows of ``at``; the rest that was left out is drawn anew."""
-        values = self._rest * random.standard_normal(len(at))
-        for start in range(0, len(at), _ROWS):
-            rows = slice(start, start + _ROWS)
-            for part, points, weights in self._parts:
-                values[rows] += part(at[rows], points) @ weights
-        return np.asarray(values)
-
-
-def _summands(kernel: Kernel) -> list[Kernel]:
-    """Kernels that add up to this one: few points suffice for each of them."""
-    if isinstance(kernel, Sum):
-        return _summands(kernel.k1) + _summands(kernel.k2)
-    if isinstance(kernel, Product):
-        return [first * second for first in _summands(kernel.k1) for second in _summands(kernel.k2)]
-    return [kernel]
 
 
 def inputs(bounds: Bounds, count: int, random: Random) -> Array:
@@ -175,9 +124,14 @@ class _Curator:
         return made
 
 
-def fit_made_up(model: Any, data: MadeUp, bounds: Bounds, epsilon: float, priors: Any, seed: Sequence[int]) -> Any:
-    """Fit a copy of ``model`` to made-up records: the same code, on sums with the same noise, as a fit that is paid for."""
-    copy = clone(model).set_params(epsilon=epsilon, ledger=None, dataset=None, random_state=0)
+def fit_made_up(
+    model: Any, data: MadeUp, bounds: Bounds, epsilon: float, priors: Any, seed: Sequence[int], **other: Any
+) -> Any:
+    """Fit a copy of ``model`` to made-up records: the same code, on sums with the same noise, as a fit that is paid for.
+
+    ``other``: parameters in which the copy differs.
+    """
+    copy = clone(model).set_params(epsilon=epsilon, ledger=None, dataset=None, random_state=0, **other)
     copy._rehearsed = priors  # public, and the same for every fit: made once
     curator = _Curator(data, bounds, copy._event(), int(model.records_per_person), seed)
     with one_blas_thread():

@@ -1,8 +1,8 @@
 """What `reticent plan` expects against what is then measured, on functions and records that the planner never saw.
 
 The measured side shares nothing with the planner but the stated assumptions (a function from the prior, inside the output's
-bounds; inputs spread evenly). Functions are drawn in another way: by random frequencies for kernels that are given; on grids,
-effect by effect, for the default prior. All records are made, one by one, and fitted by ``fit``.
+bounds; inputs spread evenly). Functions are drawn in another way: by random frequencies for kernels that are given; for the
+default prior as products of curves that are drawn on a grid. All records are made, one by one, and fitted by ``fit``.
 """
 
 import math
