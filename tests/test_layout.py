@@ -20,6 +20,7 @@ LAYERS = {
     "models": {"errors", "maths", "privacy", "models"},
     "experiments": {"errors", "maths", "privacy", "models", "experiments"},
     "apps": {"errors", "privacy", "models", "experiments", "apps"},
+    "plot": {"apps"},  # a public name for what apps draw
 }
 HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals", "matplotlib", "jinja2")
 UPWARD = {("base.py", "reticent.apps.report")}  # a model offers its report; nothing below it knows what that looks like

@@ -34,7 +34,7 @@ _HOMES = {
     "reticent.models.mean": ("PrivateMean",),
     "reticent.models.storage": ("load",),
 }
-_MODULES = {"plot": "reticent.apps.plots"}
+_MODULES = {"plot": "reticent.plot"}
 _HOME = {name: home for home, names in _HOMES.items() for name in names} | _MODULES
 
 __all__ = [
@@ -74,7 +74,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from reticent.apps import plots as plot
+    from reticent import plot
     from reticent.apps.plan import plan
     from reticent.errors import (
         BadInput,

@@ -2,12 +2,14 @@
 
 import json
 from hashlib import sha256
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import reticent
 from reticent.apps.figures import measured
+from reticent.apps.release_groups import groups
 from reticent.apps.results import MODELS
 
 BOUNDS = reticent.Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)})
@@ -18,7 +20,7 @@ def saved(tmp_path, people_csv):
     def save(name, **params):
         model = getattr(reticent, name)(**{"bounds": BOUNDS, "epsilon": 2, "delta": 1e-5, **params})
         path = tmp_path / "m.reticent"
-        model.fit(reticent.scan(people_csv)).save(path)
+        model.fit(reticent.scan(people_csv)).save(path, overwrite=True)
         return model, path
 
     return save
@@ -39,6 +41,48 @@ def test_everything_is_there(run, saved, name):
     assert about["guarantee"]["statement"] == model.guarantee_.statement
     assert about["releases"][0]["n"] == 500
     assert about["releases"][0]["size"] == len(model.releases_[0].value)
+
+
+def test_releases_that_are_alike_are_shown_in_one_line(run, saved):
+    model, path = saved("GPRegressor", basis=6, learn_kernel=False)
+    text = run("inspect", path).out
+    lines = [line.split() for line in text.split("Releases")[1].split("Guarantee")[0].split("\n")]
+    size = len(model.releases_[-1].value)
+    assert ["InputCounts", "2", "×", "128", "gaussian"] in [line[:5] for line in lines]
+    assert ["ResidualGram", "22", "×", f"{size}", "gaussian"] in [line[:5] for line in lines]
+    assert text.count("gaussian") == 2
+    assert "ResidualGram, 22 times: products of 6 features and the residual" in " ".join(text.split())
+    assert len(json.loads(run("inspect", path, "--json").out)["releases"]) == 24  # machines are told all
+
+
+def test_only_releases_that_are_alike_are_put_together():
+    def release(name, size, sd):
+        event = reticent.Gaussian(noise_multiplier=1.0)
+        return SimpleNamespace(statistic={"name": name}, event=event, value=np.zeros(size), sd=np.full(size, sd))
+
+    found = groups(
+        [release("A", 3, 1.0), release("A", 3, 4.0), release("A", 4, 1.0), release("B", 4, 1.0), release("A", 3, 1.0)]
+    )
+    assert [(one.name, one.times, one.size) for one in found] == [("A", 2, 3), ("A", 1, 4), ("B", 1, 4), ("A", 1, 3)]
+    assert (found[0].least_sd, found[0].most_sd) == (1.0, 4.0)
+    assert [one.numbers for one in found] == ["2 × 3", "4", "4", "3"]
+    assert found[0].title == "A, 2 times"
+
+
+def test_several_outputs_are_shown_one_after_the_other(run, saved):
+    bounds = reticent.Bounds(x={"age": (0, 110)}, y={"weight": (2, 150), "systolic": (60, 220)})
+    model, path = saved("GPRegressor", bounds=bounds, basis=6, stages=2, learn_kernel=False)
+    answer = run("inspect", path)
+    assert answer.code == 0, answer.err
+    mean, sd = model.predict([[55.0]], return_std=True)
+    for j, name in enumerate(("weight", "systolic")):
+        assert measured(mean[0, j], sd[0, j]) in answer.out
+        assert f"{name} (output)" in answer.out
+        assert f"{name} spreads by about" in answer.out
+    results = json.loads(run("inspect", path, "--json").out)["results"]["outputs"]
+    assert list(results) == ["weight", "systolic"]
+    assert results["systolic"]["effects"]["age"]["mean"][3] == pytest.approx(mean[0, 1])
+    assert results["systolic"]["noise"] == model.noise_[1]
 
 
 def test_every_estimator_can_be_fitted_from_the_command_line():

@@ -15,8 +15,9 @@ from sklearn.gaussian_process.kernels import RBF
 import reticent
 from reticent.apps.attacker import composed_mu, percent, recognised
 from reticent.apps.colours import COLOURS, LIGHT
+from reticent.apps.effects import regression_remarks
 from reticent.apps.plots import raw_svg
-from reticent.apps.slices import BAND, grouped, lines
+from reticent.apps.slices import BAND, _median, grouped, lines, ranges
 
 
 def regression(inputs, *, names=None, norm=None, epsilon=5.0, **options):
@@ -75,6 +76,89 @@ def test_the_map_has_slices_through_the_middle():
     at = second.lines[0].get_xdata()
     assert second.lines[0].get_ydata() == pytest.approx(model.predict(np.column_stack([np.full(len(at), 5.0), at])))
     assert first.lines[0].get_ydata()[50] == pytest.approx(second.lines[0].get_ydata()[50])
+
+
+def crowd(n=4000, **options):
+    """Records that crowd in one corner of the box: medians 12 and 30 in ranges up to 100."""
+    random = np.random.default_rng(0)
+    x = np.column_stack([random.gamma(4, 12 / 3.67, n), random.normal(30, 6, n)])
+    bounds = reticent.Bounds(x=[(0, 100), (0, 100)], y=(-3, 3), norm=options.pop("norm", None))
+    options = {"basis": 6, "stages": 12, "learn_kernel": False, "epsilon": 8.0, **options}
+    return reticent.GPRegressor(bounds=bounds, delta=1e-6, **options).fit(x, np.sin(x[:, 0]))
+
+
+def test_lines_go_through_the_people_where_released_counts_tell_where_they_are():
+    anchor = ranges(crowd())[1]
+    assert anchor == pytest.approx([12, 30], abs=2)
+    assert anchor.tolist() == [round(value) for value in anchor]  # to be read
+    assert ranges(crowd(kernel=RBF(30.0, "fixed")))[1].tolist() == [50, 50]  # no counts were released
+    assert ranges(crowd(stages=3))[1].tolist() == [50, 50]
+    assert ranges(crowd(norm=60.0))[1].tolist() == [50, 50]  # away from the middle, lines would leave the ball
+    assert ranges(crowd(n=20, epsilon=0.1))[1].tolist() == [50, 50]  # nothing but noise
+
+
+def test_the_caption_says_where_the_lines_go():
+    model = crowd()
+    first, second = ranges(model)[1]
+    (said, _) = regression_remarks(model)
+    assert said.endswith(
+        f"at their medians, as the released counts tell them: column 0 {first:g}, column 1 {second:g}."
+    )
+    assert "in the middle of their ranges: column 0 5, column 1 5." in regression_remarks(regression(2))[0]
+
+
+def test_a_median_is_where_half_of_the_records_are():
+    assert _median(np.array([10.0, 0, 40, 50]), 100, 0.0, 40.0) == 30.0
+    assert _median(np.array([100.0, 0, 0, 0]), 100, 0.0, 40.0) == 5.0
+    assert _median(np.array([-20.0, 30, 60, -10, 40]), 100, 0.0, 5.0) == pytest.approx(2.7, abs=0.2)  # noise
+    assert _median(np.array([50.0, 50.0]), 100, -1e-3, 1e-3) == 0.0
+
+
+def test_several_outputs_are_drawn_one_at_a_time():
+    random = np.random.default_rng(0)
+    x = random.uniform(0, 10, (400, 1))
+    bounds = reticent.Bounds(x=[(0, 10)], y={"a": (-3, 5), "b": (-3, 5)})
+    model = reticent.GPRegressor(RBF(4.0, "fixed"), bounds=bounds, epsilon=5, delta=1e-6, basis=6, stages=1, noise=0.5)
+    model.fit(x, np.column_stack([x[:, 0] / 5, -x[:, 0] / 5]))
+    for output, j in (("a", 0), ("b", 1), (1, 1)):
+        (axes,) = reticent.plot.curve(model, output=output).axes
+        at = axes.lines[0].get_xdata()
+        assert axes.lines[0].get_ydata() == pytest.approx(model.predict(at[:, None])[:, j])
+        assert axes.get_ylabel() == "ab"[j]
+    for output, words in (
+        (None, "several outputs"),
+        ("c", "no output 'c'"),
+        (2, "no output 2"),
+        (True, "no output True"),
+    ):
+        with pytest.raises(reticent.BadInput, match=f"{words}.*output='b'. There are a, b"):
+            reticent.plot.release(model, output=output)
+
+
+def test_the_wrong_kind_of_thing_is_refused_in_words():
+    model = simple(reticent.PrivateMean)
+    with pytest.raises(reticent.BadInput, match=r"give it model\.guarantee_, not a PrivateMean"):
+        reticent.plot.attacker(model)
+    with pytest.raises(reticent.BadInput, match="give it a Guarantee, not a float"):
+        reticent.plot.attacker(1.0)
+    for thing in (model, [1], None):
+        with pytest.raises(reticent.BadInput, match=r"draws what reticent\.plan gives"):
+            reticent.plot.expected_error(thing)
+    for draw in ("release", "curve", "map", "effects"):
+        with pytest.raises(reticent.BadInput, match="draws fitted models of reticent, not a str"):
+            getattr(reticent.plot, draw)("m.reticent")
+
+
+def test_plot_is_a_module_with_the_plots_in_it():
+    code = """
+import reticent.plot
+from reticent.plot import curve
+import reticent
+assert reticent.plot.curve is curve
+assert dir(reticent.plot) == ["attacker", "curve", "effects", "expected_error", "map", "release"]
+assert reticent.plot.__all__ == dir(reticent.plot)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_norm_keeps_the_drawing_where_records_can_be():
@@ -202,7 +286,7 @@ def test_bins_that_are_too_many_are_put_together():
 def test_with_very_many_inputs_those_that_matter_are_drawn():
     class Model:
         n_features_in_ = 30
-        releases_ = (type("One", (), {"bounds": reticent.Bounds(x=[(0, 1)] * 30)}),)
+        releases_ = (type("One", (), {"bounds": reticent.Bounds(x=[(0, 1)] * 30), "statistic": {}}),)
 
         def predict(self, points):
             return points @ np.arange(30.0)

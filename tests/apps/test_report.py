@@ -15,6 +15,8 @@ from sklearn.gaussian_process.kernels import RBF
 import reticent
 from reticent.apps.attacker import percent, recognised
 from reticent.apps.figures import measured
+from reticent.apps.outputs import outputs
+from reticent.apps.release_groups import groups
 from reticent.apps.results import MODELS
 
 EVIL = "\"><script>alert(1)</script> $x$ & 'quoted'"
@@ -52,16 +54,17 @@ class Page(HTMLParser):
 def made(word, *, columns=("age", "height", "weight", "ward"), **options):
     """A cheap model of any kind."""
     bounds, options = {"x": dict.fromkeys(columns, (0, 10))}, {"epsilon": 1.0, "delta": 1e-6, **options}
+    outputs = options.pop("outputs", ("output <i>",))
     if word == "gp":
-        bounds["y"] = {"output <i>": (0, 10)}
+        bounds["y"] = dict.fromkeys(outputs, (0, 10))
         options = {"kernel": RBF(4.0, "fixed"), "basis": 5, "stages": 2, **options}
-    records = np.random.default_rng(0).uniform(0, 10, (500, len(columns) + 1))
-    frame = pandas.DataFrame(records, columns=[*columns, "output <i>"])
+    records = np.random.default_rng(0).uniform(0, 10, (500, len(columns) + len(outputs)))
+    frame = pandas.DataFrame(records, columns=[*columns, *outputs])
     return getattr(reticent, MODELS[word].estimator)(bounds=reticent.Bounds(**bounds), **options).fit(frame)
 
 
 def page(model, folder, **options):
-    model.report(folder / "report.html", **options)
+    model.report(folder / "report.html", overwrite=True, **options)
     return Page(folder / "report.html")
 
 
@@ -73,6 +76,7 @@ CASES = {
     "covariance": lambda: made("covariance", columns=("age", EVIL)),
     "gp of one": lambda: made("gp", columns=(EVIL,)),
     "gp of two": lambda: made("gp", columns=("age", EVIL)),
+    "gp of two, two outputs": lambda: made("gp", columns=("age", EVIL), outputs=("output <i>", "</svg>")),
     "gp of four": lambda: made("gp", columns=("age", EVIL, "weight", "</script><script>alert(2)</script>")),
 }
 
@@ -99,8 +103,8 @@ def test_every_part_is_there(case):
     assert promise.statement in found.text
     assert "This page contains nothing beyond the releases listed below." in found.text
     assert "No ledger remembers this release" in found.text
-    for release in model.releases_:
-        assert f"{release.statistic['name']} {release.event.kind} {len(release.value):,}" in found.text
+    for one in groups(model.releases_):
+        assert f"{one.title} {one.kind} {one.numbers}" in found.text
     best = percent(float(recognised(promise, 0.05)))
     said = f"An attacker who accepts 5 % false alarms recognises at most {best} of the people in the data."
     assert (said in found.text) == promise.private
@@ -128,7 +132,9 @@ def test_it_reaches_out_to_nothing(case):
 def test_names_are_text_and_never_markup(case):
     _, found = case
     assert EVIL in found.text
-    page_tags = "html head meta title style body header main section h1 h2 h3 p b i sup div span ul li pre code details"
+    page_tags = (
+        "html head meta title style body header main section h1 h2 h3 h4 p b i sup div span ul li pre code details"
+    )
     table_tags = (
         "summary table thead tbody tr th td figure figcaption script svg desc defs g path use text clippath rect"
     )
@@ -146,7 +152,7 @@ def test_only_its_own_script_may_run(case):
     assert [kind for kind, _ in scripts] == [' type="application/json" id="numbers"', ""]
     seal = base64.b64encode(hashlib.sha256(scripts[1][1].encode()).digest()).decode()
     assert f"script-src 'sha256-{seal}'" in found.source
-    assert EVIL in [name for panel in json.loads(scripts[0][1])["panels"] for name in panel["names"]]
+    assert EVIL in [name for part in json.loads(scripts[0][1]) for panel in part["panels"] for name in panel["names"]]
 
 
 def test_the_same_model_gives_the_same_bytes(case, tmp_path):
@@ -168,9 +174,9 @@ def test_it_knows_nothing_but_the_releases(tmp_path):
 
 
 def test_drawings_have_words_and_the_pages_colours(case):
-    _, found = case
+    model, found = case
     drawings = [attrs for attrs in found.all("svg") if "role" in attrs]
-    assert len(drawings) == 3  # the attacker; the model, wide and narrow
+    assert len(drawings) == 1 + 2 * len(outputs(model))  # the attacker; each output, wide and narrow
     ids = found.attribute("id")
     assert len(set(ids)) == len(ids)
     for attrs in drawings:
@@ -184,10 +190,31 @@ def test_drawings_have_words_and_the_pages_colours(case):
     assert "metadata" not in body
 
 
+def test_several_outputs_have_a_part_each(tmp_path):
+    model = made("gp", columns=("age",), outputs=("weight", "girth"))
+    found = page(model, tmp_path)
+    assert "weight and girth, predicted from age" in found.text
+    assert [attrs.get("class") for attrs in found.all("h3")].count("output") == 2
+    first, second = json.loads(re.search(r'id="numbers">(.*?)</script>', found.source)[1])
+    assert (first["output"], second["output"]) == ("weight", "girth")
+    at = np.array(second["panels"][0]["at"][0])
+    mean, sd = model.predict(at[:, None], return_std=True)
+    assert second["panels"][0]["mean"] == pytest.approx(mean[:, 1], rel=1e-3, abs=1e-3)
+    assert second["panels"][0]["known"] == pytest.approx(1.96 * sd[:, 1], rel=1e-3)
+    plots = [attrs for attrs in found.all("div") if "data-part" in attrs]
+    assert [(one["data-part"], one["data-width"]) for one in plots] == [
+        (part, width) for part in "01" for width in ("wide", "narrow")
+    ]
+    for name in ("weight", "girth"):
+        assert f"all: error of one {name}" in found.text
+        assert f"{name} (output) 0 10" in found.text
+        assert f"{name} spreads by about" in found.text
+
+
 def test_the_values_to_read_are_the_models(tmp_path):
     model = made("gp", columns=("age", "height"))
     found = page(model, tmp_path)
-    numbers = json.loads(re.search(r'id="numbers">(.*?)</script>', found.source)[1])
+    (numbers,) = json.loads(re.search(r'id="numbers">(.*?)</script>', found.source)[1])
     assert numbers["output"] == "output <i>"
     assert [len(one["names"]) for one in numbers["panels"]] == [2, 2, 1, 1]
     for boxes in numbers["boxes"].values():
@@ -220,10 +247,8 @@ def test_how_good_it_is_comes_from_the_model_and_from_the_plan(tmp_path):
     assert words not in page(model, tmp_path).text
     expected = {"rmse": 8.3, "rmse_se": 0.4, "output_error": 11.5, "coverage": 0.949, "non_private_rmse": 7.9}
     found = page(model, tmp_path, expected=expected).text
-    assert (
-        f"{words} an error of the function of 8.3 ± 0.4 (7.9 without privacy), an error of 11.5 for one output" in found
-    )
-    assert "95 % bands that hold 95 % of the true function." in found
+    assert f"{words} an error of the mean of 8.3 ± 0.4 (7.9 without privacy), an error of one output of 11.5" in found
+    assert "95 % bands that hold 95 % of the true mean." in found
     x = np.linspace(0, 10, 4001)[:, None]
     privacy = np.sqrt(model.variance_parts(x)["privacy"].mean())
     assert f"privacy noise {privacy:.2g}"[:-1] in re.sub(r"\s+", " ", found)

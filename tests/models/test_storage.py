@@ -111,6 +111,18 @@ def test_parameters_that_cannot_be_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_exists_is_replaced_only_if_asked_for(tmp_path):
+    model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
+    for write in (model.save, model.report):
+        path = tmp_path / write.__name__
+        path.write_text("paid for")
+        with pytest.raises(BadInput, match="exists already.*overwrite=True"):
+            write(path)
+        assert path.read_text() == "paid for"
+        write(path, overwrite=True)
+        assert path.read_text(errors="replace") != "paid for"
+
+
 def test_a_folder_that_does_not_exist(tmp_path):
     model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
     with pytest.raises(BadInput, match="folder that exists"):

@@ -3,42 +3,39 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.apps.figures import column_names, digits_beside, measured, output_name
+from reticent.apps.figures import column_names, digits_beside, measured
+from reticent.apps.outputs import output_name, outputs
+from reticent.apps.slices import along, medians, ranges
 from reticent.apps.terminal import compact, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["kernel_words", "regression_notes", "regression_numbers", "regression_remarks", "regression_tables"]
-
-Values = NDArray[np.float64]
+__all__ = [
+    "effect_numbers",
+    "kernel_words",
+    "regression_notes",
+    "regression_numbers",
+    "regression_remarks",
+    "regression_tables",
+]
 
 _POINTS = 7
 _SAID = 5  # parts of a kernel
 _LITTLE = 0.7  # of the prior's standard deviation: what is known no better than this is not known
 
 
-def _lines(model: Any) -> list[tuple[str, Values]]:
-    """For each input its name, and points on the line through the middle of the box along it."""
-    bounds = model.releases_[0].bounds
-    low, high = np.array(bounds.x).T
-    middle, half = low / 2 + high / 2, high / 2 - low / 2
-    if bounds.norm is not None:
-        half = np.minimum(half, bounds.norm)
-    lines = []
-    for j, name in enumerate(column_names(model)):
-        points = np.tile(middle, (_POINTS, 1))
-        points[:, j] = np.linspace(middle[j] - half[j], middle[j] + half[j], _POINTS)
-        lines.append((name, points))
-    return lines
-
-
 def regression_numbers(model: Any) -> dict[str, Any]:
-    """Give the effects, the kernel and the noise as plain values."""
+    """Give the effects, the kernel and the noise as plain values; of each output, if there are several."""
+    found = [effect_numbers(one) for one in outputs(model)]
+    return found[0] if len(found) == 1 else {"outputs": {one["output"]: one for one in found}}
+
+
+def effect_numbers(model: Any) -> dict[str, Any]:
+    """The same, of one output."""
     effects = {}
-    for j, (name, points) in enumerate(_lines(model)):
+    for j, (name, points) in enumerate(along(model, _POINTS)):
         mean, sd = model.predict(points, return_std=True)
         parts = model.variance_parts(points)
         effects[name] = {
@@ -59,13 +56,23 @@ def regression_numbers(model: Any) -> dict[str, Any]:
 
 
 def regression_tables(model: Any) -> "RenderableType":
-    """Lay out the effects side by side, and say the kernel in words."""
-    from rich.columns import Columns
+    """Lay out the effects side by side, and say the kernel in words; one output after the other."""
     from rich.console import Group
     from rich.text import Text
 
-    output, found = output_name(model), regression_numbers(model)
-    tables = []
+    parts: list[RenderableType] = []
+    for one in outputs(model):
+        if one is not model:
+            parts += [Text(output_name(one), "bold")]
+        parts += [*_tables(effect_numbers(one)), Text("")]
+    return Group(*parts[:-1])
+
+
+def _tables(found: dict[str, Any]) -> "list[RenderableType]":
+    from rich.columns import Columns
+    from rich.text import Text
+
+    output, noise, tables = found["output"], found["noise"], []
     for name, effect in found["effects"].items():
         rows = table(name, f"{output} ±", left=0)
         for at, mean, sd in zip(effect["at"], effect["mean"], effect["std"], strict=True):
@@ -73,30 +80,38 @@ def regression_tables(model: Any) -> "RenderableType":
         tables.append(rows)
     parts: list[RenderableType] = [Columns(tables, padding=(0, 4)), Text("")]
     parts += [Text(words) for words in kernel_words(found)]
-    noise = found["noise"]
     parts.append(Text(f"{output} spreads by about {noise:,.{digits_beside(noise)}f} around the function"))
-    return Group(*parts)
+    return parts
 
 
 def regression_remarks(model: Any) -> list[str]:
     """Say how the tables are to be read."""
     if model.n_features_in_ == 1:
         return []
-    low, high = np.array(model.releases_[0].bounds.x).T
-    middle = ", ".join(
-        f"{name} {compact(value)}" for name, value in zip(column_names(model), (low + high) / 2, strict=True)
+    where = (
+        "at their medians, as the released counts tell them"
+        if medians(model) is not None
+        else "in the middle of their ranges"
     )
-    return [f"Each table moves one input and leaves the others in the middle of their ranges: {middle}."]
+    anchor = ", ".join(
+        f"{name} {compact(value)}" for name, value in zip(column_names(model), ranges(model)[1], strict=True)
+    )
+    return [
+        f"Each table moves one input and leaves the others {where}: {anchor}.",
+        "Some of these combinations nobody may have: what is said there rests on the prior.",
+    ]
 
 
 def regression_notes(model: Any) -> list[str]:
     """Say so if the function is known hardly better than before the fit."""
-    points = np.vstack([points for _, points in _lines(model)])
-    sd = model.predict(points, return_std=True)[1]
-    if np.median(sd) < _LITTLE * model.prior_std_:
-        return []
+    points = np.vstack([points for _, points in along(model, _POINTS)])
+    unknown = [
+        one for one in outputs(model) if np.median(one.predict(points, return_std=True)[1]) >= _LITTLE * one.prior_std_
+    ]
     return [
-        "the function is hardly better known than before the fit: the budget (--epsilon) is too small for so few records."
+        f"the function{'' if one is model else f' of {output_name(one)}'} is hardly better known than before the fit: the budget "
+        "(--epsilon) is too small for so few records."
+        for one in unknown
     ]
 
 
@@ -121,7 +136,7 @@ def _default_prior(model: Any) -> dict[str, Any] | None:
     """What was learned of the default prior: the size of effects and how it is shared between their kinds."""
     if model._params["kernel"] is not None:
         return None
-    kernel, (low, high) = model.kernel_, model.releases_[0].bounds.y[0]
+    kernel, (low, high) = model.kernel_, model.releases_[0].bounds.y[getattr(model, "output", 0)]
     orders = kernel.shares[: model.n_features_in_]
     return {
         "std": kernel.variance**0.5 * (high - low) / 2,

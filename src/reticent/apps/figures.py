@@ -3,7 +3,9 @@
 from math import floor, log10
 from typing import Any
 
-__all__ = ["column_names", "digits_beside", "measured", "output_name", "printable"]
+__all__ = ["column_names", "digits_beside", "measured", "printable", "shortened"]
+
+_MOST_LETTERS = 28
 
 
 def column_names(model: Any) -> list[str]:
@@ -14,10 +16,10 @@ def column_names(model: Any) -> list[str]:
     )
 
 
-def output_name(model: Any) -> str:
-    """Give the name of a model's output."""
-    names = model.releases_[0].bounds.y_names
-    return printable(names[0]) if names else "output"
+def shortened(name: str, most: int = _MOST_LETTERS) -> str:
+    """A name as an axis can bear it."""
+    shown = printable(name)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 def printable(text: str) -> str:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.apps.figures import column_names, output_name
+from reticent.apps.figures import column_names
 from reticent.apps.letters import spelled
 from reticent.apps.notes import COMPOSED, FILLED_IN, heard
+from reticent.apps.outputs import output_names
+from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
 from reticent.apps.terminal import advise, aside, compact, indented, line, table
 from reticent.models.storage import load, read
@@ -109,8 +111,7 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     _print_results(console, model, about["notes"])
     bounds = table("column", "low", "high")
     names, ranges = column_names(model), first["bounds"]["x"] + first["bounds"]["y"]
-    if first["bounds"]["y"]:
-        names.append(f"{output_name(model)} (output)")
+    names += [f"{name} (output)" for name in output_names(model)]
     for name, (low, high) in zip(names, ranges, strict=True):
         bounds.add_row(name, compact(low), compact(high))
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
@@ -120,15 +121,14 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
 
     console.print(Text("\nReleases", "bold"), "(all that was learned from the records)")
     releases = table("statistic", "numbers", "law of the noise", "noise sd", left=1)
-    for one in about["releases"]:
-        low, high = (compact(sd) for sd in one["noise_sd"])
-        releases.add_row(
-            one["statistic"]["name"],
-            f"{one['size']:,}",
-            one["event"]["kind"],
-            low if low == high else f"{low} – {high}",
-        )
+    found = groups(model.releases_)
+    for one in found:
+        low, high = compact(one.least_sd), compact(one.most_sd)
+        releases.add_row(one.name, one.numbers, one.kind, low if low == high else f"{low} – {high}")
     console.print(indented(releases))
+    for one in found:
+        if one.about:
+            aside(f"{one.title}.")
 
     console.print(Text("\nGuarantee", "bold"))
     console.print(indented(about["guarantee"]["statement"]), "", sep="\n")

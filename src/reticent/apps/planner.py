@@ -25,6 +25,7 @@ _TESTS, _POINTS = 512, 1280
 _HELD, _TRIES = 256, 30  # places where a function is held against the output's bounds, and how many functions are tried
 _USUAL_NOISE = 0.2  # of half the output's range, where nothing says how much: the model's own first guess
 _BAND = 1.96
+_GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are even, in every stride: some functions are drawn again
 _FREE_STAGES = 3  # without noise all stages say the same: more of them change an error by less than a thousandth
 
 
@@ -124,7 +125,7 @@ class Planner:
         kernels = self._priors.kernels
         theta, random = np.array([kernel.theta for kernel in kernels]), self._random(5)
         if not theta.size:
-            return kernels[(int(random.integers(len(kernels))) + turn) % len(kernels)]
+            return kernels[int((random.random() + turn * _GOLDEN) % 1 * len(kernels))]
         low, high = theta.min(axis=0), theta.max(axis=0)
         steps = np.sqrt(np.arange(2, len(low) + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
         return kernels[0].clone_with_theta(low + (high - low) * ((random.random(len(low)) + turn * steps) % 1))

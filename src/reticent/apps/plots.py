@@ -18,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
 from reticent.apps.colours import LIGHT, STEPS, shades
-from reticent.apps.figures import column_names, measured, output_name
+from reticent.apps.figures import column_names, measured
+from reticent.apps.figures import shortened as _short
+from reticent.apps.outputs import one_output, output_name
 from reticent.apps.slices import BAND, MOST_COLUMNS, PARTS, Line, grid, grouped, lines, ranges
 from reticent.errors import BadInput
 from reticent.privacy.guarantee import Guarantee
@@ -28,7 +30,7 @@ __all__ = ["attacker", "curve", "effects", "expected_error", "map", "release"]
 Drawing = ParamSpec("Drawing")
 
 _WIDE = 7.2  # inches
-_MOST_BARS, _MOST_LETTERS = 60, 28
+_MOST_BARS = 60
 _CAUSES = {"model": "model’s doubt", "privacy": "and privacy noise", "noise": "and observation noise"}
 _DASHED = (0, (4, 3))
 _STYLE: Any = {
@@ -66,9 +68,12 @@ def _styled(draw: Callable[Drawing, Figure]) -> Callable[Drawing, Figure]:
 
 
 @_styled
-def curve(model: Any, *, width: float = _WIDE) -> Figure:
-    """Draw a regression with one input: the mean, and its 95 % band in three shades, one for each cause of doubt."""
-    _check_inputs(model, "curve", model_has=1)
+def curve(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+    """Draw a regression with one input: the mean, and its 95 % band in three shades, one for each cause of doubt.
+
+    ``output``: name or number, if there are several.
+    """
+    model = _checked(model, "curve", output, model_has=1)
     figure, (axes,) = _panels(1, 1, width, 0.4 * width + 1.1, model.guarantee_)
     _draw_line(axes, lines(model)[0])
     axes.set_ylabel(_short(output_name(model)))
@@ -77,12 +82,16 @@ def curve(model: Any, *, width: float = _WIDE) -> Figure:
 
 
 @_styled
-def map(model: Any, *, width: float = _WIDE) -> Figure:
-    """Draw a regression with two inputs: maps of the mean and of its standard deviation, and slices through the middle."""
-    _check_inputs(model, "map", model_has=2)
+def map(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+    """Draw a regression with two inputs: maps of the mean and of its standard deviation, and two slices.
+
+    Slices go through the inputs' medians where released counts tell them (with the default kernel), else through the middle.
+    ``output``: name or number, if there are several.
+    """
+    model = _checked(model, "map", output, model_has=2)
     figure, panels = _panels(4, 2, width, 2.7, model.guarantee_)
-    found, output = grid(model), _short(output_name(model))
-    titles = f"mean of {output}", "standard deviation of the mean"
+    found, name = grid(model), _short(output_name(model))
+    titles = f"mean of {name}", "standard deviation of the mean"
     for axes, values, title in zip(panels, (found.mean, found.sds["privacy"]), titles, strict=False):
         levels = MaxNLocator(STEPS - 1).tick_values(float(values.min()), float(values.max()))
         filled = axes.contourf(found.x, found.y, values, levels, colors=shades(len(levels) - 1))
@@ -97,15 +106,18 @@ def map(model: Any, *, width: float = _WIDE) -> Figure:
         panels[0].axhline(up, color=LIGHT[ink], lw=width_, ls=dashes)
     for axes, line in zip(panels[2:], lines(model), strict=True):
         _draw_line(axes, line)
-        axes.set_ylabel(output)
+        axes.set_ylabel(name)
     _legend(figure, panels[2], width)
     return figure
 
 
 @_styled
-def effects(model: Any, *, width: float = _WIDE) -> Figure:
-    """Draw a regression with several inputs: a panel for each, with the others in the middle of their ranges."""
-    _check_inputs(model, "effects")
+def effects(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+    """Draw a regression with several inputs: a panel for each, with the others at their medians or in their middle.
+
+    ``output``: name or number, if there are several.
+    """
+    model = _checked(model, "effects", output)
     drawn = lines(model)
     figure, panels = _panels(len(drawn), 3, width, 1.9, model.guarantee_, sharey=True)
     for axes, line in zip(panels, drawn, strict=True):
@@ -117,8 +129,11 @@ def effects(model: Any, *, width: float = _WIDE) -> Figure:
 
 
 @_styled
-def attacker(guarantee: Guarantee, *, width: float = 3.6) -> Figure:
+def attacker(guarantee: Any, *, width: float = 3.6) -> Figure:
     """Draw the most that an attacker can recognise (true-positive rate) for the false alarms they accept."""
+    if not isinstance(guarantee, Guarantee):
+        example = "model.guarantee_" if hasattr(guarantee, "fit") else "a Guarantee"
+        raise BadInput(f"plot.attacker draws a guarantee: give it {example}, not a {type(guarantee).__name__}.")
     figure, (axes,) = _panels(1, 1, width, width, guarantee)
     rate = np.linspace(0, 1, 201) ** 2  # more points where the curve is steep
     best = recognised(guarantee, rate)
@@ -137,11 +152,11 @@ def attacker(guarantee: Guarantee, *, width: float = 3.6) -> Figure:
 
 
 @_styled
-def release(model: Any, *, width: float = _WIDE) -> Figure:
-    """Draw what a model says, whichever model of the library it is."""
-    check_is_fitted(model)
+def release(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+    """Draw what a model says, whichever model of the library it is; ``output``: which of several outputs."""
+    _check_fitted(model)
     if hasattr(model, "variance_parts"):
-        return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, width=width)
+        return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, output=output, width=width)
     for attribute, draw in (("counts_", _histograms), ("correlation_", _correlations), ("mean_", _means)):
         if hasattr(model, attribute):
             return draw(model, width)
@@ -151,6 +166,8 @@ def release(model: Any, *, width: float = _WIDE) -> Figure:
 @_styled
 def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
     """Draw what a plan expects: the function's error against ε, or against the records or functions if there is one ε."""
+    if not (hasattr(plan, "rows") and hasattr(plan, "bases")):
+        raise BadInput(f"plot.expected_error draws what reticent.plan gives, not a {type(plan).__name__}.")
     figure = _Figure((width, 0.5 * width), layout="constrained")
     axes = figure.subplots()
     _quiet(axes)
@@ -296,14 +313,17 @@ def _legend(figure: Figure, axes: Axes, width: float) -> None:
     figure.legend(handles[::-1], labels[::-1], loc="outside upper left", ncols=columns, handlelength=1.4)
 
 
-def _short(name: str, most: int = _MOST_LETTERS) -> str:
-    """A name as an axis can bear it."""
-    shown = "".join(letter if letter.isprintable() else "�" for letter in name)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
-
-
-def _check_inputs(model: Any, name: str, model_has: int | None = None) -> None:
-    check_is_fitted(model)
+def _checked(model: Any, name: str, output: int | str | None, model_has: int | None = None) -> Any:
+    """Give the one output of a regression that is to be drawn."""
+    _check_fitted(model)
     if not hasattr(model, "variance_parts") or model_has not in (None, model.n_features_in_):
         wanted = f"with {model_has} input{'s' if model_has != 1 else ''}" if model_has else ""
         raise BadInput(f"plot.{name} draws regressions {wanted}; plot.release draws any model.".replace(" ;", ";"))
+    return one_output(model, output)
+
+
+def _check_fitted(model: Any) -> None:
+    whole = getattr(model, "model", model)  # of which it may be one output
+    if not hasattr(whole, "fit"):
+        raise BadInput(f"plot draws fitted models of reticent, not a {type(whole).__name__}.")
+    check_is_fitted(whole)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.apps.figures import output_name
 from reticent.apps.notes import heard
 from reticent.apps.outfile import check_new, new_text
+from reticent.apps.outputs import output_name
 from reticent.apps.results import MODELS, model_of
 from reticent.apps.terminal import BadFile, aside, line
 from reticent.errors import BadInput

@@ -15,8 +15,8 @@ from typing import Any
 from reticent.apps import plots, report_facts
 from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
 from reticent.apps.colours import COLOURS
-from reticent.apps.figures import output_name
 from reticent.apps.outfile import new_text
+from reticent.apps.outputs import output_name, outputs
 from reticent.apps.report_budget import budget
 from reticent.apps.report_facts import figure
 from reticent.apps.slices import BAND, Grid, Line, grid, lines
@@ -44,16 +44,15 @@ def write(
     """
     header, digest = _file(model, file)
     account = None if ledger is None else budget(model, ledger, dataset)
-    drawings, numbers = _drawings(model)
+    parts = [_part(one, number) for number, one in enumerate(outputs(model))]
     page = _render(
         headline=report_facts.headline(model),
         words=report_facts.words(model),
         attack=_attack(model.guarantee_),
         budget=account,
         charged_to=model._params["dataset"],
-        drawings=drawings,
-        numbers=numbers,
-        results=report_facts.results(model),
+        parts=parts,
+        numbers=[part["numbers"] for part in parts if part["numbers"]],
         quality=report_facts.quality(model),
         expected=expected,
         public=report_facts.public(model),
@@ -105,8 +104,8 @@ def _attack(promise: Any) -> dict[str, str]:
     return {"drawing": drawing, "recognised": found, "false_alarms": percent(FALSE_ALARMS)}
 
 
-def _drawings(model: Any) -> tuple[dict[str, str], dict[str, Any] | None]:
-    """Draw the model for wide and for narrow pages; for a regression, give the numbers to read in the drawing too."""
+def _part(model: Any, number: int) -> dict[str, Any]:
+    """Draw a model, or one of its outputs, for wide and for narrow pages, with words and numbers to read beside it."""
     panels: list[Line | Grid] = []
     if hasattr(model, "variance_parts"):
         panels = [grid(model)] * 2 if model.n_features_in_ == 2 else []
@@ -115,12 +114,13 @@ def _drawings(model: Any) -> tuple[dict[str, str], dict[str, Any] | None]:
     title, about = report_facts.title(model), report_facts.described(model)
     for name, width in _WIDTHS.items():
         drawn = plots.release(model, width=width)
-        drawings[name] = inline(plots.raw_svg(drawn), name, title, about)
+        drawings[name] = inline(plots.raw_svg(drawn), f"{name}-{number}", title, about)
         places = [axes.get_position() for axes in drawn.axes[: len(panels)]]
         boxes[name] = [[round(v, 4) for v in (one.x0, 1 - one.y1, one.x1, 1 - one.y0)] for one in places]
-    if not panels:
-        return drawings, None
-    return drawings, {"output": output_name(model), "panels": [_numbers(one) for one in panels], "boxes": boxes}
+    numbers = (
+        {"output": output_name(model), "panels": [_numbers(one) for one in panels], "boxes": boxes} if panels else None
+    )
+    return {"results": report_facts.results(model), "drawings": drawings, "numbers": numbers, "number": number}
 
 
 def _numbers(panel: Line | Grid) -> dict[str, Any]:

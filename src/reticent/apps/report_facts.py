@@ -12,12 +12,13 @@ import numpy as np
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent
-from reticent.apps.effects import kernel_words, regression_numbers
-from reticent.apps.figures import column_names, digits_beside, measured, output_name
+from reticent.apps.effects import effect_numbers, kernel_words
+from reticent.apps.figures import column_names, digits_beside, measured
+from reticent.apps.outputs import output_name, output_names, outputs
+from reticent.apps.release_groups import Group, groups
 from reticent.apps.results import model_of
 from reticent.apps.slices import BAND, MOST_COLUMNS, MOST_LINES, Line, average_sd, grouped, lines
 from reticent.apps.terminal import compact
-from reticent.privacy.curator import Release
 from reticent.privacy.guarantee import Guarantee
 
 __all__ = ["described", "figure", "headline", "public", "quality", "reproduce", "results", "title", "words"]
@@ -53,7 +54,7 @@ def title(model: Any) -> str:
     """Say what was released."""
     names = _listed(column_names(model))
     if model_of(model).outputs:
-        return f"{output_name(model)}, predicted from {names}"
+        return f"{_listed(output_names(model))}, predicted from {names}"
     kinds = {"counts_": "Histogram", "correlation_": "Means and correlations", "mean_": "Mean"}
     kind = next(kind for attribute, kind in kinds.items() if hasattr(model, attribute))
     return f"{kind}{'' if model.n_features_in_ == 1 or kind.endswith('s') else 's'} of {names}"
@@ -115,7 +116,7 @@ def words(model: Any) -> dict[str, Any]:
 
 
 def described(model: Any) -> str:
-    """Say in words what the drawing of a model shows, for those who do not see it."""
+    """Say in words what the drawing of a model, or of one of its outputs, shows, for those who do not see it."""
     if model_of(model).outputs:
         told = [_told(line) for line in lines(model)[:_TOLD]]
         return f"The mean of {output_name(model)} with its 95 % bands. {' '.join(told)} The numbers are in the tables below."
@@ -132,7 +133,7 @@ def _told(line: Line) -> str:
 
 
 def results(model: Any) -> dict[str, Any]:
-    """Part 4: the numbers behind the drawing, and how they are to be read."""
+    """Part 4: the numbers behind the drawing of a model, or of one of its outputs, and how they are to be read."""
     shown = model_of(model)
     remarks = [text.replace("Each table", "Each curve") for text in shown.remarks(model)]
     drawn, columns = MOST_LINES if shown.outputs else MOST_COLUMNS, model.n_features_in_
@@ -140,19 +141,20 @@ def results(model: Any) -> dict[str, Any]:
         chosen = "along which the output moves most" if shown.outputs else "that come first"
         remarks.append(f"Of {columns} columns, the {drawn} {chosen} are drawn.")
     if shown.outputs:
-        found = regression_numbers(model)
+        found = effect_numbers(model)
         spread = f"{found['output']} spreads by about {figure(model.noise_, 2)} around the function"
         said = [text.removesuffix(": see --json") for text in kernel_words(found)]
         along = lines(model)
         tables = [_line_table(model, one) for one in along]
         return {
+            "heading": "" if len(model.releases_[0].bounds.y) == 1 else output_name(model),
             "caption": _REGRESSION,
             "tables": tables,
             "words": [*_moves(model, along), *said, spread],
             "remarks": remarks,
         }
     if hasattr(model, "counts_"):
-        return {"caption": _COUNTS, "tables": _histogram_tables(model), "words": [], "remarks": remarks}
+        return {"heading": "", "caption": _COUNTS, "tables": _histogram_tables(model), "words": [], "remarks": remarks}
     rows = [
         [name, measured(m, sd)] for name, m, sd in zip(column_names(model), model.mean_, model.mean_sd_, strict=True)
     ]
@@ -164,7 +166,7 @@ def results(model: Any) -> dict[str, Any]:
         tables[0]["head"].append("standard deviation ±")
         tables.append(_correlation_table(numbers))
     caption = _CORRELATIONS if hasattr(model, "correlation_") else _MEANS
-    return {"caption": caption, "tables": tables, "words": [], "remarks": remarks}
+    return {"heading": "", "caption": caption, "tables": tables, "words": [], "remarks": remarks}
 
 
 def _moves(model: Any, along: Sequence[Line]) -> list[str]:
@@ -212,17 +214,9 @@ def _histogram_tables(model: Any) -> list[Table]:
 def quality(model: Any) -> dict[str, Any]:
     """Part 5: how far off the results can be, by what the releases themselves say."""
     shown, first = model_of(model), model.releases_[0]
-    about: dict[str, Any] = {"notes": shown.notes(model), "rows": [], "lines": []}
+    about: dict[str, Any] = {"notes": shown.notes(model), "tables": [], "lines": []}
     if shown.outputs:
-        sd, output = average_sd(model), output_name(model)
-        causes = {
-            "the model’s own doubt": "model",
-            "privacy noise": "privacy",
-            "both: how well the mean is known": "function",
-            f"spread of {output} around the function": "noise",
-            f"all: how well one {output} is predicted": "output",
-        }
-        about["rows"] = [[words, figure(sd[cause], 2)] for words, cause in causes.items()]
+        about["tables"] = [_doubt(one) for one in outputs(model)]
         return {
             **about,
             "about": "This is what the model expects of itself, where there are records and where there are none.",
@@ -238,12 +232,25 @@ def quality(model: Any) -> dict[str, Any]:
     return {**about, "lines": [line]}
 
 
+def _doubt(model: Any) -> Table:
+    """The standard deviations of one output by their causes."""
+    sd, output = average_sd(model), output_name(model)
+    causes = {
+        "the model’s own doubt": "model",
+        "privacy noise": "privacy",
+        f"both: error of the mean of {output}": "function",
+        f"spread of {output} around the mean": "noise",
+        f"all: error of one {output}": "output",
+    }
+    rows = [[words, figure(sd[cause], 2)] for words, cause in causes.items()]
+    return {"head": [f"{output}, on average over the box", "standard deviation"], "rows": rows}
+
+
 def public(model: Any) -> dict[str, Any]:
     """Part 6: what had to be public, and what was assumed."""
     first, promise = model.releases_[0], model.guarantee_
     names, ranges = column_names(model), [*first.bounds.x, *first.bounds.y]
-    if first.bounds.y:
-        names.append(f"{output_name(model)} (output)")
+    names += [f"{name} (output)" for name in output_names(model)]
     columns = [[name, figure(low), figure(high)] for name, (low, high) in zip(names, ranges, strict=True)]
     one = "one record" if promise.records_per_person == 1 else f"{promise.records_per_person} records"
     assumed = [f"No person has more than {one} in the data."]
@@ -285,11 +292,10 @@ def reproduce(model: Any) -> dict[str, Any]:
     return {
         "fit": f'model = reticent.{type(model).__name__}(\n{inside})\nmodel.fit("DATA")',
         "versions": {**versions, **{name: version(name) for name in _PACKAGES}},
-        "releases": [_release(one) for one in model.releases_],
+        "releases": [_release(one) for one in groups(model.releases_)],
     }
 
 
-def _release(one: Release) -> list[str]:
-    low, high = (figure(float(sd)) for sd in (one.sd.min(), one.sd.max()))
-    size = f"{len(one.value):,}"
-    return [one.statistic["name"], one.event.kind, size, low if low == high else f"{low} – {high}"]
+def _release(one: Group) -> list[str]:
+    low, high = figure(one.least_sd), figure(one.most_sd)
+    return [one.title, one.kind, one.numbers, low if low == high else f"{low} – {high}"]

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from reticent.apps.effects import regression_notes, regression_numbers, regression_remarks, regression_tables
 from reticent.apps.figures import column_names, digits_beside, measured
 from reticent.apps.terminal import table
-from reticent.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,10 +42,7 @@ class Model:
 
 def model_of(estimator: Any) -> Model:
     """Find the entry of a fitted estimator."""
-    if len(estimator.releases_[0].bounds.y) > 1:
-        raise BadInput(
-            "Results are shown for one output at a time, and this model has several: fit one model for each."
-        )
+    estimator = getattr(estimator, "model", estimator)  # of which it may be one output
     return next(model for model in MODELS.values() if model.estimator == type(estimator).__name__)
 
 

@@ -1,6 +1,7 @@
 """What a regression says along its inputs, as numbers to draw and to print: the mean, and the parts of its doubt.
 
-Computed from a fitted model, so from releases only.
+Computed from a fitted model, so from releases only. Lines along one input go through the *anchor*, where the others stay: the
+median of each input, where counts of the inputs were released, since there are people; else the middle of the box.
 """
 
 from dataclasses import dataclass
@@ -18,10 +19,12 @@ __all__ = [
     "PARTS",
     "Grid",
     "Line",
+    "along",
     "average_sd",
     "grid",
     "grouped",
     "lines",
+    "medians",
     "ranges",
 ]
 
@@ -30,12 +33,13 @@ Values = NDArray[np.float64]
 BAND = 1.959963984540054  # standard deviations, for a band that holds 95 %
 PARTS = ("model", "privacy", "noise")
 _POINTS, _GRID, _BOX = 101, 41, 512
+_NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line through the middle of the box along one input. ``sds``: with each part of the doubt added to those before."""
+    """A line through the anchor along one input. ``sds``: with each part of the doubt added to those before."""
 
     name: str
     at: Values
@@ -55,24 +59,55 @@ class Grid:
 
 
 def ranges(model: Any) -> Values:
-    """Give the lowest, middle and highest value of each input, as rows; a norm may keep inputs from the edges of the box."""
+    """Give the lowest value of each input, its anchor, and the highest, as rows; a norm may keep inputs from the box's edges."""
     bounds = model.releases_[0].bounds
     low, high = np.array(bounds.x).T
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     if bounds.norm is not None:
         half = np.minimum(half, bounds.norm)
+    elif (known := medians(model)) is not None:
+        return np.array([low, known, high])
     return np.array([middle - half, middle, middle + half])
 
 
-def lines(model: Any) -> list[Line]:
-    """Give the line along each input, the others in their middle; with very many inputs, those that move the output most."""
-    low, middle, high = ranges(model)
+def medians(model: Any) -> Values | None:
+    """Give the median of each input, where the model released counts of the inputs that tell it; in round numbers."""
+    counted = [one for one in model.releases_ if one.statistic.get("name") == "InputCounts"]
+    first, bounds = model.releases_[0], model.releases_[0].bounds
+    if not counted or bounds.norm is not None:  # away from the middle, lines would leave the ball
+        return None
+    counts = np.mean([one.value for one in counted], axis=0).reshape(len(bounds.x), -1)
+    noise = float(first.sd[0]) / len(counted) ** 0.5 * counts.shape[1] ** 0.5  # in a sum over all bins
+    if noise > _NOISE * first.n:
+        return None
+    return np.array([_median(one, first.n, *ends) for one, ends in zip(counts, bounds.x, strict=True)])
+
+
+def _median(counts: Values, n: int, low: float, high: float) -> float:
+    """Where half of the records are below, by noisy counts in equal bins."""
+    below = np.concatenate([[0.0], np.cumsum(counts)])
+    rising = (np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2
+    at = np.interp(n / 2, rising, np.linspace(low, high, len(below)))
+    step = 10.0 ** np.floor(np.log10((high - low) / 50))
+    return float(np.clip(round(at / step) * step, low, high))
+
+
+def along(model: Any, points: int) -> list[tuple[str, Values]]:
+    """Give for each input its name, and points on the line through the anchor along it."""
+    low, anchor, high = ranges(model)
     found = []
     for j, name in enumerate(column_names(model)):
-        at = np.linspace(low[j], high[j], _POINTS)
-        points = np.tile(middle, (_POINTS, 1))
-        points[:, j] = at
-        found.append(Line(name, at, *_predicted(model, points)))
+        line = np.tile(anchor, (points, 1))
+        line[:, j] = np.linspace(low[j], high[j], points)
+        found.append((name, line))
+    return found
+
+
+def lines(model: Any) -> list[Line]:
+    """Give the line along each input; with very many inputs, those that move the output most."""
+    found = [
+        Line(name, points[:, j], *_predicted(model, points)) for j, (name, points) in enumerate(along(model, _POINTS))
+    ]
     largest = sorted(range(len(found)), key=lambda j: -np.ptp(found[j].mean))[:MOST_LINES]
     return [found[j] for j in sorted(largest)]
 

@@ -150,30 +150,43 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         replay.check_used()
         return model._fitted(list(releases))
 
-    def save(self, path: str | Path) -> None:
-        """Write the releases and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it."""
-        from reticent.models.storage import save
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the releases and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it.
+
+        A file that exists is refused unless ``overwrite=True``: the release in it may have been paid for.
+        """
+        from reticent.models.storage import check_free, save
 
         check_is_fitted(self)
+        check_free(Path(path), overwrite=overwrite)
         save(self, Path(path))
 
     def report(
-        self, path: str | Path, *, ledger: str | None = None, expected: Mapping[str, float] | None = None
+        self,
+        path: str | Path,
+        *,
+        ledger: str | None = None,
+        expected: Mapping[str, float] | None = None,
+        overwrite: bool = False,
     ) -> None:
         """Write the release report: one page for people (HTML, opens offline), made from the releases and nothing else.
 
         Parameters
         ----------
         path : str or Path
-            File to write; one that exists is replaced.
+            File to write.
         ledger : str, optional
             Ledger whose account is shown. Default: the one that the fit was charged to, which a loaded model has forgotten.
         expected : mapping, optional
             A row of a plan, to be shown beside what the model says of itself.
+        overwrite : bool
+            Replace a file that exists; otherwise it is refused, since somebody may have been given it.
         """
         from reticent.apps.report import write
+        from reticent.models.storage import check_free
 
         check_is_fitted(self)
+        check_free(Path(path), overwrite=overwrite)
         write(self, Path(path), ledger=ledger or self._params["ledger"], expected=expected)
 
     def _bounds(self) -> Bounds:

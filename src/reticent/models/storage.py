@@ -24,9 +24,15 @@ from reticent.privacy.events import event_from_dict
 if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
 
-__all__ = ["load", "read", "save"]
+__all__ = ["check_free", "load", "read", "save"]
 
 _MAGIC = b"reticent 1 "
+
+
+def check_free(path: Path, *, overwrite: bool) -> None:
+    """Refuse to replace a file that exists, unless it was asked for."""
+    if path.exists() and not overwrite:
+        raise BadInput(f"{path} exists already. Choose another name, or replace it with overwrite=True.")
 
 
 def save(model: "PrivateEstimator", path: Path) -> None:

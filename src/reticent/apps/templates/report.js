@@ -1,7 +1,7 @@
 "use strict";
 // Reads values in the drawings: by pointer, or with the arrow keys. The page is complete without it.
 (() => {
-  const { output, panels, boxes } = JSON.parse(document.getElementById("numbers").textContent);
+  const parts = JSON.parse(document.getElementById("numbers").textContent);
   const add = (parent, tag, name) => {
     const element = parent.appendChild(document.createElement(tag));
     element.className = name;
@@ -12,6 +12,7 @@
   const within = (value, most) => Math.min(Math.max(value, 0), most);
 
   for (const plot of document.querySelectorAll(".plot")) {
+    const { output, panels, boxes } = parts[plot.dataset.part];
     const places = boxes[plot.dataset.width];
     const layer = add(plot, "div", "layer");
     const cross = add(layer, "div", "cross");

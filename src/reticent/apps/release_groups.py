@@ -1,0 +1,60 @@
+"""Releases of a model in groups that are alike: twenty-two stages in one line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from reticent.privacy.curator import Release
+
+__all__ = ["Group", "groups"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """``times`` releases of one statistic, one after the other: their size, the law of their noise and its spread."""
+
+    name: str
+    times: int
+    size: int
+    kind: str
+    least_sd: float
+    most_sd: float
+    about: str
+
+    @property
+    def title(self) -> str:
+        """What was released, and how often."""
+        return (
+            f"{self.name}{f', {self.times} times' if self.times > 1 else ''}{f': {self.about}' if self.about else ''}"
+        )
+
+    @property
+    def numbers(self) -> str:
+        """How many numbers that is."""
+        return f"{self.times} × {self.size:,}" if self.times > 1 else f"{self.size:,}"
+
+
+def groups(releases: Sequence[Release]) -> list[Group]:
+    """Put neighbouring releases together that differ in their numbers only."""
+    found = []
+    for (name, kind, size), alike in groupby(releases, key=_kind):
+        same = list(alike)
+        least, most = min(float(one.sd.min()) for one in same), max(float(one.sd.max()) for one in same)
+        found.append(Group(name, len(same), size, kind, least, most, _about(same[0].statistic)))
+    return found
+
+
+def _kind(release: Release) -> tuple[str, str, int]:
+    return release.statistic["name"], release.event.kind, len(release.value)
+
+
+def _about(statistic: dict[str, Any]) -> str:
+    """What a statistic is of, where its parameters say so."""
+    if "head" in statistic:
+        outputs, functions = len(statistic["weights"]), len(statistic["head"]["energy"])
+        residuals = "the residual" if outputs == 1 else f"{outputs} residuals"
+        return f"products of {functions} features and {residuals}, each stage about what the last one left over"
+    if "bins" in statistic and "inputs" in statistic:
+        return f"how many records fall into each of {statistic['bins']} bins of each input"
+    return ""
