@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from reticent.apps.registry import RANGES, people, write_csv
+from reticent.apps.registry import RANGES, mean_weight, people, write_csv
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,18 @@ def test_columns_and_ranges(table):
         assert np.mean((table[name] < low) | (table[name] > high)) < 0.002, name
         assert np.isfinite(table[name]).all()
     assert set(table["sex"]) == {0.0, 1.0}
+
+
+def test_the_mean_weight_is_the_mean_of_weights(table):
+    expected = mean_weight(table["age"], table["height"])
+    off = table["weight"] - expected
+    for low, high in ((0, 5), (5, 15), (15, 40), (40, 70), (70, 104)):
+        for tall in (True, False):
+            chosen = (table["age"] >= low) & (table["age"] < high)
+            chosen &= (table["height"] > np.median(table["height"][chosen])) == tall
+            error = off[chosen].std() / np.sqrt(chosen.sum())
+            assert np.mean(off[chosen]) == pytest.approx(0, abs=4 * error)
+            assert error < 0.02 * expected[chosen].mean()
 
 
 @pytest.mark.parametrize(

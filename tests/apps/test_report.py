@@ -243,11 +243,14 @@ def test_numbers_of_simple_models_are_in_the_tables(tmp_path):
 
 def test_how_good_it_is_comes_from_the_model_and_from_the_plan(tmp_path):
     model = made("gp", columns=("age",))
-    words = "Before any record was read, the plan expected"
+    words, name = "Before any record was read, the plan expected", "output <i>"
     assert words not in page(model, tmp_path).text
     expected = {"rmse": 8.3, "rmse_se": 0.4, "output_error": 11.5, "coverage": 0.949, "non_private_rmse": 7.9}
     found = page(model, tmp_path, expected=expected).text
-    assert f"{words} an error of the mean of 8.3 ± 0.4 (7.9 without privacy), an error of one output of 11.5" in found
+    assert (
+        f"{words} an error of the mean of {name} of 8.3 ± 0.4 (7.9 without privacy), an error of one {name} of 11.5"
+        in found
+    )
     assert "95 % bands that hold 95 % of the true mean." in found
     x = np.linspace(0, 10, 4001)[:, None]
     privacy = np.sqrt(model.variance_parts(x)["privacy"].mean())

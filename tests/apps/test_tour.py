@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,8 @@ def test_twice_in_the_same_place(run, tmp_path, monkeypatch):
     )
     for words in ("never lived", "without any record", "GPRegressor", "95 % bands cover", "composed exactly", "Next:"):
         assert words in first.out
+    both = r"error of the mean [\d.]+ kg, of one weight [\d.]+ kg"
+    assert len(re.findall(both, " ".join(first.out.split()))) == 2  # the plan's and the result's, in the same words
     assert [line[2] for line in first.out.split("\n") if line[:2] == "  " and line[2:3].isdigit()] == list("1234567")
 
 
@@ -53,10 +56,14 @@ def test_the_whole_of_it_is_so(run, tmp_path):
     off = model.predict(np.column_stack([others["age"], others["height"]])) - others["weight"]
     assert found["error"] == pytest.approx(np.sqrt(np.mean(off**2)))
     assert found["error"] < 0.7 * found["spread"]
+    assert 0 < found["mean_error"] < 0.6 * found["error"]  # most of what is off is how people differ
     assert 0.8 < found["coverage"] <= 1
     page = (tmp_path / "t" / "report.html").read_text()
     assert found["ledger"]["head"] in page
-    assert "the plan expected an error" in page
+    expected = found["expected"]
+    assert f"the plan expected an error of the mean of weight of {expected['rmse']:.3g}"[:-2] in page
+    assert expected["output_error"] == pytest.approx(np.hypot(expected["rmse"], 12), rel=0.05)
+    assert "at their medians, as the released counts tell them: age " in page
 
 
 def test_a_folder_in_use_is_left_alone(run, tmp_path, monkeypatch):

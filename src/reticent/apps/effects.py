@@ -98,7 +98,7 @@ def regression_remarks(model: Any) -> list[str]:
     )
     return [
         f"Each table moves one input and leaves the others {where}: {anchor}.",
-        "Some of these combinations nobody may have: what is said there rests on the prior.",
+        "There may be nobody with some of these combinations: what is said of them rests on the prior.",
     ]
 
 
@@ -148,9 +148,9 @@ def _default_prior(model: Any) -> dict[str, Any] | None:
 
 def _default_words(output: str, prior: dict[str, Any], inputs: int) -> str:
     kinds = zip(prior["shares"], ("single inputs", "pairs", "triples"), strict=False)
-    shares = ", ".join(f"{share:.0%} {kind}" for share, kind in kinds if share >= 0.005)
+    shares = ", ".join(f"{100 * share:.0f} % {kind}" for share, kind in kinds if share >= 0.005)
     size = f"{output} varies by about {_two_digits(prior['std'])}"
-    bend = f"its curves bend over about {prior['length']:.0%} of the spread of an input"
+    bend = f"its curves bend over about {100 * prior['length']:.0f} % of the spread of an input"
     return f"{size}{f' (of its variance {shares})' if inputs > 1 else ''}; {bend}"
 
 

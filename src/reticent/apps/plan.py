@@ -110,7 +110,7 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [
-            f"{'n':>11} {'basis':>6} {'ε':>7} {'error of the function':>22} {'of one output':>14} {'in 95 % bands':>14}"
+            f"{'n':>11} {'basis':>6} {'ε':>7} {'error of the mean':>22} {'of one output':>14} {'in 95 % bands':>14}"
         ]
         for row in self.rows:
             error, inside = f"{row.rmse:.3g} ± {row.rmse_se:.1g}", f"{row.coverage:.0%}"

@@ -20,7 +20,7 @@ from reticent.privacy.bounds import Bounds
 __all__ = ["Question", "answers", "check_out", "numbers", "print_plan", "question", "write"]
 
 _KINDS = (".png", ".svg", ".html")
-_HEADINGS = ("basis", "error of the function", "of one output", "in 95 % bands")
+_HEADINGS = ("basis", "error of the mean", "of one output", "in 95 % bands")
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Question:
         return (
             f"Expected on average over {found.draws} functions drawn from the model's own prior, inside {self.output} "
             f"{low:g} – {high:g}, with {self.inputs} spread evenly and single outputs spread by {compact(found.noise)} around "
-            "the function (--noise changes that). Real functions may be easier or harder. No record was read, nothing was "
-            "charged."
+            "the function (--noise changes that). The function is the mean of outputs with the same inputs. Real "
+            "functions may be easier or harder. No record was read, nothing was charged."
         )
 
 

@@ -197,7 +197,7 @@ def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
     axes.annotate(
         "a guess, without any record", (at[0], guess), (0, -11), textcoords="offset points", color=LIGHT["muted"]
     )
-    axes.set(xscale="log", yscale="log", xlabel=names[across][0], ylabel="expected error of the function")
+    axes.set(xscale="log", yscale="log", xlabel=names[across][0], ylabel="expected error of the mean")
     axes.yaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:,g}", minor_locator=NullLocator())
     axes.xaxis.set(major_locator=FixedLocator(at), major_formatter="{x:,g}", minor_locator=NullLocator())
     figure.legend(handles=shown + free, loc="outside upper left", ncols=4, handlelength=1.8)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RANGES", "people", "write_csv"]
+__all__ = ["RANGES", "mean_weight", "people", "write_csv"]
 
 Column = NDArray[np.float64]
 
@@ -46,6 +46,7 @@ class _Growth:
         return grown
 
 
+_SKEW = 0.08  # of body-mass indices
 _BOYS = _Growth(177.54, 163.53, 14.02, 0.0974, 0.8707, 17.61, 0.4183)
 _GIRLS = _Growth(163.76, 151.93, 12.11, 0.1179, 0.9281, 15.79, 0.4392)
 
@@ -66,8 +67,7 @@ def people(n: int, seed: int) -> dict[str, Column]:
     shrinking = 5.0 * (np.maximum(age - 40, 0) / 45) ** 2
     height = median * (1 + 0.038 * random.standard_normal(n)) - shrinking
     build = random.standard_normal(n)
-    spread = 0.085 + 0.085 / (1 + np.exp(-(age - 12) / 4))
-    bmi = _median_bmi(age) * np.exp(spread * (build + 0.08 * (build**2 - 1)))
+    bmi = _median_bmi(age) * np.exp(_spread(age) * (build + _SKEW * (build**2 - 1)))
     weight = bmi * (height / 100) ** 2
     grown_up = 1 / (1 + np.exp(-(age - 14) / 3))
     systolic = (
@@ -81,6 +81,19 @@ def people(n: int, seed: int) -> dict[str, Column]:
         "weight": weight.round(1),
         "systolic": systolic.round(0),
     }
+
+
+def mean_weight(age: Column, height: Column) -> Column:
+    """What people of an age and a height weigh on average: the truth that a model of them is to find."""
+    spread = _spread(age)
+    bend = _SKEW * spread
+    mean = np.exp(spread**2 / (2 - 4 * bend) - bend) / np.sqrt(1 - 2 * bend)  # E exp(s·z + b·(z² − 1)), z normal
+    return np.asarray(_median_bmi(age) * mean * (height / 100) ** 2)
+
+
+def _spread(age: Column) -> Column:
+    """Of body-mass indices, on a logarithmic scale."""
+    return np.asarray(0.085 + 0.085 / (1 + np.exp(-(age - 12) / 4)))
 
 
 def _ages(random: np.random.Generator, n: int) -> Column:

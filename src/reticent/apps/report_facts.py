@@ -28,7 +28,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _REGRESSION = (
-    "The line is the mean of the function. The bands hold 95 % each, one around the other: the model’s own doubt, that and the "
+    "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, that and the "
     "privacy noise, and both with the spread of single outputs."
 )
 _MEANS = "Each mean on the range of its column, with its 95 % band of privacy noise."
@@ -61,6 +61,8 @@ def title(model: Any) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return ""
     if len(names) > _NAMED:
         names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
@@ -71,6 +73,7 @@ def headline(model: Any) -> dict[str, Any]:
     promise = model.guarantee_
     return {
         "title": title(model),
+        "output": _listed(output_names(model)),
         "model": type(model).__name__,
         "n": model.releases_[0].n,
         "releases": _count(len(model.releases_), "release"),
@@ -242,7 +245,8 @@ def _doubt(model: Any) -> Table:
         f"spread of {output} around the mean": "noise",
         f"all: error of one {output}": "output",
     }
-    rows = [[words, figure(sd[cause], 2)] for words, cause in causes.items()]
+    digits = digits_beside(min(sd.values()))  # the same for all, so that they can be added up
+    rows = [[words, f"{sd[cause]:,.{digits}f}"] for words, cause in causes.items()]
     return {"head": [f"{output}, on average over the box", "standard deviation"], "rows": rows}
 
 

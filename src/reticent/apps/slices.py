@@ -33,6 +33,7 @@ Values = NDArray[np.float64]
 BAND = 1.959963984540054  # standard deviations, for a band that holds 95 %
 PARTS = ("model", "privacy", "noise")
 _POINTS, _GRID, _BOX = 101, 41, 512
+_MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
 
@@ -84,10 +85,14 @@ def medians(model: Any) -> Values | None:
 
 
 def _median(counts: Values, n: int, low: float, high: float) -> float:
-    """Where half of the records are below, by noisy counts in equal bins."""
+    """Where half of the records are below, by noisy counts in equal bins; an edge where very many records are (0 or 1)."""
     below = np.concatenate([[0.0], np.cumsum(counts)])
     rising = (np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2
     at = np.interp(n / 2, rising, np.linspace(low, high, len(below)))
+    last = len(counts) - 1
+    bin_ = min(int((at - low) / (high - low) * len(counts)), last)
+    if bin_ in (0, last) and counts[bin_] > _MANY * n:
+        return high if bin_ else low
     step = 10.0 ** np.floor(np.log10((high - low) / 50))
     return float(np.clip(round(at / step) * step, low, high))
 

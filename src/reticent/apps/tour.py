@@ -7,6 +7,7 @@ data file, a ledger, a model file and a report of its own. A ledger is never del
 from collections.abc import Callable
 from dataclasses import asdict
 from itertools import count
+from math import hypot
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ import numpy as np
 
 import reticent
 from reticent.apps.letters import spelled
-from reticent.apps.registry import RANGES, people, write_csv
+from reticent.apps.registry import RANGES, mean_weight, people, write_csv
 from reticent.apps.slices import BAND
 from reticent.apps.terminal import BadFile, compact, progress
 
@@ -28,7 +29,8 @@ Say = Callable[..., None]
 
 _PEOPLE, _OTHERS, _SEED = 5_000, 2_000, 1  # the seed is of the made-up people; the noise of the releases has none
 _DATASET, _CAP, _DELTA, _EPSILON, _LESS = "registry", 3.0, 1e-5, 1.0, 0.3
-_DRAWS = 3  # simulated functions: enough to show what a plan is
+_DRAWS = 4  # simulated functions: enough to show what a plan is
+_SPREAD = 12.0  # kg, of people of the same age and height: a public guess, for the plan
 _INPUTS, _OUTPUT = ("age", "height"), "weight"
 _MARGIN = 15  # where the words begin: two spaces, number, title
 
@@ -70,21 +72,29 @@ def _unused(folder: Path) -> bool:
     return not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
 
 
-def _model(**charged_to: Any) -> Any:
+def _model(**own: Any) -> Any:
     bounds = reticent.Bounds(x={name: RANGES[name] for name in _INPUTS}, y={_OUTPUT: RANGES[_OUTPUT]})
-    return reticent.GPRegressor(bounds=bounds, epsilon=_EPSILON, delta=_DELTA, **charged_to)
+    return reticent.GPRegressor(bounds=bounds, epsilon=_EPSILON, delta=_DELTA, **own)
 
 
 def _plan(say: Say) -> dict[str, float]:
     """Simulate, without any record, what to expect; give the row for the fit that is to come."""
     with progress("Simulating fits", 3 * _DRAWS) as advance:
-        less, chosen = reticent.plan(_model(), _PEOPLE, [_LESS, _EPSILON], draws=_DRAWS, progress=advance).rows
+        model = _model(noise=_SPREAD)
+        less, chosen = reticent.plan(model, _PEOPLE, [_LESS, _EPSILON], draws=_DRAWS, progress=advance).rows
     say(
         "Plan",
-        f"mean weight known to about {chosen.rmse:.1f} kg with ε={_EPSILON:g}, {less.rmse:.1f} kg with ε={_LESS:g}",
-        f"simulated, without any record ({chosen.non_private_rmse:.1f} kg without privacy)",
+        f"ε={_EPSILON:g}: {_errors(chosen.rmse, chosen.output_error)}",
+        f"ε={_LESS:g}: {less.rmse:.1f} and {less.output_error:.1f} kg; without privacy: {chosen.non_private_rmse:.1f} and "
+        f"{hypot(chosen.non_private_rmse, _SPREAD):.1f} kg",
+        f"simulated, without any record; the mean is of people of one age and height, who are taken to spread by {_SPREAD:g} kg",
     )
     return asdict(chosen)
+
+
+def _errors(mean: float, one: float) -> str:
+    """Say both kinds of error in the same words wherever they are said."""
+    return f"error of the mean {mean:.1f} kg, of one {_OUTPUT} {one:.1f} kg"
 
 
 def _fit(folder: Path, data: Path, say: Say) -> Any:
@@ -102,19 +112,22 @@ def _fit(folder: Path, data: Path, say: Say) -> Any:
 
 
 def _compare(model: Any, say: Say) -> dict[str, Any]:
-    """Meet people who are not in the data; nobody lived, so the truth about them may be told."""
+    """Meet people who are not in the data; nobody lived, so the truth about them, and about their mean, may be told."""
     others = people(_OTHERS, _SEED + 1)
     inputs = np.column_stack([others[name] for name in _INPUTS])
     off = others[_OUTPUT] - model.predict(inputs)
     error, spread = float(np.sqrt(np.mean(off**2))), float(np.std(others[_OUTPUT]))
     reach = BAND * np.sqrt(sum(model.variance_parts(inputs).values()))
     covered = float(np.mean(np.abs(off) <= reach))
+    truth = mean_weight(others["age"], others["height"])
+    mean_error = float(np.sqrt(np.mean((model.predict(inputs) - truth) ** 2)))
     say(
         "Result",
-        f"error {error:.1f} kg on {_OTHERS:,} other people (spread of weight {spread:.1f} kg)",
+        _errors(mean_error, error),
+        f"on {_OTHERS:,} other people, whose weights spread by {spread:.1f} kg",
         f"95 % bands cover {100 * covered:.1f} % of them",
     )
-    return {"error": error, "spread": spread, "coverage": covered}
+    return {"error": error, "mean_error": mean_error, "spread": spread, "coverage": covered}
 
 
 def _balance(ledger: reticent.Ledger, say: Say) -> dict[str, Any]:
