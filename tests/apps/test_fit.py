@@ -159,6 +159,21 @@ def test_refusals_charge_nothing_and_write_nothing(fit, budget, tmp_path, option
     assert not (tmp_path / "m.reticent").exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([*AGE, "--epsilon", -1, "--delta", 1e-5], "--epsilon must be a positive number"),
+        ([*AGE, "--x", "height=5:5", *PROMISE], "low < high"),
+        (["--x", "wage=0:110", *PROMISE], "no column 'wage'"),
+        ([*AGE, *PROMISE], "exists already"),
+    ],
+)
+def test_what_was_asked_is_checked_before_where_it_is_to_go(fit, tmp_path, options, words):
+    (tmp_path / "m.reticent").write_text("precious")
+    assert words in fit(*options).err
+    assert (tmp_path / "m.reticent").read_text() == "precious"
+
+
 def test_ledger_and_dataset_go_together(fit, budget):
     answer = fit(*AGE, *PROMISE, "--ledger", budget)
     assert answer.code == 2

@@ -133,7 +133,7 @@ def test_a_fit_that_says_nothing_is_noted():
         ([*X, "--y", "wait=2:150", *PROMISE], 2, "no column 'wait'"),
         ([*X, "--y", "weight=2-150", *PROMISE], 2, "--y takes COLUMN=LOW:HIGH"),
         ([*X, "--y", "weight=150:2", *PROMISE], 4, "did you mean weight=2:150?"),
-        ([*X, *Y, "--y", "systolic=60:220", *PROMISE], 2, "one output"),
+        ([*X, *Y, *PROMISE, "--basis", 0], 2, "basis must be a whole number"),
         ([*X, *Y, *PROMISE, "--noise", -1], 2, "--noise must be a positive"),
         ([*X, *Y, *PROMISE, "--bins", 3], 2, "gp has no option --bins"),
         ([*X, *Y, "--epsilon", 1, "--delta", 0], 2, "delta > 0"),

@@ -348,6 +348,14 @@ def test_the_command_draws(run, tmp_path, kind):
         assert "<svg" in text
         assert "<td>no privacy</td>" in text
         assert "http" not in text.replace("http://www.w3.org", "")
+    for wrong, words in (
+        (("--draws", 0), "--draws must be"),
+        (("--error", -1), "--error must be"),
+        (("--delta", 0), "delta > 0"),
+    ):
+        refused = run(*ASK[:-2], *wrong, "--out", out)  # what was asked is checked before where it is to go
+        assert refused.code == 2
+        assert words in refused.err
     again = run(*ASK, "--out", out)
     assert again.code == 5
     assert "exists already" in again.err
@@ -382,7 +390,7 @@ def test_several_numbers_of_records(run):
         ((*ASK, "--basis", "many"), 2, "--basis takes positive whole numbers"),
         ((*ASK[:6], "300", "--delta", 0), 2, "delta > 0"),
         ((*ASK, "--error", -1), 2, "must be a positive number"),
-        ((*ASK[:-1], 0), 2, "draws must be"),
+        ((*ASK[:-1], 0), 2, "--draws must be at least 1"),
     ],
 )
 def test_wrong_use(run, arguments, code, words):

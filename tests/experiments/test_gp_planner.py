@@ -49,6 +49,14 @@ def test_a_quick_run(tmp_path, monkeypatch):
     assert (tmp_path / "planner.png").stat().st_size > 1000
 
 
+def test_a_single_repeat_has_no_error_to_show():
+    record = {"expected": 2.0, "measured": 1.0, "ratio": 2.0, "ratio_error": 0.0}
+    setting = gp_planner.SETTINGS[0]
+    assert gp_planner._table([record], (setting,), (1.0,)).rows[0][-1] == "2.000 / 1.000 = 2.00"
+    several = record | {"ratio_error": 0.25}
+    assert gp_planner._table([several], (setting,), (1.0,)).rows[0][-1] == "2.000 / 1.000 = 2.00 ± 0.25"
+
+
 def test_a_planner_that_is_wrong_is_found_out(tmp_path, monkeypatch):
     right = gp_planner.plan
 

@@ -103,6 +103,15 @@ def test_what_a_study_returns_and_writes(name, quick, stand_in, tmp_path):
     assert len(set(totals)) == 1
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_a_single_repeat_has_no_error_to_show(name, stand_in, tmp_path):
+    study(name, tmp_path, quick=True, repeats=1)
+    assert "±" not in (tmp_path / "table.md").read_text(encoding="utf-8")
+    if name == "dpgp-inference":
+        study(name, tmp_path, quick=True, repeats=2)
+        assert "function ± standard error" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
 def test_a_seed_gives_the_same_numbers_and_another_seed_others(tmp_path):
     """With the real model: its noise comes from the study's seed, too."""
     first, second, other = (

@@ -97,7 +97,8 @@ def test_a_charge_past_the_cap_is_refused_and_leaves_no_trace(ledger):
         ledger.charge("people", Gaussian(noise_multiplier=4.0))
     text = str(refusal.value)
     assert "1 gaussian release (noise multiplier 4)" in text
-    assert f"{ledger.spent('people'):.6g}" in text
+    assert f"{ledger.spent('people'):.6g} at the cap's δ" in text
+    assert "with delta = 1e-06 in one release" in text  # ε alone says nothing
     assert ledger.verify() == head
     advised = float(text.partition("at most epsilon = ")[2].split()[0])
     assert advised == pytest.approx(ledger.remaining("people"), rel=1e-4)

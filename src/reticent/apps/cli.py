@@ -146,6 +146,7 @@ def plan(
 
     own = {"noise": noise, "norm": norm, "records_per_person": records_per_person}
     asked = question(x or (), y or (), n, epsilon, delta=delta, basis=basis, **own)
+    asked.check(draws, error)
     if out is not None:
         check_out(out)
     with progress("Simulating fits", asked.fits(draws), quiet=quiet) as advance:
@@ -185,7 +186,7 @@ def fit(
     ] = None,
     y: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp: the column to predict, and its public range."),
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp: a column to predict, and its public range; one for each."),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
@@ -319,9 +320,11 @@ def predict(
 ) -> None:
     """Predict the output for each line of a file.
 
-    Writes the inputs and, line by line in the same order, the mean of the function, its standard deviation (std), and
-    that of a single output (output_sd). Predictions charge nothing: they use the model's releases only. The inputs given
-    here are not protected, and need not be: nothing is learned from them. They are copied to the file that is written.
+    Writes the inputs and, line by line in the same order, for an output that is called weight: weight, its mean;
+    weight_std, the standard deviation of that mean; and weight_output_std, that of a single weight. Numbers have the digits
+    that tell a thousandth of a standard deviation. Predictions charge nothing: they use the model's releases only. The
+    inputs given here are not protected, and need not be: nothing is learned from them. They are copied to the file that is
+    written.
     """
     from reticent.apps.predict import predict as run
     from reticent.apps.predict import print_prediction

@@ -72,8 +72,6 @@ def fit(
     ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
     if outputs and not model.outputs:
         raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
-    if len(outputs) > 1:
-        raise BadInput(f"{word} predicts one output here: give --y once. In Python, GPRegressor takes several.")
     for name in outputs.keys() & ranges.keys():
         raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
     source = _open(data)
@@ -84,7 +82,6 @@ def fit(
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput("Give both --ledger and --dataset, or neither: a charge needs an account to go to.")
-    check_new(out, "What is in it may have been paid for")
     bounds = Bounds(x=ranges, y=outputs or None, norm=norm)
     _check_data(source, bounds, data, targets=model.outputs)
     estimator = getattr(reticent, model.estimator)(
@@ -96,6 +93,8 @@ def fit(
         records_per_person=records_per_person,
         **{name: value for name, value in own.items() if value is not None},
     )
+    estimator._event()  # refuses parameters that make no sense
+    check_new(out, "What is in it may have been paid for")
     charged = _Charged(ledger, dataset)
     try:
         with heard() as notes:

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, hypot, log, log10
+from math import ceil, floor, hypot, inf, log, log10
 from pathlib import Path
 from typing import Any
+
+from sklearn.base import clone
 
 from reticent.apps.figures import digits_beside
 from reticent.apps.fit import parse_ranges
@@ -36,6 +38,14 @@ class Question:
     def fits(self, draws: int) -> int:
         """How many simulated fits the answer takes."""
         return len(self.n) * len(self.bases or [0]) * (len(self.epsilons) + 1) * draws
+
+    def check(self, draws: int, error: float | None) -> None:
+        """Refuse what makes no sense before any work."""
+        if draws < 1:
+            raise BadInput(f"--draws must be at least 1, not {draws}.")
+        if error is not None and not 0 < error < inf:
+            raise BadInput(f"--error must be a positive number, in the units of {self.output}, not {error:g}.")
+        clone(self.model).set_params(epsilon=1.0)._event()
 
     def answer(self, draws: int, advance: Callable[[int], None]) -> Plan:
         """Simulate."""

@@ -7,7 +7,7 @@ messages and counted, unlike in ``reticent fit``.
 import csv
 from collections.abc import Callable, Iterator
 from io import TextIOWrapper
-from math import isnan
+from math import floor, isnan, log10
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reticent.apps.notes import heard
 from reticent.apps.outfile import check_new, new_text
-from reticent.apps.outputs import output_name
+from reticent.apps.outputs import output_names, outputs
 from reticent.apps.results import MODELS, model_of
 from reticent.apps.terminal import BadFile, aside, line
 from reticent.errors import BadInput
@@ -31,7 +31,8 @@ __all__ = ["predict", "print_prediction"]
 Block = NDArray[np.float64]
 
 _ROWS = 4096  # of a block: some megabytes for a model of a hundred functions
-_RESULTS = ("mean", "std", "output_sd")
+_RESULTS = ("{}", "{}_std", "{}_output_std")  # the mean, its standard deviation, and that of a single output
+_RESOLVED = 1e-3  # of a standard deviation: more digits are noise
 
 
 def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) -> dict[str, Any]:
@@ -44,14 +45,14 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
         raise BadInput(f"{file} holds a {type(model).__name__}, which does not predict. Models that do: {able}.")
     source, fields, columns = _open(data, model)
     low, high = np.array(model.releases_[0].bounds.x).T
-    results = [name if name not in columns else f"predicted_{name}" for name in _RESULTS]
+    results = _named(output_names(model), columns)
     records = missing = outside = 0
     with new_text(out) as written:
         lines = csv.writer(written, lineterminator="\n")
         lines.writerow([*columns, *results])
         for block in _blocks(source, fields):
-            found = _predicted(model, block)
-            lines.writerows([_cell(v) for v in row] for row in np.column_stack([block, found]).tolist())
+            given = ([_cell(v) for v in row] for row in block.tolist())
+            lines.writerows([*one, *found] for one, found in zip(given, _predicted(model, block), strict=True))
             records += len(block)
             missing += int(np.isnan(block).sum())
             outside += int(((block < low) | (block > high)).sum())
@@ -61,7 +62,7 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     return {
         "model": type(model).__name__,
         "private": model.guarantee_.private,
-        "output": output_name(model),
+        "outputs": output_names(model),
         "records": records,
         "missing": missing,
         "outside": outside,
@@ -72,10 +73,11 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
 
 def print_prediction(about: dict[str, Any]) -> None:
     """Say to a person what ``predict`` did."""
-    mean, std, output_sd = about["columns"][-3:]
-    line("Predicted", f"{about['output']} for {about['records']:,} lines")
+    first = len(about["columns"]) - len(_RESULTS) * len(about["outputs"])
+    mean, std, output_std = about["columns"][first : first + len(_RESULTS)]
+    line("Predicted", f"{', '.join(about['outputs'])} for {about['records']:,} lines")
     aside(
-        f"{mean}: of the function; {std}: its standard deviation, model doubt and privacy noise; {output_sd}: of one output.",
+        f"{mean}: the mean; {std}: its standard deviation, model doubt and privacy noise; {output_std}: of a single output.",
         12,
     )
     if about["missing"] or about["outside"]:
@@ -146,11 +148,31 @@ def _readable(lines: Any, path: Path) -> Iterator[list[str]]:
         raise BadFile(f"{path}: line {lines.line_num} below the header cannot be read as CSV.") from None
 
 
-def _predicted(model: Any, block: Block) -> Block:
-    """Give mean, standard deviation of the function, and that of an output, for each row."""
-    mean, parts = model.predict(block), model.variance_parts(block)
-    function = parts["model"] + parts["privacy"]
-    return np.column_stack([mean, np.sqrt(function), np.sqrt(sum(parts.values()))])
+def _named(outputs: list[str], columns: list[str]) -> list[str]:
+    """Name the results by their outputs; none may be called like an input."""
+    names = [name.format(output) for output in outputs for name in _RESULTS]
+    return [name if name not in columns else f"predicted_{name}" for name in names]
+
+
+def _predicted(model: Any, block: Block) -> list[list[str]]:
+    """Give for each row, and each output, its mean, standard deviation, and that of a single output; as they are written."""
+    cells: list[list[str]] = [[] for _ in block]
+    for one in outputs(model):
+        mean, parts = one.predict(block), one.variance_parts(block)
+        std, output_std = np.sqrt(parts["model"] + parts["privacy"]), np.sqrt(sum(parts.values()))
+        for row, *values in zip(cells, mean.tolist(), std.tolist(), output_std.tolist(), strict=True):
+            digits = _digits(values[1])
+            row += [f"{value:.{digits}f}" for value in values]
+    return cells
+
+
+def _digits(std: float) -> int:
+    """Decimal places that resolve a thousandth of a standard deviation.
+
+    >>> _digits(2.5), _digits(0.03), _digits(8000.0)
+    (3, 5, 0)
+    """
+    return max(-floor(log10(max(std, 1e-12) * _RESOLVED)), 0)
 
 
 def _cell(value: float) -> str:

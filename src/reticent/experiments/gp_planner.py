@@ -202,11 +202,16 @@ def _table(records: list[dict[str, Value]], settings: tuple[Setting, ...], epsil
     rows = []
     for i, setting in enumerate(settings):
         own = records[i * len(epsilons) : (i + 1) * len(epsilons)]
-        words = [f"{r['expected']:.3f} / {r['measured']:.3f} = {r['ratio']:.2f} ± {r['ratio_error']:.2f}" for r in own]
+        words = [f"{r['expected']:.3f} / {r['measured']:.3f} = {_ratio(r)}" for r in own]
         rows.append((setting.name, str(setting.d), f"{setting.n:,}", *words))
     return Table(
         "RMSE expected / measured", ("prior", "d", "n", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows, left=1
     )
+
+
+def _ratio(record: dict[str, Value]) -> str:
+    error = float(record["ratio_error"])  # none after a single repeat
+    return f"{record['ratio']:.2f}{f' ± {error:.2f}' if error else ''}"
 
 
 def _picture(out: Path, records: list[dict[str, Value]], settings: tuple[Setting, ...]) -> Path:

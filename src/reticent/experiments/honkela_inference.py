@@ -18,6 +18,7 @@ from reticent.experiments.pictures import Band, Line, Panel, draw
 __all__ = ["run"]
 
 _LEVEL = 1.96
+_ERROR = " ± standard error"  # of several repeats
 _METHODS = {"reticent": reticent, "paper": paper}
 # Errors of a reference implementation of staged releases, at each ε: ours must be no worse.
 _REFERENCE = {
@@ -54,7 +55,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "Private Gaussian processes: error and coverage (Honkela, Fig 1)",
         records,
         [
-            _table("Mean RMSE to the function ± standard error", "rmse", trials, setups, epsilons),
+            _table(f"Mean RMSE to the function{_ERROR if repeats > 1 else ''}", "rmse", trials, setups, epsilons),
             _table("Share of the function inside 95 % bands", "coverage", trials, setups, epsilons),
             _table("Share of noisy test outputs inside 95 % bands", "outputs", trials, setups, epsilons),
         ],

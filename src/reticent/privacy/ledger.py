@@ -300,9 +300,10 @@ def _cap(account: Account) -> str:
 def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:
     left = accounting.remaining_epsilon(events, account.epsilon, account.delta)
     rounded_down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
-    advice = (
-        f"Ask for at most epsilon = {rounded_down:f} in one release" if left else "Nothing more can be released from it"
-    )
+    at = f" with delta = {account.delta:g}" if account.delta else ""
+    advice = f"Ask for at most epsilon = {rounded_down:f}{at} in one release"
+    if not left:
+        advice = "Nothing more can be released from it"
     if account.delta and len({isinstance(one, Gaussian) for one in [*events, event]}) == 2:
         advice += (
             ". Gaussian and pure events are dear in one account: give one kind a data set name of its own, with a cap that "
@@ -310,8 +311,9 @@ def _refusal(account: Account, events: Sequence[Event], event: Event, total: flo
         )
     if account.delta == 0 and isinstance(event, Gaussian):
         advice = "A cap with δ = 0 admits no Gaussian noise: use a mechanism with pure ε"
+    which = " at the cap's δ" if account.delta else ""
     return (
         f"Refused: data set {account.dataset!r} has a cap of {_cap(account)}. Spent so far: ε = "
-        f"{accounting.account_epsilon(events, account.delta):.6g}; with {event} it would be ε = {total:.6g}. "
+        f"{accounting.account_epsilon(events, account.delta):.6g}{which}; with {event} it would be ε = {total:.6g}{which}. "
         f"{advice}. Nothing was read and nothing was charged; a cap never changes."
     )
