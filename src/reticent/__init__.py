@@ -22,7 +22,7 @@ _HOMES = {
     "reticent.privacy.accounting": ("calibrate", "epsilon"),
     "reticent.privacy.bounds": ("Bounds",),
     "reticent.privacy.curator": ("Curator", "Release", "Replay"),
-    "reticent.privacy.events": ("Event", "Gaussian", "Laplace", "Pure"),
+    "reticent.privacy.events": ("Event", "Gaussian", "Laplace", "Pure", "Selection"),
     "reticent.privacy.guarantee": ("Guarantee",),
     "reticent.privacy.ledger": ("Ledger",),
     "reticent.privacy.sources": ("scan",),
@@ -32,6 +32,7 @@ _HOMES = {
     "reticent.models.gp": ("GPRegressor",),
     "reticent.models.histogram": ("PrivateHistogram",),
     "reticent.models.mean": ("PrivateMean",),
+    "reticent.models.search": ("PrivateSearch",),
     "reticent.models.storage": ("load",),
 }
 _MODULES = {"plot": "reticent.plot"}
@@ -57,11 +58,13 @@ __all__ = [
     "PrivateEstimator",
     "PrivateHistogram",
     "PrivateMean",
+    "PrivateSearch",
     "Pure",
     "Release",
     "ReleaseRefused",
     "Replay",
     "ReticentError",
+    "Selection",
     "Statistic",
     "Sum",
     "__version__",
@@ -90,11 +93,12 @@ if TYPE_CHECKING:
     from reticent.models.gp import GPRegressor
     from reticent.models.histogram import PrivateHistogram
     from reticent.models.mean import PrivateMean
+    from reticent.models.search import PrivateSearch
     from reticent.models.storage import load
     from reticent.privacy.accounting import calibrate, epsilon
     from reticent.privacy.bounds import Bounds
     from reticent.privacy.curator import Curator, Release, Replay
-    from reticent.privacy.events import Event, Gaussian, Laplace, Pure
+    from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection
     from reticent.privacy.guarantee import Guarantee
     from reticent.privacy.ledger import Ledger
     from reticent.privacy.sources import scan

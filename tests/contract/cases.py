@@ -13,6 +13,7 @@ import reticent
 from reticent.maths.basis import eigenbasis, tensor_basis
 from reticent.models.covariance import MomentGram
 from reticent.models.histogram import ColumnCounts
+from reticent.models.judging import ScoreCounts, ScoreSum
 from reticent.models.mean import MeanSum
 from reticent.models.residuals import Features, InputCounts, stage
 from reticent.privacy.statistic import Statistic
@@ -52,12 +53,26 @@ STATISTICS |= {
     "two outputs, later stage, warped": (_stage(1.3, 0.1, outputs=2, warp=(BENT,)), PAIR, False),
 }
 
+
+def _short(records: np.ndarray) -> np.ndarray:
+    """A score as a search has them: a function of a fitted model, here a constant, and of one record."""
+    return 0.25 - np.abs(records[:, 0] - 0.5)
+
+
+STATISTICS |= {
+    "scores": (ScoreSum("absolute", -1.0, 0.25, _short), BOX, True),
+    "scores, counted": (ScoreCounts("absolute", -1.0, 0.25, _short), BOX, True),
+}
+
 COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
 ESTIMATORS = {
     "GPRegressor": reticent.GPRegressor(stages=2, basis=9, **{**COMMON, "bounds": PLANE}),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
+    "PrivateSearch": reticent.PrivateSearch(
+        reticent.PrivateMean(), [{}], **COMMON
+    ),  # one candidate: which one is chance
 }
 PURE = ("PrivateMean", "PrivateHistogram")  # estimators that take delta = 0
 

@@ -270,7 +270,7 @@ def test_releases_of_several_fits_are_not_one_model(model):
 def test_unfitted_and_closed(model, tmp_path):
     with pytest.raises(NotFittedError):
         clone(model).save(tmp_path / "m")
-    curator = Curator(scan(records(10)), bounds=BOX, event=clone(model)._event(), targets=False)
+    curator = Curator(scan(records(10)), bounds=BOX, event=reticent.Gaussian(noise_multiplier=1.0), targets=False)
     if model._targets:
         X, y = split(model, records(10))
         curator = Curator(scan(X, y=y), bounds=model.bounds, event=clone(model)._event(), targets=True)

@@ -22,6 +22,7 @@ from scipy.stats import beta
 from sklearn.gaussian_process.kernels import RBF
 
 import reticent
+from reticent.apps.audit_search import search_scores
 from reticent.apps.terminal import compact, table
 from reticent.errors import BadInput
 from reticent.privacy.accounting import calibrate
@@ -38,11 +39,13 @@ __all__ = [
     "PAIRS",
     "QUICK_RUNS",
     "RUNS",
+    "SEARCH",
     "Finding",
     "Pair",
     "attack",
     "audit",
     "chosen",
+    "conclude",
     "findings_table",
     "lower_bound",
 ]
@@ -50,6 +53,7 @@ __all__ = [
 Values = NDArray[np.float64]
 
 RUNS, QUICK_RUNS = 20_000, 2_500  # with record A, and as many with record B
+SEARCH = "search"  # not a statistic but the best of many runs, attacked as a whole
 _BATCH = 500  # releases of one curator
 _CONFIDENCE = 0.95
 _SURE = 1 - 1e-6  # an alarm should not be an accident
@@ -140,9 +144,12 @@ class Finding:
 def chosen(word: str, delta: float) -> list[str]:
     """Give the statistics that a word of the command line means."""
     if word == "all":
-        return [name for name, pair in PAIRS.items() if delta > 0 or pair.statistic().sensitivity1 is not None]
-    if word not in PAIRS:
-        raise BadInput(f"There is no statistic {word!r} to audit. Give one of {', '.join(PAIRS)}, or all.")
+        found = [name for name, pair in PAIRS.items() if delta > 0 or pair.statistic().sensitivity1 is not None]
+        return [*found, SEARCH] if delta > 0 else found
+    if word not in (*PAIRS, SEARCH):
+        raise BadInput(f"There is no statistic {word!r} to audit. Give one of {', '.join(PAIRS)}, {SEARCH}, or all.")
+    if word == SEARCH and delta == 0:
+        raise BadInput("A search is released with Gaussian noise: audit it with --delta above 0.")
     return [word]
 
 
@@ -166,7 +173,14 @@ def audit(
     multiplier = calibrate(epsilon, delta)
     kind = Gaussian if delta else Laplace
     event = kind(count=_BATCH, noise_multiplier=multiplier)
-    return [attack(name, event, epsilon=epsilon, delta=delta, runs=runs, advance=advance) for name in names]
+    findings = []
+    for name in names:
+        if name == SEARCH:
+            here, there = search_scores(epsilon, delta, runs, advance)
+            findings.append(conclude(name, here, there, epsilon=epsilon, delta=delta))
+        else:
+            findings.append(attack(name, event, epsilon=epsilon, delta=delta, runs=runs, advance=advance))
+    return findings
 
 
 def attack(
@@ -184,6 +198,11 @@ def attack(
     pair = PAIRS[name]
     here = _scores(pair, pair.a, event, runs, advance)
     there = _scores(pair, pair.b, event, runs, advance)
+    return conclude(name, here, there, epsilon=epsilon, delta=delta)
+
+
+def conclude(name: str, here: Values, there: Values, *, epsilon: float, delta: float) -> Finding:
+    """Bound ε from below by the likelihood ratios of releases of A (``here``) and of B (``there``), as many of each."""
     half = len(here) // 2
     trials = [(here, there), (-there, -here)]  # bet on A, or on B
     best, chosen, threshold = -np.inf, trials[0], 0.0
@@ -196,7 +215,7 @@ def attack(
     hits, alarms = (int((scores[half:] > threshold).sum()) for scores in chosen)
     rest = len(here) - half
     bound, sure = (max(lower_bound(hits, alarms, rest, delta, level), 0.0) for level in (_CONFIDENCE, _SURE))
-    return Finding(name, epsilon, bound, sure, 2 * runs)
+    return Finding(name, epsilon, bound, sure, 2 * len(here))
 
 
 def lower_bound(hits: int, alarms: int, runs: int, delta: float, confidence: float) -> float:

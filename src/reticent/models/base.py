@@ -86,6 +86,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Raise BadInput for what makes no sense together with these bounds, one range per column; before any charge."""
         return
 
+    def _prepare(self, data: Source, bounds: Bounds) -> dict[str, Any]:
+        """Check all that names, dtypes and shapes can tell, before any charge; give what the curator is to know besides."""
+        self._rehearse(bounds.resolve(data, targets=self._targets)[0])
+        return {}
+
+    def _what(self, event: Event) -> str:
+        """What the ledger's history says of a fit."""
+        return f"{type(self).__name__}, {event.count} release{'s' if event.count > 1 else ''}"
+
     @abstractmethod
     def learn(self, curator: Oracle) -> None:
         """Ask ``curator`` for releases and compute the fitted attributes from them."""
@@ -110,7 +119,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         data = X if isinstance(X, Source) else scan(X, y=y if self._targets else None)
         bounds = self._bounds()
         with one_blas_thread():  # as in a rebuild, which must give the same bits
-            self._rehearse(bounds.resolve(data, targets=self._targets)[0])
+            candidates = self._prepare(data, bounds)
         curator = Curator(
             data,
             bounds=bounds,
@@ -120,11 +129,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             ledger=self.ledger,
             dataset=self.dataset,
             relation=self._relation,
-            what=f"{type(self).__name__}, {event.count} release{'s' if event.count > 1 else ''}",
+            what=self._what(event),
             seed=_seed(self.random_state),
+            **candidates,
         )
         try:
-            if event.kind == "gaussian" and (self.delta or 0.0) * curator.n >= 1:
+            if (self.delta or 0.0) * curator.n >= 1:
                 warnings.warn(
                     f"delta = {self.delta:g} is not below 1/n = {1 / curator.n:.2g}: the promise may fail for somebody. "
                     "Take it well below, for example 1e-6.",

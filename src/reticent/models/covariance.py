@@ -100,6 +100,10 @@ class PrivateCovariance(PrivateEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-density of the records ``X`` under the fitted normal law, on the bounds' scale. Not protected."""
+        return float(np.mean(self.score_samples(X)))
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Log-density of each record under the fitted normal law, on the bounds' scale. Not protected."""
         unit, bounds = self._unit(X), self.releases_[0].bounds
         scale = bounds.natural(np.ones(len(bounds.x))) - bounds.natural(np.zeros(len(bounds.x)))
         mean = (self.mean_ - bounds.natural(np.zeros(len(bounds.x)))) / scale
@@ -107,7 +111,7 @@ class PrivateCovariance(PrivateEstimator):
         floor = float((self.covariance_sd_ / np.outer(scale, scale)).max())  # what is smaller is noise
         values = np.maximum(values, floor)
         distance = ((unit - mean) @ vectors) ** 2 @ (1 / values)
-        return -float(np.mean(distance) + np.log(2 * np.pi * values).sum()) / 2
+        return -(distance + np.log(2 * np.pi * values).sum()) / 2
 
 
 def _nearest_covariance(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -136,14 +136,19 @@ class PrivateHistogram(PrivateEstimator):
         return np.array(found)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-probability of the bins of the records ``X``, summed over columns. Not protected."""
+        """Mean log-density of the records ``X``, summed over columns, on the bounds' scale. Not protected."""
+        return float(np.mean(self.score_samples(X)))
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Log-density of each record, summed over columns, on the bounds' scale. Not protected."""
         unit = self._unit(X)
         p = self.probabilities()
         floor = self.counts_sd_ / self.releases_[0].n / p.shape[1]  # a bin that came out empty is not impossible
         p = (p + floor) / (1 + floor * p.shape[1])
         cells = ColumnCounts(p.shape[1], self.releases_[0].bounds).cells(unit)
         index = np.clip(cells, 0, p.shape[1] - 1).astype(np.intp)
-        return float(np.log(np.take_along_axis(p.T, index, axis=0)).sum(axis=1).mean())
+        density: NDArray[np.float64] = np.log(np.take_along_axis(p.T, index, axis=0) * (p.shape[1] / 2)).sum(axis=1)
+        return density
 
 
 def _simplex(v: NDArray[np.float64]) -> NDArray[np.float64]:

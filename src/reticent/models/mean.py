@@ -87,6 +87,14 @@ class PrivateMean(PrivateEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean squared distance of the records ``X`` from the mean, on the bounds' scale. Not protected."""
+        return float(np.mean(self.score_samples(X)))
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Minus the squared distance of each record from the mean, on the bounds' scale. Not protected."""
         unit = self._unit(X)
         centre = self.releases_[0].value / self.releases_[0].n
-        return -float(np.mean(np.sum((unit - centre) ** 2, axis=1)))
+        return -np.sum((unit - centre) ** 2, axis=1)
+
+    def score_limits(self) -> tuple[float, float]:
+        """Between which numbers ``score_samples`` lies for a mean inside the bounds."""
+        return -4.0 * self.releases_[0].bounds.radius2, 0.0

@@ -7,6 +7,7 @@ cannot hold anything that the releases do not say. The ledger's URL is left out:
 
 import json
 import os
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["check_free", "load", "read", "save"]
 
 _MAGIC = b"reticent 1 "
+_NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
@@ -70,15 +72,13 @@ def save(model: "PrivateEstimator", path: Path) -> None:
 
 def load(path: str | Path) -> "PrivateEstimator":
     """Read a model file and rebuild the fitted model from its releases."""
-    import reticent
-    from reticent.models.base import PrivateEstimator
-
     header, releases, _ = read(path)
-    cls = getattr(reticent, header["model"], None) if header["model"] in reticent.__all__ else None
-    if not (isinstance(cls, type) and issubclass(cls, PrivateEstimator)):
+    try:
+        cls = _class_named(header["model"])
+    except ValueError:
         raise CorruptModel(
             f"{path} holds a {header['model']!r}, which this version of reticent does not know: upgrade it."
-        )
+        ) from None
     try:
         params = {name: _restored(value) for name, value in header["params"].items()}
         model: PrivateEstimator = cls.from_releases(releases, **params)
@@ -147,6 +147,11 @@ def _plain(name: str, value: Any) -> Any:
         return {"Bounds": value.to_dict()}
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {"Dict": {key: _plain(f"{name}[{key!r}]", part) for key, part in value.items()}}
+    if hasattr(value, "learn") and hasattr(value, "get_params"):
+        own = {key: _plain(key, part) for key, part in value.get_params(deep=False).items() if key not in _NOT_STORED}
+        return {"Estimator": type(value).__name__, "params": own}
     if isinstance(value, Kernel) and type(value) is getattr(kernels, type(value).__name__, None):
         params = value.get_params(deep=False)
         return {"Kernel": type(value).__name__, "params": {key: _plain(key, part) for key, part in params.items()}}
@@ -157,6 +162,16 @@ def _plain(name: str, value: Any) -> Any:
     raise BadInput(f"The parameter {name} cannot be written to a model file: {type(value).__name__}.")
 
 
+def _class_named(name: Any) -> "type[PrivateEstimator]":
+    import reticent
+    from reticent.models.base import PrivateEstimator
+
+    cls = getattr(reticent, name, None) if name in reticent.__all__ else None
+    if not (isinstance(cls, type) and issubclass(cls, PrivateEstimator)):
+        raise ValueError("not an estimator of reticent")
+    return cls
+
+
 def _restored(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_restored(part) for part in value)
@@ -164,6 +179,10 @@ def _restored(value: Any) -> Any:
         return value
     if "Bounds" in value:
         return Bounds.from_dict(value["Bounds"])
+    if "Dict" in value:
+        return {key: _restored(part) for key, part in value["Dict"].items()}
+    if "Estimator" in value:
+        return _class_named(value["Estimator"])(**{key: _restored(part) for key, part in value["params"].items()})
     cls = getattr(kernels, str(value.get("Kernel")), None)
     if not (isinstance(cls, type) and issubclass(cls, Kernel)):
         raise ValueError("not a kernel of scikit-learn")

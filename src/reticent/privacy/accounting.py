@@ -10,6 +10,8 @@ the order of the charges nor the way they were grouped changes the total by a si
 With other events among them there are three upper bounds, and the least is taken: the sum of the parts; the Gaussian
 mechanisms that dominate them, composed exactly; privacy-loss distributions by `dp_accounting`, imported only when needed.
 Proof of every step: accounting.md.
+
+The best of several runs (`Selection`) is counted by itself in selection.py, and among other events by Rényi divergences.
 """
 
 import math
@@ -23,7 +25,8 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, ndtr, ndtri
 
 from reticent.errors import BadInput
-from reticent.privacy.events import Event, Gaussian, Laplace, Pure
+from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection
+from reticent.privacy.selection import ORDERS, best_order, renyi_to_epsilon, selection_epsilon, selection_renyi
 
 __all__ = [
     "account_epsilon",
@@ -136,7 +139,7 @@ def _other_uses(events: Iterable[Event]) -> list[_Use]:
             uses[event.kind, event.epsilon] += event.count
         elif isinstance(event, Laplace):
             uses[event.kind, math.nextafter(1 / event.noise_multiplier, math.inf)] += event.count
-        elif not isinstance(event, Gaussian):
+        elif not isinstance(event, (Gaussian, Selection)):
             raise BadInput(f"There is no accounting for events of type {type(event).__name__}.")
     return sorted((kind, eps, count) for (kind, eps), count in uses.items())
 
@@ -214,6 +217,9 @@ def epsilon(events: Event | Iterable[Event], delta: float) -> float:
     events = [events] if isinstance(events, Event) else list(events)
     delta = check_epsilon_delta(1, delta, pure=True)[1]
     mu, uses = gaussian_mu(events), _other_uses(events)
+    if any(isinstance(event, Selection) for event in events):
+        single = _alone(events, delta)
+        return min(_renyi_epsilon(events, order, delta) for order in ORDERS) if single is None else single
     pure = math.fsum(count * eps for _, eps, count in uses)
     if uses:
         pure = math.nextafter(pure * (1 + 4e-16), math.inf)
@@ -224,6 +230,35 @@ def epsilon(events: Event | Iterable[Event], delta: float) -> float:
     if not uses or alone or max(mu, *(eps for _, eps, _ in uses)) > _HUGE:
         return summed
     return min(summed, _gaussian_epsilon(_dominating_mu(mu, uses), delta), _pld_epsilon(mu, uses, delta))
+
+
+def _alone(events: list[Event], delta: float) -> float | None:
+    """ε of a single search, or infinity for δ = 0; None for several events."""
+    if delta == 0:
+        return math.inf
+    (first, *more) = events
+    return selection_epsilon(first, delta) if isinstance(first, Selection) and first.count == 1 and not more else None
+
+
+def _renyi_epsilon(events: Iterable[Event], order: float, delta: float) -> float:
+    """ε from the sum of the events' Rényi divergences of one order."""
+    total = []
+    for event in events:
+        if isinstance(event, Selection):
+            one = selection_renyi(event, order)
+        elif isinstance(event, Gaussian):
+            one = order / event.noise_multiplier**2 / 2
+        else:
+            one = _coin_renyi(event.epsilon if isinstance(event, Pure) else 1 / event.noise_multiplier, order)  # type: ignore[attr-defined]
+        total.append(event.count * one)
+    return renyi_to_epsilon(math.fsum(total) * (1 + 1e-12), order, delta)
+
+
+def _coin_renyi(eps: float, order: float) -> float:
+    """Rényi divergence of the worst pure-ε mechanism, which is at most ε."""
+    right = -math.log1p(math.exp(-eps))
+    terms = order * right + (1 - order) * (right - eps), order * (right - eps) + (1 - order) * right
+    return min(float(np.logaddexp(*terms)) / (order - 1), eps)
 
 
 def calibrate(epsilon: float, delta: float, *, releases: int = 1) -> float:
@@ -267,10 +302,17 @@ def account_epsilon(events: Iterable[Event], delta: float) -> float:
 
     The same as `epsilon` for Gaussian events. Other kinds are counted by Gaussians that reveal at least as much, or, where
     there are no Gaussian events, by their sum if that is less: `epsilon` is smaller, but holds only for a list of events that was
-    fixed beforehand (accounting.md, 3).
+    fixed beforehand (accounting.md, 3). The order of the events matters where a search is among them: an account that begins
+    with one is counted by Rényi divergences of the order that suits it; to others a search cannot be charged (selection.md, 5).
     """
     events = list(events)
     mu, uses = gaussian_mu(events), _other_uses(events)
+    if any(isinstance(event, Selection) for event in events):
+        first = events[0]
+        if not isinstance(first, Selection):
+            return math.inf
+        single = _alone(events, delta)
+        return _renyi_epsilon(events, best_order(first, delta), delta) if single is None else single
     if delta == 0 or not uses:
         return epsilon(events, delta)
     dominated = _gaussian_epsilon(_dominating_mu(mu, uses), delta)
@@ -299,6 +341,8 @@ def remaining_epsilon(events: Iterable[Event], epsilon_cap: float, delta: float)
             return False
         return account_epsilon([*events, event], delta) <= cap
 
+    if isinstance(events[0], Selection):
+        return _remaining_beside(events, events[0], cap, delta)
     if delta:  # in units of μ², which add up
         uses = _other_uses(events)
         mu = _dominating_mu(gaussian_mu(events), uses) if uses else gaussian_mu(events)
@@ -315,3 +359,12 @@ def remaining_epsilon(events: Iterable[Event], epsilon_cap: float, delta: float)
         best = best * (1 - step) if step < 1 else 0.0
         step *= 2
     return best
+
+
+def _remaining_beside(events: list[Event], search: Selection, cap: float, delta: float) -> float:
+    """The same for an account that begins with a search; rounded down."""
+    if delta == 0:
+        return 0.0
+    order = best_order(search, delta)
+    room = (cap - _renyi_epsilon(events, order, delta)) * (1 - 1e-9) - 1e-9
+    return _gaussian_epsilon(math.sqrt(2 * room / order), delta) * (1 - 1e-9) if room > 0 else 0.0

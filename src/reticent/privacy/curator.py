@@ -2,6 +2,8 @@
 
     validate everything public → charge the ledger (durable) → read, add up, add noise → Release
 
+A search (`choose`) makes many fits on two halves of the records and gives away the best one's releases only (choosing.py).
+
 A `Release` is the only thing that leaves. `Replay` answers like the curator from releases alone; a model that cannot tell
 the two apart is post-processing, and a test holds every model to that, bit for bit.
 """
@@ -11,87 +13,27 @@ import secrets
 import threading
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
-from math import sqrt
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused, ReticentError
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.events import Event, Gaussian, Laplace
+from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
+from reticent.privacy.events import Event, Gaussian, Laplace, Selection
+from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.release import CHOICE, Attempt, Choice, Oracle, Release, Replay
 from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
 from reticent.privacy.sums import check_blas
 
-__all__ = ["Curator", "Oracle", "Release", "Replay"]
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """One noisy statistic and the law of its noise.
-
-    Attributes
-    ----------
-    statistic : dict
-        What was added up (public).
-    value, scale : arrays
-        The noisy sums, and the exact scale of each one's noise.
-    event : Event
-        What was paid, for this release and the others of the same fit (``event.count`` in all); its kind is the law of
-        the noise.
-    n, bounds, records_per_person
-        Number of records, the bounds they were held to, records per person (public).
-    private : bool
-        False if the noise came from a seed.
-    fit : str
-        A random name of the fit: releases with the same name were paid for together.
-    """
-
-    statistic: dict[str, Any]
-    value: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    event: Event
-    n: int
-    bounds: Bounds
-    records_per_person: int
-    private: bool
-    fit: str
-
-    @property
-    def sd(self) -> NDArray[np.float64]:
-        """Standard deviation of the noise on each number."""
-        return self.scale * (sqrt(2) if isinstance(self.event, Laplace) else 1.0)
-
-    def matrix(self) -> NDArray[np.float64]:
-        """Give the released symmetric matrix of a Gram statistic."""
-        return _symmetric(self.value)
-
-    def matrix_sd(self) -> NDArray[np.float64]:
-        """Standard deviations of ``matrix()``'s entries."""
-        return _symmetric(self.sd)
-
-
-def _symmetric(upper: NDArray[np.float64]) -> NDArray[np.float64]:
-    m = round((sqrt(8 * len(upper) + 1) - 1) / 2)
-    full = np.zeros((m, m))
-    full[np.triu_indices(m)] = upper
-    return full + np.triu(full, 1).T
-
-
-class Oracle(Protocol):
-    """What a model learns from: a `Curator`, or a `Replay` of its releases."""
-
-    @property
-    def n(self) -> int: ...  # noqa: D102
-    @property
-    def bounds(self) -> Bounds: ...  # noqa: D102
-    def release(self, statistic: Statistic) -> Release: ...  # noqa: D102
+__all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Replay"]
 
 
 class Curator:
@@ -101,8 +43,8 @@ class Curator:
     ----------
     source : Source
     bounds : Bounds
-    event : Gaussian or Laplace
-        What is paid for; ``event.count`` releases may be asked for.
+    event : Gaussian, Laplace or Selection
+        What is paid for: ``event.count`` releases may be asked for, or with a Selection one choice.
     targets : bool
         Whether records have outputs (y or classes) besides inputs.
     records_per_person : int
@@ -113,6 +55,8 @@ class Curator:
         What the ledger's history will say.
     seed : bytes, optional
         Makes the noise repeatable and the release not private.
+    candidates, validation
+        For a Selection: what is chosen from, and the share of the records that candidates are judged by.
 
     Privacy
     -------
@@ -132,9 +76,11 @@ class Curator:
         relation: str = "record",
         what: str = "",
         seed: bytes | None = None,
+        candidates: Sequence[Candidate] = (),
+        validation: float = 0.5,
     ) -> None:
-        if not isinstance(event, (Gaussian, Laplace)):
-            raise BadInput(f"A curator releases with Gaussian or Laplace noise, not {type(event).__name__}.")
+        if not isinstance(event, (Gaussian, Laplace, Selection)) or (isinstance(event, Selection) and event.count > 1):
+            raise BadInput(f"A curator releases with Gaussian or Laplace noise, or makes one search, not {event}.")
         if isinstance(records_per_person, bool) or not isinstance(records_per_person, (int, np.integer)):
             raise BadInput(f"records_per_person must be a whole number, not {records_per_person!r}.")
         if not 1 <= records_per_person <= 10**6:
@@ -145,6 +91,9 @@ class Curator:
         source.check(self._fields)
         if source.known_n == 0:
             raise BadInput("There are no records: Found array with 0 sample(s) while a minimum of 1 is required.")
+        self._candidates, self._validation = tuple(candidates), validation
+        if isinstance(event, Selection):
+            self._columns = check_candidates(self._candidates, event, source, targets=targets)
         check_blas()
         if ledger is not None and dataset is not None:
             Ledger(ledger).charge(dataset, event, relation=relation, what=what)
@@ -152,6 +101,7 @@ class Curator:
         self._source: Source | None = source
         self._keeper = Keeper(self.bounds)
         self._event, self._left, self._made = event, event.count, 0
+        self._targets = targets
         self._lock, self._process = threading.Lock(), os.getpid()
         self._fit = secrets.token_hex(8)
         self._records_per_person = int(records_per_person)
@@ -170,14 +120,15 @@ class Curator:
 
     def release(self, statistic: Statistic) -> Release:
         """Add up ``statistic`` over the records, add noise once, and give it away."""
-        if not isinstance(statistic, (Sum, Gram, Counts)):
+        if isinstance(self._event, Selection) or not isinstance(statistic, (Sum, Gram, Counts)):
             raise ReleaseRefused("Only a Sum, a Gram or a Counts statistic can be released: their bounds are enforced.")
         number = self._take()  # first: nothing of the statistic runs before the release is counted
         scales = self._scales(statistic)
-        n, threads = self.n, len(os.sched_getaffinity(0))
-        more = number < self._event.count
+        n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, number < self._event.count
         rows, total = self._guarded(
-            lambda source, fields: self._keeper.total(source, fields, statistic, n=n, threads=threads, keep=more)
+            lambda source, fields: self._keeper.total(
+                source, fields, statistic, n=n, threads=threads, first=first, keep=more
+            )
         )
         if rows != n:
             raise ReleaseRefused(
@@ -198,6 +149,54 @@ class Curator:
         )
         self.releases.append(release)
         return release
+
+    def choose(self, attempt: Attempt) -> Choice:
+        """Run ``attempt`` on candidates drawn at random, a random number of times, and give away the best run alone.
+
+        Which ones and how many is drawn before a record is read, and does not leave. A run that fails counts as the worst.
+        """
+        event = self._event
+        if not isinstance(event, Selection):
+            raise ReleaseRefused("This curator was not paid for a search.")
+        self._take()
+        drawn = draw(event, len(self._candidates), Bits(None if self._seed is None else self._seed + b" choice"))
+        n = self.n
+        if n < 2 or too_much(n, len(self._columns)):
+            raise ReleaseRefused("A search needs 2 records, and columns that fit in 1 GiB of memory. The charge stays.")
+        apart = drawn.split(n, self._validation)
+        halves = self._guarded(lambda source, _: parts(source, self._columns, apart))
+        with _no_warnings:
+            best = best_run(attempt, self._candidates, drawn.order, halves, self._side)
+        if not best.training:
+            raise ReleaseRefused(
+                "No run of the search could be fitted and judged. Nothing is released; the charge stays."
+            )
+        training, validation = ([self._ours(one) for one in some] for some in (best.training, best.validation))
+        told = {"candidates": len(self._candidates), "releases": len(training)}
+        told |= {"training": training[0].n, "validation": validation[0].n}
+        first = replace(
+            training[0],
+            statistic={"name": "Choice", "kind": CHOICE, "size": 2, **told},
+            value=np.array([best.index, best.score]),
+            scale=np.zeros(2),  # of their own: the noise is in the releases that follow
+            n=n,
+        )
+        self.releases += [first, *training, *validation]
+        return Choice(best.index, best.score, training, validation)
+
+    def _side(self, half: Source, bounds: Bounds, event: Event, name: bytes) -> "Curator":
+        """A curator for one side of one run, within what this one has paid."""
+        seed = None if self._seed is None else self._seed + b" " + name
+        whose = self._records_per_person
+        return Curator(half, bounds=bounds, event=event, targets=self._targets, records_per_person=whose, seed=seed)
+
+    def share(self, keeper: Keeper) -> None:
+        """Use what another fit of the same candidate on the same records has kept."""
+        self._keeper = keeper
+
+    def _ours(self, release: Release) -> Release:
+        """A release of a run carries what the search as a whole has paid."""
+        return replace(release, event=self._event, fit=self._fit)
 
     def _take(self) -> int:
         """Count a release off what was paid: once, whichever threads, forks or statistics ask at the same time."""
@@ -293,73 +292,3 @@ def _is_ours(error: BaseException) -> bool:
     while last is not None and last.tb_next is not None:
         last = last.tb_next
     return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith("reticent.privacy.")
-
-
-def _alike(a: Any, b: Any) -> bool:
-    """Whether two descriptions say the same, but for the last digits, in which machines differ."""
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
-    if isinstance(a, list) and isinstance(b, list):
-        if a and all(isinstance(v, (int, float)) for v in [*a, *b]):
-            largest = max(map(abs, a))
-            return len(a) == len(b) and all(abs(v - w) <= 1e-5 * largest for v, w in zip(a, b, strict=True))
-        return len(a) == len(b) and all(map(_alike, a, b))
-    if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= 1e-5 * abs(a)
-    return bool(a == b)
-
-
-class Replay:
-    """Answers ``release`` from recorded releases, in order: a model rebuilt from it saw no data."""
-
-    def __init__(self, releases: Sequence[Release]) -> None:
-        if not releases:
-            raise BadInput("There are no releases to rebuild from.")
-        first = releases[0]
-        same = (first.fit, first.event, first.n, first.bounds, first.records_per_person, first.private)
-        for one in releases:
-            if (one.fit, one.event, one.n, one.bounds, one.records_per_person, one.private) != same:
-                raise BadInput(
-                    "These releases are not of one fit, so no one guarantee covers them: rebuild each fit by itself."
-                )
-            if one.value.shape != (one.statistic.get("size"),) or one.scale.shape != one.value.shape:
-                raise BadInput("A release does not have as many numbers as its statistic: it was altered.")
-            if not (np.isfinite(one.value).all() and np.isfinite(one.scale).all() and (one.scale > 0).all()):
-                raise BadInput("A release holds a number that no curator gives: it was altered.")
-        if len(releases) > first.event.count:
-            raise BadInput("There are more releases than were paid for.")
-        self.releases = list(releases)
-        self._next = 0
-
-    @property
-    def n(self) -> int:
-        """Number of records (public)."""
-        return self.releases[0].n
-
-    @property
-    def bounds(self) -> Bounds:
-        """The bounds the records were held to."""
-        return self.releases[0].bounds
-
-    def release(self, statistic: Statistic) -> Release:
-        """Give the next recorded release, which must be of the same statistic."""
-        if self._next >= len(self.releases):
-            raise ReleaseRefused(
-                "The model asks for more releases than were recorded: its parameters must be those it had."
-            )
-        release = self.releases[self._next]
-        if not _alike(release.statistic, asked := statistic.describe()):
-            raise ReleaseRefused(
-                f"The model asks for {asked['name']} with {asked['size']} numbers, but the record holds "
-                f"{release.statistic['name']} with {release.statistic['size']}, or one with other parameters: rebuild it "
-                "with the parameters it had."
-            )
-        self._next += 1
-        return release
-
-    def check_used(self) -> None:
-        """Refuse releases that the model did not ask for: its guarantee would not speak of them."""
-        if self._next < len(self.releases):
-            raise BadInput(
-                f"The model uses {self._next} of {len(self.releases)} releases: its parameters must be those it had."
-            )

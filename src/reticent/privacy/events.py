@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from reticent.errors import BadInput
 
-__all__ = ["Event", "Gaussian", "Laplace", "Pure", "event_from_dict", "event_from_json"]
+__all__ = ["Event", "Gaussian", "Laplace", "Pure", "Selection", "event_from_dict", "event_from_json"]
 
 # 2^-240 < 1/multiplier^2 < 2^240 keeps the fixed-point sums of `accounting` exact enough to round up safely
 _LEAST, _MOST = 1e-9, 1e30
@@ -29,7 +29,7 @@ class Event:
 
     def __post_init__(self) -> None:
         if not self.kind:
-            raise TypeError("Event is abstract: use Gaussian, Laplace or Pure.")
+            raise TypeError("Event is abstract: use Gaussian, Laplace, Pure or Selection.")
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10**9:
             raise BadInput(f"An event's count is a whole number from 1 to 10^9, not {self.count!r}.")
 
@@ -90,7 +90,42 @@ class Pure(Event):
         object.__setattr__(self, "epsilon", float(self.epsilon))
 
 
-_KINDS: dict[str, type[Event]] = {cls.kind: cls for cls in (Gaussian, Laplace, Pure)}
+@dataclass(frozen=True)
+class Selection(Event):
+    """The best of a random number K of runs, each of them Gaussian noise of ``noise_multiplier`` × L2 sensitivity in all.
+
+    ``shape`` 1: K is geometric, P(K = k) = γ(1−γ)^(k−1); ``shape`` 0: logarithmic, P(K = k) ∝ (1−γ)^k/k; γ = ``stop``, a multiple
+    of 2⁻⁴⁰. ``most`` > 0: K = min(geometric, ``most``). Only the best run's releases leave, and not how many there were.
+    """
+
+    noise_multiplier: float = math.nan
+    shape: int = 1
+    stop: float = 1.0
+    most: int = 0
+    kind: ClassVar[str] = "selection"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check("noise_multiplier", self.noise_multiplier)
+        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+        _check("stop", self.stop)
+        object.__setattr__(self, "stop", float(self.stop))
+        if not 2**-20 <= self.stop <= 1 or not (self.stop * 2**40).is_integer():
+            raise BadInput(f"stop must be a multiple of 2^-40 from 2^-20 to 1, not {self.stop!r}.")
+        for name, value in (("shape", self.shape), ("most", self.most)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise BadInput(f"{name} must be a whole number, not {value!r}.")
+        if self.shape not in (0, 1) or not 0 <= self.most <= 10**9 or (self.shape == 0 and self.most):
+            raise BadInput("shape must be 0 or 1, and most 0 (no limit) or a number of runs, which needs shape 1.")
+
+    def __str__(self) -> str:
+        law = f"{('logarithmic', 'geometric')[self.shape]} number of runs, stop {self.stop:.4g}"
+        return (
+            f"{self.count} search{'es' if self.count > 1 else ''} ({law}, noise multiplier {self.noise_multiplier:.4g})"
+        )
+
+
+_KINDS: dict[str, type[Event]] = {cls.kind: cls for cls in (Gaussian, Laplace, Pure, Selection)}
 
 
 def event_from_dict(fields: Mapping[str, Any]) -> Event:

@@ -178,16 +178,20 @@ class CsvSource(_Files):
         return sum(count_lines(block, self._delimiter) for path in self.paths for block in self._read(path))
 
     def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
-        """Give the records, in no particular order within a block."""
+        """Give the records in the order of their lines."""
         columns = [self.position(field.key) for field in fields]
         tables = [None if field.classes is None else label_table(field.classes) for field in fields]
         for path in self.paths:
             for block in self._read(path):
                 plain, odd = sort_out(block, self._delimiter)
-                if plain:
-                    yield self._plain_rows(plain, columns, tables)
+                rows = self._plain_rows(plain, columns, tables) if plain else np.empty((0, len(columns)))
                 if odd:
-                    yield self._odd_rows(odd, columns, tables)
+                    others, place = rows, np.zeros(len(rows) + len(odd), dtype=bool)
+                    place[list(odd)] = True
+                    rows = np.empty((len(place), len(columns)))
+                    rows[place], rows[~place] = self._odd_rows(list(odd.values()), columns, tables), others
+                if len(rows):
+                    yield rows
 
     def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
         with _readable(path), path.open("rb") as file:
@@ -205,18 +209,19 @@ class CsvSource(_Files):
             yield from cut(file, self._block_bytes)
 
     def _plain_rows(self, plain: bytes, columns: Sequence[int], tables: Sequence[_Table]) -> NDArray[np.float64]:
-        broken = 0
+        whole: Any = slice(None)
         try:
             parsed = self._parse(plain, columns)
+            rows = np.empty((parsed.num_rows, len(columns)))
         except pa.ArrowInvalid:  # some lines have too many fields, or too few
-            whole = [line for line in plain.splitlines(keepends=True) if line.count(self._delimiter) == self.width - 1]
-            broken = plain.count(b"\n") - len(whole)
-            parsed = self._parse(b"".join(whole), columns)
-        rows = np.empty((parsed.num_rows + broken, len(columns)))
-        rows[parsed.num_rows :] = [_missing(table) for table in tables]
+            lines = plain.splitlines(keepends=True)
+            whole = np.array([line.count(self._delimiter) == self.width - 1 for line in lines])
+            parsed = self._parse(b"".join(line for line, fits in zip(lines, whole, strict=True) if fits), columns)
+            rows = np.empty((len(lines), len(columns)))
+            rows[~whole] = [_missing(table) for table in tables]
         for place, (column, table) in enumerate(zip(columns, tables, strict=True)):
             cells = parsed.column(str(column)).combine_chunks()
-            rows[: parsed.num_rows, place] = _text_numbers(cells) if table is None else _text_labels(cells, table)
+            rows[whole, place] = _text_numbers(cells) if table is None else _text_labels(cells, table)
         return rows
 
     def _parse(self, plain: bytes, columns: Sequence[int]) -> Any:

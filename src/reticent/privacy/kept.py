@@ -65,15 +65,37 @@ class _Heads:
 class Keeper:
     """Adds up statistics over the records of one curator. Never copied, never sent."""
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+    def __init__(self, bounds: Bounds, memory: int | None = None, *, again: bool = False) -> None:
+        self._bounds, self._memory = bounds, memory
+        self._totals: dict[Any, Any] | None = {} if again else None  # of first statistics, which many fits begin with
         self._heads: _Heads | None = None
         self._lock, self._open = threading.Lock(), True
 
     def total(
+        self,
+        source: Source,
+        fields: tuple[Field, ...],
+        statistic: Statistic,
+        *,
+        n: int,
+        threads: int,
+        first: bool,
+        keep: bool,
+    ) -> tuple[int, Any]:
+        """Number of records read, and the exact sum. With ``keep``, another stage may follow: heads are kept if they fit.
+
+        The ``first`` statistic of a fit does not depend on releases: where the same fit is made again, its sum is kept too.
+        """
+        if not first or self._totals is None:
+            return self._sum(source, fields, statistic, n=n, threads=threads, keep=keep)
+        key = statistic.sensitivity2, statistic.sensitivity1, statistic.step, statistic.size, statistic
+        if key not in self._totals:
+            self._totals[key] = self._sum(source, fields, statistic, n=n, threads=threads, keep=keep)
+        return self._totals[key]
+
+    def _sum(
         self, source: Source, fields: tuple[Field, ...], statistic: Statistic, *, n: int, threads: int, keep: bool
     ) -> tuple[int, Any]:
-        """Number of records read, and the exact sum. With ``keep``, another stage may follow: heads are kept if they fit."""
         rows, heads = statistic.block_rows, self._heads
         if not isinstance(statistic, StagedGram):
             total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
@@ -83,7 +105,11 @@ class Keeper:
             tails = add_up(heads.blocks, lambda b: statistic.tail_sum(b.heads, b.records), rows=rows, threads=threads)
             return tails.rows, statistic.joined(heads.gram, tails.integers())
         self._put(None)
-        if not (keep and source.local and n * (4 * m + 8 * len(fields)) <= MEMORY):
+        if not (
+            keep
+            and source.local
+            and n * (4 * m + 8 * len(fields)) <= (MEMORY if self._memory is None else self._memory)
+        ):
             total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
             return total.rows, total.integers()
         blocks: list[_Block] = []
@@ -102,7 +128,7 @@ class Keeper:
 
     def close(self) -> None:
         """Let go of everything, and keep nothing any more."""
-        self._open = False
+        self._open, self._totals = False, None
         self._put(None)
 
     def __reduce__(self) -> NoReturn:

@@ -24,7 +24,7 @@ from typing import Any
 from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
 from reticent.privacy import accounting, database
 from reticent.privacy.database import TABLE, Execute
-from reticent.privacy.events import Event, Gaussian, event_from_json
+from reticent.privacy.events import Event, Gaussian, Selection, event_from_json
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger"]
 
@@ -304,12 +304,18 @@ def _refusal(account: Account, events: Sequence[Event], event: Event, total: flo
     advice = f"Ask for at most epsilon = {rounded_down:f}{at} in one release"
     if not left:
         advice = "Nothing more can be released from it"
-    if account.delta and len({isinstance(one, Gaussian) for one in [*events, event]}) == 2:
+    kinds = {type(one) for one in [*events, event]}
+    if account.delta and Gaussian in kinds and len(kinds) > 1 and Selection not in kinds:
         advice += (
             ". Gaussian and pure events are dear in one account: give one kind a data set name of its own, with a cap that "
             "adds to this one's"
         )
-    if account.delta == 0 and isinstance(event, Gaussian):
+    if isinstance(event, Selection) and events and not isinstance(events[0], Selection):
+        advice = (
+            "A search must be charged before anything else in its account: give it a data set name of its own, with a cap that "
+            "adds to this one's"
+        )
+    if account.delta == 0 and isinstance(event, (Gaussian, Selection)):
         advice = "A cap with δ = 0 admits no Gaussian noise: use a mechanism with pure ε"
     which = " at the cap's δ" if account.delta else ""
     return (

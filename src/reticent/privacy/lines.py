@@ -66,20 +66,21 @@ def count_lines(block: bytes, delimiter: bytes) -> int:
     return sum(1 for line in block.split(b"\n") if line.strip(blank))
 
 
-def sort_out(block: bytes, delimiter: bytes) -> tuple[bytes, list[bytes]]:
-    """Give the plain lines of a block as one text, freed of needless quotes, and its odd lines one by one."""
+def sort_out(block: bytes, delimiter: bytes) -> tuple[bytes, dict[int, bytes]]:
+    """Give the plain lines of a block as one text, freed of needless quotes, and its odd lines by their place among all."""
     quoted = b'"' in block
     if not quoted and _tidy(block, delimiter):
-        return block, []
+        return block, {}
     bare_block = _NEEDLESS[delimiter].sub(lambda match: match[1], block) if quoted else block
     blank = _blank(delimiter)
-    plain, odd = [], []
+    plain: list[bytes] = []
+    odd: dict[int, bytes] = {}
     for line, bare in zip(block.split(b"\n"), bare_block.split(b"\n"), strict=True):
         if not line.strip(blank):
             continue
         bare = bare.removesuffix(b"\r")
         if b'"' in bare or b"\r" in bare or not bare.strip(blank):
-            odd.append(line.removesuffix(b"\r"))
+            odd[len(plain) + len(odd)] = line.removesuffix(b"\r")
         else:
             plain.append(bare)
     return b"".join(line + b"\n" for line in plain), odd
