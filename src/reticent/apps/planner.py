@@ -26,7 +26,7 @@ _HELD, _TRIES = 256, 30  # places where a function is held against the output's 
 _USUAL_NOISE = 0.2  # of half the output's range, where nothing says how much: the model's own first guess
 _BAND = 1.96
 _GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are even, in every stride: some functions are drawn again
-_FREE_STAGES = 3  # without noise all stages say the same: more of them change an error by less than a thousandth
+_FREE_STAGES = 2  # without noise all stages after the first say the same
 
 
 class Trial(NamedTuple):
