@@ -116,7 +116,7 @@ def test_a_file_that_exists_is_replaced_only_if_asked_for(tmp_path):
     for write in (model.save, model.report):
         path = tmp_path / write.__name__
         path.write_text("paid for")
-        with pytest.raises(BadInput, match="exists already.*overwrite=True"):
+        with pytest.raises(BadInput, match=r"exists already.*overwrite=True"):
             write(path)
         assert path.read_text() == "paid for"
         write(path, overwrite=True)
