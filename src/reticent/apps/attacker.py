@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from reticent.privacy.accounting import gaussian_mu
-from reticent.privacy.events import Gaussian
+from reticent.privacy.events import Gaussian, Selection
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.selection import selection_delta
 
 __all__ = ["FALSE_ALARMS", "composed_mu", "percent", "recognised"]
 
@@ -41,9 +42,20 @@ def recognised(guarantee: Guarantee, false_alarms: Any) -> NDArray[np.float64]:
     mu = composed_mu(guarantee)
     if mu is not None:
         return np.asarray(ndtr(ndtri(rate) + mu))
-    eps, delta = min(guarantee.epsilon, 700.0), guarantee.delta
-    few, many = np.exp(eps) * rate + delta, 1 - np.exp(-eps) * (1 - rate - delta)
-    return np.clip(np.minimum(few, many), rate, 1.0)
+    best = np.ones_like(rate)
+    for eps, delta in _lines(guarantee):
+        few, many = np.exp(eps) * rate + delta, 1 - np.exp(-eps) * (1 - rate - delta)
+        best = np.minimum(best, np.minimum(few, many))
+    return np.clip(best, rate, 1.0)
+
+
+def _lines(guarantee: Guarantee) -> list[tuple[float, float]]:
+    """What is known of δ(ε): one point, or for a search as many as are asked for."""
+    (first, *more) = guarantee.events
+    eps = min(guarantee.epsilon, 700.0)
+    if more or not isinstance(first, Selection) or first.count > 1:
+        return [(eps, guarantee.delta)]
+    return [(share * eps, selection_delta(first, share * eps)) for share in np.linspace(0.02, 1, 50).tolist()]
 
 
 def percent(share: float) -> str:

@@ -13,6 +13,7 @@ from reticent.apps.ledger_commands import ledger_app
 from reticent.apps.letters import SPELLED
 from reticent.apps.options import Json, Quiet, example
 from reticent.apps.reproduce import reproduce_command
+from reticent.apps.search_command import search_command
 from reticent.apps.terminal import advise, aside, console, fail, guarded, line, print_json, progress
 from reticent.errors import ReleaseRefused
 
@@ -251,6 +252,16 @@ def fit(
     return None
 
 
+app.command(
+    "search",
+    epilog=example(
+        "reticent search gp patients.csv --x age=0:110 --x height=40:220 \\",
+        "    --y weight=2:150 --try x=age,age+height --try basis=15,40 \\",
+        "    --epsilon 1 --delta 1e-6 --out best.reticent",
+    ),
+)(guarded(search_command))
+
+
 @app.command(epilog=example("reticent inspect m.reticent"))
 @guarded
 def inspect(
@@ -341,7 +352,7 @@ def predict(
 @guarded
 def audit(
     statistic: Annotated[
-        str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance, gp or all.")
+        str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance, gp, search or all.")
     ] = "all",
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer runs: seconds instead of minutes, and a weaker bound.")

@@ -1,7 +1,7 @@
 """``reticent fit``: from a file and its public bounds to a model file, paid for and charged."""
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,12 @@ def fit(
     dataset: str | None,
     records_per_person: int,
     out: Path,
+    wrap: Callable[[Any], Any] = lambda estimator: estimator,
 ) -> tuple[Any, list[str]]:
     """Fit the model that is called ``word`` and save it; give it, and what should be noted.
 
-    All that can be known before is checked before anything is charged.
+    ``wrap`` may make something else of the estimator, such as a search. All that can be known before is checked before
+    anything is charged.
     """
     if word not in MODELS:
         raise BadInput(f"There is no model {word!r}. Models: {', '.join(MODELS)}.")
@@ -93,6 +95,7 @@ def fit(
         records_per_person=records_per_person,
         **{name: value for name, value in own.items() if value is not None},
     )
+    estimator = wrap(estimator)
     estimator._event()  # refuses parameters that make no sense
     check_new(out, "What is in it may have been paid for")
     charged = _Charged(ledger, dataset)

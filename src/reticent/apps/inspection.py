@@ -13,6 +13,7 @@ from reticent.apps.notes import COMPOSED, FILLED_IN, heard
 from reticent.apps.outputs import output_names
 from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
+from reticent.apps.searched import search_numbers, search_table, search_words, seen
 from reticent.apps.terminal import advise, aside, compact, indented, line, table
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
@@ -27,7 +28,7 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
     """Load a model file: the model, and everything about it as plain values."""
     header, releases, digest = read(path)
     with heard() as notes:
-        model = load(path)
+        model = seen(load(path))
     guarantee = model.guarantee_
     return model, {
         "file": str(path),
@@ -54,9 +55,13 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
             }
             for one in releases
         ],
-        "results": model_of(model).numbers(model),
+        "results": model_of(model).numbers(model) | _search(model),
         "notes": [*notes, *model_of(model).notes(model)],
     }
+
+
+def _search(model: Any) -> dict[str, Any]:
+    return {"search": search_numbers(model.search)} if hasattr(model, "search") else {}
 
 
 def _heading(model: Any) -> "Text":
@@ -70,6 +75,12 @@ def _heading(model: Any) -> "Text":
 
 def _print_results(console: Any, model: Any, notes: Sequence[str]) -> None:
     console.print(_heading(model))
+    if hasattr(model, "search"):
+        console.print(indented(search_table(model.search)))
+        console.print()
+        for words in search_words(model.search):
+            aside(words)
+        console.print()
     console.print(indented(model_of(model).show(model)))
     console.print()
     shown = model_of(model)
@@ -84,6 +95,7 @@ def print_fit(
     console: Any, model: Any, notes: Sequence[str], *, ledger: str | None, dataset: str | None, out: Path
 ) -> None:
     """Show what a fit gave and what it cost."""
+    model = seen(model)
     promise = model.guarantee_
     _print_results(console, model, [*notes, *model_of(model).notes(model)])
     whom = f"one {promise.relation}"

@@ -18,6 +18,7 @@ from reticent.apps.notes import heard
 from reticent.apps.outfile import check_new, new_text
 from reticent.apps.outputs import output_names, outputs
 from reticent.apps.results import MODELS, model_of
+from reticent.apps.searched import seen
 from reticent.apps.terminal import BadFile, aside, line
 from reticent.errors import BadInput
 from reticent.models.storage import load
@@ -39,7 +40,7 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     """Write predictions of the model in ``file`` for the lines of ``data``; say what was done, as plain values."""
     check_new(out, "It is not replaced")
     with heard():
-        model: Any = load(file)
+        model: Any = seen(load(file))
     if not model_of(model).outputs:
         able = ", ".join(f"reticent fit {word}" for word, one in MODELS.items() if one.outputs)
         raise BadInput(f"{file} holds a {type(model).__name__}, which does not predict. Models that do: {able}.")

@@ -19,6 +19,7 @@ from reticent.apps.outfile import new_text
 from reticent.apps.outputs import output_name, outputs
 from reticent.apps.report_budget import budget
 from reticent.apps.report_facts import figure
+from reticent.apps.searched import seen
 from reticent.apps.slices import BAND, Grid, Line, grid, lines
 from reticent.apps.svg import inline
 from reticent.models.storage import read
@@ -42,9 +43,12 @@ def write(
     ``file``: where the model was loaded from, if it was. ``ledger``: shows its account of ``dataset``, or, if that is not
     given, of the data set that the model was charged to. ``expected``: a row of a plan.
     """
+    model = seen(model)
     header, digest = _file(model, file)
     account = None if ledger is None else budget(model, ledger, dataset)
     parts = [_part(one, number) for number, one in enumerate(outputs(model))]
+    if hasattr(model, "search"):
+        parts[0]["results"] = report_facts.with_search(parts[0]["results"], model.search)
     page = _render(
         headline=report_facts.headline(model),
         words=report_facts.words(model),

@@ -71,7 +71,9 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
 
 
 def _is_for(entry: Entry, model: Any) -> bool:
-    return entry.event == model.releases_[0].event and entry.what.startswith(f"{type(model).__name__},")
+    return entry.event == model.releases_[0].event and entry.what.startswith(
+        (f"{type(model).__name__},", f"{type(model).__name__} of ")
+    )
 
 
 def _time(entry: Entry) -> str:

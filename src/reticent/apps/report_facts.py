@@ -17,11 +17,23 @@ from reticent.apps.figures import column_names, digits_beside, measured
 from reticent.apps.outputs import output_name, output_names, outputs
 from reticent.apps.release_groups import Group, groups
 from reticent.apps.results import model_of
+from reticent.apps.searched import search_rows, search_words
 from reticent.apps.slices import BAND, MOST_COLUMNS, MOST_LINES, Line, average_sd, grouped, lines
 from reticent.apps.terminal import compact
 from reticent.privacy.guarantee import Guarantee
 
-__all__ = ["described", "figure", "headline", "public", "quality", "reproduce", "results", "title", "words"]
+__all__ = [
+    "described",
+    "figure",
+    "headline",
+    "public",
+    "quality",
+    "reproduce",
+    "results",
+    "title",
+    "with_search",
+    "words",
+]
 
 _NAMED, _ROWS, _TOLD, _MOST_PAIRED = 5, 11, 6, 10
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
@@ -170,6 +182,12 @@ def results(model: Any) -> dict[str, Any]:
         tables.append(_correlation_table(numbers))
     caption = _CORRELATIONS if hasattr(model, "correlation_") else _MEANS
     return {"heading": "", "caption": caption, "tables": tables, "words": [], "remarks": remarks}
+
+
+def with_search(shown: dict[str, Any], search: Any) -> dict[str, Any]:
+    """Put what a search chose from, and how it ended, before the results of what it found."""
+    table = {"head": ["", "candidate", "score ± privacy noise"], "rows": search_rows(search)}
+    return {**shown, "words": [*search_words(search), *shown["words"]], "tables": [table, *shown["tables"]]}
 
 
 def _moves(model: Any, along: Sequence[Line]) -> list[str]:

@@ -42,7 +42,8 @@ class Model:
 
 def model_of(estimator: Any) -> Model:
     """Find the entry of a fitted estimator."""
-    estimator = getattr(estimator, "model", estimator)  # of which it may be one output
+    while hasattr(estimator, "model"):  # of which it may be one output, or which a search has found
+        estimator = estimator.model
     return next(model for model in MODELS.values() if model.estimator == type(estimator).__name__)
 
 

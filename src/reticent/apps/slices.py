@@ -74,9 +74,10 @@ def ranges(model: Any) -> Values:
 def medians(model: Any) -> Values | None:
     """Give the median of each input, where the model released counts of the inputs that tell it; in round numbers."""
     counted = [one for one in model.releases_ if one.statistic.get("name") == "InputCounts"]
-    first, bounds = model.releases_[0], model.releases_[0].bounds
+    bounds = model.releases_[0].bounds
     if not counted or bounds.norm is not None:  # away from the middle, lines would leave the ball
         return None
+    first = counted[0]
     counts = np.mean([one.value for one in counted], axis=0).reshape(len(bounds.x), -1)
     noise = float(first.sd[0]) / len(counted) ** 0.5 * counts.shape[1] ** 0.5  # in a sum over all bins
     if noise > _NOISE * first.n:

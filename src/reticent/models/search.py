@@ -59,9 +59,9 @@ class PrivateSearch(PrivateEstimator):
         What a fitted candidate is judged by, record by record: "absolute" (the default for numbers), "squared" or "likelihood";
         "accuracy" (the default for labels) or "log"; "density" (for records without outputs); or a function of
         (model, X, y) that gives a number in [0, 1] for each record, from that record alone.
-    mean : "clipped", "coinpress" or "robust"
-        How the mean of the scores is taken: once; in steps that narrow (Biswas et al. 2020); or with the lowest 5 % held to
-        where the others begin.
+    mean : "robust", "clipped" or "coinpress"
+        How the mean of the scores is taken: with the lowest 5 % held to where the others begin; of all, at once; or in steps
+        that narrow (Biswas et al. 2020), which suits "likelihood" best.
     validation : float
         Share of the records, chosen at random by row number, that candidates are judged by and not fitted to.
     bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
@@ -109,7 +109,7 @@ class PrivateSearch(PrivateEstimator):
         expected_runs: float | None = None,
         law: str = "geometric",
         scoring: Any = None,
-        mean: str = "clipped",
+        mean: str = "robust",
         validation: float = 0.5,
         bounds: Any = None,
         epsilon: float | None = None,

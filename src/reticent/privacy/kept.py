@@ -79,8 +79,8 @@ class Keeper:
         *,
         n: int,
         threads: int,
-        first: bool,
         keep: bool,
+        first: bool = False,
     ) -> tuple[int, Any]:
         """Number of records read, and the exact sum. With ``keep``, another stage may follow: heads are kept if they fit.
 

@@ -1,0 +1,169 @@
+"""``reticent search``: which candidates a command line means, and the search that tries them."""
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reticent.apps.options import Json, Quiet
+from reticent.apps.terminal import console, print_json, progress
+from reticent.errors import BadInput
+
+__all__ = ["candidates", "parse_tries", "search_command", "searching"]
+
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_WORDS = {"true": True, "false": False, "none": None}
+_SET_ELSEWHERE = {"epsilon", "delta", "bounds", "ledger", "dataset", "records_per_person", "random_state"}
+
+
+def _value(text: str) -> Any:
+    if _NUMBER.fullmatch(text):
+        return int(text) if re.fullmatch(r"[-+]?\d+", text) else float(text)
+    return _WORDS.get(text.lower(), text)
+
+
+def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Read ``basis=20,50``: a parameter and the values to try. ``x=age,age+height`` are sets of input columns.
+
+    >>> parse_tries(["basis=20,50", "x=age,age+height"])
+    {'basis': [20, 50], 'x': [('age',), ('age', 'height')]}
+    """
+    tries: dict[str, list[Any]] = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        parts = [part.strip() for part in values.split(",")]
+        if not name or not all(parts):
+            raise BadInput(f"--try takes NAME=VALUE,VALUE,… for example --try basis=20,50, not {text!r}.")
+        if name in tries:
+            raise BadInput(f"--try was given twice for {name!r}: give all its values at once.")
+        if name in _SET_ELSEWHERE:
+            raise BadInput(f"--try cannot set {name!r}: it has an option of its own.")
+        tries[name] = [tuple(part.split("+")) for part in parts] if name == "x" else [_value(part) for part in parts]
+    return tries
+
+
+def candidates(tries: dict[str, list[Any]], bounds: Any) -> list[dict[str, Any]]:
+    """All combinations; sets of columns become bounds with these columns only."""
+    from reticent.privacy.bounds import Bounds
+
+    known = dict(zip(bounds.x_names, bounds.x, strict=True))
+    outputs = dict(zip(bounds.y_names or (), bounds.y, strict=True)) or None
+    made = []
+    for values in product(*tries.values()):
+        one = dict(zip(tries, values, strict=True))
+        columns = one.pop("x", None)
+        if columns is not None:
+            for name in columns:
+                if name not in known:
+                    raise BadInput(f"--try x: there is no input {name!r} with a range. Inputs: {', '.join(known)}.")
+            one["bounds"] = Bounds(x={name: known[name] for name in columns}, y=outputs, norm=bounds.norm)
+        made.append(one)
+    return made
+
+
+def searching(texts: Sequence[str], **options: Any) -> Callable[[Any], Any]:
+    """Give what turns an estimator into a search of these candidates."""
+    from reticent.models.search import PrivateSearch
+
+    tries = parse_tries(texts)
+    if not tries:
+        raise BadInput("A search needs something to try: --try NAME=VALUE,VALUE,… for example --try basis=20,50.")
+
+    def wrapped(estimator: Any) -> Any:
+        common = {name: getattr(estimator, name) for name in _SET_ELSEWHERE}
+        chosen = {name: value for name, value in options.items() if value is not None}
+        return PrivateSearch(estimator, candidates(tries, estimator.bounds), **common, **chosen)
+
+    return wrapped
+
+
+def search_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="As for reticent fit.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write; an existing file is never replaced.")],
+    tries: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            metavar="NAME=V1,V2,…",
+            help="A parameter of the model and the values to try; of several, all combinations. x=age,age+height tries sets of "
+            "columns.",
+        ),
+    ] = None,
+    x: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="A column and its public range; one for each."),
+    ] = None,
+    y: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp: the column to predict, and its public range."),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Strength of the promise, for the whole search.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Chance that the promise may fail; well below 1/records.")
+    ] = None,
+    scheme: Annotated[
+        str | None,
+        typer.Option(metavar="SCHEME", help="papernot-steinke (less noise) or liu-talwar (as in the paper)."),
+    ] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(metavar="SCORE", help="gp: absolute, squared or likelihood; others: density."),
+    ] = None,
+    mean: Annotated[
+        str | None, typer.Option(metavar="MEAN", help="Of the scores: robust, clipped or coinpress.")
+    ] = None,
+    runs: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Runs to expect; four for each candidate if left out.")
+    ] = None,
+    norm: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
+    ] = None,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(metavar="NAME", help="Data set to charge in the ledger.")] = None,
+    records_per_person: Annotated[
+        int, typer.Option(metavar="K", help="Protect people who have up to K records each.")
+    ] = 1,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Choose among candidates by private runs, and write the best one's release.
+
+    A random number of runs, each with a candidate drawn at random, fitted on one half of the records and judged on the other;
+    only the best run is released. The search is charged as a whole before it starts. It must be the first charge of its
+    account: give it a data set name of its own otherwise.
+    """
+    from reticent.apps.fit import fit
+    from reticent.apps.inspection import describe, print_fit
+
+    wrap = searching(tries or (), scheme=scheme, scoring=scoring, mean=mean, expected_runs=runs)
+    with progress(f"Searching {Path(data).name}", quiet=quiet):
+        found, notes = fit(
+            model,
+            data,
+            x=x or (),
+            y=y or (),
+            norm=norm,
+            epsilon=epsilon,
+            delta=delta,
+            own={},
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            out=out,
+            wrap=wrap,
+        )
+    if json:
+        about = describe(out)[1]
+        return print_json({**about, "notes": list(dict.fromkeys([*notes, *about["notes"]]))})
+    if not quiet:
+        print_fit(console(), found, notes, ledger=ledger, dataset=dataset, out=out)
+    return None

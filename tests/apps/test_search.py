@@ -1,0 +1,157 @@
+"""``reticent search``, and what shows a search: the terminal, the report, predictions."""
+
+import json
+
+import numpy as np
+import pytest
+
+import reticent
+from reticent import BadInput, Bounds, Ledger, PrivateHistogram, PrivateSearch
+from reticent.apps.attacker import recognised
+from reticent.apps.search_command import candidates, parse_tries
+from reticent.apps.searched import search_rows, seen
+from reticent.privacy.guarantee import Guarantee
+
+PROMISE = ("--epsilon", 2, "--delta", 1e-5)
+BINS = ("--x", "age=0:110", "--try", "bins=3,12")
+
+
+@pytest.fixture
+def found(run, people_csv, tmp_path):
+    path = tmp_path / "h.reticent"
+    answer = run("search", "histogram", people_csv, *BINS, *PROMISE, "--out", path)
+    assert answer.code == 0, answer.err
+    return path, answer
+
+
+def test_what_a_person_is_told(found):
+    path, answer = found
+    model = reticent.load(path)
+    chosen = f"bins {model.best_candidate_['bins']}"
+    line = next(line for line in answer.out.splitlines() if chosen in line)
+    assert "±" in line
+    other = next(line for line in answer.out.splitlines() if "bins " in line and chosen not in line)
+    assert "±" not in other, "the other candidate's score is not known"
+    words = " ".join(answer.out.split())
+    for said in (
+        "fitted on 250 records and judged on 250 others",
+        "About 8 runs",
+        "is not known",
+        "ε = 2",
+        "mean log-density",
+    ):
+        assert said in words
+
+
+def test_what_a_machine_is_told(run, found, tmp_path, people_csv):
+    path, _ = found
+    about = json.loads(run("inspect", path, "--json").out)
+    assert about["model"] == "PrivateSearch"
+    search = about["results"]["search"]
+    assert search["candidates"] == [{"bins": "3"}, {"bins": "12"}]
+    assert search["best"] == reticent.load(path).best_index_
+    assert search["training"] + search["validation"] == 500
+    assert search["expected_runs"] == pytest.approx(8)
+    assert about["results"]["histogram"]
+    told = json.loads(run("search", "histogram", people_csv, *BINS, *PROMISE, "--out", tmp_path / "j", "--json").out)
+    assert told["results"].keys() == about["results"].keys()
+    assert run("search", "histogram", people_csv, *BINS, *PROMISE, "--out", tmp_path / "q", "--quiet").out == ""
+
+
+def test_report_of_a_search(run, found, tmp_path):
+    path, _ = found
+    page = tmp_path / "report.html"
+    assert run("report", path, "--out", page).code == 0
+    text = " ".join(page.read_text().split())
+    for said in (
+        "PrivateSearch",
+        "500",
+        "bins 3",
+        "bins 12",
+        "score ± privacy noise",
+        "The whole search cost",
+        "Choice",
+    ):
+        assert said in text
+    best = reticent.load(path)
+    assert "candidates=({'bins': 3}, {'bins': 12})" in text.replace("&#39;", "'")
+    best.report(tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text() == page.read_text()
+
+
+def test_columns_are_tried_and_predictions_come_from_the_best(run, people_csv, tmp_path):
+    ledger = tmp_path / "budget.db"
+    Ledger(ledger).open("people", 2.0, 1e-5)
+    model, out = tmp_path / "gp", tmp_path / "p.csv"
+    columns = ("--x", "age=0:110", "--x", "height=40:220", "--y", "weight=2:150")
+    tries = ("--try", "x=age,age+height", "--try", "stages=2", "--try", "basis=6", "--runs", 2)
+    charged = ("--ledger", ledger, "--dataset", "people")
+    answer = run("search", "gp", people_csv, *columns, *tries, *PROMISE, *charged, "--out", model)
+    assert answer.code == 0, answer.err
+    assert "age + height" in answer.out
+    assert Ledger(ledger).spent("people") == pytest.approx(2.0)
+    page = tmp_path / "gp.html"
+    assert run("report", model, "--out", page, "--ledger", ledger).code == 0
+    assert "this release" in page.read_text()
+    told = run("predict", model, people_csv, "--out", out)
+    assert told.code == 0, told.err
+    assert len(out.read_text().splitlines()) == 501
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "something to try"),
+        (("--try", "bins"), "NAME=VALUE"),
+        (("--try", "bins=,3"), "NAME=VALUE"),
+        (("--try", "bins=3", "--try", "bins=4"), "given twice"),
+        (("--try", "epsilon=1,2"), "option of its own"),
+        (("--try", "bin=3,4"), "cannot set 'bin'"),
+        (("--try", "bins=3,0.5"), "bins must be"),
+        (("--try", "x=weight"), "no input 'weight'"),
+        (("--try", "bins=3,4", "--scheme", "best"), "scheme must be"),
+        (("--try", "bins=3,4", "--scoring", "accuracy"), "score must be"),
+        (("--try", "bins=3,4", "--runs", "0"), "number of runs"),
+    ],
+    ids=str,
+)
+def test_wrong_use(run, people_csv, tmp_path, options, words):
+    answer = run("search", "histogram", people_csv, "--x", "age=0:110", *options, *PROMISE, "--out", tmp_path / "m")
+    assert answer.code == 2
+    assert words in answer.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_values_and_combinations():
+    tries = parse_tries(["a=1,2.5,true,none,fast", "x=u,u+v"])
+    assert tries["a"] == [1, 2.5, True, None, "fast"]
+    assert [type(value) for value in tries["a"][:2]] == [int, float]
+    bounds = Bounds(x={"u": (0, 1), "v": (0, 2)}, y={"y": (0, 3)})
+    made = candidates(tries, bounds)
+    assert len(made) == 10
+    assert made[1] == {"a": 1, "bounds": Bounds(x={"u": (0, 1), "v": (0, 2)}, y={"y": (0, 3)})}
+    with pytest.raises(BadInput):
+        candidates({"x": [("w",)]}, bounds)
+
+
+def test_a_search_after_other_releases_is_refused_with_advice(run, people_csv, budget, tmp_path):
+    own = ("--epsilon", 0.3, "--delta", 1e-5, "--ledger", budget, "--dataset", "people")
+    assert run("fit", "mean", people_csv, "--x", "age=0:110", *own, "--out", tmp_path / "m").code == 0
+    answer = run("search", "histogram", people_csv, *BINS, *own, "--out", tmp_path / "h")
+    assert answer.code == 3
+    assert "before anything else" in answer.err
+
+
+def test_the_attackers_curve_of_a_search_is_below_that_of_its_epsilon():
+    data = np.random.default_rng(0).uniform(0, 110, size=(500, 1))
+    search = PrivateSearch(PrivateHistogram(), {"bins": [3, 5]}, bounds=Bounds(x=(0, 110)), epsilon=1, delta=1e-5).fit(
+        data
+    )
+    rates = np.array([0.01, 0.05, 0.5, 0.9])
+    curve = recognised(search.guarantee_, rates)
+    line = recognised(Guarantee(1e-5, "record", (reticent.Pure(epsilon=1.0),), private=True), rates)
+    assert (curve >= rates).all()
+    assert (curve <= line + 1e-5).all()
+    assert curve[0] < 0.9 * line[0]
+    assert seen(data) is data
+    assert [row[1] for row in search_rows(search)] == ["bins 3", "bins 5"]
