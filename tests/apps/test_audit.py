@@ -44,7 +44,8 @@ def test_every_model_is_audited():
 @pytest.mark.parametrize("delta", [0.05, 0.0])
 def test_the_attack_has_power_and_the_claim_holds(delta):
     runs = 3000 if delta else 6000  # in a simulation of 120 such audits at δ = 0, one had less power than 0.4
-    findings = audit.audit(audit.chosen("all", delta), epsilon=1.0, delta=delta, runs=runs, advance=lambda steps: None)
+    names = [name for name in audit.chosen("all", delta) if name != audit.SEARCH]  # which is attacked elsewhere
+    findings = audit.audit(names, epsilon=1.0, delta=delta, runs=runs, advance=lambda steps: None)
     assert [one.statistic for one in findings] == list(PAIRS)[: 4 if delta else 2]
     for one in findings:
         assert 0.4 < one.power < 1

@@ -35,7 +35,7 @@ def test_what_a_person_is_told(found):
     words = " ".join(answer.out.split())
     for said in (
         "fitted on 250 records and judged on 250 others",
-        "About 8 runs",
+        "About 16 runs",
         "is not known",
         "ε = 2",
         "mean log-density",
@@ -51,7 +51,7 @@ def test_what_a_machine_is_told(run, found, tmp_path, people_csv):
     assert search["candidates"] == [{"bins": "3"}, {"bins": "12"}]
     assert search["best"] == reticent.load(path).best_index_
     assert search["training"] + search["validation"] == 500
-    assert search["expected_runs"] == pytest.approx(8)
+    assert search["expected_runs"] == pytest.approx(16)
     assert about["results"]["histogram"]
     told = json.loads(run("search", "histogram", people_csv, *BINS, *PROMISE, "--out", tmp_path / "j", "--json").out)
     assert told["results"].keys() == about["results"].keys()

@@ -119,7 +119,7 @@ def search_command(
         str | None, typer.Option(metavar="MEAN", help="Of the scores: robust, clipped or coinpress.")
     ] = None,
     runs: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Runs to expect; four for each candidate if left out.")
+        float | None, typer.Option(metavar="NUMBER", help="Runs to expect; eight for each candidate if left out.")
     ] = None,
     norm: Annotated[
         float | None,

@@ -43,6 +43,12 @@ STUDIES = {
         repeats=40,
         quick=1,
     ),
+    "dpgp-hyperparameters": Study(
+        "honkela_hyperparameters",
+        "Honkela, Fig 3: hyperparameters by private selection, the paper's scheme and ours, beside the evidence of one fit.",
+        repeats=100,
+        quick=2,
+    ),
     "gp-hyperparameters": Study(
         "gp_hyperparameters",
         "Honkela, Fig 3: noise and length scale, found at no cost by the evidence of one fit, and by the paper's protocol.",

@@ -30,7 +30,7 @@ __all__ = ["PrivateSearch"]
 
 _COMMON = ("epsilon", "delta", "ledger", "dataset", "records_per_person", "random_state")
 _SCHEMES, _LAWS = ("papernot-steinke", "liu-talwar"), ("logarithmic", "geometric")
-_EACH = 4  # expected runs for each candidate: the best one is then tried with a chance of 80 %
+_EACH = 8  # expected runs for each candidate: the best one is then tried with a chance of 89 %
 _SLACK = 1 + 1e-9  # a run has a little more noise than is paid for, so that no rounding can make it less
 _MOST = 1000
 
@@ -52,7 +52,8 @@ class PrivateSearch(PrivateEstimator):
     scheme : "papernot-steinke" or "liu-talwar"
         How noise is calibrated: by the bound of selection.md, or as in Honkela et al. (2021), which asks for far more.
     expected_runs : float, optional
-        How many runs are expected: four for each candidate if not given, or one for a single candidate.
+        How many runs are expected: eight for each candidate if not given, or one for a single candidate. More find better ones
+        more surely, at the price of time and of a little noise.
     law : "geometric" or "logarithmic"
         The law of the number of runs.
     scoring : str or function, optional
