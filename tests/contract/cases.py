@@ -70,9 +70,11 @@ ESTIMATORS = {
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
-    "PrivateSearch": reticent.PrivateSearch(
-        reticent.PrivateMean(), [{}], **COMMON
-    ),  # one candidate: which one is chance
+    # with one candidate, since which one is chosen is chance
+    "PrivateSearch": reticent.PrivateSearch(reticent.PrivateMean(), [{}], **COMMON),
+    "PrivateSearch of outputs": reticent.PrivateSearch(
+        reticent.GPRegressor(stages=2, basis=9), [{}], **{**COMMON, "bounds": PLANE}
+    ),
 }
 PURE = ("PrivateMean", "PrivateHistogram")  # estimators that take delta = 0
 

@@ -273,7 +273,9 @@ def test_unfitted_and_closed(model, tmp_path):
     curator = Curator(scan(records(10)), bounds=BOX, event=reticent.Gaussian(noise_multiplier=1.0), targets=False)
     if model._targets:
         X, y = split(model, records(10))
-        curator = Curator(scan(X, y=y), bounds=model.bounds, event=clone(model)._event(), targets=True)
+        curator = Curator(
+            scan(X, y=y), bounds=model.bounds, event=reticent.Gaussian(noise_multiplier=1.0), targets=True
+        )
     curator.close()
     with pytest.raises(reticent.ReleaseRefused):
         clone(model).learn(curator)

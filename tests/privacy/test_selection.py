@@ -33,6 +33,7 @@ EVENTS = {
     "logarithmic": Selection(noise_multiplier=4.0, stop=stop_for(100, 0), shape=0),
     "capped": Selection(noise_multiplier=3.0, stop=stop_for(20), most=30),
     "little noise": Selection(noise_multiplier=0.5, stop=stop_for(10)),
+    "capped far": Selection(noise_multiplier=4.0, stop=stop_for(1000), most=900),
     "one run": Selection(noise_multiplier=2.0, stop=1.0),
 }
 each = pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
@@ -247,6 +248,8 @@ def test_events_are_checked_and_stored():
     for runs in (0.5, math.nan, True, "4", 1e9):
         with pytest.raises(BadInput, match="expected number of runs"):
             stop_for(runs)
+    with pytest.raises(BadInput, match="logarithmic"):
+        stop_for(1001, 0)
     with pytest.raises(BadInput, match="too small"):
         liu_talwar_split(1e-9, 1e-5, 0.01)
 

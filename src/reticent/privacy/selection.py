@@ -50,10 +50,10 @@ def log_weight(event: Selection, u: Array) -> Array:
     """log φ′(1−u): how much likelier than one run the best of K is to be what only a share u of the runs beats."""
     stop = event.stop
     if event.most:
-        q, most = (1 - stop) * (1 - u), event.most
-        tail = np.exp((most - 1) * np.log(np.maximum(q, 1e-300)))
-        geometric = stop * (1 - most * tail + (most - 1) * tail * q) / (1 - q) ** 2
-        return np.log(np.maximum(geometric, 0.0) + most * tail)
+        left, most = np.minimum(stop + (1 - stop) * u, 1 - 1e-15), event.most  # 1 − q, without a difference
+        log_tail = (most - 1) * np.log1p(-left)
+        geometric = -stop * np.expm1(log_tail + np.log1p((most - 1) * left)) / left**2  # γΣ_{k<T} k q^(k−1)
+        return np.log(geometric + most * np.exp(log_tail))
     fall = np.log1p((1 - stop) / stop * u)
     return math.log(expected_runs(event)) - (1 + event.shape) * fall
 
@@ -72,6 +72,10 @@ def stop_for(runs: float, shape: int = 1) -> float:
     """The ``stop`` with which as many ``runs`` are expected, to the next multiple of 2⁻⁴⁰."""
     if isinstance(runs, bool) or not isinstance(runs, (int, float, np.number)) or not 1 <= runs <= 10_000:
         raise BadInput(f"The expected number of runs must be a number from 1 to 10,000, not {runs!r}.")
+    if shape == 0 and runs > 1000:
+        raise BadInput(
+            "At most 1,000 runs can be expected of a logarithmic number: more take too long to draw exactly."
+        )
     if runs == 1:
         return 1.0
     if shape:
