@@ -15,7 +15,7 @@ from reticent.models.covariance import MomentGram
 from reticent.models.histogram import ColumnCounts
 from reticent.models.judging import ScoreCounts, ScoreSum
 from reticent.models.mean import MeanSum
-from reticent.models.residuals import Features, InputCounts, stage
+from reticent.models.residuals import Features, InputCounts, InputMoments, stage
 from reticent.privacy.statistic import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
@@ -44,6 +44,7 @@ def _stage(w: float, r: float, outputs: int = 1, warp: tuple[tuple[float, ...], 
 
 BENT = (-1.0, -0.2, 0.1, 0.3, 1.0)
 STATISTICS |= {
+    "moments of inputs": (InputMoments(2), PLANE, True),
     "counts of inputs": (InputCounts(2, 9), PLANE, True),
     "first stage": (_stage(0.0, 0.5), PLANE, True),
     "later stage": (_stage(1.3, 0.1), PLANE, False),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import BadInput
 from reticent.maths.basis import Basis, eigenbasis, legendre, tensor_basis
-from reticent.models.residuals import Features, InputCounts, ResidualGram, stage
+from reticent.models.residuals import Features, InputCounts, InputMoments, ResidualGram, stage
 
 KNOTS = (-1.0, -0.9, 0.2, 0.2, 1.0)
 
@@ -135,3 +135,11 @@ def test_inputs_are_counted():
     statistic = InputCounts(2, 4)
     u = np.array([[-1.0, 1.0, 7.0], [-0.51, 0.99, 7.0], [0.0, -0.5, 7.0], [1.0, 0.0, 7.0]])
     assert statistic.block_sum(u).tolist() == [2, 0, 1, 1, 0, 1, 1, 2]
+
+
+def test_moments_of_inputs_are_added_up():
+    statistic = InputMoments(2)
+    u = np.array([[-1.0, 0.5, 7.0], [0.25, 0.0, 7.0]])
+    assert (statistic.block_sum(u) * statistic.step).tolist() == [-0.75, 0.5, -0.9375, -1.75]
+    corners = np.array([[1.0, -1.0, 7.0]])
+    assert (statistic.rows(corners) ** 2).sum() == statistic.norm2

@@ -101,7 +101,8 @@ def _centred(a: Array, b: Array, length: float) -> Array:
 class AnovaPriors:
     """Hypotheses of the default prior, and the basis that serves all of them; in units of y's half-range."""
 
-    stands_out = 0.5  # as for a given kernel; real functions are simpler than this prior's draws
+    some = 60  # functions that a budget for so many can carry, whatever the prior says
+    stands_out = 0.15  # share of the prior variance, times n/noise, of a function that is worth having
 
     def __init__(self, dimension: int, trials: int) -> None:
         self.kernels = [Anova(), *_trials(trials)]
@@ -120,6 +121,8 @@ class AnovaPriors:
         order = np.argsort(-variances.mean(axis=0), kind="stable")
         self._effects, self._table = [self._effects[i] for i in order], variances[:, order]
         self.variances = self._table.mean(axis=0)
+        effects = [variance for variance, effect in zip(self.variances, self._effects, strict=True) if effect]
+        self.emphasis = np.minimum(self.variances, max(effects))  # the constant is learned soon, without a loud feature
         self.most = len(order)
         self.white = 0.0
 

@@ -26,6 +26,7 @@ _SHORTEST, _LONGEST = 0.1, 10.0  # lengthscales that a box of half-width 1 can t
 class KernelPriors:
     """Kernels as covariances of basis coefficients, by projection on public points; in units of y's half-range."""
 
+    some = 0  # functions to take whatever their variance: none, for this prior is the user's own
     stands_out = 0.1  # share of the prior variance, times n/noise, of a function that is worth having
 
     def __init__(self, kernels: list[Kernel], dimension: int, natural: Callable[[Array], Array], y_half: float) -> None:
@@ -44,7 +45,7 @@ class KernelPriors:
         # on a finite number of points some functions of high degree look like the constant; the product kernel tells
         variances = np.minimum(variances, products * float(np.mean(np.diag(sum(self._grams)))) / len(kernels))
         self._order = np.argsort(-variances, kind="stable")
-        self.variances = np.maximum(variances[self._order], 0.0)
+        self.variances = self.emphasis = np.maximum(variances[self._order], 0.0)
         self.most = min(len(self._order), _POINTS // 2)
 
     def _slice(self, j: int) -> Any:

@@ -11,9 +11,10 @@ into one observation of w, linear and Gaussian given the noise in B:
     Σ ω_k A_k/g_k + B̂ w̄  =  B̂ w + noise,   w̄ = Σ ω_k w_k
     Cov = s²B̂ + V∘E[(w−w̄)(w−w̄)ᵀ]-terms + Σ ω_k² (σ_k²I + D_k)/g_k²
 
-B̂ and its variances V come from all released B and a weak public prior. The error in B̂ multiplies only w − w̄, which is small
-after the first stages. Its expectation depends on the answer, so it is iterated. The precision S⁻¹ + B̂Cov⁻¹B̂ is positive for
-every draw of the noise: nothing has to be regularised.
+B̂ is a public guess, corrected by the mean of all released B: the eigenvalues of their difference are shrunk as the noise, whose
+law is known, asks for. What error remains, of variance V an entry, multiplies only w − w̄, which is small after the first
+stages. Its expectation depends on the answer, so it is iterated. The precision S⁻¹ + B̂Cov⁻¹B̂ is positive for every draw of
+the noise: nothing has to be regularised.
 
 S and s² need not be known. Each of several hypotheses about S gets the s² that fits the released q best, and a weight by the
 evidence of all that was released; the next stage uses their mean.
@@ -31,10 +32,9 @@ from scipy.special import erf
 __all__ = ["Staged", "clip_moments", "clipped_second", "quadratic"]
 
 Array = NDArray[np.float64]
-_INFLATIONS = np.geomspace(10, 1e6, 11)  # of the public prior on B: at least 10, so that a wrong guess does little harm
-_UNEVEN = 0.003  # squared relative error of the guess where inputs were spread evenly
 _LEAST_GAIN = 0.3
-_SHRINK = 0.15  # of eigenvalues of B against noise: the largest of pure noise is 4 in this unit
+_LEAST_ERROR = 0.02  # of B̂, as a share of the noise's variance
+_LEAST_WRONG = 10.0  # of the guess, in its own sampling variance: a record may be unlike the points
 _ROUNDS = 20
 _ROUNDING = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
 _LEAST_ROUNDING = 1e-11  # of a posterior precision, whose small eigenvalues matter
@@ -55,6 +55,23 @@ def _factor(matrix: Array, rounding: float) -> Array:
     """Cholesky factor of a positive semi-definite matrix: what is added to its diagonal is more than arithmetic can lose."""
     m = len(matrix)
     return np.asarray(np.linalg.cholesky((matrix + matrix.T) / 2 + rounding * np.trace(matrix) / m * np.eye(m)))
+
+
+def _denoised(noisy: Array, noise2: float) -> tuple[Array, float, float]:
+    """A symmetric matrix without its noise (variance ``noise2``, twice that on the diagonal), the error left, the sum of squares.
+
+    The best that can be done without knowing the eigenvectors: an eigenvalue λ becomes λ − 2·m·noise2·H(λ), where H is the
+    Hilbert transform of the density of eigenvalues (Bun, Bouchaud and Potters). Pure noise becomes nothing.
+    """
+    m = len(noisy)
+    values, vectors = np.linalg.eigh(noisy)
+    width2 = 4 * noise2  # that of single eigenvalues: 2√(m·noise2)/√m
+    gaps = values[:, None] - values
+    shrunk = values - 2 * noise2 * (gaps / (gaps * gaps + width2)).sum(axis=1)
+    shrunk = np.where(values > 0, np.clip(shrunk, 0, values), np.clip(shrunk, values, 0))
+    signal = max(float(values @ values) - noise2 * m * (m + 1), 0.0)
+    left = max(signal - float(shrunk @ shrunk), 0.0) / m**2
+    return (vectors * shrunk) @ vectors.T, left, signal
 
 
 def quadratic(rows: Array, matrix: Array) -> Array:
@@ -105,8 +122,8 @@ class Staged:
     """The belief about w, stage by stage.
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; features at
-    public points; the number of records; the variance of the observation noise, and whether that is only a first guess; whether
-    the hypotheses are to be weighed; whether the inputs have been spread evenly, so that the public guess of B may be trusted.
+    points that are spread like the records may be; the number of records; the variance of the observation noise, and whether that
+    is only a first guess; whether the hypotheses are to be weighed.
     """
 
     hypotheses: list[Array]
@@ -116,7 +133,6 @@ class Staged:
     noise2: float
     learn_noise: bool = False
     learn_prior: bool = True
-    even: bool = False
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -127,8 +143,7 @@ class Staged:
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
         law = self.points.T @ self.points / len(self.points)
-        spread = (self.points**2).T @ (self.points**2) / len(self.points) - law**2
-        self._law, self._spread = law, self.n * np.maximum(spread, 1e-9)
+        self._law = law
         self._B_sum, self._B_weight, self._B = np.zeros((m, m)), np.zeros((m, m)), self.n * law
         self._stages: list[_Stage] = []
 
@@ -186,33 +201,38 @@ class Staged:
         return np.asarray(cube * (odd[0] ** 2 + square * (odd[1] ** 2 + square * odd[2] ** 2)))
 
     def _believe(self) -> None:
-        """B and the variances of its entries: what was released, and a guess from the uniform law as far as it fits that."""
-        noise, expected = 1 / self._B_weight, self.n * self._law
-        surprise = (self._B_sum * noise - expected) ** 2
-        inflations = np.array([max(10.0, _UNEVEN * self.n)]) if self.even else _INFLATIONS
-        fits = [-np.sum(np.log(noise + k * self._spread) + surprise / (noise + k * self._spread)) for k in inflations]
-        variance = inflations[int(np.argmax(fits))] * self._spread
-        self._V = 1 / (self._B_weight + 1 / variance)
-        values, vectors = np.linalg.eigh(self._V * (self._B_sum + expected / variance))
-        # Directions without records hold nothing but noise; taken at its word, that would count as knowledge about w.
-        square, noise2 = values**2, _SHRINK * len(values) * float(self._V.mean())
-        self._B = (vectors * (np.maximum(values, 0.0) * square / (square + noise2))) @ vectors.T
+        """B and the variances of the error in its entries: a guess from the points, and what was released.
+
+        The guess may be wrong by a share of what is possible, |B_ij|² ≤ B_ii·B_jj, which the releases tell.
+        """
+        guess = self.n * self._law
+        noise2 = float(np.mean(np.diag(1 / self._B_weight))) / 2  # outside the diagonal, where it is half
+        away, left, signal = _denoised(self._B_sum / self._B_weight - guess, noise2)
+        possible = np.outer(np.diag(guess), np.diag(guess))
+        wrong = (signal / float(possible.sum()) + _LEAST_WRONG / self.n) * possible
+        error = left + _LEAST_ERROR * noise2
+        values, vectors = np.linalg.eigh(guess + away * wrong / (wrong + error))
+        self._B = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        self._V = wrong * error / (wrong + error)
 
     def _solve(self) -> None:
         B, V, m = self._B, self._V, len(self._B)
-        precision = np.array([1 / (one.noise + np.trace(one.distortion) / m) for one in self._stages])
-        omega = precision / precision.sum()
-        centre = sum(o * one.centre for o, one in zip(omega, self._stages, strict=True))
-        self._observed = sum(o * one.observed for o, one in zip(omega, self._stages, strict=True)) + B @ centre
-        fixed = self.s2 * self._B
-        for o, one in zip(omega, self._stages, strict=True):
-            fixed = fixed + o * o * (one.noise * np.eye(m) + one.distortion)
+        centres = np.array([one.centre for one in self._stages])
+        observed = np.array([one.observed for one in self._stages])
+        own = np.array([one.noise + np.trace(one.distortion) / m for one in self._stages])
         for _ in range(_ROUNDS):
+            # stages that started far from w suffer from the error in B: they count less
+            far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
+            omega = 1 / (own + far)
+            omega /= omega.sum()
+            centre = omega @ centres
+            self._observed = omega @ observed + B @ centre
             away = self.mean - centre
             second = self.covariance + np.outer(away, away)
-            error = V * second
-            np.fill_diagonal(error, V @ np.diag(second))
-            self._W = fixed + error
+            self._W = self.s2 * B + V * second
+            np.fill_diagonal(self._W, self.s2 * np.diag(B) + V @ np.diag(second))
+            for o, one in zip(omega, self._stages, strict=True):
+                self._W += o * o * (one.noise * np.eye(m) + one.distortion)
             fit, before = self._fit(self._root, self._W), self.mean
             self.mean, self.covariance = fit.mean, fit.root.T @ fit.root
             if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):

@@ -1,38 +1,67 @@
-"""Private distribution functions: maps that spread the inputs evenly over the box, from noisy counts."""
+"""Private distribution functions: maps that spread the inputs evenly over the box, from noisy moments and counts."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-__all__ = ["spread_out"]
+__all__ = ["BINS", "counted_law", "input_law", "places", "spread_out"]
 
 Array = NDArray[np.float64]
+BINS = 128  # of each input
 _NOISE = 0.25  # in the distribution function, at most
 _SHARE = 0.8  # of the distribution function; the rest leaves the inputs as they are
+_ANYWHERE = 0.1  # share of a law from moments that is uniform
+_OFF_CENTRE = 0.5  # spread of means of inputs a priori, in half-widths of the box
+_NARROWEST = 0.01
 
 
-def spread_out(counts: Array, sd: float, n: int) -> tuple[float, ...]:
-    """Values at equidistant knots of a map of [−1, 1] to itself that spreads out where ``counts`` (noise ``sd``) are large.
+def input_law(mean: float, square: float, moment_sd: float) -> Array:
+    """Shares of the records in the bins of [−1, 1], from a noisy mean and mean square: normal, and a tenth anywhere.
 
-    Bins are joined until the noise in the distribution function is small; where it never is, nothing is moved. Noisy shares are
-    shrunk to the uniform law as far as noise explains them and brought back to the simplex. Their square root is a compromise:
-    places with few records keep some room.
+    A mean that is all noise is drawn to the middle, and a spread is never less than its noise.
+    """
+    centre = min(max(mean, -1.0), 1.0) * _OFF_CENTRE**2 / (_OFF_CENTRE**2 + moment_sd**2)
+    spread = math.sqrt(min(max(square - mean**2, 2 * moment_sd, _NARROWEST**2), 1.0))
+    normal = np.diff(ndtr((np.linspace(-1, 1, BINS + 1) - centre) / spread))
+    return np.asarray((1 - _ANYWHERE) * normal / normal.sum() + _ANYWHERE / BINS)
+
+
+def counted_law(law: Array, counts: Array, sd: float, n: int) -> Array:
+    """The law, corrected by noisy counts: bins are joined until the noise in the distribution function is small.
+
+    Where it never is, nothing changes. Deviations are shrunk as far as noise explains them and brought back to the simplex.
     """
     while len(counts) > 4 and sd * math.sqrt(len(counts)) > _NOISE * n:
         counts, sd = counts.reshape(-1, 2).sum(axis=1), sd * math.sqrt(2)
     bins = len(counts)
     if sd * math.sqrt(bins) > _NOISE * n:
-        return (-1.0, 1.0)
-    away = counts / n - 1 / bins
-    noise = (sd / n) ** 2
+        return law
+    joined = law.reshape(bins, -1).sum(axis=1)
+    away, noise = counts / n - joined, (sd / n) ** 2
     signal = max(float(np.mean(away**2)) - noise * (1 + math.sqrt(2 / bins)), 0.0)
-    share = _simplex(1 / bins + away * (signal / (signal + noise)))
-    room = np.sqrt(share)
-    even = np.linspace(-1, 1, bins + 1)
+    found = _simplex(joined + away * (signal / (signal + noise)))
+    return np.asarray(law * np.repeat(found / joined, len(law) // bins))
+
+
+def spread_out(law: Array) -> tuple[float, ...]:
+    """Values at equidistant knots of a map of [−1, 1] to itself that spreads out where there are many records.
+
+    The square root of the shares is a compromise: places with few records keep some room.
+    """
+    room = np.sqrt(law)
+    even = np.linspace(-1, 1, len(law) + 1)
     knots = _SHARE * (2 * np.concatenate([[0.0], np.cumsum(room / room.sum())]) - 1) + (1 - _SHARE) * even
     knots[0], knots[-1] = -1.0, 1.0
     return tuple(np.clip(knots, -1.0, 1.0).tolist())
+
+
+def places(law: Array, even: Array) -> Array:
+    """Points that are distributed like the law, from evenly distributed ones; a fiftieth stays where it was."""
+    share = 0.98 * law / law.sum() + 0.02 / len(law)
+    cumulated = np.concatenate([[0.0], np.cumsum(share)])
+    return np.asarray(np.interp((even + 1) / 2, cumulated / cumulated[-1], np.linspace(-1, 1, len(law) + 1)))
 
 
 def _simplex(v: Array) -> Array:

@@ -22,9 +22,9 @@ from reticent.maths.anova import AnovaPriors
 from reticent.maths.basis import public_points
 from reticent.maths.priors import KernelPriors, energies, kernels_around
 from reticent.maths.stages import Staged, quadratic
-from reticent.maths.warp import spread_out
+from reticent.maths.warp import BINS, counted_law, input_law, places, spread_out
 from reticent.models.base import PrivateEstimator
-from reticent.models.residuals import Features, InputCounts, stage
+from reticent.models.residuals import Features, InputCounts, InputMoments, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
 from reticent.privacy.sums import one_blas_thread
@@ -33,10 +33,10 @@ __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
 _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
-_WIDE, _WIDEST, _ENOUGH = 4.0, 8.0, 5
-_LEAST, _MOST = 4, 150
+_WIDE, _WIDEST, _ENOUGH, _FEW = 4.0, 8.0, 5, 20
+_LEAST, _MOST, _NOTHING = 4, 150, 0.01
 _TRIALS = 48
-_BINS, _POINTS = 64, 512
+_POINTS = 512
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
 _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
@@ -147,7 +147,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     @property
     def _counts(self) -> int:
-        """How many releases count the inputs: none for a given kernel, which speaks of the inputs as they are."""
+        """How many releases are about the inputs alone: none for a given kernel, which speaks of them as they are."""
         return self._releases // 12 if self.kernel is None else 0
 
     def _check(self) -> None:
@@ -175,7 +175,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 warnings.simplefilter("error")
                 priors = self._priors(bounds)
                 basis, hypotheses, _ = priors.choose(min(_LEAST, priors.most))
-                energy = energies(basis, priors.variances[: basis.size], 0.25, 0.95)
+                energy = energies(basis, priors.emphasis[: basis.size], 0.25, 0.95)
                 head = Features(basis, tuple(energy.tolist()), 1.0)
                 positive = all(np.linalg.eigvalsh(S)[0] > 0 for S in hypotheses)
                 usual = all(_TINY < one < 1 / _TINY for one in self._scales(bounds, priors))
@@ -207,25 +207,25 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         stages = self._releases - self._counts
         basis, hypotheses, outside = priors.choose(self._size(n * math.sqrt(stages) / scale, priors, len(bounds.x)))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
-        energy = energies(basis, priors.variances[: basis.size], _exponent(told), _quantile(told))
-        head = Features(basis, tuple(energy.tolist()), 1.0, self._warp(curator))
-        even = public_points(len(bounds.x), _POINTS)  # as the records are after the warp
-        points = Features(basis, head.energy, 1.0).rows(even)
+        energy = energies(basis, priors.emphasis[: basis.size], _exponent(told), _quantile(told))
+        laws = self._laws(curator)
+        head = Features(basis, tuple(energy.tolist()), 1.0, tuple(spread_out(law) for law in laws))
+        like = public_points(len(bounds.x), _POINTS)
+        for j, law in enumerate(laws):
+            like[:, j] = places(law, like[:, j])
+        points = head.rows(like)
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         beliefs = []
         for half in halves:
             units = self._units(halves[0], half)
             guess = max(priors.white * units, _FIRST_GUESS**2) if self.noise is None else (self.noise / half) ** 2
             covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
-            how = {
-                "learn_noise": self.noise is None,
-                "learn_prior": self.learn_kernel is True,
-                "even": self.kernel is None,
-            }
+            how = {"learn_noise": self.noise is None, "learn_prior": self.learn_kernel is True}
             beliefs.append(Staged(covariances, units * outside, points, n, guess, **how))
         widest = min(math.sqrt(told / len(halves)) / 4, _WIDEST)
+        wider = max(n / scale / _FEW, 1.0) ** (1 / 3)  # with little noise, residuals need not be normal
         for k in range(stages):
-            z = max(_CLIP[min(k, len(_CLIP) - 1)], widest)
+            z = max(wider * _CLIP[min(k, len(_CLIP) - 1)], widest)
             if self.noise is None and k == stages - 1 >= _ENOUGH:
                 z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
             reach = [self._reach(belief, z, k) for belief in beliefs]
@@ -246,14 +246,20 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         sd = belief.residual_sd()
         return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
 
-    def _warp(self, curator: Oracle) -> tuple[tuple[float, ...], ...]:
-        """Maps that spread the inputs evenly, from noisy counts."""
+    def _laws(self, curator: Oracle) -> list[Array]:
+        """How the records are spread over each input, from noisy moments and, if there are more releases, counts."""
         if not self._counts:
-            return ()
-        counted = [curator.release(InputCounts(len(curator.bounds.x), _BINS)) for _ in range(self._counts)]
-        counts = np.mean([release.value for release in counted], axis=0).reshape(-1, _BINS)
-        sd = float(counted[0].sd[0]) / math.sqrt(self._counts)
-        return tuple(spread_out(one, sd, curator.n) for one in counts)
+            return []
+        d, n = len(curator.bounds.x), curator.n
+        moments = curator.release(InputMoments(d))
+        mean, square = moments.value.reshape(2, d) / n
+        laws = [input_law(a, b + 1.0, float(moments.sd[0]) / n) for a, b in zip(mean, square, strict=True)]
+        counted = [curator.release(InputCounts(d, BINS)) for _ in range(self._counts - 1)]
+        if not counted:
+            return laws
+        counts = np.mean([release.value for release in counted], axis=0).reshape(d, BINS)
+        sd = float(counted[0].sd[0]) / math.sqrt(len(counted))
+        return [counted_law(law, one, sd, n) for law, one in zip(laws, counts, strict=True)]
 
     def _settled(self, belief: Staged, priors: Any, middle: float, half: float) -> _Output:
         best = int(np.argmax(belief.weights))
@@ -336,7 +342,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if self.basis is not None:
             return min(int(self.basis), priors.most)
         relative = priors.variances / priors.variances.sum()
-        worth = int((relative * share >= priors.stands_out).sum())
+        worth, not_nothing = (int((relative * share >= least).sum()) for least in (priors.stands_out, _NOTHING))
+        worth = min(max(worth, min(int(share), priors.some)), not_nothing)
         return min(max(worth, _LEAST + 3 * dimension), _MOST, priors.most)
 
     def _priors(self, bounds: Bounds) -> Any:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.maths.basis import GRID, Basis
 from reticent.privacy.staged import Head, StagedGram
-from reticent.privacy.statistic import Counts
+from reticent.privacy.statistic import Counts, Sum
 
-__all__ = ["Features", "InputCounts", "ResidualGram", "stage"]
+__all__ = ["Features", "InputCounts", "InputMoments", "ResidualGram", "stage"]
 
 Array = NDArray[np.float64]
 
@@ -86,6 +86,28 @@ class Features(Head):
         """Rebuild features from a release's plain lists."""
         warp = tuple(tuple(knots) for knots in fields["warp"])
         return cls(Basis.from_dict(fields["basis"]), tuple(fields["energy"]), fields["radius2"], warp)
+
+
+@dataclass(frozen=True)
+class InputMoments(Sum):
+    """Σ u and Σ (u² − 1) of each input u in [−1, 1]; the 1 makes the rows shorter."""
+
+    inputs: int
+
+    @property
+    def columns(self) -> int:
+        """Two for each input."""
+        return 2 * self.inputs
+
+    @property
+    def norm2(self) -> int:
+        """u² + (1 − u²)² is at most 1."""
+        return self.inputs
+
+    def rows(self, records: Array) -> Array:
+        """All inputs, then their squares less one; outputs are not looked at."""
+        u = records[:, : self.inputs]
+        return np.hstack([u, u * u - 1.0])
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""Maps that spread inputs evenly, from noisy moments and counts."""
+
+import numpy as np
+import pytest
+
+from reticent.maths.warp import BINS, counted_law, input_law, places, spread_out
+
+EDGES = np.linspace(-1, 1, BINS + 1)
+MIDDLES = (EDGES[:-1] + EDGES[1:]) / 2
+
+
+def moments(x):
+    return float(x.mean()), float((x**2).mean())
+
+
+def test_a_law_from_moments_has_these_moments():
+    law = input_law(0.3, 0.3**2 + 0.1**2, 1e-6)
+    normal = (law - 0.1 / BINS) / 0.9
+    assert law.sum() == pytest.approx(1)
+    assert normal @ MIDDLES == pytest.approx(0.3, abs=0.005)
+    assert np.sqrt(normal @ MIDDLES**2 - 0.3**2) == pytest.approx(0.1, rel=0.02)
+
+
+def test_moments_that_are_noise_say_nothing():
+    law = input_law(5.0, -7.0, 10.0)
+    assert law.max() < 2 * law.min()
+
+
+@pytest.mark.parametrize("mean", [-1e9, 1e9, 0.0])
+@pytest.mark.parametrize("square", [-1e9, 1e9, 0.0])
+def test_laws_exist_for_all_noise(mean, square):
+    for sd in (1e-9, 1.0, 1e9):
+        law = counted_law(input_law(mean, square, sd), np.linspace(-1e9, 1e9, BINS), 1.0, 100)
+        assert np.isfinite(law).all()
+        assert law.sum() == pytest.approx(1)
+        knots = np.array(spread_out(law))
+        assert (np.diff(knots) > 0).all()
+        assert knots[[0, -1]].tolist() == [-1, 1]
+
+
+def test_counts_correct_a_law_that_is_not_normal():
+    x = np.concatenate([np.full(5000, -0.8), np.full(5000, 0.61)])
+    counts = np.histogram(x, EDGES)[0].astype(float)
+    law = counted_law(
+        input_law(*moments(x), 1e-3), counts + 3 * np.random.default_rng(0).normal(size=BINS), 3.0, 10_000
+    )
+    assert law[counts > 0].sum() > 0.95
+
+
+def test_counts_that_are_noise_change_nothing():
+    law = input_law(0.1, 0.2, 0.01)
+    assert counted_law(law, np.random.default_rng(0).normal(size=BINS) * 1e3, 1e3, 500) is law
+
+
+def test_points_are_placed_like_the_records():
+    x = np.random.default_rng(3).beta(2, 6, size=20_000) * 2 - 1
+    law = counted_law(input_law(*moments(x), 1e-4), np.histogram(x, EDGES)[0].astype(float), 0.1, len(x))
+    at = places(law, np.linspace(-1, 1, 2001))
+    for share in (0.1, 0.5, 0.9):
+        assert np.quantile(at, share) == pytest.approx(np.quantile(x, share), abs=0.03)
+
+
+def test_inputs_are_more_even_after_the_map():
+    x = np.random.default_rng(4).normal(-0.7, 0.03, size=10_000).clip(-1, 1)
+    law = counted_law(input_law(*moments(x), 1e-4), np.histogram(x, EDGES)[0].astype(float), 0.1, len(x))
+    assert np.interp(x, EDGES, spread_out(law)).std() > 5 * x.std()
