@@ -9,8 +9,19 @@
 Each example's gradient is clipped at C. With vectors of length 1 and rate 1, T steps leave noise of about T·C/(n·μ) in a
 prediction, whatever the number of features, so T·C is a fixed part of n·μ. All constants were chosen on the tuning tasks.
 
-Neighbours: one record added or removed, as is usual for DP-SGD: one example moves a step by C. With one record replaced, as in
-reticent, it would be 2C and the noise twice as large, so DP-SGD has the easier task here.
+Neighbours: one record replaced, as in reticent, or one added or removed, as is usual for DP-SGD and the easier task. One example
+moves a step by 2C or by C, so that under replacement noise is twice as large, and the rules for C and T see half of μ: on all
+records that is the problem for which they were tuned, so nothing is tuned again.
+
+With Poisson samples of share q, a step under replacement is counted by the pair that dp_accounting takes for it (REPLACE_ONE),
+
+    P = (1−q) N(0, σ²) + q N(−C, σ²)    against    Q = (1−q) N(0, σ²) + q N(C, σ²)
+
+which is the worst. Given the other records' samples the step compares means g and g′ of at most C instead of ∓C. For α ≥ 1 the
+divergence sup_S P(S) − αQ(S) is E_g (q − aX − bX′)₊ with a = (1−q)(α−1), b = qα and X, X′ the densities of N(0), N(g′) over N(g):
+log-normal with mean one, covariances of their logarithms (‖g‖², ‖g‖² − g·g′, ‖g − g′‖²)/σ². All second derivatives of this price
+of a put option are ≥ 0, so it grows with each of the covariances (Black and Scholes's equation, along the line between two
+covariance matrices); g′ = −g of length C is where all are largest. P and Q mirror each other, so α < 1 follows.
 """
 
 import math
@@ -37,31 +48,37 @@ _CONSTANT, _LINEAR, _WAVES = 0.1, 0.3, 0.6  # shares of the squared length
 class Settings:
     """What the public numbers n, ε and δ settle."""
 
-    def __init__(self, n: int, epsilon: float, delta: float) -> None:
-        mu = 1 / calibrate(epsilon, delta)
-        self.standardising = 1 / (mu * math.sqrt(_SHARE))  # noise multiplier
+    def __init__(self, n: int, epsilon: float, delta: float, replaced: bool) -> None:
+        exact = 1 / calibrate(epsilon, delta)
+        mu = exact / 2 if replaced else exact  # for what one example moves by its length
+        self.replaced = replaced
+        self.standardising = 1 / (exact * math.sqrt(_SHARE))  # noise, in units of the sensitivity
         self.clip = float(np.clip(0.3 * (n * mu / 100) ** (1 / 3), 0.2, 3.0))  # in standard deviations of the output
         self.steps = int(np.clip(0.6 * n * mu / self.clip, 5, min(n, 2000)))
         self.sampled = 1.0 if n < 8000 else max(4000, n / 16) / n  # share of the records in a step
-        alone = math.sqrt(self.steps / (1 - _SHARE)) / mu  # noise multiplier of a step with all records
+        alone = math.sqrt(self.steps / (1 - _SHARE)) / mu  # noise of a step with all records, in units of C
         self.noise = alone if self.sampled == 1 else _subsampled(self, alone, epsilon, delta)
 
 
 @lru_cache
-def settings(n: int, epsilon: float, delta: float) -> Settings:
+def settings(n: int, epsilon: float, delta: float, replaced: bool) -> Settings:
     """Give the settings, found once for all splits of a task."""
-    return Settings(n, epsilon, delta)
+    return Settings(n, epsilon, delta, replaced)
 
 
 def _subsampled(chosen: Settings, alone: float, epsilon: float, delta: float) -> float:
-    """Least noise multiplier with which sampled steps and the standardising are (ε, δ)-DP, to half a per cent."""
+    """Least noise, in units of C, with which sampled steps and the standardising are (ε, δ)-DP, to half a per cent."""
+    from dp_accounting import NeighboringRelation
     from dp_accounting.pld import privacy_loss_distribution as pld
 
+    relation = NeighboringRelation.REPLACE_ONE if chosen.replaced else NeighboringRelation.ADD_OR_REMOVE_ONE
     grid = 1e-4 * max(1.0, epsilon)
     first = pld.from_gaussian_mechanism(chosen.standardising, value_discretization_interval=grid)
 
     def fits(noise: float) -> bool:
-        step = pld.from_gaussian_mechanism(noise, sampling_prob=chosen.sampled, value_discretization_interval=grid)
+        step = pld.from_gaussian_mechanism(
+            noise, sampling_prob=chosen.sampled, value_discretization_interval=grid, neighboring_relation=relation
+        )
         return bool(step.self_compose(chosen.steps).compose(first).get_epsilon_for_delta(delta) <= epsilon)
 
     low = chosen.sampled * alone  # what it would be if many small steps were Gaussian
@@ -74,14 +91,16 @@ def _subsampled(chosen: Settings, alone: float, epsilon: float, delta: float) ->
     return high
 
 
-def predict(X: Array, y: Array, X_new: Array, bounds: Bounds, epsilon: float, delta: float, seed: int) -> Array:
-    """Train on (X, y) and predict at ``X_new``."""
+def predict(
+    X: Array, y: Array, X_new: Array, bounds: Bounds, epsilon: float, delta: float, seed: int, replaced: bool
+) -> Array:
+    """Train on (X, y) and predict at ``X_new``; ``replaced`` says which neighbours are protected."""
     rng = np.random.default_rng(seed)
-    chosen = settings(len(y), epsilon, delta)
+    chosen = settings(len(y), epsilon, delta, replaced)
     low, high = np.array([*bounds.x, bounds.y[0]]).T
     middle, half = (low + high) / 2, (high - low) / 2
     records = np.clip((np.column_stack([X, y]) - middle) / half, -1, 1)
-    centre, scale = _standardise(records, chosen.standardising, rng)
+    centre, scale = _standardise(records, chosen, rng)
     records = (records - centre) / scale
     features = _features(X.shape[1], rng)
     weights = _train(features(records[:, :-1]), records[:, -1].astype(np.float32), chosen, rng)
@@ -89,10 +108,13 @@ def predict(X: Array, y: Array, X_new: Array, bounds: Bounds, epsilon: float, de
     return middle[-1] + half[-1] * (centre[-1] + scale[-1] * (features(u) @ weights))
 
 
-def _standardise(records: Array, noise: float, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Noisy centre and scale of each column. A record (u, u²) in the box is no longer than √(2·columns)."""
+def _standardise(records: Array, chosen: Settings, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Noisy centre and scale of each column.
+
+    In each, (u, u²) is no longer than √2; two of them are no further apart than 2: (u−v)²(1+(u+v)²) with |u+v| ≤ 2−|u−v|.
+    """
     n, columns = records.shape
-    sd = noise * math.sqrt(2 * columns) / n
+    sd = chosen.standardising * math.sqrt((4 if chosen.replaced else 2) * columns) / n
     mean = records.mean(axis=0) + sd * rng.normal(size=columns)
     square = (records**2).mean(axis=0) + sd * rng.normal(size=columns)
     centre = np.clip(mean, -1, 1) * 0.25 / (0.25 + sd * sd)  # as if the centres of columns had a spread of a half

@@ -4,6 +4,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -16,10 +17,12 @@ from reticent.models.gp import GPRegressor
 from reticent.models.mean import PrivateMean
 from reticent.privacy.bounds import Bounds
 
-__all__ = ["METHODS", "OURS", "Cell", "Method", "Prediction"]
+__all__ = ["EASIER", "METHODS", "OURS", "PEER", "Cell", "Method", "Prediction"]
 
 Array = NDArray[np.float64]
 OURS = "GPRegressor"
+PEER = "DP-SGD, one record replaced"
+EASIER = "DP-SGD, one added or removed"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Method:
     predictions: Callable[[Cell, Sequence[float]], dict[float, Prediction]]
     digest: str
     private: bool = True
+    counts: bool = True  # in the verdict: not if it is shown with an easier relation than a like-for-like peer
 
 
 def _one_by_one(
@@ -65,8 +69,8 @@ def _gp(cell: Cell, epsilon: float) -> Prediction:
     return Prediction(model.predict(cell.X_new), 1.96 * np.sqrt(sum(parts.values())))
 
 
-def _dpsgd(cell: Cell, epsilon: float) -> Prediction:
-    found = dpsgd.predict(cell.X, cell.y, cell.X_new, cell.bounds, epsilon, cell.delta, cell.seed)
+def _dpsgd(cell: Cell, epsilon: float, replaced: bool) -> Prediction:
+    found = dpsgd.predict(cell.X, cell.y, cell.X_new, cell.bounds, epsilon, cell.delta, cell.seed, replaced)
     return _inside(cell, found)
 
 
@@ -116,7 +120,8 @@ METHODS = {
     method.name: method
     for method in (
         Method(OURS, _one_by_one(_gp), _digest(_gp, _HOME / "models", _HOME / "maths", _HOME / "privacy")),
-        Method("DP-SGD", _one_by_one(_dpsgd), _digest(_dpsgd, _inside, dpsgd)),
+        Method(PEER, _one_by_one(partial(_dpsgd, replaced=True)), _digest(_dpsgd, _inside, dpsgd)),
+        Method(EASIER, _one_by_one(partial(_dpsgd, replaced=False)), _digest(_dpsgd, _inside, dpsgd), counts=False),
         Method("diffprivlib", _diffprivlib, _digest(_inside, diffpriv)),
         Method("mean", _one_by_one(_mean), _digest(_mean)),
         Method("linear, not private", _one_by_one(_linear), _digest(_linear), private=False),
