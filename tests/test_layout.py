@@ -24,7 +24,9 @@ LAYERS = {
 }
 HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals", "matplotlib", "jinja2")
 UPWARD = {("base.py", "reticent.apps.report")}  # a model offers its report; nothing below it knows what that looks like
-MODEL_PLUMBING = {f"reticent.models.{name}" for name in ("base", "judging", "residuals", "storage")}
+MODEL_PLUMBING = {
+    f"reticent.models.{name}" for name in ("base", "classes", "inputs", "judging", "residuals", "storage")
+}
 
 
 def imports(path: Path):

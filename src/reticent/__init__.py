@@ -28,6 +28,7 @@ _HOMES = {
     "reticent.privacy.sources": ("scan",),
     "reticent.privacy.statistic": ("Counts", "Gram", "Statistic", "Sum"),
     "reticent.models.base": ("PrivateEstimator",),
+    "reticent.models.classifier": ("GPClassifier",),
     "reticent.models.covariance": ("PrivateCovariance",),
     "reticent.models.gp": ("GPRegressor",),
     "reticent.models.histogram": ("PrivateHistogram",),
@@ -47,6 +48,7 @@ __all__ = [
     "Counts",
     "Curator",
     "Event",
+    "GPClassifier",
     "GPRegressor",
     "Gaussian",
     "Gram",
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
         ReticentError,
     )
     from reticent.models.base import PrivateEstimator
+    from reticent.models.classifier import GPClassifier
     from reticent.models.covariance import PrivateCovariance
     from reticent.models.gp import GPRegressor
     from reticent.models.histogram import PrivateHistogram

@@ -11,6 +11,7 @@ import numpy as np
 
 import reticent
 from reticent.maths.basis import eigenbasis, tensor_basis
+from reticent.models.classes import GramByClass, class_stage
 from reticent.models.covariance import MomentGram
 from reticent.models.histogram import ColumnCounts
 from reticent.models.judging import ScoreCounts, ScoreSum
@@ -21,6 +22,7 @@ from reticent.privacy.statistic import Statistic
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
 PLANE = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1e-3, 1e3))
 PAIR = reticent.Bounds(x=[(-2.0, 3.0)], y=[(0.0, 110.0), (-1e-3, 1e3)])
+CLASSED = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], classes=[0, 1, 2])
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
 # statistic, bounds, whether the sensitivity is attained by some pair of records
@@ -42,6 +44,11 @@ def _stage(w: float, r: float, outputs: int = 1, warp: tuple[tuple[float, ...], 
     return stage(head, np.outer(np.linspace(1, 0.5, outputs), np.linspace(-w, w, 6)), [r, r / 3][:outputs])
 
 
+def _class_stage(w: float, r: float, link: str):
+    """A stage of a classification into three classes."""
+    return class_stage(_stage(0.0, 0.5).head, np.outer(np.linspace(-w, w, 6), [1.0, -0.4, -0.6]), r, link)
+
+
 BENT = (-1.0, -0.2, 0.1, 0.3, 1.0)
 STATISTICS |= {
     "moments of inputs": (InputMoments(2), PLANE, True),
@@ -52,6 +59,12 @@ STATISTICS |= {
     "later stage, warped": (_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),
     "two outputs": (_stage(0.0, 0.5, outputs=2), PAIR, True),
     "two outputs, later stage, warped": (_stage(1.3, 0.1, outputs=2, warp=(BENT,)), PAIR, False),
+}
+STATISTICS |= {
+    "first stage of classes": (_class_stage(0.0, 0.6, "softmax"), CLASSED, True),
+    "later stage of classes": (_class_stage(3.0, 0.3, "softmax"), CLASSED, True),
+    "linear stage of classes": (_class_stage(1.0, 0.7, "linear"), CLASSED, True),
+    "by class": (GramByClass(_stage(0.0, 0.5).head, 3, 0.5), CLASSED, True),
 }
 
 
@@ -68,6 +81,8 @@ STATISTICS |= {
 COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
 ESTIMATORS = {
     "GPRegressor": reticent.GPRegressor(stages=2, basis=9, **{**COMMON, "bounds": PLANE}),
+    "GPClassifier": reticent.GPClassifier(stages=2, basis=9, **{**COMMON, "bounds": CLASSED}),
+    "GPClassifier by class": reticent.GPClassifier(method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
@@ -122,6 +137,7 @@ def all_of(base: type) -> set[type]:
 __all__ = [
     "BALL",
     "BOX",
+    "CLASSED",
     "COMMON",
     "ESTIMATORS",
     "NASTY",

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -54,14 +54,25 @@ def test_every_estimator_is_listed():
 
 
 BROAD = reticent.Bounds(x=(-100.0, 100.0), y=(-100.0, 100.0))
+BROAD_CLASSES = reticent.Bounds(x=(-100.0, 100.0), classes=[0, 1, 2])
+CLASSES = {
+    "check_classifiers_classes": "Its labels are other than the list of classes that the bounds must give.",
+    "check_classifiers_regression_target": "Whether a label is in the list of classes is private: nothing is raised.",
+    "check_classifiers_train": "It wants classes_ to be those in the data; here they are those of the bounds, public.",
+    "check_classifiers_one_label": "Ten records say nothing beside the noise of ε = 1.",
+}
 
 
 @parametrize_with_checks(
-    [clone(model).set_params(bounds=BROAD, random_state=0) for model in ESTIMATORS.values()],
+    [
+        clone(model).set_params(bounds=BROAD_CLASSES if is_classifier(model) else BROAD, random_state=0)
+        for model in ESTIMATORS.values()
+    ],
     expected_failed_checks=lambda model: {
         "check_dtype_object": "It wants a TypeError when a cell is not a number. Whether a record has such a cell is private: "
         "it becomes a public point instead, and nothing is raised.",
         **({"check_supervised_y_no_nan": "The same, for the outputs."} if model._targets else {}),
+        **(CLASSES if is_classifier(model) else {}),
     },
 )
 def test_scikit_learn_checks(estimator, check):
@@ -305,9 +316,10 @@ def test_frames_files_and_arrays_give_the_same_integers(model, tmp_path):
     frame = pd.DataFrame(data, columns=names)
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
-    box = dict(zip(names, model.bounds.x + model.bounds.y, strict=True))
-    outputs = {"c": box.pop("c")} if model._targets else None
-    bounds = reticent.Bounds(x=box, y=outputs)
+    box = dict(zip(names, model.bounds.x + model.bounds.y, strict=False))
+    outputs = {"c": box.pop("c")} if model.bounds.y else None
+    classes = {"c": list(model.bounds.classes)} if model.bounds.classes else None
+    bounds = reticent.Bounds(x=box, y=outputs, classes=classes)
     expected = [release.value for release in fitted(model, data, random_state=1).releases_]
     for table in (
         frame,

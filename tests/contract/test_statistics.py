@@ -94,13 +94,16 @@ def distance2(statistic, a, b) -> int:
 @each
 def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tight):
     """Search for a violating pair: all pairs of corners and nasty records, then optimisation from random starts."""
-    low, high = np.array(bounds.x + bounds.y).T
+    low, high = np.array(bounds.x + (bounds.y or ((0, len(bounds.classes) - 1),) * bool(bounds.classes))).T
     corners = np.array(list(itertools.product(*zip(low, (low + high) / 2, high, strict=True))))
     extreme = [summand(statistic, bounds, record) for record in np.vstack([corners, corners * 1e6, NASTY])]
     pairs = list(itertools.combinations(extreme, 2))
 
     def pair(v):
-        return [summand(statistic, bounds, low + (high - low) * one) for one in v.reshape(2, 3)]
+        both = low + (high - low) * v.reshape(2, 3)
+        if bounds.classes:  # numbers of classes, as sources give them
+            both[:, -1] = np.clip(np.round(both[:, -1]), 0, high[-1])
+        return [summand(statistic, bounds, one) for one in both]
 
     def loss(v):
         return -float(distance2(statistic, *pair(v))) / statistic.sensitivity2

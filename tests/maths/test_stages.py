@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.maths.stages import Staged, _denoised, clip_moments, clipped_second, quadratic
+from reticent.maths.gram import denoised
+from reticent.maths.linalg import quadratic
+from reticent.maths.stages import Staged, clip_moments, clipped_second
 
 
 @pytest.mark.parametrize("z", [0.1, 0.5, 1.0, 2.0, 4.0])
@@ -143,7 +145,7 @@ def test_matrices_are_denoised_almost_as_well_as_with_known_eigenvectors(strengt
         vectors = np.linalg.qr(rng.normal(size=(m, m)))[0]
         truth = (vectors * np.concatenate([strength * np.linspace(1, 8, 6), np.zeros(m - 6)])) @ vectors.T
         noise = rng.normal(size=(m, m))
-        found, left, signal = _denoised(truth + (noise + noise.T) / np.sqrt(2), 1.0)
+        found, left, signal = denoised(truth + (noise + noise.T) / np.sqrt(2), 1.0)
         errors.append(((found - truth) ** 2).sum())
         claimed.append(left * m**2)
         assert signal == pytest.approx((truth**2).sum(), rel=0.1, abs=6 * m)

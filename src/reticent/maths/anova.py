@@ -27,6 +27,7 @@ _LENGTHS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _FUNCTIONS = 20  # of one input
 _CONSTANT = 0.25
+_COMBINATIONS = 300
 
 
 class Anova(Kernel):  # type: ignore[misc]
@@ -167,6 +168,8 @@ def _effects(d: int, decay: Array, most: int = 1200) -> list[tuple[tuple[int, in
     """Products of one-dimensional functions as pairs (input, number of the function), those first that may matter."""
     found: list[tuple[float, tuple[tuple[int, int], ...]]] = [(1.0, ())]
     for order in range(1, min(d, 3) + 1):
+        if math.comb(d, order) > _COMBINATIONS:
+            break  # with so many inputs, each of their combinations is too small to be found
         best: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
         for _ in range(order):
             longer = [(v * lam, (*i, k + 1)) for v, i in best for k, lam in enumerate(decay)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.maths.basis import Basis, corners, eigenbasis, public_points, tensor_basis
-from reticent.maths.stages import quadratic
+from reticent.maths.linalg import quadratic
 
 __all__ = ["KernelPriors", "energies", "kernels_around", "white_noise"]
 

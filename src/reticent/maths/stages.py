@@ -22,61 +22,25 @@ evidence of all that was released; the next stage uses their mean.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular as _solve_triangular
 from scipy.special import erf
 
-__all__ = ["Staged", "clip_moments", "clipped_second", "quadratic"]
+from reticent.maths.gram import GramBelief
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, quadratic, solve_lower
+
+__all__ = ["Staged", "clip_moments", "clipped_second"]
 
 Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
-_LEAST_ERROR = 0.02  # of B̂, as a share of the noise's variance
-_LEAST_WRONG = 10.0  # of the guess, in its own sampling variance: a record may be unlike the points
 _ROUNDS = 20
-_ROUNDING = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
-_LEAST_ROUNDING = 1e-11  # of a posterior precision, whose small eigenvalues matter
 _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
 _UNUSUAL = 0.4  # relative excess that is not unusual
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
-
-
-def solve_triangular(lower: Any, b: Any) -> Array:
-    """lower⁻¹ b; SciPy's checks would take half of the time."""
-    return np.asarray(_solve_triangular(lower, b, lower=True, check_finite=False))
-
-
-def _factor(matrix: Array, rounding: float) -> Array:
-    """Cholesky factor of a positive semi-definite matrix: what is added to its diagonal is more than arithmetic can lose."""
-    m = len(matrix)
-    return np.asarray(np.linalg.cholesky((matrix + matrix.T) / 2 + rounding * np.trace(matrix) / m * np.eye(m)))
-
-
-def _denoised(noisy: Array, noise2: float) -> tuple[Array, float, float]:
-    """A symmetric matrix without its noise (variance ``noise2``, twice that on the diagonal), the error left, the sum of squares.
-
-    The best that can be done without knowing the eigenvectors: an eigenvalue λ becomes λ − 2·m·noise2·H(λ), where H is the
-    Hilbert transform of the density of eigenvalues (Bun, Bouchaud and Potters). Pure noise becomes nothing.
-    """
-    m = len(noisy)
-    values, vectors = np.linalg.eigh(noisy)
-    width2 = 4 * noise2  # that of single eigenvalues: 2√(m·noise2)/√m
-    gaps = values[:, None] - values
-    shrunk = values - 2 * noise2 * (gaps / (gaps * gaps + width2)).sum(axis=1)
-    shrunk = np.where(values > 0, np.clip(shrunk, 0, values), np.clip(shrunk, values, 0))
-    signal = max(float(values @ values) - noise2 * m * (m + 1), 0.0)
-    left = max(signal - float(shrunk @ shrunk), 0.0) / m**2
-    return (vectors * shrunk) @ vectors.T, left, signal
-
-
-def quadratic(rows: Array, matrix: Array) -> Array:
-    """rowᵀ · matrix · row for each row."""
-    return ((rows @ matrix) * rows).sum(axis=1)
 
 
 def clip_moments(z: float) -> tuple[float, float, tuple[float, float, float]]:
@@ -133,6 +97,7 @@ class Staged:
     noise2: float
     learn_noise: bool = False
     learn_prior: bool = True
+    damping: float = 0.0  # of B̂ (`GramBelief`)
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -142,9 +107,7 @@ class Staged:
         self._s2 = self.noise2 + self.outside
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
-        law = self.points.T @ self.points / len(self.points)
-        self._law = law
-        self._B_sum, self._B_weight, self._B = np.zeros((m, m)), np.zeros((m, m)), self.n * law
+        self._gram = GramBelief(self.points, self.n, damping=self.damping)
         self._stages: list[_Stage] = []
 
     def _use(self, weights: Array) -> None:
@@ -160,20 +123,18 @@ class Staged:
 
     def _doubt(self) -> float:
         """Variance of φᵀw on average over the records, as far as B is known."""
-        return max(float((self.covariance * self._B).sum()) / self.n, 0.0)
+        return max(float((self.covariance * self._gram.mean).sum()) / self.n, 0.0)
 
     def add(self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, r: float, centre: Array) -> None:
         """Take in one stage, whose residuals were clipped at ±r around ``centre``."""
-        weight = 1 / B_sd**2
-        self._B_sum, self._B_weight = self._B_sum + B * weight, self._B_weight + weight
-        self._believe()
+        self._gram.add(B, B_sd)
         variance = self._variance(q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
         common = variance * self._common(odd)
         own = max((second - gain**2) * variance - float(np.mean(np.diag(common))), 0.0)
         P = self.points
-        distortion = (self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._law
+        distortion = (self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._gram.law
         noise = (A_sd / gain) ** 2
         told = q / self.n, q_sd / self.n, r
         self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told))
@@ -200,23 +161,8 @@ class Staged:
         cube = share * square
         return np.asarray(cube * (odd[0] ** 2 + square * (odd[1] ** 2 + square * odd[2] ** 2)))
 
-    def _believe(self) -> None:
-        """B and the variances of the error in its entries: a guess from the points, and what was released.
-
-        The guess may be wrong by a share of what is possible, |B_ij|² ≤ B_ii·B_jj, which the releases tell.
-        """
-        guess = self.n * self._law
-        noise2 = float(np.mean(np.diag(1 / self._B_weight))) / 2  # outside the diagonal, where it is half
-        away, left, signal = _denoised(self._B_sum / self._B_weight - guess, noise2)
-        possible = np.outer(np.diag(guess), np.diag(guess))
-        wrong = (signal / float(possible.sum()) + _LEAST_WRONG / self.n) * possible
-        error = left + _LEAST_ERROR * noise2
-        values, vectors = np.linalg.eigh(guess + away * wrong / (wrong + error))
-        self._B = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        self._V = wrong * error / (wrong + error)
-
     def _solve(self) -> None:
-        B, V, m = self._B, self._V, len(self._B)
+        B, V, m = self._gram.mean, self._gram.variance, len(self.mean)
         centres = np.array([one.centre for one in self._stages])
         observed = np.array([one.observed for one in self._stages])
         own = np.array([one.noise + np.trace(one.distortion) / m for one in self._stages])
@@ -240,16 +186,16 @@ class Staged:
 
     def _fit(self, root: Array, W: Array) -> _Fit:
         """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W), in coordinates in which the prior is the identity."""
-        lower = _factor(W, _ROUNDING)
-        H, z = solve_triangular(lower, self._B @ root), solve_triangular(lower, self._observed)
-        inner = _factor(np.eye(len(W)) + H.T @ H, _LEAST_ROUNDING)
-        half, told = solve_triangular(inner, root.T), solve_triangular(inner, H.T @ z)
+        lower = factor(W, ROUNDING)
+        H, z = solve_lower(lower, self._gram.mean @ root), solve_lower(lower, self._observed)
+        inner = factor(np.eye(len(W)) + H.T @ H, LEAST_ROUNDING)
+        half, told = solve_lower(inner, root.T), solve_lower(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
         return _Fit(half.T @ told, half, float(-logdet - (z @ z - told @ told) / 2))
 
     def _weigh(self) -> None:
         """Give each hypothesis its noise and its weight by the evidence."""
-        B, n = self._B, self.n
+        B, n = self._gram.mean, self.n
         second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
         centres = np.array([one.centre for one in self._stages])
         scores = np.empty(len(self._roots))
@@ -273,13 +219,13 @@ class Staged:
         """
         last = self._stages[-1]
         away = last.centre - self.mean
-        variance = self._doubt() + float(away @ self._B @ away) / self.n + self.s2
+        variance = self._doubt() + float(away @ self._gram.mean @ away) / self.n + self.s2
         expected = float(clipped_second(np.array(variance), last.reach))
         told = 1 / (1 + (last.second_sd / (_UNUSUAL * expected)) ** 2)
         return told * (last.second - expected)
 
     def without_privacy(self) -> Array:
         """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""
-        inner = _factor(np.eye(len(self._root)) + self._root.T @ self._B @ self._root / self.s2, _LEAST_ROUNDING)
-        half = solve_triangular(inner, self._root.T)
+        inner = factor(np.eye(len(self._root)) + self._root.T @ self._gram.mean @ self._root / self.s2, LEAST_ROUNDING)
+        half = solve_lower(inner, self._root.T)
         return np.asarray(half.T @ half)

@@ -20,8 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.errors import BadInput
 from reticent.maths.anova import AnovaPriors
 from reticent.maths.basis import public_points
+from reticent.maths.gram import DAMPING
+from reticent.maths.linalg import quadratic
 from reticent.maths.priors import KernelPriors, energies, kernels_around
-from reticent.maths.stages import Staged, quadratic
+from reticent.maths.stages import Staged
 from reticent.maths.warp import BINS, counted_law, input_law, places, spread_out
 from reticent.models.base import PrivateEstimator
 from reticent.models.residuals import Features, InputCounts, InputMoments, stage
@@ -220,8 +222,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             units = self._units(halves[0], half)
             guess = max(priors.white * units, _FIRST_GUESS**2) if self.noise is None else (self.noise / half) ** 2
             covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
-            how = {"learn_noise": self.noise is None, "learn_prior": self.learn_kernel is True}
-            beliefs.append(Staged(covariances, units * outside, points, n, guess, **how))
+            learn = {"learn_noise": self.noise is None, "learn_prior": self.learn_kernel is True}
+            damping = DAMPING if self.kernel is None else 0.0
+            beliefs.append(Staged(covariances, units * outside, points, n, guess, **learn, damping=damping))
         widest = min(math.sqrt(told / len(halves)) / 4, _WIDEST)
         wider = max(n / scale / _FEW, 1.0) ** (1 / 3)  # with little noise, residuals need not be normal
         for k in range(stages):

@@ -1,0 +1,272 @@
+"""Gaussian-process classification that protects inputs and labels. Proof: classifier.md.
+
+softmax     (default) stages release noisy gradients of a multinomial likelihood, each taken at the last fit (maths.softmax)
+labels      the same for the regression of one-hot labels, which is linear
+dirichlet   one release of a Gram matrix for each class, from which the targets of Milios et al. (2018) follow (maths.dirichlet)
+"""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.maths.anova import AnovaPriors
+from reticent.maths.dirichlet import dirichlet_posterior
+from reticent.maths.linalg import quadratic
+from reticent.maths.priors import KernelPriors, energies, kernels_around
+from reticent.maths.softmax import StagedClasses
+from reticent.models.base import PrivateEstimator
+from reticent.models.classes import GramByClass, class_stage, softmax
+from reticent.models.inputs import features, input_laws
+from reticent.models.residuals import Features
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.privacy.sums import one_blas_thread
+
+__all__ = ["GPClassifier"]
+
+Array = NDArray[np.float64]
+METHODS = ("softmax", "labels", "dirichlet")
+_STAGES, _INPUTS = 24, 12  # stages by default; one in so many is about the inputs alone
+_TRIALS = 48
+_LOGITS = 64.0  # variance of logits, as a multiple of the prior's, which is made for numbers between −1 and 1
+_LEAST, _MOST, _WIDEST = 4, 150, 500
+_EXPONENT, _QUANTILE = 0.4, 0.95
+_CLIP, _NARROW = 1.2, 0.6  # reach of a stage: so many times the root mean square of what is left, at least so much
+_SIDE = 0.5  # s of the release by class
+_AT_ONCE = 4096
+
+
+class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process classification with differential privacy for inputs and labels.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        Prior covariance of each class's log-odds. Default: a constant and smooth effects of one, two and three inputs, after
+        the inputs have been spread out evenly by what two of the releases tell.
+    method : "softmax", "labels" or "dirichlet"
+        How labels enter. "softmax" is best nearly always; "dirichlet" is the DP-GP paper's, corrected, with a single release.
+    basis, stages : int, optional
+        Number of basis functions and of releases; chosen from n, ε and δ by default.
+    learn_kernel : bool
+        Whether hypotheses about the kernel are weighed by the evidence, which costs nothing.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``); the bounds list all classes: ``Bounds(x=..., classes=[...])``.
+
+    Attributes
+    ----------
+    classes_ : array
+        The classes of the bounds, in their order. A class without records is as likely as privacy noise leaves it.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+
+    Privacy
+    -------
+    Neighbours: one record, inputs and label, replaced. Released: sums with Gaussian noise, as many as ``stages``; everything
+    else is computed from them. Must be public: the bounds with the list of classes, the number of records, all parameters. A
+    label that is not in the list counts as the first class.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(5000, 2))
+    >>> ill = np.where(X[:, 0] + 0.3 * rng.normal(size=5000) > 0, "yes", "no")
+    >>> bounds = reticent.Bounds(x=[(-1, 1), (-1, 1)], classes=["no", "yes"])
+    >>> model = reticent.GPClassifier(bounds=bounds, epsilon=1, delta=1e-6).fit(X, ill)
+    >>> model.predict([[-0.9, 0], [0.9, 0]]).tolist()
+    ['no', 'yes']
+    """
+
+    _targets = True
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        method: str = "softmax",
+        basis: int | None = None,
+        stages: int | None = None,
+        learn_kernel: bool = True,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            random_state=random_state,
+        )
+        self.kernel = kernel
+        self.method = method
+        self.basis = basis
+        self.stages = stages
+        self.learn_kernel = learn_kernel
+
+    @property
+    def _releases(self) -> int:
+        if self.stages is not None:
+            return int(self.stages)
+        return _STAGES if self.method != "dirichlet" else 1
+
+    @property
+    def _about_inputs(self) -> int:
+        """Releases about the inputs alone: none for a given kernel, which speaks of them as they are, or if there is but one."""
+        return self._releases // _INPUTS if self.kernel is None and self.method != "dirichlet" else 0
+
+    def _check(self) -> None:
+        if self.method not in METHODS:
+            raise BadInput(f"method must be one of {', '.join(METHODS)}, not {self.method!r}.")
+        for name, value, most in (("stages", self.stages, 64), ("basis", self.basis, _WIDEST)):
+            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            if value is not None and not (whole and 1 <= value <= most):
+                raise BadInput(f"{name} must be a whole number from 1 to {most}, not {value!r}.")
+        if self.method == "dirichlet" and self.stages not in (None, 1):
+            raise BadInput('method="dirichlet" has a single release: leave stages out.')
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
+        if not isinstance(self.learn_kernel, bool):
+            raise BadInput(f"learn_kernel must be True or False, not {self.learn_kernel!r}.")
+        if self.delta == 0:
+            raise BadInput("GPClassifier needs delta > 0: its Gram matrices are released with Gaussian noise.")
+        if isinstance(self.bounds, Bounds) and self.bounds.classes is None:
+            raise BadInput("GPClassifier needs the list of classes: Bounds(x=..., classes=['no', 'yes']).")
+
+    def _rehearse(self, bounds: Bounds) -> None:
+        """Go through the public part of a fit, so that a kernel that cannot be used is found before anything is charged."""
+        fits = False
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                priors = self._priors(bounds)
+                basis, hypotheses, _ = priors.choose(min(_LEAST, priors.most))
+                energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, _QUANTILE)
+                fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in hypotheses) and bool(np.isfinite(energy).all())
+        except (ArithmeticError, ValueError, TypeError, Warning):
+            fits = False
+        if not fits:
+            raise BadInput(
+                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
+                "scikit-learn kernel with one length scale, or one per input, for log-odds."
+            )
+
+    def learn(self, curator: Oracle) -> None:
+        """Release as often as was paid for, each time what the last fit left over."""
+        bounds, n = curator.bounds, curator.n
+        classes = len(bounds.classes or ())
+        priors = self._priors(bounds)
+        noise = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
+        stages = self._releases - self._about_inputs
+        basis, hypotheses, _ = priors.choose(self._size(n * math.sqrt(stages) / noise, priors, len(bounds.x)))
+        energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, _QUANTILE)
+        self._head, points = features(basis, energy, input_laws(curator, self._about_inputs))
+        scale = _LOGITS if self.kernel is None and self.method != "labels" else 1.0
+        covariances = [scale * S / np.outer(energy, energy) for S in hypotheses]
+        if self.method == "dirichlet":
+            self._learn_by_class(curator, covariances, points, classes)
+        else:
+            self._learn_in_stages(curator, covariances, points, classes, stages)
+        self.classes_ = np.array(bounds.classes)
+
+    def _learn_in_stages(
+        self, curator: Oracle, covariances: list[Array], points: Array, classes: int, stages: int
+    ) -> None:
+        link = "softmax" if self.method == "softmax" else "linear"
+        n, learn = curator.n, self.learn_kernel
+        belief = StagedClasses(covariances, points, n, classes, softmax=link == "softmax", learn=learn)
+        for k in range(stages):
+            reach = _CLIP * math.sqrt(belief.second) if k else math.sqrt(1 - 1 / classes)  # at first all are so long
+            reach = min(max(reach, _NARROW), math.sqrt(2))
+            release = curator.release(class_stage(self._head, belief.mean, reach, link))
+            asked = release.statistic  # what was really asked counts: machines differ in the last bits of sums
+            self._head = Features.from_dict(asked["head"])
+            G, sd, m = release.matrix(), release.matrix_sd(), self._head.columns
+            back = asked["reach"] / math.sqrt(self._head.radius2)
+            W = np.array(asked["weights"]).T * 2.0 ** -asked["shift"]
+            q, q_sd = (np.trace(G[m:, m:]), math.sqrt(classes) * sd[m, m])
+            belief.add(G[:m, m:] * back, sd[0, m] * back, G[:m, :m], sd[:m, :m], q * back**2, q_sd * back**2, W)
+        self._mean, self._covariance = belief.mean, belief.covariance
+        self._sharpness, self._usual = belief.sharpness(), self._doubt(points)
+
+    def _learn_by_class(self, curator: Oracle, covariances: list[Array], points: Array, classes: int) -> None:
+        release = curator.release(GramByClass(self._head, classes, _SIDE))
+        asked = release.statistic
+        self._head = Features.from_dict(asked["head"])
+        G, sd, m = release.matrix(), release.matrix_sd(), self._head.columns
+        blocks = [slice(c * (m + 1), (c + 1) * (m + 1)) for c in range(classes)]
+        grams = np.array([G[block, block] for block in blocks])
+        S, a = grams[:, :m, :m], grams[:, :m, m] / asked["side"]
+        prior = np.mean(covariances, axis=0)
+        self._mean, self._covariance = dirichlet_posterior(
+            S, a, sd[:m, :m], float(sd[0, m]) / asked["side"], prior, points, curator.n
+        )
+        self._sharpness, self._usual = 1.0, 0.0
+
+    def predict(self, X: Any) -> Any:
+        """The likeliest class of each row."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Chances of the classes, with what is not known for noise and lack of records taken into account: nearer to even."""
+        check_is_fitted(self)
+        unit, blocks = self._unit(X), []
+        with one_blas_thread():
+            for start in range(0, len(unit), _AT_ONCE):
+                phi = self._head.rows(unit[start : start + _AT_ONCE])
+                blocks.append(self._chances(phi))
+        return np.concatenate(blocks)
+
+    def _chances(self, phi: Array) -> Array:
+        values, C = phi @ self._mean, len(self.classes_)
+        if self.method == "labels":
+            floor = 0.1 / C
+            chances = np.maximum(values + 1 / C, floor)
+            return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        # the mean of a logistic function of a normal variable, by that of a probit: two classes differ by twice the variance;
+        # the sharpness has seen what is usual where records are
+        moderate = np.sqrt((1 + math.pi / 4 * self._usual) / (1 + math.pi / 4 * quadratic(phi, self._covariance)))
+        return softmax(self._sharpness * moderate[:, None] * values)
+
+    def _doubt(self, phi: Array) -> float:
+        """Mean variance of a class's logit at these features."""
+        return float(np.mean(quadratic(phi, self._covariance)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the chances."""
+        return np.log(self.predict_proba(X))
+
+    def _size(self, share: float, priors: Any, dimension: int) -> int:
+        """How many basis functions the budget can carry."""
+        if self.basis is not None:
+            return min(int(self.basis), priors.most)
+        relative = priors.variances / priors.variances.sum()
+        worth = int((relative * share >= priors.stands_out).sum())
+        return min(max(worth, _LEAST + dimension), _MOST, priors.most)
+
+    def _priors(self, bounds: Bounds) -> Any:
+        trials = _TRIALS if self.learn_kernel else 0
+        if self.kernel is None:
+            return AnovaPriors(len(bounds.x), trials)
+        halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
+        kernels = kernels_around(clone(self.kernel), halves, trials) if trials else [clone(self.kernel)]
+        return KernelPriors(kernels, len(bounds.x), bounds.natural, 1.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on a hundred records, privacy leaves little to score
+        return tags

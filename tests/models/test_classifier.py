@@ -1,0 +1,175 @@
+"""Classification: as accurate as promised, calibrated, and at ease with classes that are missing or unknown."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import train_test_split
+
+import reticent
+from reticent import Bounds, GPClassifier
+from reticent.errors import BadInput
+from reticent.models.classes import ClassGram, exponential, softmax
+
+PLANE = Bounds(x=[(-1, 1), (-1, 1)], classes=["a", "b", "c"])
+AT = np.random.default_rng(9).uniform(-1, 1, size=(500, 2))
+
+
+def kinds(X):
+    return np.where(X[:, 0] > 0.3, "c", np.where(X[:, 1] > 0, "b", "a"))
+
+
+def plane(n=3000, seed=0):
+    X = np.random.default_rng(seed).uniform(-1, 1, size=(n, 2))
+    return X, kinds(X)
+
+
+def classifier(**params):
+    return GPClassifier(**{"bounds": PLANE, "epsilon": 2, "delta": 1e-6, "random_state": 0, **params})
+
+
+def test_exponential_is_one_to_the_last_digits():
+    x = np.concatenate([-np.geomspace(1e-12, 700, 2000), [0.0]])
+    assert exponential(x) == pytest.approx(np.exp(x), rel=1e-13)
+    assert exponential(np.array([-1e9]))[0] < 1e-300
+
+
+def test_exponential_has_the_same_bits_at_every_place():
+    x = -np.random.default_rng(0).exponential(5, size=1003)
+    alone = np.array([exponential(x[i : i + 1])[0] for i in range(len(x))])
+    assert (exponential(x) == alone).all()
+
+
+def test_chances_add_up_to_one():
+    chances = softmax(np.array([[1e6, 0.0, -1e6], [0.0, 0.0, 0.0]]))
+    assert chances.sum(axis=1) == pytest.approx(1)
+    assert chances[1] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("params", "least"),
+    [
+        ({}, 0.93),
+        ({"method": "labels"}, 0.88),
+        ({"method": "dirichlet"}, 0.85),
+        ({"kernel": RBF(0.7)}, 0.9),
+        ({"learn_kernel": False}, 0.9),
+    ],
+)
+def test_regions_are_found(params, least):
+    model = classifier(**params).fit(*plane())
+    assert (model.predict(AT) == kinds(AT)).mean() > least
+    assert model.predict_proba(AT).sum(axis=1) == pytest.approx(1)
+    again = GPClassifier.from_releases(model.releases_, **model.get_params(deep=False))
+    assert (again.predict_proba(AT) == model.predict_proba(AT)).all()
+
+
+def accuracy_and_calibration(X, y, bounds, epsilon, seed):
+    train, test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=seed, stratify=y)
+    model = GPClassifier(bounds=bounds, epsilon=epsilon, delta=1e-5, random_state=seed).fit(train, y_train)
+    chances = model.predict_proba(test)
+    right, sure = model.classes_[chances.argmax(axis=1)] == y_test, chances.max(axis=1)
+    bins = np.minimum((sure * 10).astype(int), 9)
+    gaps = [abs(right[bins == b].mean() - sure[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins)]
+    return right.mean(), sum(gaps)
+
+
+@pytest.mark.parametrize(("epsilon", "least", "widest"), [(1, 0.70, 0.2), (10, 0.91, 0.06)])
+def test_digits(epsilon, least, widest):
+    """64 pixels, ten classes, 1,198 records to learn from."""
+    bounds = Bounds(x=[(0, 16)] * 64, classes=list(range(10)))
+    accuracy, gap = accuracy_and_calibration(*load_digits(return_X_y=True), bounds, epsilon, seed=100)
+    assert accuracy > least
+    assert gap < widest
+
+
+def test_breast_cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    most = [30, 45, 200, 2600, 0.2, 0.4, 0.5, 0.25, 0.35, 0.1]
+    bounds = Bounds(x=[(0, high) for high in most], classes=[0, 1])
+    found = [accuracy_and_calibration(X[:, :10], y, bounds, 3, seed) for seed in (100, 101, 102)]
+    accuracy, gap = np.mean(found, axis=0)
+    assert accuracy > 0.9
+    assert gap < 0.06
+
+
+def test_far_from_the_records_chances_are_nearer_to_even():
+    X = np.random.default_rng(0).uniform(-0.3, 0.3, size=(3000, 2))
+    bounds = Bounds(x=[(-1, 1), (-1, 1)], classes=[False, True])
+    model = classifier(bounds=bounds, kernel=RBF(0.3), learn_kernel=False).fit(X, X[:, 0] + X[:, 1] > 0)
+    near, far = model.predict_proba([[0.2, 0.2], [0.9, -0.9]]).max(axis=1)
+    assert near > 0.8
+    assert far < 0.7
+
+
+@pytest.mark.parametrize("method", ["softmax", "labels", "dirichlet"])
+def test_a_class_may_be_missing(method):
+    X, y = plane()
+    bounds = Bounds(x=[(-1, 1), (-1, 1)], classes=["a", "b", "c", "d"])
+    model = classifier(bounds=bounds, method=method).fit(X, y)
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+    assert model.predict_proba(AT)[:, 3].mean() < 0.15
+
+
+def test_an_unknown_label_counts_as_the_first_class():
+    X, y = plane()
+    strange = np.where(y == "a", "?", y)
+    assert (classifier().fit(X, strange).predict_proba(AT) == classifier().fit(X, y).predict_proba(AT)).all()
+
+
+@pytest.mark.parametrize("classes", [2, 50])
+def test_few_and_many_classes(classes):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(4000, 1))
+    y = np.minimum(((X[:, 0] + 1) / 2 * classes).astype(int), classes - 1)
+    bounds = Bounds(x=[(-1, 1)], classes=list(range(classes)))
+    model = classifier(bounds=bounds, epsilon=8, stages=12).fit(X, y)
+    away = np.abs(model.predict(X[:500]) - y[:500])
+    assert np.median(away) <= classes / 10
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e6])
+def test_any_budget_leaves_chances(epsilon):
+    chances = classifier(epsilon=epsilon, stages=3).fit(*plane(50)).predict_proba(AT)
+    assert np.isfinite(chances).all()
+    assert (chances >= 0).all()
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_very_few_records(n):
+    assert np.isfinite(classifier().fit(*plane(n)).predict_proba(AT)).all()
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"method": "probit"}, "softmax, labels, dirichlet"),
+        ({"method": "dirichlet", "stages": 3}, "single release"),
+        ({"stages": 0}, "from 1 to 64"),
+        ({"basis": 2.5}, "from 1 to 500"),
+        ({"kernel": "rbf"}, "scikit-learn kernel"),
+        ({"learn_kernel": "average"}, "True or False"),
+        ({"delta": 0}, "delta > 0"),
+        ({"bounds": Bounds(x=[(-1, 1), (-1, 1)], y=(0, 1))}, "list of classes"),
+        ({"kernel": RBF([1.0, 2.0, 3.0])}, "cannot be used for 2 inputs"),
+    ],
+)
+def test_wrong_use_is_refused_before_anything_is_charged(params, words, tmp_path):
+    ledger = f"{tmp_path}/budget.db"
+    reticent.Ledger(ledger).open("people", 10, 1e-4)
+    with pytest.raises(BadInput, match=words):
+        classifier(ledger=ledger, dataset="people", **params).fit(*plane(50))
+    assert not reticent.Ledger(ledger).history("people")
+
+
+def test_links_are_known():
+    model = classifier(stages=2, basis=4, kernel=RBF(1.0)).fit(*plane(50))
+    with pytest.raises(BadInput, match="softmax, linear"):
+        ClassGram(model._head, ((0,) * 4,) * 3, 0, 1.0, "probit")
+
+
+def test_a_search_may_choose_among_classifiers():
+    candidates = [{"basis": 4}, {"basis": 30}]
+    search = reticent.PrivateSearch(
+        GPClassifier(stages=3), candidates, bounds=PLANE, epsilon=8, delta=1e-6, expected_runs=4, random_state=0
+    ).fit(*plane(2000))
+    assert (search.predict(AT) == kinds(AT)).mean() > 0.6
