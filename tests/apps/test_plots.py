@@ -83,7 +83,7 @@ def crowd(n=4000, **options):
     random = np.random.default_rng(0)
     x = np.column_stack([random.gamma(4, 12 / 3.67, n), random.normal(30, 6, n)])
     bounds = reticent.Bounds(x=[(0, 100), (0, 100)], y=(-3, 3), norm=options.pop("norm", None))
-    options = {"basis": 6, "stages": 12, "learn_kernel": False, "epsilon": 8.0, **options}
+    options = {"basis": 6, "stages": 24, "learn_kernel": False, "epsilon": 8.0, **options}
     return reticent.GPRegressor(bounds=bounds, delta=1e-6, **options).fit(x, np.sin(x[:, 0]))
 
 
