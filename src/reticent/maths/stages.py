@@ -16,6 +16,9 @@ law is known, asks for. What error remains, of variance V an entry, multiplies o
 stages. Its expectation depends on the answer, so it is iterated. The precision S⁻¹ + B̂Cov⁻¹B̂ is positive for every draw of
 the noise: nothing has to be regularised.
 
+Records may be weighted: then φ and y are their products with weights of at most one, whose mean square (``share``) scales the
+guess of B and what the basis cannot represent. It is not known, but the released B tells it.
+
 S and s² need not be known. Each of several hypotheses about S gets the s² that fits the released q best, and a weight by the
 evidence of all that was released; the next stage uses their mean.
 """
@@ -123,7 +126,8 @@ class Staged:
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; features at
     points that are spread like the records may be; the number of records; the variance of the observation noise, and whether that
-    is only a first guess; whether the hypotheses are to be weighed.
+    is only a first guess; whether the hypotheses are to be weighed; the square of the least weight that a record can have (1:
+    records are not weighted; less: the noise must be known).
     """
 
     hypotheses: list[Array]
@@ -133,18 +137,21 @@ class Staged:
     noise2: float
     learn_noise: bool = False
     learn_prior: bool = True
+    least: float = 1.0
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
     def __post_init__(self) -> None:
         m = len(self.hypotheses[0])
         self._roots: list[Array] = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in self.hypotheses]
-        self._s2 = self.noise2 + self.outside
+        # of weights between the least and one, evenly spread on a logarithmic scale
+        self.share = self._usual_share = (1 - self.least) / -math.log(self.least) if self.least < 1 else 1.0
+        self._s2 = self.noise2 + self.share * self.outside
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
         law = self.points.T @ self.points / len(self.points)
         self._law = law
-        self._B_sum, self._B_weight, self._B = np.zeros((m, m)), np.zeros((m, m)), self.n * law
+        self._B_sum, self._B_weight, self._B = np.zeros((m, m)), np.zeros((m, m)), self.n * self.share * law
         self._stages: list[_Stage] = []
 
     def _use(self, weights: Array) -> None:
@@ -173,7 +180,7 @@ class Staged:
         common = variance * self._common(odd)
         own = max((second - gain**2) * variance - float(np.mean(np.diag(common))), 0.0)
         P = self.points
-        distortion = (self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._law
+        distortion = self.share * ((self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._law)
         noise = (A_sd / gain) ** 2
         told = q / self.n, q_sd / self.n, r
         self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told))
@@ -193,7 +200,7 @@ class Staged:
     def _common(self, odd: tuple[float, float, float]) -> Array:
         """Correlation of the clip's distortion between public points, whose residuals share the doubt about w."""
         P = self.points
-        doubt = P @ self.covariance @ P.T
+        doubt = self.share * (P @ self.covariance @ P.T)
         scale = 1 / np.sqrt(np.maximum(np.diag(doubt), 0.0) + self.s2)
         share = doubt * scale * scale[:, None]
         square = share * share
@@ -205,8 +212,10 @@ class Staged:
 
         The guess may be wrong by a share of what is possible, |B_ij|² ≤ B_ii·B_jj, which the releases tell.
         """
-        guess = self.n * self._law
         noise2 = float(np.mean(np.diag(1 / self._B_weight))) / 2  # outside the diagonal, where it is half
+        if self.least < 1:
+            self._find_share(self._B_sum / self._B_weight, noise2)
+        guess = self.n * self.share * self._law
         away, left, signal = _denoised(self._B_sum / self._B_weight - guess, noise2)
         possible = np.outer(np.diag(guess), np.diag(guess))
         wrong = (signal / float(possible.sum()) + _LEAST_WRONG / self.n) * possible
@@ -214,6 +223,17 @@ class Staged:
         values, vectors = np.linalg.eigh(guess + away * wrong / (wrong + error))
         self._B = (vectors * np.maximum(values, 0.0)) @ vectors.T
         self._V = wrong * error / (wrong + error)
+
+    def _find_share(self, released: Array, noise2: float) -> None:
+        """The mean square of the weights: how long B is along the guess, or the usual, as far as the noise allows."""
+        length2 = float((self._law**2).sum())
+        found = float((released * self._law).sum()) / (self.n * length2)
+        doubt = 2 * noise2 / (self.n**2 * length2)
+        usual = self._usual_share
+        share = (found / doubt + 1 / usual) / (1 / doubt + 1 / usual**2)
+        self.share = min(max(share, self.least), 1.0)
+        self._s2 = self.noise2 + self.share * self.outside
+        self.s2 = float(self.weights @ self._s2)
 
     def _solve(self) -> None:
         B, V, m = self._B, self._V, len(self._B)
