@@ -112,6 +112,7 @@ def test_what_is_said_to_people_and_machines(predict, people_csv, tmp_path):
         "records": 3,
         "missing": 1,
         "outside": 2,
+        "inputs": ["age", "height"],
         "columns": ["age", "height", "weight", "weight_std", "weight_output_std"],
         "out": str(out),
     }

@@ -21,6 +21,7 @@ from reticent.privacy.statistic import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
 PLANE = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1e-3, 1e3))
+LEVELS = reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3)).apart(1)
 PAIR = reticent.Bounds(x=[(-2.0, 3.0)], y=[(0.0, 110.0), (-1e-3, 1e3)])
 CLASSED = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], classes=[0, 1, 2])
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
@@ -35,12 +36,12 @@ STATISTICS = {
 }
 
 
-def _stage(w: float, r: float, outputs: int = 1, warp: tuple[tuple[float, ...], ...] = ()):
-    """A stage of a Gaussian-process fit; features and residuals of full length exist. Several outputs leave one input."""
-    inputs = 3 - outputs
+def _stage(w: float, r: float, outputs: int = 1, warp: tuple[tuple[float, ...], ...] = (), weighted: bool = False):
+    """A stage of a Gaussian-process fit; features and residuals of full length exist. Outputs or levels leave fewer inputs."""
+    inputs = 3 - outputs - weighted
     values, mix = eigenbasis(lambda a, b: np.exp(-((a[:, None] - b) ** 2)), 4 if inputs == 2 else 6)
     basis, _ = tensor_basis([values] * inputs, [mix] * inputs, 6)
-    head = Features(basis, (0.5,) * 6, 0.25, warp)
+    head = Features(basis, (0.5,) * 6, 0.25, warp, weighted)
     return stage(head, np.outer(np.linspace(1, 0.5, outputs), np.linspace(-w, w, 6)), [r, r / 3][:outputs])
 
 
@@ -58,6 +59,8 @@ STATISTICS |= {
     "first stage, warped": (_stage(0.0, 0.5, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, True),
     "later stage, warped": (_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),
     "two outputs": (_stage(0.0, 0.5, outputs=2), PAIR, True),
+    "weighted": (_stage(0.0, 0.5, weighted=True), LEVELS, True),
+    "weighted, later stage, warped": (_stage(1.3, 0.1, warp=(BENT,), weighted=True), LEVELS, False),
     "two outputs, later stage, warped": (_stage(1.3, 0.1, outputs=2, warp=(BENT,)), PAIR, False),
 }
 STATISTICS |= {
@@ -83,6 +86,12 @@ ESTIMATORS = {
     "GPRegressor": reticent.GPRegressor(stages=2, basis=9, **{**COMMON, "bounds": PLANE}),
     "GPClassifier": reticent.GPClassifier(stages=2, basis=9, **{**COMMON, "bounds": CLASSED}),
     "GPClassifier by class": reticent.GPClassifier(method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}),
+    "GPRegressor with noise levels": reticent.GPRegressor(
+        stages=2,
+        basis=9,
+        noise_column=1,
+        **{**COMMON, "bounds": reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3))},
+    ),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),

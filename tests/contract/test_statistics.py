@@ -94,7 +94,9 @@ def distance2(statistic, a, b) -> int:
 @each
 def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tight):
     """Search for a violating pair: all pairs of corners and nasty records, then optimisation from random starts."""
-    low, high = np.array(bounds.x + (bounds.y or ((0, len(bounds.classes) - 1),) * bool(bounds.classes))).T
+    level = bounds.level and (bounds.level.low, bounds.level.high)
+    numbers = [(0, len(bounds.classes) - 1)] if bounds.classes else []
+    low, high = np.array([*bounds.x, *([level] if level else []), *bounds.y, *numbers]).T
     corners = np.array(list(itertools.product(*zip(low, (low + high) / 2, high, strict=True))))
     extreme = [summand(statistic, bounds, record) for record in np.vstack([corners, corners * 1e6, NASTY])]
     pairs = list(itertools.combinations(extreme, 2))

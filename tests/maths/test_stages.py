@@ -55,6 +55,34 @@ def test_without_noise_it_is_bayesian_linear_regression():
     assert np.diag(staged.covariance) == pytest.approx(np.diag(np.linalg.inv(precision)), rel=0.02)
 
 
+def test_weighted_records_are_weighted_bayesian_linear_regression():
+    """Levels from 0.1 to 1: the products with 0.1/level have noise 0.1 each, and B tells the mean square of the weights."""
+    points, phi, w, _ = problem()
+    rng = np.random.default_rng(1)
+    sd = np.where(rng.random(len(phi)) < 0.5, 0.1, 1.0)
+    y, weight = phi @ w + sd * rng.normal(size=len(phi)), 0.1 / sd
+    f, t = phi * weight[:, None], y * weight
+    staged = alone(np.eye(6), points, len(y), 0.01, least=0.01)
+    for _ in range(3):
+        e, r = t - f @ staged.mean, 50.0
+        staged.add(f.T @ e, 1e-9, f.T @ f, np.full((6, 6), 1e-9), float(e @ e), 1e-9, r, staged.mean)
+    precision = np.eye(6) + phi.T @ (phi / sd[:, None] ** 2)
+    assert staged.mean == pytest.approx(np.linalg.solve(precision, phi.T @ (y / sd**2)), abs=1e-5)
+    assert np.diag(staged.covariance) == pytest.approx(np.diag(np.linalg.inv(precision)), rel=0.02)
+    assert staged._gram.share == pytest.approx(
+        np.mean(weight**2), rel=0.15
+    )  # as far as the points are like the records
+
+
+@pytest.mark.parametrize(("scale", "share"), [(1e-9, 0.505), (1e9, 0.215)])
+def test_the_share_is_what_b_tells_or_else_the_usual(scale, share):
+    _, phi, _, _ = problem(n=400)
+    staged = alone(np.eye(6), phi, 400, 0.01, least=0.01)
+    assert staged._gram.share == pytest.approx(0.215, abs=1e-3)
+    staged.add(np.zeros(6), 1.0, 0.505 * phi.T @ phi, np.full((6, 6), scale), 1.0, 1.0, 1.0, np.zeros(6))
+    assert staged._gram.share == pytest.approx(share, abs=1e-3)
+
+
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.floats(1e-3, 1e6), st.booleans())
 def test_any_noise_leaves_a_proper_posterior(seed, scale, learn_noise):

@@ -67,6 +67,8 @@ EXAMPLES = [
     Bounds(x={"age": (0, 110)}, classes={"ill": ["no", "yes"]}),
     Bounds(x=(0, 1), classes=np.array([0, 1, 2])),
     Bounds(x=[(-1, 1)] * 3, norm=1.0),
+    Bounds(x=[(-1, 1), (0.1, 1), (0, 1)], y=(0, 1)).apart(1),
+    Bounds(x={"sd": (0.1, 1), "age": (0, 110)}, y={"weight": (2, 150)}).apart("sd"),
 ]
 
 

@@ -11,7 +11,7 @@ import reticent
 from reticent.apps.audit_command import audit_command
 from reticent.apps.ledger_commands import ledger_app
 from reticent.apps.letters import SPELLED
-from reticent.apps.options import Json, Quiet, example
+from reticent.apps.options import Json, LevelColumn, Quiet, example
 from reticent.apps.reproduce import reproduce_command
 from reticent.apps.search_command import search_command
 from reticent.apps.terminal import advise, console, fail, guarded, line, print_json, progress
@@ -115,6 +115,7 @@ def plan(
             metavar="SD", help="Spread of outputs with the same inputs; if left out, a tenth of the output's range."
         ),
     ] = None,
+    noise_column: LevelColumn = None,
     norm: Annotated[
         float | None,
         typer.Option(metavar="NUMBER", help="Public bound on the inputs' distance from the middle of the ranges."),
@@ -144,7 +145,7 @@ def plan(
     """
     from reticent.apps.plan_command import answers, check_out, print_plan, question, write
 
-    own = {"noise": noise, "norm": norm, "records_per_person": records_per_person}
+    own = {"noise": noise, "noise_column": noise_column, "norm": norm, "records_per_person": records_per_person}
     asked = question(x or (), y or (), n, epsilon, delta=delta, basis=basis, **own)
     asked.check(draws, error)
     if out is not None:
@@ -205,6 +206,7 @@ def fit(
         float | None,
         typer.Option(metavar="SD", help="gp: spread of outputs with the same inputs; learned if left out."),
     ] = None,
+    noise_column: LevelColumn = None,
     basis: Annotated[
         int | None,
         typer.Option(metavar="NUMBER", help="gp: number of basis functions; chosen from ε and n if left out."),
@@ -237,7 +239,7 @@ def fit(
             norm=norm,
             epsilon=epsilon,
             delta=delta,
-            own={"bins": bins, "noise": noise, "basis": basis},
+            own={"bins": bins, "noise": noise, "noise_column": noise_column, "basis": basis},
             ledger=ledger,
             dataset=dataset,
             records_per_person=records_per_person,
@@ -331,8 +333,9 @@ def predict(
     """Predict the output for each line of a file.
 
     Writes the inputs and, line by line in the same order, for an output that is called weight: weight, its mean;
-    weight_std, the standard deviation of that mean; and weight_output_std, that of a single weight. Numbers have the digits
-    that tell a thousandth of a standard deviation. Predictions charge nothing: they use the model's releases only. The
+    weight_std, the standard deviation of that mean; and weight_output_std, that of a single weight (a model with a noise column
+    knows that only where DATA has this column too). Numbers have the digits that tell a thousandth of a standard
+    deviation. Predictions charge nothing: they use the model's releases only. The
     inputs given here are not protected, and need not be: nothing is learned from them. They are copied to the file that is
     written.
     """

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = [
+    "OWN_LEVELS",
     "effect_numbers",
     "kernel_words",
     "regression_notes",
@@ -21,6 +22,7 @@ __all__ = [
     "regression_tables",
 ]
 
+OWN_LEVELS = "in each record by a known level of its own"
 _POINTS = 7
 _SAID = 5  # parts of a kernel
 _LITTLE = 0.7  # of the prior's standard deviation: what is known no better than this is not known
@@ -80,14 +82,17 @@ def _tables(found: dict[str, Any]) -> "list[RenderableType]":
         tables.append(rows)
     parts: list[RenderableType] = [Columns(tables, padding=(0, 4)), Text("")]
     parts += [Text(words) for words in kernel_words(found)]
-    parts.append(Text(f"{output} spreads by about {noise:,.{digits_beside(noise)}f} around the function"))
+    spread = OWN_LEVELS if noise is None else f"by about {noise:,.{digits_beside(noise)}f}"
+    parts.append(Text(f"{output} spreads {spread} around the function"))
     return parts
 
 
 def regression_remarks(model: Any) -> list[str]:
     """Say how the tables are to be read."""
+    level = model.releases_[0].bounds.level
+    said = [] if level is None else [f"A missing noise level counts as the highest, {compact(level.high)}."]
     if model.n_features_in_ == 1:
-        return []
+        return said
     where = (
         "at their medians, as the released counts tell them"
         if medians(model) is not None
@@ -97,6 +102,7 @@ def regression_remarks(model: Any) -> list[str]:
         f"{name} {compact(value)}" for name, value in zip(column_names(model), ranges(model)[1], strict=True)
     )
     return [
+        *said,
         f"Each table moves one input and leaves the others {where}: {anchor}.",
         "There may be nobody with some of these combinations: what is said of them rests on the prior.",
     ]

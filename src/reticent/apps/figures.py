@@ -3,7 +3,7 @@
 from math import floor, log10
 from typing import Any
 
-__all__ = ["column_names", "digits_beside", "measured", "printable", "shortened"]
+__all__ = ["column_names", "digits_beside", "level_name", "measured", "printable", "shortened"]
 
 _MOST_LETTERS = 28
 
@@ -14,6 +14,11 @@ def column_names(model: Any) -> list[str]:
     return (
         [printable(str(name)) for name in names] if len(names) else [f"column {i}" for i in range(model.n_features_in_)]
     )
+
+
+def level_name(level: Any) -> str:
+    """Give the name of a column of noise levels, or its number where it has none."""
+    return f"{printable(level.name) if level.name else f'column {level.at}'} (noise level)"
 
 
 def shortened(name: str, most: int = _MOST_LETTERS) -> str:

@@ -15,7 +15,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.ledger import Entry, Ledger
 from reticent.privacy.sources import Source, scan
 
-__all__ = ["fit", "parse_ranges"]
+__all__ = ["fit", "parse_ranges", "with_level"]
 
 _NUMBER = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
 _RANGE = re.compile(f"{_NUMBER}:{_NUMBER}", re.ASCII)
@@ -44,6 +44,18 @@ def parse_ranges(option: str, texts: Sequence[str]) -> dict[str, tuple[float, fl
     return ranges
 
 
+def with_level(
+    text: str | None, ranges: dict[str, tuple[float, float]]
+) -> tuple[str | None, dict[str, tuple[float, float]]]:
+    """Read ``--noise-column sd=0.1:5``: the column's name, and its range beside those of the inputs."""
+    if text is None:
+        return None, ranges
+    ((name, level),) = parse_ranges("--noise-column", [text]).items()
+    if name in ranges:
+        raise BadInput(f"Column {name!r} is given both with --x and with --noise-column: it can be one of them.")
+    return name, {**ranges, name: level}
+
+
 def fit(
     word: str,
     data: str,
@@ -70,12 +82,15 @@ def fit(
     model = MODELS[word]
     for name, value in own.items():
         if value is not None and name not in model.options:
-            raise BadInput(f"{word} has no option --{name}: leave it out.")
+            raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
     ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
     if outputs and not model.outputs:
         raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
     for name in outputs.keys() & ranges.keys():
         raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
+    level, columns = with_level(own.get("noise_column"), ranges)
+    if level in outputs:
+        raise BadInput(f"Column {level!r} is given both with --y and with --noise-column: it can be one of them.")
     source = _open(data)
     if not ranges:
         raise BoundsMissing(_no_bounds(data, source.names or (), outputs))
@@ -84,7 +99,7 @@ def fit(
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput("Give both --ledger and --dataset, or neither: a charge needs an account to go to.")
-    bounds = Bounds(x=ranges, y=outputs or None, norm=norm)
+    bounds = Bounds(x=columns, y=outputs or None, norm=norm)
     _check_data(source, bounds, data, targets=model.outputs)
     estimator = getattr(reticent, model.estimator)(
         bounds=bounds,
@@ -93,7 +108,7 @@ def fit(
         ledger=ledger,
         dataset=dataset,
         records_per_person=records_per_person,
-        **{name: value for name, value in own.items() if value is not None},
+        **{name: level if name == "noise_column" else value for name, value in own.items() if value is not None},
     )
     estimator = wrap(estimator)
     estimator._event()  # refuses parameters that make no sense

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.apps.figures import column_names
+from reticent.apps.figures import column_names, level_name
 from reticent.apps.letters import spelled
 from reticent.apps.notes import COMPOSED, FILLED_IN, heard
 from reticent.apps.outputs import output_names
@@ -124,6 +124,8 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     bounds = table("column", "low", "high")
     names, ranges = column_names(model), first["bounds"]["x"] + first["bounds"]["y"]
     names += [f"{name} (output)" for name in output_names(model)]
+    if (level := model.releases_[0].bounds.level) is not None:
+        names, ranges = [*names, level_name(level)], [*ranges, (level.low, level.high)]
     for name, (low, high) in zip(names, ranges, strict=True):
         bounds.add_row(name, compact(low), compact(high))
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")

@@ -4,10 +4,17 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "Quiet", "example"]
+__all__ = ["Json", "LevelColumn", "Quiet", "example"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no advice.")]
+LevelColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN=LOW:HIGH",
+        help="gp: a column with the known standard deviation of each record's output, and its public range, LOW above 0.",
+    ),
+]
 
 
 def example(*lines: str) -> str:

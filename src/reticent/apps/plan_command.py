@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.base import clone
 
 from reticent.apps.figures import digits_beside
-from reticent.apps.fit import parse_ranges
+from reticent.apps.fit import parse_ranges, with_level
 from reticent.apps.outfile import check_new, new_text
 from reticent.apps.plan import Plan, plan
 from reticent.apps.planner import DELTA
@@ -70,15 +70,20 @@ class Question:
     @property
     def inputs(self) -> str:
         """The names of the inputs."""
-        return ", ".join(self.model.bounds.x_names)
+        return ", ".join(self.model._bounds().x_names)
 
     def assumptions(self, found: Plan) -> str:
         """What the expected errors rest on."""
         low, high = self.model.bounds.y[0]
+        how = (
+            "--noise changes that"
+            if self.model.noise_column is None
+            else "by levels of their own, evenly on a log scale"
+        )
         return (
             f"Expected on average over {found.draws} functions drawn from the model's own prior, inside {self.output} "
             f"{low:g} – {high:g}, with {self.inputs} spread evenly and single outputs spread by {compact(found.noise)} around "
-            "the function (--noise changes that). The function is the mean of outputs with the same inputs. Real "
+            f"the function ({how}). The function is the mean of outputs with the same inputs. Real "
             "functions may be easier or harder. No record was read, nothing was charged."
         )
 
@@ -126,12 +131,15 @@ def question(
             "How many records will there be? Give --n, for example --n 5000, or --n 1000,5000 to compare. The number of records "
             "is public in reticent: it is not protected, and need not be exact here."
         )
-    norm = own.pop("norm")
-    bounds = Bounds(x=ranges, y=outputs, norm=norm)
+    norm, level = own.pop("norm"), own["noise_column"]
+    own["noise_column"], columns = with_level(level, ranges)
+    bounds = Bounds(x=columns, y=outputs, norm=norm)
     model = GPRegressor(bounds=bounds, delta=DELTA if delta is None else delta, **own)
     options = [f"--x {one}" for one in x] + [f"--y {one}" for one in y] + ([] if norm is None else [f"--norm {norm:g}"])
     if own["noise"] is not None:
         options.append(f"--noise {own['noise']:g}")
+    if level is not None:
+        options.append(f"--noise-column {level}")
     if own["records_per_person"] != 1:
         options.append(f"--records-per-person {own['records_per_person']}")
     bases = None if basis is None else numbers("--basis", basis, int)

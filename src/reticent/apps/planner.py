@@ -65,7 +65,7 @@ class Planner:
             )
         if len(bounds.y) != 1:
             raise BadInput("A plan is for one output: give the bounds of one column for y.")
-        self._bounds = bounds.unnamed()
+        self._bounds = self.model._bounds().unnamed()
         low, high = bounds.y[0]
         self._middle, self._half = low / 2 + high / 2, high / 2 - low / 2
         self.model._rehearse(self._bounds)
@@ -109,13 +109,21 @@ class Planner:
             kernel = self._kernel(draw + self._draws * len(tries))
             one = points[:1]
             white = float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
-            noise = self.model.noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
+            noise = self._noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
             function = truth(kernel, points, random)
             outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
             tries.append(_Drawn(function, float(noise), float(np.mean(outside))))
             if tries[-1].outside <= 0.01:
                 break
         return min(tries, key=lambda drawn: drawn.outside)
+
+    @property
+    def _noise(self) -> float | None:
+        """The spread that is given for outputs; of known levels, the root of their mean square."""
+        level = self._bounds.level
+        if level is None:
+            return self.model.noise
+        return math.sqrt((level.high**2 - level.low**2) / 2 / math.log(level.high / level.low))
 
     def _kernel(self, turn: int) -> Any:
         """A kernel that the evidence may choose, or one between them where they differ by hyperparameters.
@@ -135,8 +143,15 @@ class Planner:
         random, fresh = self._random(2, draw, n), self._random(3, draw)
         whole = n <= PLACES * SPREAD
         unit = inputs(self._bounds, n, random) if whole else evenly(self._bounds, PLACES, random)
-        place, outputs = records(function(self._at(unit), random) * self._units, noise, n, random)
-        data = MadeUp(self._bounds.natural(unit)[place], self._middle + outputs, n)
+        level, X = self._bounds.level, self._bounds.natural(unit)
+        values = function(self._at(unit), random) * self._units
+        if level is not None:  # evenly on a logarithmic scale
+            spread: float | Array = level.low * (level.high / level.low) ** random.random(len(X))
+            X = np.insert(X, level.at, spread, axis=1)
+        else:
+            spread = noise
+        place, outputs = records(values, spread, n, random)
+        data = MadeUp(X[place], self._middle + outputs, n)
         tests = inputs(self._bounds, _TESTS, fresh)
         values = self._middle + function(self._at(tests), fresh) * self._units
         guess = math.sqrt(np.mean((values - self._middle) ** 2))

@@ -21,7 +21,7 @@ from reticent.apps.colours import LIGHT, STEPS, shades
 from reticent.apps.figures import column_names, measured
 from reticent.apps.figures import shortened as _short
 from reticent.apps.outputs import one_output, output_name
-from reticent.apps.slices import BAND, MOST_COLUMNS, PARTS, Line, grid, grouped, lines, ranges
+from reticent.apps.slices import BAND, MOST_COLUMNS, Line, grid, grouped, lines, ranges
 from reticent.errors import BadInput
 from reticent.privacy.guarantee import Guarantee
 
@@ -296,7 +296,7 @@ def _bare(axes: Axes) -> None:
 
 
 def _draw_line(axes: Axes, line: Line) -> None:
-    for part in reversed(PARTS):
+    for part in reversed(line.sds):
         reach = BAND * line.sds[part]
         low, high = line.mean - reach, line.mean + reach
         axes.fill_between(line.at, low, high, color=LIGHT[part], lw=0, label=_CAUSES[part])

@@ -45,15 +45,20 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
         able = ", ".join(f"reticent fit {word}" for word, one in MODELS.items() if one.outputs)
         raise BadInput(f"{file} holds a {type(model).__name__}, which does not predict. Models that do: {able}.")
     source, fields, columns = _open(data, model)
-    low, high = np.array(model.releases_[0].bounds.x).T
-    results = _named(output_names(model), columns)
+    bounds = model.releases_[0].bounds
+    ranges, spread = list(bounds.x), bounds.level is None or len(fields) > len(bounds.x)
+    if len(fields) > len(bounds.x):
+        ranges.insert(bounds.level.at, (bounds.level.low, bounds.level.high))
+    low, high = np.array(ranges).T
+    results = _named(output_names(model), columns, _RESULTS if spread else _RESULTS[:-1])
     records = missing = outside = 0
     with new_text(out) as written:
         lines = csv.writer(written, lineterminator="\n")
         lines.writerow([*columns, *results])
         for block in _blocks(source, fields):
             given = ([_cell(v) for v in row] for row in block.tolist())
-            lines.writerows([*one, *found] for one, found in zip(given, _predicted(model, block), strict=True))
+            told = _predicted(model, block, spread=spread)
+            lines.writerows([*one, *found] for one, found in zip(given, told, strict=True))
             records += len(block)
             missing += int(np.isnan(block).sum())
             outside += int(((block < low) | (block > high)).sum())
@@ -67,6 +72,7 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
         "records": records,
         "missing": missing,
         "outside": outside,
+        "inputs": columns,
         "columns": [*columns, *results],
         "out": str(out),
     }
@@ -74,11 +80,16 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
 
 def print_prediction(about: dict[str, Any]) -> None:
     """Say to a person what ``predict`` did."""
-    first = len(about["columns"]) - len(_RESULTS) * len(about["outputs"])
-    mean, std, output_std = about["columns"][first : first + len(_RESULTS)]
+    results = about["columns"][len(about["inputs"]) :]
+    mean, std, *single = results[: len(results) // len(about["outputs"])]
     line("Predicted", f"{', '.join(about['outputs'])} for {about['records']:,} lines")
     aside(
-        f"{mean}: the mean; {std}: its standard deviation, model doubt and privacy noise; {output_std}: of a single output.",
+        f"{mean}: the mean; {std}: its standard deviation, model doubt and privacy noise"
+        + (
+            f"; {single[0]}: of a single output."
+            if single
+            else ". How noisy single outputs are, the file does not say."
+        ),
         12,
     )
     if about["missing"] or about["outside"]:
@@ -95,10 +106,14 @@ def print_prediction(about: dict[str, Any]) -> None:
 
 
 def _open(data: str, model: Any) -> tuple[Source, tuple[Field, ...], list[str]]:
-    """Find the model's inputs in a file, by name, or by position for a model that knows no names."""
+    """Find the model's inputs in a file, and noise levels if there are any; by name, or by position where there are none."""
+    bounds = model.releases_[0].bounds
     try:
         source = scan(data)
-        fields = model.releases_[0].bounds.resolve(source, targets=False)[1]
+        found = list(bounds.resolve(source, targets=False)[1])
+        if bounds.level is not None and (level := bounds.level.field(source, len(bounds.x))) is not None:
+            found.insert(bounds.level.at, level)
+        fields = tuple(found)
         source.check(fields)
     except BadInput as error:
         raise BadFile(f"{data} does not serve for predictions. {error}") from None
@@ -149,21 +164,24 @@ def _readable(lines: Any, path: Path) -> Iterator[list[str]]:
         raise BadFile(f"{path}: line {lines.line_num} below the header cannot be read as CSV.") from None
 
 
-def _named(outputs: list[str], columns: list[str]) -> list[str]:
+def _named(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
     """Name the results by their outputs; none may be called like an input."""
-    names = [name.format(output) for output in outputs for name in _RESULTS]
+    names = [name.format(output) for output in outputs for name in results]
     return [name if name not in columns else f"predicted_{name}" for name in names]
 
 
-def _predicted(model: Any, block: Block) -> list[list[str]]:
-    """Give for each row, and each output, its mean, standard deviation, and that of a single output; as they are written."""
+def _predicted(model: Any, block: Block, *, spread: bool) -> list[list[str]]:
+    """Give for each row, and each output, its mean, standard deviation, and that of a single output; as they are written.
+
+    ``spread``: whether it is known how much single outputs spread.
+    """
     cells: list[list[str]] = [[] for _ in block]
     for one in outputs(model):
         mean, parts = one.predict(block), one.variance_parts(block)
         std, output_std = np.sqrt(parts["model"] + parts["privacy"]), np.sqrt(sum(parts.values()))
         for row, *values in zip(cells, mean.tolist(), std.tolist(), output_std.tolist(), strict=True):
             digits = _digits(values[1])
-            row += [f"{value:.{digits}f}" for value in values]
+            row += [f"{value:.{digits}f}" for value in values[: 3 if spread else 2]]
     return cells
 
 

@@ -130,7 +130,9 @@ def _part(model: Any, number: int) -> dict[str, Any]:
 def _numbers(panel: Line | Grid) -> dict[str, Any]:
     """Give what a reader is told at each point: the mean, and the half-widths of the 95 % bands of mean and output."""
     names, places = (panel.names, (panel.x, panel.y)) if isinstance(panel, Grid) else ((panel.name,), (panel.at,))
-    values = {"mean": panel.mean, "known": BAND * panel.sds["privacy"], "spread": BAND * panel.sds["noise"]}
+    values = {"mean": panel.mean, "known": BAND * panel.sds["privacy"]}
+    if "noise" in panel.sds:
+        values["spread"] = BAND * panel.sds["noise"]
     said = {name: _rounded(value.ravel()) for name, value in values.items()}
     return {"names": names, "at": [_rounded(one) for one in places], **said}
 

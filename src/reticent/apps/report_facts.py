@@ -12,8 +12,8 @@ import numpy as np
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent
-from reticent.apps.effects import effect_numbers, kernel_words
-from reticent.apps.figures import column_names, digits_beside, measured
+from reticent.apps.effects import OWN_LEVELS, effect_numbers, kernel_words
+from reticent.apps.figures import column_names, digits_beside, level_name, measured
 from reticent.apps.outputs import output_name, output_names, outputs
 from reticent.apps.release_groups import Group, groups
 from reticent.apps.results import model_of
@@ -42,6 +42,10 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _REGRESSION = (
     "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, that and the "
     "privacy noise, and both with the spread of single outputs."
+)
+_LEVELS = (
+    "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, and that with the privacy "
+    "noise. Single outputs spread around it by their own levels."
 )
 _MEANS = "Each mean on the range of its column, with its 95 % band of privacy noise."
 _COUNTS = "Counts as they were released, with 95 % bands of privacy noise; a count can come out below zero."
@@ -157,13 +161,14 @@ def results(model: Any) -> dict[str, Any]:
         remarks.append(f"Of {columns} columns, the {drawn} {chosen} are drawn.")
     if shown.outputs:
         found = effect_numbers(model)
-        spread = f"{found['output']} spreads by about {figure(model.noise_, 2)} around the function"
+        by = OWN_LEVELS if model.noise_ is None else f"by about {figure(model.noise_, 2)}"
+        spread = f"{found['output']} spreads {by} around the function"
         said = [text.removesuffix(": see --json") for text in kernel_words(found)]
         along = lines(model)
         tables = [_line_table(model, one) for one in along]
         return {
             "heading": "" if len(model.releases_[0].bounds.y) == 1 else output_name(model),
-            "caption": _REGRESSION,
+            "caption": _REGRESSION if model.noise_ is not None else _LEVELS,
             "tables": tables,
             "words": [*_moves(model, along), *said, spread],
             "remarks": remarks,
@@ -209,18 +214,20 @@ def _correlation_table(numbers: dict[str, Any]) -> Table:
 
 def _line_table(model: Any, line: Line) -> Table:
     chosen = np.linspace(0, len(line.at) - 1, _ROWS).round().astype(int)
-    digits = digits_beside(float(np.median(line.sds["noise"])))
+    bands = [part for part in ("privacy", "noise") if part in line.sds]
+    digits = digits_beside(float(np.median(line.sds[bands[-1]])))
 
     def between(mean: float, sd: float) -> str:
         return f"{mean - BAND * sd:,.{digits}f} to {mean + BAND * sd:,.{digits}f}".replace("-", "−")
 
     rows = [
         [figure(line.at[i]), f"{line.mean[i]:,.{digits}f}"]
-        + [between(line.mean[i], line.sds[part][i]) for part in ("privacy", "noise")]
+        + [between(line.mean[i], line.sds[part][i]) for part in bands]
         for i in chosen
     ]
     output = output_name(model)
-    return {"head": [line.name, f"mean of {output}", "95 % band of the mean", f"95 % of {output}"], "rows": rows}
+    head = [line.name, f"mean of {output}", "95 % band of the mean", f"95 % of {output}"]
+    return {"head": head[: 2 + len(bands)], "rows": rows}
 
 
 def _histogram_tables(model: Any) -> list[Table]:
@@ -264,7 +271,7 @@ def _doubt(model: Any) -> Table:
         f"all: error of one {output}": "output",
     }
     digits = digits_beside(min(sd.values()))  # the same for all, so that they can be added up
-    rows = [[words, f"{sd[cause]:,.{digits}f}"] for words, cause in causes.items()]
+    rows = [[words, f"{sd[cause]:,.{digits}f}"] for words, cause in causes.items() if cause in sd]
     return {"head": [f"{output}, on average over the box", "standard deviation"], "rows": rows}
 
 
@@ -273,6 +280,8 @@ def public(model: Any) -> dict[str, Any]:
     first, promise = model.releases_[0], model.guarantee_
     names, ranges = column_names(model), [*first.bounds.x, *first.bounds.y]
     names += [f"{name} (output)" for name in output_names(model)]
+    if (level := first.bounds.level) is not None:
+        names, ranges = [*names, level_name(level)], [*ranges, (level.low, level.high)]
     columns = [[name, figure(low), figure(high)] for name, (low, high) in zip(names, ranges, strict=True)]
     one = "one record" if promise.records_per_person == 1 else f"{promise.records_per_person} records"
     assumed = [f"No person has more than {one} in the data."]
@@ -287,7 +296,8 @@ def public(model: Any) -> dict[str, Any]:
         )
         assumed.append(f"Before the fit the function followed a Gaussian process with a kernel, {prior}; {chosen}.")
         assumed.append(
-            "The bands hold as far as that is so: errors around the function independent, of one size and normal."
+            "The bands hold as far as that is so: errors around the function independent, of "
+            f"{'one size' if level is None else 'the sizes given'} and normal."
         )
     return {"n": first.n, "columns": columns, "norm": first.bounds.norm, "assumed": assumed, "params": _settings(model)}
 

@@ -175,7 +175,7 @@ MODELS = {
     ),
     "gp": Model(
         "GPRegressor",
-        ("noise", "basis"),
+        ("noise", "noise_column", "basis"),
         regression_numbers,
         regression_tables,
         regression_remarks,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.options import Json, Quiet
+from reticent.apps.options import Json, LevelColumn, Quiet
 from reticent.apps.terminal import console, print_json, progress
 from reticent.errors import BadInput
 
@@ -45,8 +45,8 @@ def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
     return tries
 
 
-def candidates(tries: dict[str, list[Any]], bounds: Any) -> list[dict[str, Any]]:
-    """All combinations; sets of columns become bounds with these columns only."""
+def candidates(tries: dict[str, list[Any]], bounds: Any, level: str | None = None) -> list[dict[str, Any]]:
+    """All combinations; sets of columns become bounds with these columns only, and that of noise levels if there is one."""
     from reticent.privacy.bounds import Bounds
 
     known = dict(zip(bounds.x_names, bounds.x, strict=True))
@@ -59,7 +59,8 @@ def candidates(tries: dict[str, list[Any]], bounds: Any) -> list[dict[str, Any]]
             for name in columns:
                 if name not in known:
                     raise BadInput(f"--try x: there is no input {name!r} with a range. Inputs: {', '.join(known)}.")
-            one["bounds"] = Bounds(x={name: known[name] for name in columns}, y=outputs, norm=bounds.norm)
+            used = columns if level is None or level in columns else (*columns, level)
+            one["bounds"] = Bounds(x={name: known[name] for name in used}, y=outputs, norm=bounds.norm)
         made.append(one)
     return made
 
@@ -75,7 +76,9 @@ def searching(texts: Sequence[str], **options: Any) -> Callable[[Any], Any]:
     def wrapped(estimator: Any) -> Any:
         common = {name: getattr(estimator, name) for name in _SET_ELSEWHERE}
         chosen = {name: value for name, value in options.items() if value is not None}
-        return PrivateSearch(estimator, candidates(tries, estimator.bounds), **common, **chosen)
+        return PrivateSearch(
+            estimator, candidates(tries, estimator.bounds, getattr(estimator, "noise_column", None)), **common, **chosen
+        )
 
     return wrapped
 
@@ -121,6 +124,7 @@ def search_command(
     runs: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Runs to expect; eight for each candidate if left out.")
     ] = None,
+    noise_column: LevelColumn = None,
     norm: Annotated[
         float | None,
         typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
@@ -154,7 +158,7 @@ def search_command(
             norm=norm,
             epsilon=epsilon,
             delta=delta,
-            own={},
+            own={"noise_column": noise_column},
             ledger=ledger,
             dataset=dataset,
             records_per_person=records_per_person,

@@ -58,8 +58,10 @@ def evenly(bounds: Bounds, count: int, random: Random) -> Array:
     return np.asarray((order + random.random((count, d))) / count * 2 - 1)
 
 
-def records(values: Array, noise: float, n: int, random: Random) -> tuple[NDArray[np.intp], Array]:
+def records(values: Array, noise: float | Array, n: int, random: Random) -> tuple[NDArray[np.intp], Array]:
     """Made-up outputs of ``n`` records from the function's values at some places: which place each is of, and the output.
+
+    ``noise``: the spread of outputs, one for all places or one for each.
 
     With fewer places than records, a place stands for n / places of them and gets `SPREAD` outputs, drawn one from each
     quantile. Their common part has the variance that a mean of so many independent outputs has, so sums over all of them, which
@@ -74,7 +76,8 @@ def records(values: Array, noise: float, n: int, random: Random) -> tuple[NDArra
     spread -= spread.mean(axis=1, keepdims=True)
     spread /= spread.std()
     share = places / n
-    outputs = values[:, None] + noise * (math.sqrt(share) * own[:, None] + math.sqrt(1 - share) * spread)
+    sd = np.broadcast_to(noise, places)[:, None]
+    outputs = values[:, None] + sd * (math.sqrt(share) * own[:, None] + math.sqrt(1 - share) * spread)
     return np.repeat(np.arange(places), SPREAD), outputs.ravel()
 
 

@@ -40,7 +40,10 @@ MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of othe
 
 @dataclass(frozen=True)
 class Line:
-    """A line through the anchor along one input. ``sds``: with each part of the doubt added to those before."""
+    """A line through the anchor along one input. ``sds``: with each part of the doubt added to those before.
+
+    Without "noise" where it is not known, since each record has a level of its own.
+    """
 
     name: str
     at: Values
@@ -137,7 +140,7 @@ def average_sd(model: Any) -> dict[str, float]:
     variance = {part: float(np.mean(values)) for part, values in model.variance_parts(points).items()}
     function = variance["model"] + variance["privacy"]
     whole = {"function": function, "output": function + variance["noise"]}
-    return {name: value**0.5 for name, value in {**variance, **whole}.items()}
+    return {name: value**0.5 for name, value in {**variance, **whole}.items() if not np.isnan(value)}
 
 
 def grouped(edges: Values, counts: Values, sd: float, most: int) -> tuple[Values, Values, float]:
@@ -149,5 +152,6 @@ def grouped(edges: Values, counts: Values, sd: float, most: int) -> tuple[Values
 
 def _predicted(model: Any, points: Values) -> tuple[Values, dict[str, Values]]:
     parts = model.variance_parts(points)
-    together = np.cumsum([parts[part] for part in PARTS], axis=0)
-    return model.predict(points), dict(zip(PARTS, np.sqrt(together), strict=True))
+    known = [part for part in PARTS if not np.isnan(parts[part]).any()]
+    together = np.cumsum([parts[part] for part in known], axis=0)
+    return model.predict(points), dict(zip(known, np.sqrt(together), strict=True))

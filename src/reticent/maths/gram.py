@@ -2,6 +2,9 @@
 
 B = Σφφᵀ is released in every stage. The belief is a public guess of it, from points that are spread like the records may be, plus
 the difference to the mean of all releases, whose eigenvalues are shrunk as the noise, whose law is known, asks for.
+
+Records may be weighted: then φ is its product with a weight of at most one, and the guess is scaled by the mean square of the
+weights (``share``). It is not known, but the released B tells it.
 """
 
 import math
@@ -21,13 +24,16 @@ class GramBelief:
     """B̂ (``mean``) and the variances of the error in its entries (``variance``), from features at public points and releases.
 
     ``damping`` is added to all directions, as a share of the noise's largest eigenvalue: where inputs depend on each other, what
-    noise hides of the largest eigenvalues of B would let steps go too far.
+    noise hides of the largest eigenvalues of B would let steps go too far. ``least``: the square of the least weight that a record
+    can have; 1 for records that are not weighted.
     """
 
-    def __init__(self, points: Array, n: int, *, damping: float = 0.0) -> None:
-        self.n, self._damping = n, damping
+    def __init__(self, points: Array, n: int, *, damping: float = 0.0, least: float = 1.0) -> None:
+        self.n, self._damping, self._least = n, damping, least
+        # of weights between the least and one, evenly spread on a logarithmic scale
+        self.share = self._usual = (1 - least) / -math.log(least) if least < 1 else 1.0
         self.law = points.T @ points / len(points)
-        self.mean = n * self.law
+        self.mean = n * self.share * self.law
         self.variance = np.zeros_like(self.law)
         self._sum, self._weight = np.zeros_like(self.law), np.zeros_like(self.law)
 
@@ -37,8 +43,10 @@ class GramBelief:
         The guess may be wrong by a share of what is possible, |B_ij|² ≤ B_ii·B_jj, which the releases tell.
         """
         self._sum, self._weight = self._sum + B / sd**2, self._weight + 1 / sd**2
-        guess = self.n * self.law
         noise2 = float(np.mean(np.diag(1 / self._weight))) / 2  # outside the diagonal, where it is half
+        if self._least < 1:
+            self.share = self._found_share(noise2)
+        guess = self.n * self.share * self.law
         away, left, signal = denoised(self._sum / self._weight - guess, noise2)
         possible = np.outer(np.diag(guess), np.diag(guess))
         wrong = (signal / float(possible.sum()) + _LEAST_WRONG / self.n) * possible
@@ -46,6 +54,14 @@ class GramBelief:
         floor = self._damping * 2 * math.sqrt(len(guess) * noise2)
         self.mean = _positive(guess + away * wrong / (wrong + error)) + floor * np.eye(len(guess))
         self.variance = wrong * error / (wrong + error)
+
+    def _found_share(self, noise2: float) -> float:
+        """The mean square of the weights: how long B is along the guess, or the usual, as far as the noise allows."""
+        length2 = float((self.law**2).sum())
+        found = float((self._sum / self._weight * self.law).sum()) / (self.n * length2)
+        doubt = 2 * noise2 / (self.n**2 * length2)
+        share = (found / doubt + 1 / self._usual) / (1 / doubt + 1 / self._usual**2)
+        return min(max(share, self._least), 1.0)
 
 
 def _positive(matrix: Array) -> Array:

@@ -16,6 +16,9 @@ law is known, asks for. What error remains, of variance V an entry, multiplies o
 stages. Its expectation depends on the answer, so it is iterated. The precision S⁻¹ + B̂Cov⁻¹B̂ is positive for every draw of
 the noise: nothing has to be regularised.
 
+Records may be weighted: then φ and y are their products with weights of at most one (`maths.gram`), and what the basis cannot
+represent counts by their mean square.
+
 S and s² need not be known. Each of several hypotheses about S gets the s² that fits the released q best, and a weight by the
 evidence of all that was released; the next stage uses their mean.
 """
@@ -87,7 +90,8 @@ class Staged:
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; features at
     points that are spread like the records may be; the number of records; the variance of the observation noise, and whether that
-    is only a first guess; whether the hypotheses are to be weighed.
+    is only a first guess; whether the hypotheses are to be weighed; the square of the least weight that a record can have (1:
+    records are not weighted; less: the noise must be known).
     """
 
     hypotheses: list[Array]
@@ -97,6 +101,7 @@ class Staged:
     noise2: float
     learn_noise: bool = False
     learn_prior: bool = True
+    least: float = 1.0
     damping: float = 0.0  # of B̂ (`GramBelief`)
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
@@ -104,10 +109,10 @@ class Staged:
     def __post_init__(self) -> None:
         m = len(self.hypotheses[0])
         self._roots: list[Array] = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in self.hypotheses]
-        self._s2 = self.noise2 + self.outside
+        self._gram = GramBelief(self.points, self.n, damping=self.damping, least=self.least)
+        self._s2 = self.noise2 + self._gram.share * self.outside
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
-        self._gram = GramBelief(self.points, self.n, damping=self.damping)
         self._stages: list[_Stage] = []
 
     def _use(self, weights: Array) -> None:
@@ -128,13 +133,16 @@ class Staged:
     def add(self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, r: float, centre: Array) -> None:
         """Take in one stage, whose residuals were clipped at ±r around ``centre``."""
         self._gram.add(B, B_sd)
+        if self.least < 1:
+            self._s2 = self.noise2 + self._gram.share * self.outside
+            self.s2 = float(self.weights @ self._s2)
         variance = self._variance(q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
         common = variance * self._common(odd)
         own = max((second - gain**2) * variance - float(np.mean(np.diag(common))), 0.0)
         P = self.points
-        distortion = (self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._gram.law
+        distortion = self._gram.share * ((self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._gram.law)
         noise = (A_sd / gain) ** 2
         told = q / self.n, q_sd / self.n, r
         self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told))
@@ -154,7 +162,7 @@ class Staged:
     def _common(self, odd: tuple[float, float, float]) -> Array:
         """Correlation of the clip's distortion between public points, whose residuals share the doubt about w."""
         P = self.points
-        doubt = P @ self.covariance @ P.T
+        doubt = self._gram.share * (P @ self.covariance @ P.T)
         scale = 1 / np.sqrt(np.maximum(np.diag(doubt), 0.0) + self.s2)
         share = doubt * scale * scale[:, None]
         square = share * share

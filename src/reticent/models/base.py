@@ -21,7 +21,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Laplace
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.sources import Source, scan
+from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["PrivateEstimator"]
@@ -243,7 +243,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_is_fitted(self)
         source, bounds = scan(X), self.releases_[0].bounds
         if bounds.x_names is None or source.names is None:
-            if source.width != self.n_features_in_:
+            apart = bounds.level is not None and bounds.level.field(source, self.n_features_in_) is not None
+            if source.width != self.n_features_in_ + apart:
                 expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
                 raise BadInput(f"X has {source.width} features, but {expected}.")
             bounds = bounds.unnamed()
@@ -253,6 +254,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if not blocks:
             raise BadInput("Found array with 0 sample(s) while a minimum of 1 is required.")
         return np.vstack(blocks)
+
+    def _levels(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The noise levels that X holds in a column of their own, within their bounds; NaN if it holds none."""
+        source, bounds = scan(X), self.releases_[0].bounds
+        field = None if bounds.level is None else bounds.level.field(source, len(bounds.x))
+        if field is None or bounds.level is None:
+            return np.full(sum(map(len, source.blocks((Field(0),)))), np.nan)
+        source.check((field,))
+        return bounds.level.held(np.concatenate([block[:, 0] for block in source.blocks((field,))]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

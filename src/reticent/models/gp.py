@@ -2,13 +2,13 @@
 
 f(x) = φ(x)ᵀw with m public functions φ (`maths.basis`) and w ~ N(0, S), S the kernel's covariance projected on them. Each of
 K stages releases the Gram matrix of (φ, (R/r)·e), e = clip(y − φᵀw_k, ±r): residuals of the last fit, clipped at their current
-scale, so that noise shrinks with the residuals (`maths.stages`). With no kernel given, a first release counts the inputs, to
-spread them evenly over the box. All but the releases is post-processing: kernel, noise level, prediction.
+scale, so that noise shrinks with the residuals (`maths.stages`). With no kernel given, first releases tell how the inputs are
+spread, to spread them evenly over the box. All but the releases is post-processing: kernel, noise level, prediction.
 """
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
 from reticent.maths.anova import AnovaPriors
-from reticent.maths.basis import public_points
+from reticent.maths.fitted import Fitted
 from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
 from reticent.maths.priors import KernelPriors, energies, kernels_around
 from reticent.maths.stages import Staged
-from reticent.maths.warp import BINS, counted_law, input_law, places, spread_out
 from reticent.models.base import PrivateEstimator
-from reticent.models.residuals import Features, InputCounts, InputMoments, stage
+from reticent.models.inputs import features, input_laws
+from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
 from reticent.privacy.sums import one_blas_thread
@@ -38,25 +38,9 @@ _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by
 _WIDE, _WIDEST, _ENOUGH, _FEW = 4.0, 8.0, 5, 20
 _LEAST, _MOST, _NOTHING = 4, 150, 0.01
 _TRIALS = 48
-_POINTS = 512
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
 _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
-
-
-@dataclass(frozen=True)
-class _Output:
-    """What is known about one output, in units of half its range."""
-
-    middle: float
-    half: float
-    kernel: Kernel
-    noise: float
-    mean: Array
-    covariance: Array
-    own: Array  # covariance without the privacy noise
-    outside: float  # variance of what the basis cannot represent
-    before: float  # standard deviation of the function before the fit, over the box
 
 
 class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
@@ -70,6 +54,11 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         over the box by a private count of each.
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given.
+    noise_column : str or int, optional
+        A column of X (by name, or by position where bounds have no names) that is no input: it holds the known standard deviation
+        of each record's observation noise. Its range stands in the bounds beside those of the inputs, and must begin above 0:
+        records count by (lower bound / level)². A level below counts as the lower bound; one that is missing or not positive as
+        the upper one. For one output; ``noise`` must be None.
     basis : int, optional
         Number of basis functions; chosen from public numbers if not given.
     stages : int, optional
@@ -84,19 +73,20 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     Attributes
     ----------
     kernel_, noise_
-        The kernel with the largest weight, and the standard deviation of the observation noise; one for each output if there
-        are several. The default kernel is in units of the box [−1, 1] and of half the range of y.
+        The kernel with the largest weight, and the standard deviation of the observation noise (None with ``noise_column``); one
+        for each output if there are several. The default kernel is in units of the box [−1, 1] and of half the range of y.
     prior_std_
         Standard deviation of the function before the fit, on average over the box.
     guarantee_, releases_, n_features_in_, feature_names_in_
-        As for every private estimator.
+        As for every private estimator; a noise column is not a feature.
 
     Privacy
     -------
-    Neighbours: one record (inputs and outputs) replaced, number of records public. Released: per stage the Gram matrix of
-    features and clipped residuals; with no kernel given, counts of the inputs. Must be public: the bounds, the number of records,
-    the kernel, all parameters. ``score`` reads the records it is given without protection. An output outside its bounds counts
-    as it is (up to 64 times their width): the clip of the residuals, not the bounds, limits what one record can do.
+    Neighbours: one record (inputs, outputs, noise level) replaced, number of records public. Released: per stage the Gram matrix
+    of features and clipped residuals; with no kernel given, counts of the inputs. Must be public: the bounds, the number of
+    records, the kernel, all parameters. ``score`` reads the records it is given without protection. An output outside its
+    bounds counts as it is (up to 64 times their width): the clip of the residuals, not the bounds, limits what one record can
+    do.
 
     Examples
     --------
@@ -117,6 +107,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         kernel: Kernel | None = None,
         *,
         noise: float | None = None,
+        noise_column: str | int | None = None,
         basis: int | None = None,
         stages: int | None = None,
         learn_kernel: bool | str = True,
@@ -139,6 +130,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
         self.kernel = kernel
         self.noise = noise
+        self.noise_column = noise_column
         self.basis = basis
         self.stages = stages
         self.learn_kernel = learn_kernel
@@ -160,6 +152,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
         if self.noise is not None and not (number and 0 < self.noise < _HUGE):
             raise BadInput(f"noise must be a positive standard deviation, or None to learn it, not {self.noise!r}.")
+        if self.noise_column is not None:
+            self._check_levels()
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
         if not (isinstance(self.learn_kernel, bool) or self.learn_kernel == "average"):
@@ -168,6 +162,24 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput("GPRegressor needs delta > 0: its Gram matrices are released with Gaussian noise.")
         if isinstance(self.bounds, Bounds) and self.bounds.classes is not None:
             raise BadInput("GPRegressor predicts numbers: give the range of y in the bounds, not classes.")
+
+    def _check_levels(self) -> None:
+        if isinstance(self.noise_column, bool) or not isinstance(self.noise_column, (str, int, np.integer)):
+            raise BadInput(
+                f"noise_column must be the name or the position of a column of X, not {self.noise_column!r}."
+            )
+        if self.noise is not None:
+            raise BadInput("Give noise, one for all records, or noise_column, one for each record, but not both.")
+        if isinstance(self.bounds, Bounds) and len(self.bounds.y) > 1:
+            raise BadInput("A noise column is for one output: fit each output with its own, by a model of its own.")
+
+    def _bounds(self) -> Bounds:
+        bounds = super()._bounds()
+        return bounds if self.noise_column is None else bounds.apart(self.noise_column)
+
+    def _known(self, bounds: Bounds) -> float | None:
+        """Standard deviation of the noise of every (weighted) record, where that is known."""
+        return self.noise if bounds.level is None else bounds.level.low
 
     def _rehearse(self, bounds: Bounds) -> None:
         """Go through the public part of a fit, so that a kernel that cannot be used is found before anything is charged."""
@@ -195,7 +207,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Variances of the function and of the noise of each output, in units of half its range."""
         halves = [high / 2 - low / 2 for low, high in bounds.y]
         variances = [float(priors.variances.sum()) * self._units(halves[0], half) for half in halves]
-        return variances if self.noise is None else [*variances, *((self.noise / half) ** 2 for half in halves)]
+        noise = self._known(bounds)
+        return variances if noise is None else [*variances, *((noise / half) ** 2 for half in halves)]
 
     def _units(self, first: float, half: float) -> float:
         """A given kernel is in units of y, and its priors in those of half the range of the first output."""
@@ -204,32 +217,34 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def learn(self, curator: Oracle) -> None:
         """Release K times, each time what the last fit left over."""
         bounds, n = curator.bounds, curator.n
+        level, known = bounds.level, self._known(bounds)
+        if (level is None) != (self.noise_column is None):
+            raise BadInput(
+                "These releases were made with another noise_column: rebuild them with the parameters they had."
+            )
         priors = self.__dict__.pop("_rehearsed", None) or self._priors(bounds)
         scale = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
         stages = self._releases - self._counts
         basis, hypotheses, outside = priors.choose(self._size(n * math.sqrt(stages) / scale, priors, len(bounds.x)))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], _exponent(told), _quantile(told))
-        laws = self._laws(curator)
-        head = Features(basis, tuple(energy.tolist()), 1.0, tuple(spread_out(law) for law in laws))
-        like = public_points(len(bounds.x), _POINTS)
-        for j, law in enumerate(laws):
-            like[:, j] = places(law, like[:, j])
-        points = head.rows(like)
+        head, points = features(basis, energy, input_laws(curator, self._counts))
+        head = replace(head, weighted=level is not None)
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         beliefs = []
         for half in halves:
             units = self._units(halves[0], half)
-            guess = max(priors.white * units, _FIRST_GUESS**2) if self.noise is None else (self.noise / half) ** 2
+            guess = max(priors.white * units, _FIRST_GUESS**2) if known is None else (known / half) ** 2
             covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
-            learn = {"learn_noise": self.noise is None, "learn_prior": self.learn_kernel is True}
+            how = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
+            least = 1.0 if level is None else (level.low / level.high) ** 2
             damping = DAMPING if self.kernel is None else 0.0
-            beliefs.append(Staged(covariances, units * outside, points, n, guess, **learn, damping=damping))
+            beliefs.append(Staged(covariances, units * outside, points, n, guess, least=least, damping=damping, **how))
         widest = min(math.sqrt(told / len(halves)) / 4, _WIDEST)
         wider = max(n / scale / _FEW, 1.0) ** (1 / 3)  # with little noise, residuals need not be normal
         for k in range(stages):
             z = max(wider * _CLIP[min(k, len(_CLIP) - 1)], widest)
-            if self.noise is None and k == stages - 1 >= _ENOUGH:
+            if known is None and k == stages - 1 >= _ENOUGH:
                 z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
             reach = [self._reach(belief, z, k) for belief in beliefs]
             release = curator.release(stage(head, np.array([belief.mean for belief in beliefs]), reach))
@@ -241,7 +256,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         ]
         one = len(self._outputs) == 1
         self.kernel_ = self._outputs[0].kernel if one else [output.kernel for output in self._outputs]
-        self.noise_ = self._outputs[0].noise if one else np.array([output.noise for output in self._outputs])
+        self.noise_: Any = self._outputs[0].noise if one else np.array([output.noise for output in self._outputs])
         self.prior_std_ = self._outputs[0].before if one else np.array([output.before for output in self._outputs])
 
     @staticmethod
@@ -249,30 +264,15 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         sd = belief.residual_sd()
         return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
 
-    def _laws(self, curator: Oracle) -> list[Array]:
-        """How the records are spread over each input, from noisy moments and, if there are more releases, counts."""
-        if not self._counts:
-            return []
-        d, n = len(curator.bounds.x), curator.n
-        moments = curator.release(InputMoments(d))
-        mean, square = moments.value.reshape(2, d) / n
-        laws = [input_law(a, b + 1.0, float(moments.sd[0]) / n) for a, b in zip(mean, square, strict=True)]
-        counted = [curator.release(InputCounts(d, BINS)) for _ in range(self._counts - 1)]
-        if not counted:
-            return laws
-        counts = np.mean([release.value for release in counted], axis=0).reshape(d, BINS)
-        sd = float(counted[0].sd[0]) / math.sqrt(len(counted))
-        return [counted_law(law, one, sd, n) for law, one in zip(laws, counts, strict=True)]
-
-    def _settled(self, belief: Staged, priors: Any, middle: float, half: float) -> _Output:
+    def _settled(self, belief: Staged, priors: Any, middle: float, half: float) -> Fitted:
         best = int(np.argmax(belief.weights))
         outside = float(belief.weights @ belief.outside)
         spread = belief.s2 + (belief.excess() if self._releases - self._counts > _ENOUGH else 0.0)
         learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2)) * half
-        noise = learned if self.noise is None else float(self.noise)
+        noise = None if self.noise_column is not None else learned if self.noise is None else float(self.noise)
         before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
         told = belief.mean, belief.covariance, belief.without_privacy()
-        return _Output(middle, half, priors.kernels[best], noise, *told, outside, before * half)
+        return Fitted(middle, half, priors.kernels[best], noise, *told, outside, before * half)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its standard deviation or covariance: the model's doubt and the privacy noise."""
@@ -282,24 +282,27 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if return_std:
             return moments[:, 0], np.sqrt(moments[:, 1] + moments[:, 2])
         if return_cov:
-            phi = self._head.rows(self._unit(X))
-            return moments[:, 0], self._each(lambda output: self._joint(output, phi))
+            phi = self._head.features(self._unit(X))
+            return moments[:, 0], self._each(lambda output: output.joint(phi))
         return moments[:, 0]
 
     def variance_parts(self, X: Any) -> dict[str, Array]:
-        """Variance of an output at ``X`` by its causes: ``model`` (its own doubt), ``privacy``, ``noise`` (of observations)."""
+        """Variance of an output at ``X`` by its causes: ``model`` (its own doubt), ``privacy``, ``noise`` (of observations).
+
+        A model with a noise column takes the noise from that column of ``X``; where ``X`` has none it is not known: NaN.
+        """
         moments = self._moments(X, variances=True)
-        noise = self._each(lambda output: np.full(len(moments), output.noise**2))
+        known = self.releases_[0].bounds.level is None
+        noise = self._each(lambda one: np.full(len(moments), one.noise**2)) if known else self._levels(X) ** 2
         return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples), or (len(X), outputs, n_samples)."""
         unit = self._unit(X)
-        phi, rng = self._head.rows(unit), np.random.default_rng(random_state)
+        phi, rng = self._head.features(unit), np.random.default_rng(random_state)
 
-        def draw(output: _Output) -> Array:
-            mean = output.middle + output.half * (phi @ output.mean)
-            return rng.multivariate_normal(mean, self._joint(output, phi), n_samples, method="eigh").T
+        def draw(output: Fitted) -> Array:
+            return rng.multivariate_normal(output.at(phi), output.joint(phi), n_samples, method="eigh").T
 
         draws = self._each(draw)
         return draws if draws.ndim == 2 else draws.transpose(0, 2, 1)
@@ -315,24 +318,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         unit, blocks = self._unit(X), []
         with one_blas_thread():
             for start in range(0, len(unit), _AT_ONCE):
-                phi = self._head.rows(unit[start : start + _AT_ONCE])
+                phi = self._head.features(unit[start : start + _AT_ONCE])
 
-                def at(output: _Output, phi: Array = phi) -> Array:
-                    mean = output.middle + output.half * (phi @ output.mean)
-                    return np.stack([mean, *(self._parts(output, phi) if variances else ())], axis=1)
+                def at(output: Fitted, phi: Array = phi) -> Array:
+                    return np.stack([output.at(phi), *(output.parts(phi) if variances else ())], axis=1)
 
                 blocks.append(self._each(at))
         return np.concatenate(blocks)
-
-    def _parts(self, output: _Output, phi: Array) -> tuple[Array, Array]:
-        """Variances of the function: the model's own doubt, and the privacy noise."""
-        whole, own = (np.maximum(quadratic(phi, one), 0.0) for one in (output.covariance, output.own))
-        half2 = output.half**2
-        return half2 * (np.minimum(own, whole) + output.outside), half2 * np.maximum(whole - own, 0.0)
-
-    def _joint(self, output: _Output, phi: Array) -> Array:
-        """Covariance of the function between points; what the basis cannot represent is taken as independent."""
-        return np.asarray(output.half**2 * (phi @ output.covariance @ phi.T + output.outside * np.eye(len(phi))))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

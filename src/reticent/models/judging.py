@@ -137,7 +137,8 @@ def _likelihood(model: Any, X: Array, y: Array, bounds: Bounds) -> Array:
 
 def _likelihood_limits(model: Any, bounds: Bounds) -> tuple[float, float]:
     """Eqs (30) and (31) of Honkela et al.: a perfect prediction, and one that is off by the width of the range."""
-    noise = float(np.max(model.noise_))
+    level = model.releases_[0].bounds.level
+    noise = float(np.max(model.noise_)) if level is None else level.low
     top = -math.log(2 * math.pi) / 2 - math.log(noise)
     return top - _worst(bounds) ** 2 / (2 * noise**2), top
 

@@ -4,6 +4,8 @@ A stage releases the Gram matrix of (φ(x), t): public features φ, the same in 
 residual of the last fit, clipped at its current scale r and brought to the length R of the features:
 
     t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
+
+Records whose noise levels are known are weighted, φ and y alike, by low/level ≤ 1 (`privacy.levels`).
 """
 
 import math
@@ -28,7 +30,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Features(Head):
-    """φ(u) = energy · basis(warp(u)), no longer than R.
+    """φ(u) = energy · basis(warp(u)), no longer than R; ``weighted``: times the record's weight, which follows its inputs.
 
     ``warp`` holds for each input the values, at equidistant places from −1 to 1, of a piecewise linear map of [−1, 1] to itself;
     () leaves the inputs as they are.
@@ -38,6 +40,7 @@ class Features(Head):
     energy: tuple[float, ...]
     radius2: float
     warp: tuple[tuple[float, ...], ...] = ()
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         if any(sum(v * v for v in row) > 4 * GRID**2 for mix in self.basis.mix for row in mix):
@@ -58,7 +61,18 @@ class Features(Head):
         return np.array(self.energy)
 
     def rows(self, records: Array) -> Array:
-        """φ at each row's inputs; column by column, so that a row does not depend on others. Outputs are not looked at."""
+        """φ of each record, times its weight if it has one. Outputs are not looked at."""
+        phi = self.features(records)
+        if self.weighted:
+            phi *= self.weight(records)
+        return phi
+
+    def weight(self, records: Array) -> Array:
+        """The weight of each record, as a column."""
+        return records[:, self.basis.dimension : self.basis.dimension + 1]
+
+    def features(self, records: Array) -> Array:
+        """φ at each row's inputs; column by column, so that a row does not depend on others."""
         phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]))
         phi *= self._energy
         square = np.zeros(len(phi))
@@ -85,7 +99,9 @@ class Features(Head):
     def from_dict(cls, fields: dict[str, Any]) -> "Features":
         """Rebuild features from a release's plain lists."""
         warp = tuple(tuple(knots) for knots in fields["warp"])
-        return cls(Basis.from_dict(fields["basis"]), tuple(fields["energy"]), fields["radius2"], warp)
+        return cls(
+            Basis.from_dict(fields["basis"]), tuple(fields["energy"]), fields["radius2"], warp, fields["weighted"]
+        )
 
 
 @dataclass(frozen=True)
@@ -131,6 +147,7 @@ class InputCounts(Counts):
 class ResidualGram(StagedGram):
     """Σ f fᵀ of f = (φ, t): one column of t for each of the p outputs, which are the last columns of a record."""
 
+    head: Features
     output_reach: ClassVar[float] = 64.0  # residuals are clipped, so bounds of y that are too narrow need not hurt
     weights: tuple[tuple[int, ...], ...]  # w of each output, in steps of 2^-shift
     shift: int
@@ -158,7 +175,8 @@ class ResidualGram(StagedGram):
         """Scaled residuals; the prediction is an exact product of whole numbers."""
         t = head @ self._weights
         t *= 2.0 ** -(self.bits + self.shift)
-        np.subtract(records[:, -t.shape[1] :], t, out=t)
+        outputs = records[:, -t.shape[1] :]
+        np.subtract(outputs * self.head.weight(records) if self.head.weighted else outputs, t, out=t)
         radius = math.sqrt(self.tail_norm2 / t.shape[1])
         for j, r in enumerate(self.reach):
             t[:, j] = np.clip(t[:, j], -r, r) * (radius / r)

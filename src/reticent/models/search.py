@@ -220,7 +220,8 @@ class PrivateSearch(PrivateEstimator):
             event, own = model._event(), model._bounds()
             model._rehearse(own.resolve(data, targets=self._targets)[0])
             assert isinstance(event, Gaussian)
-            candidates.append(Candidate(own, self._judged(own, bounds), event, judging))
+            # as they were given: a noise column is among what a model is judged with
+            candidates.append(Candidate(own, self._judged(PrivateEstimator._bounds(model), bounds), event, judging))
             ready.append(model)
         self._ready = ready
         return {"candidates": candidates, "validation": float(self.validation)}

@@ -7,7 +7,7 @@ cannot reach further than the bounds allow. Bounds come from a codebook or from 
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, BoundsMissing
+from reticent.privacy.levels import Level
 from reticent.privacy.sources import Field, Source
 
 __all__ = ["Bounds"]
@@ -58,6 +59,7 @@ class Bounds:
     classes: tuple[Any, ...] | None
     norm: float | None
     same: bool  # one range for every column, however many there are
+    level: Level | None  # a column of X that is no input (`apart`)
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class Bounds:
             "classes": None if classes is None else tuple(classes),
             "norm": None if norm is None else _number("norm", norm),
             "same": same,
+            "level": None,
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
@@ -88,6 +91,8 @@ class Bounds:
             raise BoundsMissing(f"norm must be a positive number, not {norm!r}.")
 
     def __repr__(self) -> str:
+        if self.level is not None:
+            return f"{self._together()!r}.apart({self.level.at if self.x_names is None else self.level.name!r})"
         parts = [f"x={_show(self.x, self.x_names, self.same)}"]
         if self.y:
             parts.append(f"y={_show(self.y, self.y_names, False)}")
@@ -108,6 +113,7 @@ class Bounds:
             "classes": None if self.classes is None else list(self.classes),
             "norm": self.norm,
             "same": self.same,
+            "level": None if self.level is None else self.level.to_dict(),
         }
 
     @classmethod
@@ -123,29 +129,81 @@ class Bounds:
         classes: Any = fields["classes"]
         if classes is not None and fields["y_names"] is not None:
             classes = {fields["y_names"][0]: classes}
-        return cls(x, y=y, classes=classes, norm=fields["norm"])
+        level = fields.get("level")
+        return cls(x, y=y, classes=classes, norm=fields["norm"])._with(level=None if level is None else Level(**level))
+
+    def apart(self, column: str | int) -> "Bounds":
+        """Take one column of X out of the inputs: it holds each record's known noise level, a standard deviation.
+
+        In scaled records (`unit`) its weight, low/level, stands between inputs and outputs.
+        """
+        if self.same:
+            raise BadInput("A noise column needs a range of its own: give each column of X its range in the bounds.")
+        known: Sequence[str | int] = self.x_names or range(len(self.x))
+        if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and self.x_names is None:
+            column = int(column) + (len(self.x) if column < 0 else 0)
+        if isinstance(column, bool) or column not in known:
+            how = (
+                f"Bounds(x={{..., {column!r}: (0.1, 5)}}, ...)"
+                if isinstance(column, str)
+                else "its position in Bounds(x=[...])"
+            )
+            raise BoundsMissing(
+                f"The noise column {column!r} has no bounds. Give it a public range beside the inputs, with a lower bound above "
+                f"0: {how}. Columns that have one: {', '.join(map(repr, known))}."
+            )
+        at = known.index(column)
+        low, high = self.x[at]
+        if not low > 0:
+            raise BadInput(
+                f"The noise column {column!r} needs a lower bound above 0, not {low:g}: a record counts by "
+                "(lower bound / level)², so the bound is what limits a record. Give the smallest level that is worth telling "
+                "apart; smaller ones count as that."
+            )
+        if len(self.x) == 1:
+            raise BadInput(f"Beside the noise column {column!r} there must be at least one input with bounds.")
+        names = self.x_names and self.x_names[:at] + self.x_names[at + 1 :]
+        level = Level(at, column if isinstance(column, str) else None, low, high)
+        return self._with(x=self.x[:at] + self.x[at + 1 :], x_names=names, level=level)
+
+    def _together(self) -> "Bounds":
+        """What `apart` was asked of."""
+        level = self.level
+        if level is None:
+            return self
+        ranges = (*self.x[: level.at], (level.low, level.high), *self.x[level.at :])
+        names = self.x_names and (*self.x_names[: level.at], str(level.name), *self.x_names[level.at :])
+        return self._with(x=ranges, x_names=names, level=None)
 
     def resolve(self, source: Source, *, targets: bool) -> tuple["Bounds", tuple[Field, ...]]:
         """Fit the bounds to a source's columns: concrete bounds, and the columns to ask the source for.
 
-        Looks at names and shapes only. ``targets`` says whether the model uses y at all.
+        Looks at names and shapes only. ``targets`` says whether the model uses y at all; without, a noise level is not used
+        either, and X may have its column or not.
         """
-        inputs = source.width - source.targets
+        inputs, level = source.width - source.targets, self.level
         if self.x_names is not None:
-            _need_names(source, "x", self.x_names)
+            _need_names(source, "x", self.x_names if level is None or not targets else (*self.x_names, str(level.name)))
             fields = [Field(name) for name in self.x_names]
             bounds = self
         else:
-            if not self.same and len(self.x) != inputs:
+            known = len(self.x) + (level is not None)
+            if not self.same and inputs != known and (targets or inputs != len(self.x)):
                 raise BadInput(
-                    f"X has {inputs} features, but the bounds are for {len(self.x)}: give one range per column, or "
+                    f"X has {inputs} features, but the bounds are for {known}: give one range per column, or "
                     "choose columns by name, as in Bounds(x={'age': (0, 110)})."
                 )
-            fields = [Field(i) for i in range(inputs)]
-            names = None if source.names is None else source.names[:inputs]
-            bounds = self._with(x=self.x * inputs if self.same else self.x, x_names=names, same=False)
+            places = list(range(inputs))
+            if level is not None and inputs == known:
+                del places[level.at]
+                level = replace(level, name=None if source.names is None else source.names[level.at])
+            fields = [Field(i) for i in places]
+            names = None if source.names is None else tuple(source.names[i] for i in places)
+            bounds = self._with(x=self.x * inputs if self.same else self.x, x_names=names, same=False, level=level)
         if not targets:
-            return bounds._with(y=(), y_names=None, classes=None), tuple(fields)
+            return bounds._with(y=(), y_names=None, classes=None, level=None), tuple(fields)
+        if level is not None:
+            fields += filter(None, [level.field(source, len(self.x))])
         wanted = 1 if self.classes is not None else len(self.y)
         if not wanted:
             raise BoundsMissing(
@@ -168,15 +226,19 @@ class Bounds:
 
     def unnamed(self) -> "Bounds":
         """The same ranges, by position instead of by name."""
-        return self._with(x_names=None)
+        return self._with(x_names=None, level=self.level and replace(self.level, name=None))
 
     def unit(self, records: NDArray[np.float64], reach: float = 1.0) -> NDArray[np.float64]:
         """Move raw records (inputs, then outputs) into the bounds and scale each range to [−1, 1]; labels stay as they are.
 
         Outputs are moved to [−reach, reach], for statistics that hold them to bounds of their own. With ``norm``, the inputs are
         scaled by it instead, to a ball of radius 1. A function of each record alone, bit for bit: elementwise additions,
-        multiplications and comparisons only, in an order that does not depend on the record's place.
+        multiplications and comparisons (and a division, for a noise level) only, in an order that does not depend on the record's
+        place.
         """
+        if self.level is not None:
+            rest = self._with(level=None).unit(np.delete(records, len(self.x), axis=1), reach)
+            return np.insert(rest, len(self.x), self.level.weights(records[:, len(self.x)]), axis=1)
         d, numeric = len(self.x), len(self.x) + len(self.y)
         with np.errstate(all="ignore"):
             u = self.scaled(records[:, :numeric])

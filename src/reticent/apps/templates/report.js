@@ -43,9 +43,9 @@
       cross.style.height = `${100 * (bottom - top)}%`;
       if (index.length > 1) spot.style.top = `${100 * (bottom - share[1] * (bottom - top))}%`;
       const where = names.map((name, k) => `${name} ${shown(at[k][index[k]])}`).join(", ");
+      const single = spread ? `; 95 % of ${output} lies in ${band(mean[i], spread[i])}` : "";
       reading.textContent =
-        `At ${where} the mean of ${output} is ${shown(mean[i])} (95 % band ${band(mean[i], known[i])}); ` +
-        `95 % of ${output} lies in ${band(mean[i], spread[i])}.`;
+        `At ${where} the mean of ${output} is ${shown(mean[i])} (95 % band ${band(mean[i], known[i])})${single}.`;
     };
 
     const point = (event) => {
