@@ -24,7 +24,7 @@ class GramBelief:
     """B̂ (``mean``) and the variances of the error in its entries (``variance``), from features at public points and releases.
 
     ``damping`` is added to all directions, as a share of the noise's largest eigenvalue: where inputs depend on each other, what
-    noise hides of the largest eigenvalues of B would let steps go too far. ``least``: the square of the least weight that a record
+    noise hides of the largest eigenvalues of B would let steps go too far. ``least``: the square of the least weight a record
     can have; 1 for records that are not weighted.
     """
 
