@@ -73,6 +73,12 @@ STUDIES = {
         repeats=40,
         quick=2,
     ),
+    "gp-classes": Study(
+        "gp_classes",
+        "Accuracy and calibration of private classification, softmax, labels and Dirichlet, on digits and breast cancer.",
+        repeats=10,
+        quick=1,
+    ),
     "gp-peers": Study(
         "gp_peers",
         "GPRegressor against diffprivlib and DP-SGD on real data, same records, bounds, ε and δ.",
