@@ -20,7 +20,7 @@ __all__ = ["calibration_error", "run"]
 
 Array = NDArray[np.float64]
 _EPSILONS, _DELTA = (1.0, 3.0, 10.0), 1e-5
-_CELLS = (30, 45, 200, 2600, 0.2, 0.4, 0.5, 0.25, 0.35, 0.1)  # means of ten features
+_CELLS: tuple[float, ...] = (30, 45, 200, 2600, 0.2, 0.4, 0.5, 0.25, 0.35, 0.1)  # means of ten features
 _CELLS += (3, 5, 25, 600, 0.04, 0.15, 0.4, 0.06, 0.08, 0.03)  # their standard errors
 _CELLS += (40, 50, 260, 4500, 0.25, 1.1, 1.3, 0.3, 0.7, 0.21)  # their worst values
 
