@@ -338,3 +338,29 @@ def test_learns_only_from_what_was_paid_for_it():
         search.learn(object())
     with pytest.raises(reticent.ReleaseRefused):
         search.learn(Replay(PrivateMean(**HISTOGRAM).fit(AGES).releases_))
+
+
+def test_scores_of_ones_own_cannot_tell_records_by_failing_or_by_looking_at_several():
+    """The attack: a function that raises where a certain record is, or compares records, would tell of them without noise."""
+    asked = []
+
+    def curious(model, X, y):
+        asked.append(len(X))
+        if (X[:, 0] > 49).any():
+            raise ValueError("found")
+        return np.full(len(X), 0.5)
+
+    ages = np.where(np.arange(4000)[:, None] % 2, 50.0, 20.0)
+    search = PrivateSearch(PrivateHistogram(), [{"bins": 3}], scoring=curious, mean="clipped", **HISTOGRAM).fit(ages)
+    assert set(asked) == {1}
+    assert search.best_score_ == pytest.approx(
+        0.25, abs=0.1
+    )  # half of the records have the worst score, and nothing else shows
+
+
+def test_a_search_does_not_promise_more_than_its_estimator():
+    class Labels(PrivateHistogram):
+        _relation = "label"
+
+    with pytest.raises(BadInput, match="protects less than whole records"):
+        PrivateSearch(Labels(), [{"bins": 3}], **HISTOGRAM).fit(AGES)

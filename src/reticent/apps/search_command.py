@@ -149,7 +149,7 @@ def search_command(
     from reticent.apps.inspection import describe, print_fit
 
     wrap = searching(tries or (), scheme=scheme, scoring=scoring, mean=mean, expected_runs=runs)
-    with progress(f"Searching {Path(data).name}", quiet=quiet):
+    with progress(f"Searching {Path(data).name}", quiet=quiet, timed=False):
         found, notes = fit(
             model,
             data,

@@ -142,8 +142,13 @@ def wrapped(text: str, *, width: int, indent: str = "  ") -> str:
 
 
 @contextmanager
-def progress(what: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Callable[[int], None]]:
-    """Show that work goes on, with time left where ``total`` is known; on a terminal only. Gives the function to advance it."""
+def progress(
+    what: str, total: int | None = None, *, quiet: bool = False, timed: bool = True
+) -> Iterator[Callable[[int], None]]:
+    """Show that work goes on, with time left where ``total`` is known; on a terminal only. Gives the function to advance it.
+
+    ``timed=False`` leaves out the time that went by, which for a search would tell how many runs there were.
+    """
     err = console(stderr=True)
     if quiet or not err.is_terminal:
         yield lambda steps: None
@@ -157,7 +162,7 @@ def progress(what: str, total: int | None = None, *, quiet: bool = False) -> Ite
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f}/s" if task.speed else "")  # unknown until the second step
 
-    parts = [BarColumn(), Rate(), Left()] if total else [SpinnerColumn("line"), Elapsed()]
+    parts = [BarColumn(), Rate(), Left()] if total else [SpinnerColumn("line"), *([Elapsed()] if timed else [])]
     with Progress(TextColumn("  {task.description}"), *parts, console=err, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda steps: bar.advance(task, steps)

@@ -177,8 +177,24 @@ def default_score(targets: bool, bounds: Bounds) -> str:
 
 
 def _own(score: Any) -> _Score:
-    """A score that the user wrote: from (model, X, y) to numbers in [0, 1]."""
-    return _Score(lambda m, b: (0.0, 1.0), lambda m, X, y, b: np.asarray(score(m, X, y), dtype=np.float64))
+    """A score that the user wrote: from (model, X, y) to numbers in [0, 1].
+
+    It is asked for one record at a time, and a failure counts as the worst score of that record alone: else what it raises, or
+    what it computes from several records together, would tell of them without noise.
+    """
+
+    def one(model: Any, X: Array, y: Any) -> float:
+        try:
+            found = np.asarray(score(model, X, y), dtype=np.float64)
+            return float(found[0]) if found.shape == (1,) else math.nan
+        except Exception:
+            return math.nan
+
+    def values(model: Any, X: Array, y: Any, bounds: Bounds) -> Array:
+        places = [slice(i, i + 1) for i in range(len(X))]
+        return np.array([one(model, X[at], None if y is None else y[at]) for at in places], dtype=np.float64)
+
+    return _Score(lambda m, b: (0.0, 1.0), values)
 
 
 def judge(model: Any, oracle: Oracle, score: Any, mean: str) -> Judgement:

@@ -59,7 +59,8 @@ class PrivateSearch(PrivateEstimator):
     scoring : str or function, optional
         What a fitted candidate is judged by, record by record: "absolute" (the default for numbers), "squared" or "likelihood";
         "accuracy" (the default for labels) or "log"; "density" (for records without outputs); or a function of
-        (model, X, y) that gives a number in [0, 1] for each record, from that record alone.
+        (model, X, y) that gives a number in [0, 1] for each record. It is called for one record at a time, so that it is slow;
+        where it fails, that record has the worst score. It must not keep or print what it sees.
     mean : "robust", "clipped" or "coinpress"
         How the mean of the scores is taken: with the lowest 5 % held to where the others begin; of all, at once; or in steps
         that narrow (Biswas et al. 2020), which suits "likelihood" best.
@@ -158,6 +159,10 @@ class PrivateSearch(PrivateEstimator):
     def _check(self) -> None:
         if not isinstance(self.estimator, PrivateEstimator) or isinstance(self.estimator, PrivateSearch):
             raise BadInput(f"estimator must be a private estimator such as GPRegressor(), not {self.estimator!r}.")
+        if self.estimator._relation != self._relation:
+            raise BadInput(
+                f"{type(self.estimator).__name__} protects less than whole records: a search cannot promise more."
+            )
         for name, known in (("scheme", _SCHEMES), ("law", _LAWS)):
             if getattr(self, name) not in known:
                 raise BadInput(f"{name} must be {' or '.join(map(repr, known))}, not {getattr(self, name)!r}.")
