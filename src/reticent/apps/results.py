@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from reticent.apps.effects import regression_notes, regression_numbers, regression_remarks, regression_tables
 from reticent.apps.figures import column_names, digits_beside, measured
 from reticent.apps.terminal import table
+from reticent.errors import BadInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,7 +45,11 @@ def model_of(estimator: Any) -> Model:
     """Find the entry of a fitted estimator."""
     while hasattr(estimator, "model"):  # of which it may be one output, or which a search has found
         estimator = estimator.model
-    return next(model for model in MODELS.values() if model.estimator == type(estimator).__name__)
+    for model in MODELS.values():
+        if model.estimator == type(estimator).__name__:
+            return model
+    name = type(estimator).__name__
+    raise BadInput(f"Reports and the command line have no {name} yet: use it from Python, reticent.load(…).predict(…).")
 
 
 def _mean_numbers(model: Any) -> dict[str, Any]:
