@@ -101,7 +101,9 @@ def test_a_model_without_a_command_says_so(run, tmp_path):
     bounds = reticent.Bounds(x=[(0, 1)], classes=[0, 1])
     model = reticent.GPClassifier(bounds=bounds, epsilon=1, delta=1e-6, stages=2, basis=4)
     model.fit(np.array([[0.1], [0.9]] * 50), np.array([0, 1] * 50)).save(tmp_path / "m.reticent")
-    assert "no GPClassifier yet" in " ".join(run("inspect", tmp_path / "m.reticent", code=2).err.split())
+    answer = run("inspect", tmp_path / "m.reticent")
+    assert answer.code == 2
+    assert "no GPClassifier yet" in answer.err
 
 
 def test_results_are_the_models(run, saved):
