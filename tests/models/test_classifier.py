@@ -127,16 +127,30 @@ def test_few_and_many_classes(classes):
     assert np.median(away) <= classes / 10
 
 
+@pytest.mark.parametrize("method", ["softmax", "labels", "dirichlet"])
 @pytest.mark.parametrize("epsilon", [1e-9, 1e6])
-def test_any_budget_leaves_chances(epsilon):
-    chances = classifier(epsilon=epsilon, stages=3).fit(*plane(50)).predict_proba(AT)
+def test_any_budget_leaves_chances(epsilon, method):
+    stages = None if method == "dirichlet" else 13
+    chances = classifier(epsilon=epsilon, stages=stages, method=method).fit(*plane(50)).predict_proba(AT)
     assert np.isfinite(chances).all()
     assert (chances >= 0).all()
 
 
+@pytest.mark.parametrize("method", ["softmax", "labels", "dirichlet"])
 @pytest.mark.parametrize("n", [1, 2])
-def test_very_few_records(n):
-    assert np.isfinite(classifier().fit(*plane(n)).predict_proba(AT)).all()
+def test_very_few_records(n, method):
+    assert np.isfinite(classifier(method=method).fit(*plane(n)).predict_proba(AT)).all()
+
+
+def test_a_release_by_class_is_never_too_long():
+    many = Bounds(x=[(-1, 1)], classes=list(range(250)))
+    X = np.random.default_rng(0).uniform(-1, 1, size=(300, 1))
+    model = classifier(bounds=many, method="dirichlet", epsilon=1e6).fit(X, np.arange(300) % 250)
+    assert len(model.releases_[0].matrix()) <= 1500
+
+
+def test_what_was_rehearsed_is_forgotten():
+    assert "_rehearsed" not in vars(classifier(stages=2, basis=4).fit(*plane(50)))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +158,7 @@ def test_very_few_records(n):
     [
         ({"method": "probit"}, "softmax, labels, dirichlet"),
         ({"method": "dirichlet", "stages": 3}, "single release"),
+        ({"method": "dirichlet", "basis": 500}, "most 499, or another method"),
         ({"stages": 0}, "from 1 to 64"),
         ({"basis": 2.5}, "from 1 to 500"),
         ({"kernel": "rbf"}, "scikit-learn kernel"),

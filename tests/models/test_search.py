@@ -285,6 +285,7 @@ def test_parameters_of_the_estimator_can_be_set_and_cloned():
         ({"expected_runs": "many"}, "runs"),
         ({"delta": 0}, "delta > 0"),
         ({"scheme": "liu-talwar", "epsilon": 1e-12}, "too small"),
+        ({"scheme": "liu-talwar", "law": "logarithmic"}, "leave law out"),
     ],
     ids=str,
 )

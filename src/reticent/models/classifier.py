@@ -40,6 +40,7 @@ _LEAST, _MOST, _WIDEST = 4, 150, 500
 _EXPONENT, _QUANTILE = 0.4, 0.95
 _CLIP, _NARROW = 1.2, 0.6  # reach of a stage: so many times the root mean square of what is left, at least so much
 _SIDE = 0.5  # s of the release by class
+_COLUMNS = 1500  # of the release by class, classes × (functions + 1): its square is what is released
 _AT_ONCE = 4096
 
 
@@ -147,7 +148,13 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput("GPClassifier needs the list of classes: Bounds(x=..., classes=['no', 'yes']).")
 
     def _rehearse(self, bounds: Bounds) -> None:
-        """Go through the public part of a fit, so that a kernel that cannot be used is found before anything is charged."""
+        """Go through the public part of a fit, so that what cannot be used is found before anything is charged."""
+        classes = len(bounds.classes or ())
+        if self.method == "dirichlet" and classes * ((self.basis or _LEAST) + 1) > _COLUMNS:
+            raise BadInput(
+                f'method="dirichlet" releases a Gram matrix for each of {classes} classes, too many functions: take at '
+                f"most {max(_COLUMNS // classes - 1, 0)}, or another method."
+            )
         fits = False
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
@@ -163,15 +170,16 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
                 "scikit-learn kernel with one length scale, or one per input, for log-odds."
             )
+        self._rehearsed = priors
 
     def learn(self, curator: Oracle) -> None:
         """Release as often as was paid for, each time what the last fit left over."""
         bounds, n = curator.bounds, curator.n
         classes = len(bounds.classes or ())
-        priors = self._priors(bounds)
+        priors = self.__dict__.pop("_rehearsed", None) or self._priors(bounds)
         noise = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
         stages = self._releases - self._about_inputs
-        basis, hypotheses, _ = priors.choose(self._size(n * math.sqrt(stages) / noise, priors, len(bounds.x)))
+        basis, hypotheses, _ = priors.choose(self._size(n * math.sqrt(stages) / noise, priors, bounds))
         energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, _QUANTILE)
         self._head, points = features(basis, energy, input_laws(curator, self._about_inputs))
         scale = _LOGITS if self.kernel is None and self.method != "labels" else 1.0
@@ -222,7 +230,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> Array:
-        """Chances of the classes, with what is not known for noise and lack of records taken into account: nearer to even."""
+        """Chances of the classes; where noise or a lack of records leaves doubt, nearer to even (but for method "labels")."""
         check_is_fitted(self)
         unit, blocks = self._unit(X), []
         with one_blas_thread():
@@ -250,13 +258,16 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """Logarithms of the chances."""
         return np.log(self.predict_proba(X))
 
-    def _size(self, share: float, priors: Any, dimension: int) -> int:
+    def _size(self, share: float, priors: Any, bounds: Bounds) -> int:
         """How many basis functions the budget can carry."""
+        most = min(_MOST, priors.most)
+        if self.method == "dirichlet":
+            most = min(most, _COLUMNS // len(bounds.classes or ()) - 1)
         if self.basis is not None:
             return min(int(self.basis), priors.most)
         relative = priors.variances / priors.variances.sum()
         worth = int((relative * share >= priors.stands_out).sum())
-        return min(max(worth, _LEAST + dimension), _MOST, priors.most)
+        return min(max(worth, _LEAST + len(bounds.x)), most)
 
     def _priors(self, bounds: Bounds) -> Any:
         trials = _TRIALS if self.learn_kernel else 0

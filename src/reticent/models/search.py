@@ -166,6 +166,8 @@ class PrivateSearch(PrivateEstimator):
         for name, known in (("scheme", _SCHEMES), ("law", _LAWS)):
             if getattr(self, name) not in known:
                 raise BadInput(f"{name} must be {' or '.join(map(repr, known))}, not {getattr(self, name)!r}.")
+        if self.scheme == "liu-talwar" and self.law != "geometric":
+            raise BadInput("scheme='liu-talwar' has a geometric number of runs: leave law out.")
         share = self.validation
         if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
             raise BadInput(f"validation must be a share of the records between 0 and 1, not {share!r}.")
