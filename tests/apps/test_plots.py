@@ -14,9 +14,9 @@ from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent, recognised
+from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS, LIGHT
 from reticent.apps.effects import regression_remarks
-from reticent.apps.plots import raw_svg
 from reticent.apps.slices import BAND, _median, grouped, lines, ranges
 
 

@@ -239,7 +239,7 @@ def check_out(out: Path) -> None:
 
 def write(asked: Question, found: Plan, out: Path) -> None:
     """Write the picture, or a page with the table and the picture."""
-    from reticent.apps.plots import raw_svg
+    from reticent.apps.canvas import raw_svg
 
     figure = found.figure()
     if out.suffix == ".png":

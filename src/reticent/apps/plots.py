@@ -3,20 +3,28 @@
 Every function gives a ``matplotlib.figure.Figure`` made from releases only. Pyplot and the user's styles are left alone.
 """
 
-import warnings
-from collections.abc import Callable
-from functools import wraps
-from io import BytesIO, StringIO
-from typing import Any, ParamSpec
+from typing import Any
 
 import numpy as np
-from matplotlib import rc_context, style
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
-from sklearn.utils.validation import check_is_fitted
 
 from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
+from reticent.apps.canvas import (
+    DASHED,
+    WIDE,
+    Axes,
+    Figure,
+    FixedLocator,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    PercentFormatter,
+    Shown,
+    bare,
+    check_fitted,
+    quiet,
+    sheet,
+    styled,
+)
 from reticent.apps.colours import LIGHT, STEPS, shades
 from reticent.apps.figures import column_names, measured
 from reticent.apps.figures import shortened as _short
@@ -27,69 +35,33 @@ from reticent.privacy.guarantee import Guarantee
 
 __all__ = ["attacker", "curve", "effects", "expected_error", "map", "release"]
 
-Drawing = ParamSpec("Drawing")
-
-_WIDE = 7.2  # inches
 _MOST_BARS = 60
 _CAUSES = {"model": "model’s doubt", "privacy": "and privacy noise", "noise": "and observation noise"}
-_DASHED = (0, (4, 3))
-_STYLE: Any = {
-    "font.size": 8.5,
-    "axes.titlesize": 8.5,
-    "axes.titlelocation": "left",
-    "axes.edgecolor": LIGHT["rule"],
-    "axes.labelcolor": LIGHT["ink"],
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "text.color": LIGHT["ink"],
-    "text.parse_math": False,  # a column may be called $x
-}
 
 
-class _Figure(Figure):
-    """A figure that a notebook shows, whether or not pyplot was imported there."""
-
-    def _repr_png_(self) -> bytes:
-        out = BytesIO()
-        self.savefig(out, format="png", dpi=110)
-        return out.getvalue()
-
-
-def _styled(draw: Callable[Drawing, Figure]) -> Callable[Drawing, Figure]:
-    """Draw in one style whatever the user's own is, and leave that as it was."""
-
-    @wraps(draw)
-    def drawing(*args: Drawing.args, **kwargs: Drawing.kwargs) -> Figure:
-        with style.context("default"), rc_context(_STYLE):
-            return draw(*args, **kwargs)
-
-    return drawing
-
-
-@_styled
-def curve(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+@styled
+def curve(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw a regression with one input: the mean, and its 95 % band in three shades, one for each cause of doubt.
 
     ``output``: name or number, if there are several.
     """
     model = _checked(model, "curve", output, model_has=1)
-    figure, (axes,) = _panels(1, 1, width, 0.4 * width + 1.1, model.guarantee_)
+    figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, model.guarantee_)
     _draw_line(axes, lines(model)[0])
     axes.set_ylabel(_short(output_name(model)))
     _legend(figure, axes, width)
     return figure
 
 
-@_styled
-def map(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+@styled
+def map(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw a regression with two inputs: maps of the mean and of its standard deviation, and two slices.
 
     Slices go through the inputs' medians where released counts tell them (with the default kernel), else through the middle.
     ``output``: name or number, if there are several.
     """
     model = _checked(model, "map", output, model_has=2)
-    figure, panels = _panels(4, 2, width, 2.7, model.guarantee_)
+    figure, panels = sheet(4, 2, width, 2.7, model.guarantee_)
     found, name = grid(model), _short(output_name(model))
     titles = f"mean of {name}", "standard deviation of the mean"
     for axes, values, title in zip(panels, (found.mean, found.sds["privacy"]), titles, strict=False):
@@ -98,10 +70,10 @@ def map(model: Any, *, output: int | str | None = None, width: float = _WIDE) ->
         filled.set(edgecolor="face", linewidth=0.4)  # no seams
         bar = figure.colorbar(filled, ax=axes, ticks=levels[::2])
         bar.outline.set_visible(False)
-        _quiet(bar.ax)
+        quiet(bar.ax)
         axes.set(title=title, xlabel=_short(found.names[0]), ylabel=_short(found.names[1]))
     _, (across, up), _ = ranges(model)
-    for ink, width_, dashes in (("paper", 1.6, "solid"), ("ink", 0.9, _DASHED)):  # seen on light and on dark ground
+    for ink, width_, dashes in (("paper", 1.6, "solid"), ("ink", 0.9, DASHED)):  # seen on light and on dark ground
         panels[0].axvline(across, color=LIGHT[ink], lw=width_, ls=dashes)
         panels[0].axhline(up, color=LIGHT[ink], lw=width_, ls=dashes)
     for axes, line in zip(panels[2:], lines(model), strict=True):
@@ -111,15 +83,15 @@ def map(model: Any, *, output: int | str | None = None, width: float = _WIDE) ->
     return figure
 
 
-@_styled
-def effects(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+@styled
+def effects(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw a regression with several inputs: a panel for each, with the others at their medians or in their middle.
 
     ``output``: name or number, if there are several.
     """
     model = _checked(model, "effects", output)
     drawn = lines(model)
-    figure, panels = _panels(len(drawn), 3, width, 1.9, model.guarantee_, sharey=True)
+    figure, panels = sheet(len(drawn), 3, width, 1.9, model.guarantee_, sharey=True)
     for axes, line in zip(panels, drawn, strict=True):
         _draw_line(axes, line)
         if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
@@ -128,17 +100,17 @@ def effects(model: Any, *, output: int | str | None = None, width: float = _WIDE
     return figure
 
 
-@_styled
+@styled
 def attacker(guarantee: Any, *, width: float = 3.6) -> Figure:
     """Draw the most that an attacker can recognise (true-positive rate) for the false alarms they accept."""
     if not isinstance(guarantee, Guarantee):
         example = "model.guarantee_" if hasattr(guarantee, "fit") else "a Guarantee"
         raise BadInput(f"plot.attacker draws a guarantee: give it {example}, not a {type(guarantee).__name__}.")
-    figure, (axes,) = _panels(1, 1, width, width, guarantee)
+    figure, (axes,) = sheet(1, 1, width, width, guarantee)
     rate = np.linspace(0, 1, 201) ** 2  # more points where the curve is steep
     best = recognised(guarantee, rate)
     axes.fill_between(rate, rate, best, color=LIGHT["noise"], lw=0)
-    axes.plot(rate, rate, color=LIGHT["muted"], lw=1, ls=_DASHED)
+    axes.plot(rate, rate, color=LIGHT["muted"], lw=1, ls=DASHED)
     axes.plot(rate, best, color=LIGHT["accent"], lw=1.8)
     found = float(recognised(guarantee, FALSE_ALARMS))
     axes.plot([FALSE_ALARMS], [found], "o", color=LIGHT["accent"], ms=5, clip_on=False)
@@ -151,10 +123,10 @@ def attacker(guarantee: Any, *, width: float = 3.6) -> Figure:
     return figure
 
 
-@_styled
-def release(model: Any, *, output: int | str | None = None, width: float = _WIDE) -> Figure:
+@styled
+def release(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw what a model says, whichever model of the library it is; ``output``: which of several outputs."""
-    _check_fitted(model)
+    check_fitted(model)
     if hasattr(model, "variance_parts"):
         return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, output=output, width=width)
     for attribute, draw in (("counts_", _histograms), ("correlation_", _correlations), ("mean_", _means)):
@@ -163,14 +135,14 @@ def release(model: Any, *, output: int | str | None = None, width: float = _WIDE
     raise BadInput(f"There is no drawing of {type(model).__name__}.")
 
 
-@_styled
-def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
+@styled
+def expected_error(plan: Any, *, width: float = WIDE) -> Figure:
     """Draw what a plan expects: the function's error against ε, or against the records or functions if there is one ε."""
     if not (hasattr(plan, "rows") and hasattr(plan, "bases")):
         raise BadInput(f"plot.expected_error draws what reticent.plan gives, not a {type(plan).__name__}.")
-    figure = _Figure((width, 0.5 * width), layout="constrained")
+    figure = Shown((width, 0.5 * width), layout="constrained")
     axes = figure.subplots()
-    _quiet(axes)
+    quiet(axes)
     names = {
         "epsilon": ("ε", "ε={:g}"),
         "n": ("number of records", "{:,} records"),
@@ -191,7 +163,7 @@ def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
         errors = [BAND * row.rmse_se for row in rows]
         shown.append(axes.errorbar(at, means, errors, color=colour, marker="o", ms=4, capsize=2, label=label))
         floor = [row.non_private_rmse for row in rows]
-        free = axes.plot(at, floor, color=colour, lw=1, ls=_DASHED, label="the same without privacy")
+        free = axes.plot(at, floor, color=colour, lw=1, ls=DASHED, label="the same without privacy")
     guess = float(np.mean([row.prior_sd for row in plan.rows]))
     axes.axhline(guess, color=LIGHT["muted"], lw=1, ls=":")
     axes.annotate(
@@ -207,7 +179,7 @@ def expected_error(plan: Any, *, width: float = _WIDE) -> Figure:
 def _means(model: Any, width: float) -> Figure:
     """Each mean with its 95 % band of privacy noise, on the range of its column."""
     names = column_names(model)[:MOST_COLUMNS]
-    figure, (axes,) = _panels(1, 1, width, 0.5 * len(names) + 0.2, model.guarantee_)
+    figure, (axes,) = sheet(1, 1, width, 0.5 * len(names) + 0.2, model.guarantee_)
     columns = zip(model.releases_[0].bounds.x, model.mean_, model.mean_sd_, strict=True)
     for row, ((low, high), mean, sd) in zip(range(len(names)), columns, strict=False):
         at = (mean - low) / (high - low)
@@ -221,14 +193,14 @@ def _means(model: Any, width: float) -> Figure:
             axes.annotate(text, (place, row), (0, lift), textcoords="offset points", ha=align, color=LIGHT[ink])
     axes.set_yticks(range(len(names)), [_short(name) for name in names])
     axes.set(xlim=(-0.03, 1.03), ylim=(len(names) - 0.4, -0.6), xticks=[])
-    _bare(axes)
+    bare(axes)
     return figure
 
 
 def _histograms(model: Any, width: float) -> Figure:
     """Each column's counts as they were released, with whiskers for 95 % of the privacy noise."""
     names = column_names(model)[:MOST_COLUMNS]
-    figure, panels = _panels(len(names), min(2, len(names)), width, 2.4, model.guarantee_)
+    figure, panels = sheet(len(names), min(2, len(names)), width, 2.4, model.guarantee_)
     for axes, name, edges, counts in zip(panels, names, model.edges_, model.counts_, strict=False):
         at, sums, noise = grouped(edges, counts, model.counts_sd_, _MOST_BARS)
         centres = (at[1:] + at[:-1]) / 2
@@ -243,7 +215,7 @@ def _correlations(model: Any, width: float) -> Figure:
     """The correlations as a map, with their numbers where there is room."""
     names, most = column_names(model)[:MOST_COLUMNS], STEPS // 2
     size = min(width, 0.75 * len(names) + 1.4)
-    figure, (axes,) = _panels(1, 1, size, 0.85 * size, model.guarantee_)
+    figure, (axes,) = sheet(1, 1, size, 0.85 * size, model.guarantee_)
     for i, row in enumerate(model.correlation_[: len(names), : len(names)]):
         steps = np.rint(np.abs(row) * most).astype(int)
         colours = [LIGHT[f"{'below' if value < 0 else 'above'}-{step}"] for value, step in zip(row, steps, strict=True)]
@@ -255,44 +227,8 @@ def _correlations(model: Any, width: float) -> Figure:
     axes.set_xticks(range(len(names)), labels, rotation=90 if len(names) > 4 else 0)
     axes.set_yticks(range(len(names)), labels)
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), aspect="equal")
-    _bare(axes)
+    bare(axes)
     return figure
-
-
-def raw_svg(figure: Figure) -> str:
-    """Write a figure as an SVG document: text as text, nothing that changes from run to run."""
-    out, nothing = StringIO(), dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    as_text: Any = {"svg.fonttype": "none", "svg.hashsalt": "reticent"}
-    with style.context("default"), rc_context(_STYLE | as_text), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # the page has fonts of its own
-        figure.savefig(out, format="svg", transparent=True, metadata=nothing)
-    return out.getvalue()
-
-
-def _panels(
-    count: int, across: int, width: float, height: float, guarantee: Guarantee, *, sharey: bool = False
-) -> tuple[Figure, list[Axes]]:
-    """Give an empty figure with ``count`` panels of this height, at most ``across`` in a row; fewer where it is narrow."""
-    across = min(across, max(int(width / 2.2), 1))
-    rows = -(-count // across)
-    figure = _Figure((width, height * rows + (0.4 if count > 1 else 0)), layout="constrained")
-    panels = figure.subplots(rows, across, squeeze=False, sharey=sharey).ravel().tolist()
-    for unused in panels[count:]:
-        unused.remove()
-    for axes in panels[:count]:
-        _quiet(axes)
-    if not guarantee.private:
-        figure.suptitle("Not private: the noise came from a seed", color=LIGHT["broken"], weight="bold", size=9)
-    return figure, panels[:count]
-
-
-def _quiet(axes: Axes) -> None:
-    axes.tick_params(color=LIGHT["rule"], labelcolor=LIGHT["muted"], labelsize=_STYLE["font.size"], length=3)
-
-
-def _bare(axes: Axes) -> None:
-    axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelcolor=LIGHT["ink"])
 
 
 def _draw_line(axes: Axes, line: Line) -> None:
@@ -315,15 +251,8 @@ def _legend(figure: Figure, axes: Axes, width: float) -> None:
 
 def _checked(model: Any, name: str, output: int | str | None, model_has: int | None = None) -> Any:
     """Give the one output of a regression that is to be drawn."""
-    _check_fitted(model)
+    check_fitted(model)
     if not hasattr(model, "variance_parts") or model_has not in (None, model.n_features_in_):
         wanted = f"with {model_has} input{'s' if model_has != 1 else ''}" if model_has else ""
         raise BadInput(f"plot.{name} draws regressions {wanted}; plot.release draws any model.".replace(" ;", ";"))
     return one_output(model, output)
-
-
-def _check_fitted(model: Any) -> None:
-    whole = getattr(model, "model", model)  # of which it may be one output
-    if not hasattr(whole, "fit"):
-        raise BadInput(f"plot draws fitted models of reticent, not a {type(whole).__name__}.")
-    check_is_fitted(whole)

@@ -14,6 +14,7 @@ from typing import Any
 
 from reticent.apps import plots, report_facts
 from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
+from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS
 from reticent.apps.outfile import new_text
 from reticent.apps.outputs import output_name, outputs
@@ -103,7 +104,7 @@ def _attack(promise: Any) -> dict[str, str]:
     rates = (FALSE_ALARMS, 0.25, 0.5)
     said = [f"{percent(best)} at {percent(rate)}" for rate, best in zip(rates, recognised(promise, rates), strict=True)]
     about = f"The most that an attacker recognises, for the false alarms that they accept: {', '.join(said)}."
-    drawing = inline(plots.raw_svg(plots.attacker(promise)), "attacker", "The attacker’s curve", about)
+    drawing = inline(raw_svg(plots.attacker(promise)), "attacker", "The attacker’s curve", about)
     found = percent(float(recognised(promise, FALSE_ALARMS)))
     return {"drawing": drawing, "recognised": found, "false_alarms": percent(FALSE_ALARMS)}
 
@@ -118,7 +119,7 @@ def _part(model: Any, number: int) -> dict[str, Any]:
     title, about = report_facts.title(model), report_facts.described(model)
     for name, width in _WIDTHS.items():
         drawn = plots.release(model, width=width)
-        drawings[name] = inline(plots.raw_svg(drawn), f"{name}-{number}", title, about)
+        drawings[name] = inline(raw_svg(drawn), f"{name}-{number}", title, about)
         places = [axes.get_position() for axes in drawn.axes[: len(panels)]]
         boxes[name] = [[round(v, 4) for v in (one.x0, 1 - one.y1, one.x1, 1 - one.y0)] for one in places]
     numbers = (

@@ -1,0 +1,122 @@
+"""What all drawings share: one style, panels, how a figure is shown in a notebook and written as SVG.
+
+The only file that imports matplotlib. Pyplot and the user's styles are left alone.
+"""
+
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from io import BytesIO, StringIO
+from typing import Any, ParamSpec
+
+from matplotlib import rc_context, style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.apps.colours import LIGHT
+from reticent.errors import BadInput
+from reticent.privacy.guarantee import Guarantee
+
+__all__ = [
+    "DASHED",
+    "WIDE",
+    "Axes",
+    "Figure",
+    "FixedLocator",
+    "LogLocator",
+    "MaxNLocator",
+    "NullLocator",
+    "PercentFormatter",
+    "Shown",
+    "bare",
+    "check_fitted",
+    "quiet",
+    "raw_svg",
+    "sheet",
+    "styled",
+]
+
+Drawing = ParamSpec("Drawing")
+
+WIDE = 7.2  # inches
+DASHED = (0, (4, 3))
+_STYLE: Any = {
+    "font.size": 8.5,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.edgecolor": LIGHT["rule"],
+    "axes.labelcolor": LIGHT["ink"],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "text.color": LIGHT["ink"],
+    "text.parse_math": False,  # a column may be called $x
+}
+
+
+class Shown(Figure):
+    """A figure that a notebook shows, whether or not pyplot was imported there."""
+
+    def _repr_png_(self) -> bytes:
+        out = BytesIO()
+        self.savefig(out, format="png", dpi=110)
+        return out.getvalue()
+
+
+def styled(draw: Callable[Drawing, Figure]) -> Callable[Drawing, Figure]:
+    """Draw in one style whatever the user's own is, and leave that as it was."""
+
+    @wraps(draw)
+    def drawing(*args: Drawing.args, **kwargs: Drawing.kwargs) -> Figure:
+        with style.context("default"), rc_context(_STYLE):
+            return draw(*args, **kwargs)
+
+    return drawing
+
+
+def raw_svg(figure: Figure) -> str:
+    """Write a figure as an SVG document: text as text, nothing that changes from run to run."""
+    out, nothing = StringIO(), dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    as_text: Any = {"svg.fonttype": "none", "svg.hashsalt": "reticent"}
+    with style.context("default"), rc_context(_STYLE | as_text), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the page has fonts of its own
+        figure.savefig(out, format="svg", transparent=True, metadata=nothing)
+    return out.getvalue()
+
+
+def sheet(
+    count: int, across: int, width: float, height: float, guarantee: Guarantee, *, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Give an empty figure with ``count`` panels of this height, at most ``across`` in a row; fewer where it is narrow."""
+    across = min(across, max(int(width / 2.2), 1))
+    rows = -(-count // across)
+    figure = Shown((width, height * rows + (0.4 if count > 1 else 0)), layout="constrained")
+    found = figure.subplots(rows, across, squeeze=False, sharey=sharey).ravel().tolist()
+    for unused in found[count:]:
+        unused.remove()
+    for axes in found[:count]:
+        quiet(axes)
+    if not guarantee.private:
+        figure.suptitle("Not private: the noise came from a seed", color=LIGHT["broken"], weight="bold", size=9)
+    return figure, found[:count]
+
+
+def quiet(axes: Axes) -> None:
+    """Draw ticks so that they do not catch the eye."""
+    axes.tick_params(color=LIGHT["rule"], labelcolor=LIGHT["muted"], labelsize=_STYLE["font.size"], length=3)
+
+
+def bare(axes: Axes) -> None:
+    """Take the frame away."""
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelcolor=LIGHT["ink"])
+
+
+def check_fitted(model: Any) -> None:
+    """Refuse what is no fitted model."""
+    whole = getattr(model, "model", model)  # of which it may be one output
+    if not hasattr(whole, "fit"):
+        raise BadInput(f"plot draws fitted models of reticent, not a {type(whole).__name__}.")
+    check_is_fitted(whole)
