@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -34,6 +35,53 @@ def test_no_more_releases_than_were_paid_for():
     with pytest.raises(ReleaseRefused, match="3 releases"):
         one.release(MeanSum(2, 2))
     assert len(one.releases) == 3
+
+
+def test_one_release_may_take_several_that_were_paid_for():
+    """Gaussian releases add up exactly: one that takes three has a third of the variance, and nothing is left."""
+    one = curator()
+    release = one.release(MeanSum(2, 2), times=3)
+    assert release.times == 3
+    assert release.scale == pytest.approx(curator().release(MeanSum(2, 2)).scale / np.sqrt(3), rel=1e-9)
+    with pytest.raises(ReleaseRefused, match="3 releases"):
+        one.release(MeanSum(2, 2))
+    two = curator()
+    two.release(MeanSum(2, 2), times=2)
+    with pytest.raises(ReleaseRefused, match="3 releases"):
+        two.release(MeanSum(2, 2), times=2)
+    assert two.release(MeanSum(2, 2)).times == 1
+    replay = Replay([release])
+    with pytest.raises(ReleaseRefused, match="parameters it had"):
+        replay.release(MeanSum(2, 2))
+    assert replay.release(MeanSum(2, 2), times=3) is release
+
+
+def test_the_scale_of_a_release_that_takes_several_is_rounded_up():
+    release = curator(Gaussian(noise_multiplier=2.0, count=7)).release(MeanSum(2, 2), times=7)
+    steps = [Fraction(scale) * 2 ** MeanSum(2, 2).bits for scale in release.scale.tolist()]
+    assert all(7 * one**2 >= 4 * MeanSum(2, 2).sensitivity2 * (1 - Fraction(1, 2**51)) for one in steps)
+
+
+@pytest.mark.parametrize("times", [0, -1, True, 1.0, "2"])
+def test_a_release_takes_a_whole_number_of_releases(times):
+    one = curator()
+    with pytest.raises(BadInput, match="times"):
+        one.release(MeanSum(2, 2), times=times)
+    one.release(MeanSum(2, 2), times=3)  # and nothing was lost
+
+
+def test_laplace_releases_are_not_taken_together():
+    """One with half the scale is worse than two: their losses would have to be equal and of the same sign."""
+    one = curator(Laplace(noise_multiplier=2.0, count=3))
+    with pytest.raises(ReleaseRefused, match="Gaussian"):
+        one.release(MeanSum(2, 2), times=2)
+
+
+@pytest.mark.parametrize("times", [0, 4, "3"])
+def test_releases_that_claim_to_have_taken_more_than_was_paid_are_refused(times):
+    release = curator().release(MeanSum(2, 2), times=3)
+    with pytest.raises(BadInput):
+        Replay([replace(release, times=times)])
 
 
 def test_a_failed_release_stays_counted():

@@ -104,7 +104,7 @@ class _Listener:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
 
-    def release(self, statistic: Statistic) -> Release:
+    def release(self, statistic: Statistic, *, times: int = 1) -> Release:
         raise _Asked(statistic)
 
 

@@ -103,12 +103,12 @@ class _Curator:
         self._event, self._per_person = event, records_per_person
         self.releases: list[Release] = []
 
-    def release(self, statistic: Statistic) -> Release:
+    def release(self, statistic: Statistic, *, times: int = 1) -> Release:
         """Add up over the made-up records, and add noise."""
         more = len(self.releases) + 1 < self._event.count
         _, total = self._keeper.total(self._source, self._fields, statistic, n=self._held, threads=1, keep=more)
         exact = statistic.coordinates(total).astype(np.float64) * (statistic.step * self.n / self._held)
-        multiplier: float = self._event.noise_multiplier  # type: ignore[attr-defined]
+        multiplier: float = self._event.noise_multiplier / times**0.5  # type: ignore[attr-defined]
         scale = multiplier * self._per_person * statistic.step * np.sqrt(statistic.sensitivity2 / statistic.shares())
         # the same for every ε: a curve over ε is smooth
         noise = np.random.default_rng([*self._seed, len(self.releases)]).standard_normal(len(exact))
@@ -122,6 +122,7 @@ class _Curator:
             records_per_person=self._per_person,
             private=False,
             fit="made up",
+            times=times,
         )
         self.releases.append(made)
         return made

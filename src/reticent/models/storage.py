@@ -121,6 +121,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
                 records_per_person=one["records_per_person"],
                 private=one["private"],
                 fit=one["fit"],
+                times=one.get("times", 1),
             )
             for i, one in enumerate(header["releases"])
         ]
@@ -138,6 +139,7 @@ def _header(release: Release) -> dict[str, Any]:
         "records_per_person": release.records_per_person,
         "private": release.private,
         "fit": release.fit,
+        "times": release.times,
     }
 
 

@@ -118,13 +118,17 @@ class Curator:
                 raise BadInput("There are no records in the data. (This could not be known before: the charge stays.)")
         return self._n
 
-    def release(self, statistic: Statistic) -> Release:
-        """Add up ``statistic`` over the records, add noise once, and give it away."""
+    def release(self, statistic: Statistic, *, times: int = 1) -> Release:
+        """Add up ``statistic`` over the records, add noise once, and give it away.
+
+        ``times``: how many of the releases that were paid for it takes; Gaussian noise is then √times smaller.
+        """
         if isinstance(self._event, Selection) or not isinstance(statistic, (Sum, Gram, Counts)):
             raise ReleaseRefused("Only a Sum, a Gram or a Counts statistic can be released: their bounds are enforced.")
-        number = self._take()  # first: nothing of the statistic runs before the release is counted
-        scales = self._scales(statistic)
-        n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, number < self._event.count
+        times = self._checked_times(times)
+        number = self._take(times)  # first: nothing of the statistic runs before the release is counted
+        scales = self._scales(statistic, times)
+        n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, self._left > 0
         rows, total = self._guarded(
             lambda source, fields: self._keeper.total(
                 source, fields, statistic, n=n, threads=threads, first=first, keep=more
@@ -146,6 +150,7 @@ class Curator:
             records_per_person=self._records_per_person,
             private=self._seed is None,
             fit=self._fit,
+            times=times,
         )
         self.releases.append(release)
         return release
@@ -198,16 +203,24 @@ class Curator:
         """A release of a run carries what the search as a whole has paid."""
         return replace(release, event=self._event, fit=self._fit)
 
-    def _take(self) -> int:
+    def _checked_times(self, times: int) -> int:
+        """How often a release counts: a whole number; only Gaussian releases add up to one that is as good."""
+        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
+            raise BadInput(f"times must be a whole number of at least 1, not {times!r}.")
+        if times > 1 and not isinstance(self._event, Gaussian):
+            raise ReleaseRefused("Only releases with Gaussian noise (delta > 0) can be taken together.")
+        return times
+
+    def _take(self, times: int = 1) -> int:
         """Count a release off what was paid: once, whichever threads, forks or statistics ask at the same time."""
         if os.getpid() != self._process:
             raise ReleaseRefused(
                 "This curator was paid for in another process: a fork cannot use what its parent paid."
             )
         with self._lock:
-            if self._left < 1:
+            if self._left < times:
                 raise ReleaseRefused(f"All {self._event.count} releases that were paid for have been made.")
-            self._left -= 1
+            self._left -= times
             self._made += 1
             return self._made
 
@@ -216,14 +229,14 @@ class Curator:
         self._source, self._left = None, 0
         self._keeper.close()
 
-    def _scales(self, statistic: Statistic) -> dict[int, Scale]:
+    def _scales(self, statistic: Statistic, times: int = 1) -> dict[int, Scale]:
         """Noise scale, in grid steps, for each kind of coordinate: at least multiplier × sensitivity, in exact arithmetic."""
         multiplier, k = Fraction(self._event.noise_multiplier), self._records_per_person
         if isinstance(self._event, Laplace):
             if statistic.sensitivity1 is None:
                 raise ReleaseRefused(f"{type(statistic).__name__} cannot be released with delta = 0: give delta > 0.")
             return {1: scale_at_least((multiplier * statistic.sensitivity1 * k) ** 2)}
-        square = multiplier**2 * statistic.sensitivity2 * k**2
+        square = multiplier**2 * statistic.sensitivity2 * k**2 / times
         return {int(share): scale_at_least(square / int(share)) for share in np.unique(statistic.shares())}
 
     def _add_noise(

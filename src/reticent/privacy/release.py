@@ -40,6 +40,8 @@ class Release:
         False if the noise came from a seed.
     fit : str
         A random name of the fit: releases with the same name were paid for together.
+    times : int
+        How many of the ``event.count`` releases this one took, for Gaussian noise that is √times smaller.
     """
 
     statistic: dict[str, Any]
@@ -51,6 +53,7 @@ class Release:
     records_per_person: int
     private: bool
     fit: str
+    times: int = 1
 
     @property
     def sd(self) -> NDArray[np.float64]:
@@ -80,7 +83,7 @@ class Oracle(Protocol):
     def n(self) -> int: ...  # noqa: D102
     @property
     def bounds(self) -> Bounds: ...  # noqa: D102
-    def release(self, statistic: Statistic) -> Release: ...  # noqa: D102
+    def release(self, statistic: Statistic, *, times: int = 1) -> Release: ...  # noqa: D102
 
 
 # A run of a search: fits the candidate of that number on a first oracle, judges it on a second; higher scores are better.
@@ -153,7 +156,9 @@ class Replay:
                 raise BadInput("A release does not have as many numbers as its statistic: it was altered.")
             if not (np.isfinite(one.value).all() and np.isfinite(one.scale).all() and (one.scale > 0).all()):
                 raise BadInput("A release holds a number that no curator gives: it was altered.")
-        if len(releases) > first.event.count and not isinstance(first.event, Selection):
+        if any(not isinstance(one.times, int) or one.times < 1 for one in releases):
+            raise BadInput("A release does not say how often it counts: it was altered.")
+        if sum(one.times for one in releases) > first.event.count and not isinstance(first.event, Selection):
             raise BadInput("There are more releases than were paid for.")
 
     @property
@@ -166,14 +171,15 @@ class Replay:
         """The bounds the records were held to."""
         return self.releases[0].bounds
 
-    def release(self, statistic: Statistic) -> Release:
-        """Give the next recorded release, which must be of the same statistic."""
+    def release(self, statistic: Statistic, *, times: int = 1) -> Release:
+        """Give the next recorded release, which must be of the same statistic, and have taken as many releases."""
         if self._next >= len(self.releases):
             raise ReleaseRefused(
                 "The model asks for more releases than were recorded: its parameters must be those it had."
             )
         release = self.releases[self._next]
-        if not _alike(release.statistic, asked := statistic.describe()):
+        asked = statistic.describe()
+        if times != release.times or not _alike(release.statistic, asked):
             raise ReleaseRefused(
                 f"The model asks for {asked['name']} with {asked['size']} numbers, but the record holds "
                 f"{release.statistic['name']} with {release.statistic['size']}, or one with other parameters: rebuild it "
