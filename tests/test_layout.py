@@ -25,7 +25,8 @@ LAYERS = {
 HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals", "matplotlib", "jinja2")
 UPWARD = {("base.py", "reticent.apps.report")}  # a model offers its report; nothing below it knows what that looks like
 MODEL_PLUMBING = {
-    f"reticent.models.{name}" for name in ("base", "classes", "inputs", "judging", "residuals", "storage")
+    f"reticent.models.{name}"
+    for name in ("base", "classes", "inputs", "judging", "residuals", "responsibilities", "storage")
 }
 
 
@@ -131,7 +132,7 @@ def test_every_proof_fits_its_code(proof):
 
 def test_everything_that_matters_has_a_proof():
     covered = {file for proof in PROOFS for file in stamped(proof)[0]}
-    assert {"noise.py", "accounting.py", "statistic.py", "grid.py", "staged.py"} <= covered
+    assert {"noise.py", "accounting.py", "statistic.py", "grid.py", "staged.py", "shared.py"} <= covered
     assert {"sums.py", "bounds.py", "curator.py", "selection.py", "choosing.py", "draws.py"} <= covered
     models = {path.name for path in (ROOT / "models").glob("*.py")} - {"__init__.py", "base.py", "storage.py"}
     assert models <= {Path(name).name for name in covered}

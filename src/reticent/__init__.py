@@ -25,6 +25,7 @@ _HOMES = {
     "reticent.privacy.events": ("Event", "Gaussian", "Laplace", "Pure", "Selection"),
     "reticent.privacy.guarantee": ("Guarantee",),
     "reticent.privacy.ledger": ("Ledger",),
+    "reticent.privacy.shared": ("Shared",),
     "reticent.privacy.sources": ("scan",),
     "reticent.privacy.statistic": ("Counts", "Gram", "Statistic", "Sum"),
     "reticent.models.base": ("PrivateEstimator",),
@@ -67,6 +68,7 @@ __all__ = [
     "Replay",
     "ReticentError",
     "Selection",
+    "Shared",
     "Statistic",
     "Sum",
     "__version__",
@@ -104,6 +106,7 @@ if TYPE_CHECKING:
     from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection
     from reticent.privacy.guarantee import Guarantee
     from reticent.privacy.ledger import Ledger
+    from reticent.privacy.shared import Shared
     from reticent.privacy.sources import scan
     from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
 

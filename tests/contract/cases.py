@@ -17,6 +17,7 @@ from reticent.models.histogram import ColumnCounts
 from reticent.models.judging import ScoreCounts, ScoreSum
 from reticent.models.mean import MeanSum
 from reticent.models.residuals import Features, InputCounts, InputMoments, stage
+from reticent.models.responsibilities import CentredGram, LengthCounts, metric, residual_moments
 from reticent.privacy.statistic import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
@@ -79,6 +80,24 @@ def _short(records: np.ndarray) -> np.ndarray:
 STATISTICS |= {
     "scores": (ScoreSum("absolute", -1.0, 0.25, _short), BOX, True),
     "scores, counted": (ScoreCounts("absolute", -1.0, 0.25, _short), BOX, True),
+}
+
+_MAPS = np.array([[[4.0, 0.6, 0.2], [0.0, 2.0, -0.8], [0.0, 0.0, 6.0]], 7 * np.eye(3)])
+_CENTRES = np.array([[0.9, -0.4, 0.2], [-3.0, 1.0, 2.0]])
+
+
+def _moments(maps, second, weights, together=False, hard=False):
+    """A stage of a mixture of two, with radii that many records exceed."""
+    given = {"second": second, "together": together, "weights": weights, "hard": hard}
+    return residual_moments(metric(maps, _CENTRES), radius=(0.5, 0.2), levels=(-1.0, 0.0), **given)
+
+
+STATISTICS |= {
+    "lengths": (LengthCounts(metric(_MAPS[0], _CENTRES[:1]), (0.5, 2.0, 5.0)), BOX, True),
+    "centred moments": (CentredGram(metric(_MAPS[0], _CENTRES[:1]), 0.5, 0.7), BOX, True),
+    "mixture": (_moments(_MAPS, "full", (1, 4, 4)), BOX, True),
+    "mixture, tied": (_moments(_MAPS[0], "full", (1, 4, 4), together=True), BOX, True),
+    "nearest centre": (_moments(_MAPS[0], "none", (1, 1, 0), hard=True), BOX, True),
 }
 
 COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 from reticent.errors import BadInput
 from reticent.privacy.kept import BlockSum
+from reticent.privacy.shared import Shared
 from reticent.privacy.sources import scan
 from reticent.privacy.staged import StagedGram
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum, _Rows
@@ -130,7 +131,7 @@ def test_descriptions_are_public_json(statistic, bounds, tight):
     assert json.loads(json.dumps(statistic.describe())) == statistic.describe()
 
 
-@pytest.mark.parametrize("kind", [Sum, Gram, Counts, StagedGram])
+@pytest.mark.parametrize("kind", [Sum, Gram, Counts, StagedGram, Shared])
 def test_a_subclass_cannot_redefine_what_the_proof_rests_on(kind):
     for name in sorted(kind._settled):
         with pytest.raises(TypeError, match=f"may not define {name}"):

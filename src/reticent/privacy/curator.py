@@ -29,6 +29,7 @@ from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
 from reticent.privacy.release import CHOICE, Attempt, Choice, Oracle, Release, Replay
+from reticent.privacy.shared import Shared
 from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
 from reticent.privacy.sums import check_blas
@@ -123,8 +124,8 @@ class Curator:
 
         ``times``: how many of the releases that were paid for it takes; Gaussian noise is then √times smaller.
         """
-        if isinstance(self._event, Selection) or not isinstance(statistic, (Sum, Gram, Counts)):
-            raise ReleaseRefused("Only a Sum, a Gram or a Counts statistic can be released: their bounds are enforced.")
+        if isinstance(self._event, Selection) or not isinstance(statistic, (Sum, Gram, Counts, Shared)):
+            raise ReleaseRefused("Only a Sum, Gram, Counts or Shared can be released: their bounds are enforced.")
         times = self._checked_times(times)
         number = self._take(times)  # first: nothing of the statistic runs before the release is counted
         scales = self._scales(statistic, times)

@@ -1,10 +1,11 @@
 """Statistics: what is added up over the records, and how far one record can move the sum.
 
-There are three kinds. A model subclasses one of them and writes the map from a record to its row; the kind does the rest:
+There are four kinds. A model subclasses one of them and writes the map from a record to its row; the kind does the rest:
 
     Sum      Σ f(record)               f: a vector with ‖f‖² ≤ norm2 (and ‖f‖₁ ≤ norm1, and f ≥ 0, where stated)
     Gram     Σ f(record) f(record)ᵀ    f: a vector with ‖f‖² ≤ norm2
     Counts   one count per group       f: for each group of cells, the cell the record falls into
+    Shared   Σ γ_k (1, u_k, u_k u_kᵀ)  γ: responsibilities of K parts that add up to at most one, ‖u_k‖ ≤ 1 (shared.py)
 
 (`staged.StagedGram` is a Gram whose rows have a part that stays the same from release to release.)
 
@@ -36,7 +37,7 @@ from reticent.privacy.sums import EXACT
 __all__ = ["Counts", "Gram", "Statistic", "Sum"]
 
 Rows = NDArray[np.float64]
-_KINDS = (__name__, "reticent.privacy.staged")  # where kinds are defined
+_KINDS = (__name__, "reticent.privacy.staged", "reticent.privacy.shared")  # where kinds are defined
 _CACHE = 2**17  # numbers in a block of rows: about 1 MB, so that all passes over it stay in cache
 
 

@@ -1,0 +1,179 @@
+"""Responsibilities and residuals: what mixtures and clusters ask about records, stage after stage. Proof: responsibilities.md.
+
+A `Metric` measures how far a record u lies from each of K centres, each in its own or in one common linear map:
+
+    z_k = u·A_k − c_k,     D_k = ‖z_k‖²
+
+LengthCounts      how many records have ‖z‖ between public edges (one centre): finds a radius
+CentredGram       Σ f fᵀ of f = (s, u),  u = z/max(‖z‖, r) (one centre): mean and covariance of everything
+ResidualMoments   Σ γ_k (1, u_k, u_k u_kᵀ), γ = softmax(level − D/2) or all for the nearest centre, u_k = z_k/max(‖z_k‖, r_k)
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reticent.errors import BadInput
+from reticent.models.classes import softmax
+from reticent.privacy.shared import Share, Shared
+from reticent.privacy.statistic import Counts, Gram
+
+__all__ = ["CentredGram", "LengthCounts", "Metric", "ResidualMoments", "metric", "residual_moments"]
+
+Array = NDArray[np.float64]
+_RECORD_BITS, _PRODUCT_BITS = 24, 52
+_FINE = 14  # z in steps of 2^-14
+_LONGEST = 2**26  # of z, in these steps
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Maps A (d × p, one for all centres or one for each) in steps of 2^-shift, and centres c in steps of 2^-(24 + shift)."""
+
+    maps: tuple[tuple[tuple[int, ...], ...], ...]
+    shift: int
+    centres: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        reach = max(sum(abs(v) for v in column) for one in self.maps for column in zip(*one, strict=True))
+        if reach > 2 ** (_PRODUCT_BITS - _RECORD_BITS):
+            raise BadInput("A map of records is too long for an exact product: choose a smaller shift.")
+        if max(abs(v) for centre in self.centres for v in centre) > 2**_PRODUCT_BITS:
+            raise BadInput("A centre lies too far outside for an exact difference: choose a smaller shift.")
+        if len(self.maps) not in (1, len(self.centres)):
+            raise BadInput("There must be one map for all centres, or one for each.")
+
+    @property
+    def inputs(self) -> int:
+        """Columns of a record that are looked at."""
+        return len(self.maps[0])
+
+    @property
+    def columns(self) -> int:
+        """Length of z."""
+        return len(self.centres[0])
+
+    @cached_property
+    def _maps(self) -> Array:
+        return np.ascontiguousarray(np.array(self.maps, dtype=np.float64).transpose(0, 2, 1)).reshape(-1, self.inputs)
+
+    @cached_property
+    def _centres(self) -> Array:
+        return np.array(self.centres, dtype=np.float64)[:, :, None]
+
+    def away(self, records: Array) -> tuple[Array, Array]:
+        """z (K × p × records) in steps of 2^-14, whole numbers, and D (records × K): products and sums are exact."""
+        q = np.trunc(np.clip(records[:, : self.inputs].T * 2.0**_RECORD_BITS, -(2.0**_RECORD_BITS), 2.0**_RECORD_BITS))
+        z = (self._maps @ np.ascontiguousarray(q)).reshape(len(self.maps), self.columns, -1) - self._centres
+        z *= 2.0 ** (_FINE - _RECORD_BITS - self.shift)
+        np.rint(z, out=z)
+        longest = float(math.isqrt(_LONGEST**2 // self.columns))
+        np.clip(z, -longest, longest, out=z)
+        return z, np.einsum("kpi,kpi->ik", z, z) * 4.0**-_FINE
+
+    @staticmethod
+    def shortened(z: Array, square: Array, radius: float) -> Array:
+        """z/max(‖z‖, r), a row for each record."""
+        return z.T * (2.0**-_FINE / np.maximum(np.sqrt(square), radius))[:, None]
+
+
+def metric(maps: ArrayLike, centres: ArrayLike) -> Metric:
+    """A metric from real numbers: one map (d × p) or one for each centre, and centres (K × p) in the maps' coordinates."""
+    A, c = np.asarray(maps, dtype=np.float64), np.asarray(centres, dtype=np.float64)
+    A = A[None] if A.ndim == 2 else A
+    longest = max(float(np.abs(A).sum(axis=1).max()), float(np.abs(c).max()) / 2, 2.0**-30)
+    shift = _PRODUCT_BITS - 1 - _RECORD_BITS - math.ceil(math.log2(longest))
+    whole = np.trunc(A * 2.0**shift).astype(np.int64).tolist()
+    steps = np.rint(c * 2.0 ** (shift + _RECORD_BITS)).astype(np.int64).tolist()
+    return Metric(tuple(tuple(map(tuple, one)) for one in whole), shift, tuple(map(tuple, steps)))
+
+
+@dataclass(frozen=True)
+class LengthCounts(Counts):
+    """How many records have ‖z‖ in each bin between public edges; the first bin begins at 0, the last has no end."""
+
+    metric: Metric  # of one centre
+    edges: tuple[float, ...]
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """One group of bins."""
+        return (len(self.edges) + 1,)
+
+    def cells(self, records: Array) -> Array:
+        """How many edges are not longer than z."""
+        _, square = self.metric.away(records)
+        return np.searchsorted(np.square(self.edges), square[:, :1], side="right").astype(np.float64)
+
+
+@dataclass(frozen=True)
+class CentredGram(Gram):
+    """Σ f fᵀ of f = (s, u): sums of u times s, and of uuᵀ."""
+
+    metric: Metric  # of one centre
+    radius: float
+    side: float  # s
+
+    @property
+    def columns(self) -> int:
+        """s, and one for each column of z."""
+        return 1 + self.metric.columns
+
+    @property
+    def norm2(self) -> Fraction:
+        """s² + 1."""
+        return Fraction(self.side) ** 2 + 1
+
+    def rows(self, records: Array) -> Array:
+        """(s, z/max(‖z‖, r))."""
+        z, square = self.metric.away(records)
+        u = self.metric.shortened(z[0], square[:, 0], self.radius)
+        return np.hstack([np.full((len(u), 1), self.side), u])
+
+
+@dataclass(frozen=True)
+class ResidualMoments(Shared):
+    """Σ γ_k (1, u_k, u_k u_kᵀ): responsibilities from distances, residuals from the centres no longer than their radius."""
+
+    metric: Metric
+    radius: tuple[float, ...]
+    levels: tuple[float, ...]  # logarithms of weights and scales
+    hard: bool
+
+    def split(self, records: Array) -> Share:
+        """Responsibilities, and residuals of part k."""
+        z, square = self.metric.away(records)
+        logits = np.array(self.levels) - square / 2
+        if self.hard:
+            gamma = (np.arange(logits.shape[1]) == logits.argmax(axis=1)[:, None]).astype(np.float64)
+        else:
+            gamma = softmax(logits)
+
+        def residuals(k: int, chosen: NDArray[np.intp]) -> Array:
+            return self.metric.shortened(z[k][:, chosen], square[chosen, k], self.radius[k])
+
+        return gamma, residuals
+
+
+def residual_moments(
+    where: Metric,
+    *,
+    radius: Sequence[float] | Array,
+    levels: Sequence[float] | Array | None = None,
+    second: str = "none",
+    together: bool = False,
+    weights: tuple[int, int, int] = (1, 1, 0),
+    hard: bool = False,
+) -> ResidualMoments:
+    """The statistic of one stage; without levels all parts weigh the same."""
+    parts = len(where.centres)
+    constants = np.zeros(parts) if levels is None else np.asarray(levels, dtype=np.float64)
+    if len(constants) != parts or len(radius) != parts:
+        raise BadInput("There must be one level and one radius for each part.")
+    reach, level = tuple(float(r) for r in radius), tuple(constants.tolist())
+    return ResidualMoments(parts, where.columns, second, together, weights, where, reach, level, hard)

@@ -1,0 +1,195 @@
+"""Sums that a record shares out among parts: what every step of expectation–maximisation releases.
+
+    Shared   for each part k:  Σ γ_k,  Σ γ_k u_k  and, where wanted, Σ γ_k u_k u_kᵀ (or its diagonal, or its trace)
+
+A record has responsibilities γ ≥ 0 of the K parts, which add up to at most one, and for each part a row u_k of length at
+most one. A subclass gives both for a block of records; they are enforced here on the integers. All moments are released
+together, with squared weights ``weights`` = (A, B, C) for zeroth, first and second moments: a larger weight buys less noise
+on these at the expense of the others. The sensitivity does not depend on the number of parts. Proof: statistic.md, 2 to 4.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import index
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput
+from reticent.privacy.grid import held
+from reticent.privacy.statistic import Rows, Statistic, pieces
+
+__all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared"]
+
+SHARE_BITS, ROW_BITS = 12, 15  # of responsibilities and of rows
+_BLOCK = 2**11  # 2^12 · 4^15 · 2^11 = 2^53: sums over a block are exact
+_CACHE = 2**18  # numbers in a piece of rows of all parts: about 2 MB
+SECONDS = ("none", "trace", "diagonal", "full")
+
+Share = tuple[Rows, Callable[[int, NDArray[np.intp]], Rows]]
+
+
+@dataclass(frozen=True)
+class Shared(Statistic):
+    """Abstract: moments of rows, shared out among parts.
+
+    ``second`` says which second moments are released; ``together``: for all parts in one sum instead of one for each.
+    """
+
+    parts: int
+    columns: int
+    second: str
+    together: bool
+    weights: tuple[int, int, int]
+
+    kind: ClassVar[str] = "shared"
+    _settled: ClassVar[frozenset[str]] = frozenset(
+        {"kind", "size", "sensitivity2", "sensitivity1", "step", "block_rows", "block_sum", "coordinates", "shares"}
+        | {"describe", "integers", "sizes", "_checked", "_settled"}
+        | {"parts", "columns", "second", "together", "weights"}
+    )
+
+    @abstractmethod
+    def split(self, records: Rows) -> Share:
+        """Responsibilities of scaled records, a row for each, and a function that gives u_k of some of them.
+
+        The function is called with a part k and the places of records whose γ_k is not zero. Each number must be a function of
+        its own record alone, bit for bit.
+        """
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many zeroth, first and second moments are released."""
+        parts, d, second, together, _ = self._checked()
+        each = {"none": 0, "trace": 1, "diagonal": d, "full": d * (d + 1) // 2}[second]
+        return parts, parts * d, each * (1 if together else parts)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are released."""
+        return sum(self.sizes)
+
+    @property
+    def sensitivity2(self) -> int:
+        """max{2(A+B+C), G}, where two records in the same part can be apart by G = max 2B(1−t) + 2C(1−t²) over t in [−1, 1].
+
+        In one part alone a record can be replaced by one with no share in it: A+B+C instead of twice that.
+        """
+        parts, *_, (a, b, c) = self._checked()
+        same = 4 * b if b >= 2 * c else 2 * b + 2 * c - (-b * b // (2 * c))
+        different = (2 if parts > 1 else 1) * (a + b + c)
+        return max(different, same) * 4**SHARE_BITS * 16**ROW_BITS
+
+    @property
+    def sensitivity1(self) -> int | None:
+        """No L1 bound is enforced."""
+        return None
+
+    @property
+    def step(self) -> float:
+        """The grid step of second moments; the others are brought to it."""
+        return 2.0 ** -(SHARE_BITS + 2 * ROW_BITS)
+
+    @property
+    def block_rows(self) -> int:
+        """Rows per block: Σ|products| ≤ rows · 2^12 · 4^15 ≤ 2^53."""
+        return _BLOCK
+
+    def integers(self, records: Rows) -> tuple[Rows, dict[int, tuple[Rows, Rows]]]:
+        """γ of all parts on the grid, one record in a row; for each part with a share in any, γ_k and u_k of those records."""
+        parts, d, *_ = self._checked()
+        records = records.view()
+        records.flags.writeable = False
+        gamma, rows = self.split(records)
+        gamma, found = _held_shares(gamma, (len(records), parts), name := f"{type(self).__name__}.split"), {}
+        for k in range(parts):
+            chosen = np.flatnonzero(gamma[:, k])
+            if len(chosen):
+                u = held(rows(k, chosen), (len(chosen), d), ROW_BITS, 4**ROW_BITS, name=name)
+                found[k] = gamma[chosen, k], u
+        return gamma, found
+
+    def block_sum(self, records: Rows) -> NDArray[Any]:
+        """All moments of one block, as whole numbers: exact, see `block_rows`."""
+        parts, d, second, together, _ = self._checked()
+        zeroth, first = np.zeros(parts), np.zeros((parts, d))
+        seconds = np.zeros((1 if together else parts, self.sizes[2] // (1 if together else parts)))
+        rows: dict[int, list[tuple[Rows, Rows]]] = {}
+        for piece in pieces(len(records), max(64, _CACHE // (parts * d))):
+            gamma, found = self.integers(records[piece])
+            zeroth += gamma.sum(axis=0)
+            for k, one in found.items():
+                rows.setdefault(k, []).append(one)
+        for k, some in rows.items():
+            share, u = some[0] if len(some) == 1 else map(np.concatenate, zip(*some, strict=True))
+            weighted, into = u * share[:, None], 0 if together else k
+            first[k] = weighted.sum(axis=0)
+            if second == "full":
+                seconds[into] += (weighted.T @ u)[_upper(d)]
+            elif second == "diagonal":
+                seconds[into] += np.einsum("ij,ij->j", weighted, u)
+            elif second == "trace":
+                seconds[into] += np.einsum("ij,ij->", weighted, u)
+        return np.concatenate([zeroth, first.ravel(), seconds.ravel()])
+
+    def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
+        """The total with zeroth and first moments in steps of second ones."""
+        whole = total if total.dtype == object else total.astype(np.int64).astype(object)
+        scaled: NDArray[Any] = whole * np.repeat(np.array([4**ROW_BITS, 2**ROW_BITS, 1], dtype=object), self.sizes)
+        return scaled
+
+    def shares(self) -> NDArray[np.int64]:
+        """A, B and C; outside the diagonal of a matrix 2C."""
+        _, d, second, _, (a, b, c) = self._checked()
+        zeroth, first, seconds = self.sizes
+        each = np.full(seconds, c)
+        if second == "full":
+            row, column = _upper(d)
+            each = np.tile(np.where(row == column, c, 2 * c), seconds // len(row))
+        return np.concatenate([np.full(zeroth, a), np.full(first, b), each])
+
+    def _checked(self) -> tuple[int, int, str, bool, tuple[int, int, int]]:
+        """The fields, within what the proof asks for."""
+        parts, d, (a, b, c) = index(self.parts), index(self.columns), map(index, self.weights)
+        if self.second not in SECONDS:
+            raise BadInput(f"second must be one of {', '.join(SECONDS)}, not {self.second!r}.")
+        if not (1 <= parts <= 10**6 and 1 <= d <= 10**6 and parts * d * d <= 10**9):
+            raise BadInput("A statistic has from 1 to 10^6 parts and columns, and at most 10^9 moments.")
+        least = 0 if self.second == "none" else 1
+        if not (1 <= a <= 2**20 and 1 <= b <= 2**20 and least <= c <= 2**20 * least):
+            raise BadInput(
+                "The weights of moments are whole numbers from 1 to 2^20, that of second moments 0 without them."
+            )
+        return parts, d, self.second, bool(self.together), (a, b, c)
+
+
+@lru_cache(maxsize=16)
+def _upper(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Places of the upper triangle of a matrix, row by row."""
+    row, column = np.triu_indices(d)
+    return row, column
+
+
+def _held_shares(gamma: Any, shape: tuple[int, int], name: str) -> Rows:
+    """Responsibilities on the grid, as whole numbers ≥ 0 that add up to at most 2^12 in each row, whatever came.
+
+    What truncation leaves of a record goes to its largest share, so that a record counts as one.
+    """
+    gamma = np.asarray(gamma)
+    if gamma.dtype.kind not in "biuf" or gamma.shape != shape:
+        raise BadInput(f"{name} must give one real number for each record and part.")
+    one = 2.0**SHARE_BITS
+    g: Rows = np.multiply(gamma, one, dtype=np.float64)
+    g = np.where(g > 0, np.trunc(np.minimum(g, one)), 0.0)  # NaN > 0 is false
+    largest, every = g.argmax(axis=1), np.arange(len(g))
+    total = g.sum(axis=1)  # exact in every order
+    over = total > one
+    if over.any():
+        g[over] = 0.0  # does not happen to responsibilities; those of no record may exceed one
+        total[over] = one
+    given = total > 0
+    g[every[given], largest[given]] += one - total[given]
+    return g

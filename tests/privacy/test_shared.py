@@ -1,0 +1,162 @@
+"""Sums shared out among parts: what is enforced, that sums are exact, and the joint sensitivity."""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from reticent.errors import BadInput
+from reticent.privacy.shared import ROW_BITS, SHARE_BITS, Shared
+
+N, L = 2**SHARE_BITS, 4**ROW_BITS
+
+
+@dataclass(frozen=True)
+class Given(Shared):
+    """Responsibilities and rows as the record gives them: the first columns, then K rows."""
+
+    def split(self, records):
+        rows = records[:, self.parts :].reshape(len(records), self.parts, self.columns)
+        return records[:, : self.parts], lambda k, chosen: rows[chosen, k]
+
+
+def exact_moments(statistic, gamma, u):
+    """Real-valued moments of one record, scaled so that their distance is what the noise is measured against."""
+    a, b, c = np.sqrt(statistic.weights)
+    second = np.einsum("k,kp,kq->kpq", gamma, u, u)
+    return np.concatenate([a * gamma, (b * gamma[:, None] * u).ravel(), c * second.ravel()])
+
+
+@pytest.mark.parametrize("weights", [(1, 4, 4), (1, 1, 4), (1, 2, 1), (3, 1, 1), (1, 9, 1)], ids=str)
+def test_search_over_records_and_responsibilities_finds_the_joint_sensitivity(weights):
+    """Free (γ, u, γ′, u′) in the simplex and the ball: the largest distance agrees with the claim to 1e-5."""
+    parts, d = 2, 2
+    statistic = Given(parts, d, "full", False, weights)
+    rng = np.random.default_rng(0)
+
+    def point(v):
+        e = np.exp(v[:parts] - v[:parts].max())
+        u = v[parts:].reshape(parts, d)
+        return e / e.sum(), u / np.maximum(np.linalg.norm(u, axis=1, keepdims=True), 1.0)
+
+    def loss(v):
+        one, two = np.split(v, 2)
+        return -float(((exact_moments(statistic, *point(one)) - exact_moments(statistic, *point(two))) ** 2).sum())
+
+    found = []
+    for sign in (1, -1):  # starts near the same part and near different ones
+        for _ in range(3):
+            start = rng.normal(size=2 * (parts + parts * d))
+            start[0], start[len(start) // 2] = 12, 12 * sign
+            found.append(-minimize(loss, start, method="BFGS").fun)
+    claim = statistic.sensitivity2 / (N * L) ** 2
+    assert max(found) <= claim + 1e-9
+    assert max(found) >= claim * (1 - 1e-5)
+
+
+def summand(statistic, record):
+    return statistic.coordinates(statistic.block_sum(np.array([record], dtype=float)))
+
+
+@pytest.mark.parametrize("second", ["none", "trace", "diagonal", "full"])
+@pytest.mark.parametrize("together", [False, True])
+def test_no_pair_of_records_moves_the_integers_further_than_claimed(second, together):
+    weights = (1, 4, 0) if second == "none" else (1, 4, 4)
+    statistic = Given(2, 2, second, together, weights)
+    values = [0.0, 1.0, -1.0, 0.6, -0.8, np.nan, 1e300, 1 + 2.0**-52]
+    rng = np.random.default_rng(1)
+    rows = rng.choice(values, size=(60, 6))
+    rows[:20, :2] = [1, 0]
+    rows[20:40, :2] = [0.3, 0.7]
+    sums = [summand(statistic, row) for row in rows]
+    shares = statistic.shares()
+    furthest = max(int((shares * (a - b) ** 2).sum()) for a, b in itertools.combinations(sums, 2))
+    assert furthest <= statistic.sensitivity2
+    assert furthest >= 0.5 * statistic.sensitivity2
+
+
+def test_one_part_needs_less_noise():
+    assert Given(1, 2, "full", False, (1, 4, 4)).sensitivity2 == 18 * (N * L) ** 2  # G
+    assert Given(1, 2, "full", False, (9, 1, 1)).sensitivity2 == 11 * (N * L) ** 2  # A + B + C: no part to go to
+    assert Given(7, 2, "full", False, (9, 1, 1)).sensitivity2 == 22 * (N * L) ** 2
+
+
+@pytest.mark.parametrize(
+    "gamma", [[0.5, 0.5], [1.0, 1.0], [np.nan, 0.2], [-3, 0.2], [1e300, 0], [0, 0], [1 / 3, 2 / 3], [np.inf, 1]]
+)
+@pytest.mark.parametrize("row", [[0.3, 0.1], [3.0, -4.0], [np.nan, 1.0], [np.inf, 1.0], [1 + 2.0**-52, 0.0]])
+def test_whatever_a_map_gives_is_held(gamma, row):
+    statistic = Given(2, 2, "full", False, (1, 4, 4))
+    with np.errstate(all="ignore"):
+        g, found = statistic.integers(np.array([[*gamma, *row, *row]], dtype=float))
+    assert (g >= 0).all()
+    assert g.sum() in (0, N)
+    for share, u in found.values():
+        assert (share == np.trunc(share)).all()
+        assert (u == np.trunc(u)).all()
+        assert ((u.astype(int) ** 2).sum(axis=1) <= L).all()
+
+
+def test_what_truncation_leaves_goes_to_the_largest_share():
+    g, _ = Given(3, 1, "none", False, (1, 1, 0)).integers(np.array([[0.2, 0.5, 0.3, 0, 0, 0]]))
+    assert g.tolist() == [[819, 4096 - 819 - 1228, 1228]]
+
+
+def test_block_sums_are_the_exact_sums():
+    rng = np.random.default_rng(2)
+    statistic = Given(3, 4, "full", False, (1, 4, 4))
+    gamma = rng.dirichlet(np.ones(3), size=2048)
+    u = rng.normal(size=(2048, 12))
+    u[:, :4] = 1 / 2  # of full length: sums come near 2^53
+    records = np.hstack([gamma, u])
+    one = sum(summand(statistic, record) for record in records)
+    assert (statistic.coordinates(statistic.block_sum(records)) == one).all()
+    assert statistic.block_rows * N * L <= 2**53
+
+
+def test_moments_come_back():
+    rng = np.random.default_rng(3)
+    records = np.hstack([rng.dirichlet(np.ones(2), size=500), rng.uniform(-0.4, 0.4, size=(500, 6))])
+    for second, together in itertools.product(("none", "trace", "diagonal", "full"), (False, True)):
+        statistic = Given(2, 3, second, together, (1, 1, 0 if second == "none" else 1))
+        found = statistic.coordinates(statistic.block_sum(records)).astype(float) * statistic.step
+        gamma, u = records[:, :2], records[:, 2:].reshape(-1, 2, 3)
+        matrices = np.einsum("ik,ikp,ikq->kpq", gamma, u, u)
+        matrices = matrices.sum(axis=0, keepdims=True) if together else matrices
+        wanted = {
+            "none": [],
+            "trace": [np.trace(m) for m in matrices],
+            "diagonal": [np.diag(m) for m in matrices],
+            "full": [m[np.triu_indices(3)] for m in matrices],
+        }[second]
+        expected = np.concatenate([gamma.sum(axis=0), np.einsum("ik,ikp->kp", gamma, u).ravel(), np.ravel(wanted)])
+        assert found == pytest.approx(expected, abs=0.05)
+        assert len(found) == statistic.size == len(statistic.shares())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        (2, 2, "half", False, (1, 1, 1)),
+        (0, 2, "full", False, (1, 1, 1)),
+        (2, 2, "full", False, (0, 1, 1)),
+        (2, 2, "full", False, (1, 1, 0)),
+        (2, 2, "none", False, (1, 1, 1)),
+        (2, 2, "full", False, (1, 2**21, 1)),
+    ],
+    ids=str,
+)
+def test_what_the_proof_does_not_cover_is_refused(fields):
+    with pytest.raises(BadInput):
+        _ = Given(*fields).sensitivity2
+
+
+def test_a_map_of_the_wrong_shape_is_refused_for_all_records():
+    class Wrong(Given):
+        def split(self, records):
+            return records[:, :1], lambda k, chosen: records[chosen]
+
+    with pytest.raises(BadInput, match="one real number for each record and part"):
+        Wrong(2, 2, "none", False, (1, 1, 0)).block_sum(np.zeros((3, 6)))
