@@ -27,7 +27,7 @@ def test_the_pairs_are_the_worst(name):
     statistic = pair.statistic()
     difference = (audit._exact(statistic, pair.a) - audit._exact(statistic, pair.b)) / statistic.step
     moved = (statistic.shares() * difference**2).sum()
-    if name == "gp":  # features are cut off to a grid and so a little shorter than they may be
+    if name in ("gp", "classifier"):  # features are cut off to a grid and so a little shorter than they may be
         assert 0.999 * statistic.sensitivity2 < moved <= statistic.sensitivity2
     else:
         assert moved == statistic.sensitivity2
@@ -38,7 +38,7 @@ def test_the_pairs_are_the_worst(name):
 def test_every_model_is_audited():
     from reticent.apps.results import MODELS
 
-    assert {pair.model for pair in PAIRS.values()} == {model.estimator for model in MODELS.values()}
+    assert {pair.model for pair in PAIRS.values()} >= {model.estimator for model in MODELS.values()}
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.0])
@@ -46,7 +46,7 @@ def test_the_attack_has_power_and_the_claim_holds(delta):
     runs = 3000 if delta else 6000  # in a simulation of 120 such audits at δ = 0, one had less power than 0.4
     names = [name for name in audit.chosen("all", delta) if name != audit.SEARCH]  # which is attacked elsewhere
     findings = audit.audit(names, epsilon=1.0, delta=delta, runs=runs, advance=lambda steps: None)
-    assert [one.statistic for one in findings] == list(PAIRS)[: 4 if delta else 2]
+    assert [one.statistic for one in findings] == list(PAIRS)[: None if delta else 2]
     for one in findings:
         assert 0.4 < one.power < 1
         assert one.sure < one.bound
@@ -137,13 +137,13 @@ def test_a_bound_just_above_the_claim_says_to_run_again(run, monkeypatch):
 def test_wrong_use(run):
     answer = run("audit", "median")
     assert answer.code == 2
-    assert "mean, histogram, covariance, gp" in answer.err
+    assert "mean, histogram, covariance, gp, classifier" in answer.err
     answer = run("audit", "mean", "--quick", "--epsilon", 0)
     assert answer.code == 2
     assert "--epsilon must be a positive number, not 0" in answer.err
     assert "default" not in answer.err
     assert run("audit", "mean", "--quick", "--delta", 1).code == 2
-    for name in ("covariance", "gp"):
+    for name in ("covariance", "gp", "classifier"):
         answer = run("audit", name, "--quick", "--delta", 0)
         assert answer.code == 4
         assert "delta > 0" in answer.err

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reticent.maths.warp import BINS, counted_law, input_law, places, spread_out
+from reticent.maths.warp import BINS, counted_law, counts_tell, input_law, places, shared, spread_out
 
 EDGES = np.linspace(-1, 1, BINS + 1)
 MIDDLES = (EDGES[:-1] + EDGES[1:]) / 2
@@ -47,9 +47,33 @@ def test_counts_correct_a_law_that_is_not_normal():
     assert law[counts > 0].sum() > 0.95
 
 
-def test_counts_that_are_noise_change_nothing():
+def test_counts_that_are_noise_are_known_beforehand():
+    assert not counts_tell(1e3, 500)
+    assert counts_tell(3.0, 10_000)
+
+
+def test_what_counts_say_beside_their_noise_is_little():
     law = input_law(0.1, 0.2, 0.01)
-    assert counted_law(law, np.random.default_rng(0).normal(size=BINS) * 1e3, 1e3, 500) is law
+    counts, sd = 500 * law + 8 * np.random.default_rng(0).normal(size=BINS), 8.0
+    assert np.abs(counted_law(law, counts, sd, 500) - law).sum() < 0.3 * np.abs(counts / 500 - law).sum()
+
+
+def test_noisy_moments_of_many_inputs_are_nearer_to_the_truth_together():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(-0.4, 0.2, size=(2, 30))
+    found, sd = shared(truth + 0.5 * rng.normal(size=(2, 30)), 0.5)
+    assert np.sqrt(np.mean((found - truth) ** 2)) < 0.25  # 0.5 without
+    assert sd < 0.15
+
+
+def test_moments_without_noise_stay_as_they_are_and_so_does_one_input_with_it():
+    values = np.random.default_rng(0).uniform(-1, 1, size=(2, 5))
+    found, sd = shared(values, 1e-6)
+    assert found == pytest.approx(values, abs=1e-9)
+    assert sd == pytest.approx(1e-6)
+    found, sd = shared(values[:, :1], 3.0)
+    assert (found == values[:, :1]).all()
+    assert sd == pytest.approx(3.0)
 
 
 def test_points_are_placed_like_the_records():

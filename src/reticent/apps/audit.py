@@ -68,6 +68,7 @@ class Pair:
     a: tuple[float, ...]  # inputs, then outputs
     b: tuple[float, ...]
     outputs: int = 0
+    classes: int = 0  # if any, the output is one of them, numbered from 0
     options: dict[str, Any] = field(default_factory=dict)  # of the model
 
     @property
@@ -78,8 +79,8 @@ class Pair:
     @property
     def bounds(self) -> Bounds:
         """The box."""
-        side = (-1.0, 1.0)
-        return Bounds(x=[side] * self.inputs, y=[side] * self.outputs if self.outputs else None)
+        x, y = ([(-1.0, 1.0)] * count for count in (self.inputs, self.outputs))
+        return Bounds(x=x, classes=list(range(self.classes))) if self.classes else Bounds(x=x, y=y or None)
 
     def statistic(self) -> Statistic:
         """Ask the model which statistic it wants to have released."""
@@ -110,11 +111,13 @@ class _Listener:
 
 # Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
 # gp: where the features φ have their full length R, outputs beyond the clip on both sides give (φ, R) and (φ, −R): orthogonal.
+# classifier: so do, at the first stage, the two classes, whose e have opposite directions and the length of the first reach.
 PAIRS = {
     "mean": Pair("PrivateMean", (1, 1), (-1, -1)),
     "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1)),
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
-    "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), outputs=1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
+    "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), 1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
+    "classifier": Pair("GPClassifier", (0.75, 0), (0.75, 1), 1, 2, {"basis": 4, "kernel": RBF(1.0, "fixed")}),
 }
 
 
@@ -232,7 +235,8 @@ def _scores(pair: Pair, record: tuple[float, ...], event: Event, runs: int, adva
     a, b = (_exact(statistic, one) for one in (pair.a, pair.b))
     records, d = _with_middle(record), pair.inputs
     while len(scores) < runs:
-        source = scan(records[:, :d], y=records[:, d:] if pair.outputs else None)
+        outputs = records[:, d] if pair.classes else records[:, d:]
+        source = scan(records[:, :d], y=outputs if pair.outputs else None)
         curator = Curator(source, bounds=pair.bounds, event=event, targets=pair.outputs > 0)
         for _ in range(event.count):
             release = curator.release(statistic)

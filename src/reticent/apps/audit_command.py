@@ -14,7 +14,7 @@ __all__ = ["audit_command"]
 
 def audit_command(
     statistic: Annotated[
-        str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance, gp, search or all.")
+        str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance, gp, classifier, search or all.")
     ] = "all",
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer runs: seconds instead of minutes, and a weaker bound.")

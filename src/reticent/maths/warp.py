@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-__all__ = ["BINS", "counted_law", "input_law", "places", "spread_out"]
+__all__ = ["BINS", "counted_law", "counts_tell", "input_law", "places", "shared", "spread_out"]
 
 Array = NDArray[np.float64]
 BINS = 128  # of each input
@@ -14,7 +14,18 @@ _NOISE = 0.25  # in the distribution function, at most
 _SHARE = 0.8  # of the distribution function; the rest leaves the inputs as they are
 _ANYWHERE = 0.1  # share of a law from moments that is uniform
 _OFF_CENTRE = 0.5  # spread of means of inputs a priori, in half-widths of the box
+_APART = 0.2  # spread of means, and of mean squares, between inputs of one table
 _NARROWEST = 0.01
+
+
+def shared(values: Array, sd: float) -> tuple[Array, float]:
+    """Noisy numbers of the inputs, a column each, drawn to their row's mean as the noise asks; and what noise that leaves.
+
+    Inputs of one table are alike (most lie low in wide ranges, say), and the mean over many inputs is less noisy than each.
+    """
+    keep = _APART**2 / (_APART**2 + sd**2)
+    mean = values.mean(axis=1, keepdims=True)
+    return mean + keep * (values - mean), sd * math.sqrt(keep**2 + (1 - keep**2) / values.shape[1])
 
 
 def input_law(mean: float, square: float, moment_sd: float) -> Array:
@@ -23,26 +34,21 @@ def input_law(mean: float, square: float, moment_sd: float) -> Array:
     A mean that is all noise is drawn to the middle, and a spread is never less than its noise.
     """
     centre = min(max(mean, -1.0), 1.0) * _OFF_CENTRE**2 / (_OFF_CENTRE**2 + moment_sd**2)
-    spread = math.sqrt(min(max(square - mean**2, 2 * moment_sd, _NARROWEST**2), 1.0))
+    spread = math.sqrt(min(max(square - mean**2, moment_sd, _NARROWEST**2), 1.0))
     normal = np.diff(ndtr((np.linspace(-1, 1, BINS + 1) - centre) / spread))
     return np.asarray((1 - _ANYWHERE) * normal / normal.sum() + _ANYWHERE / BINS)
 
 
-def counted_law(law: Array, counts: Array, sd: float, n: int) -> Array:
-    """The law, corrected by noisy counts: bins are joined until the noise in the distribution function is small.
+def counts_tell(sd: float, n: int) -> bool:
+    """Whether counts with so much noise say anything about a distribution function (joining bins would not help)."""
+    return sd * math.sqrt(BINS) <= _NOISE * n
 
-    Where it never is, nothing changes. Deviations are shrunk as far as noise explains them and brought back to the simplex.
-    """
-    while len(counts) > 4 and sd * math.sqrt(len(counts)) > _NOISE * n:
-        counts, sd = counts.reshape(-1, 2).sum(axis=1), sd * math.sqrt(2)
-    bins = len(counts)
-    if sd * math.sqrt(bins) > _NOISE * n:
-        return law
-    joined = law.reshape(bins, -1).sum(axis=1)
-    away, noise = counts / n - joined, (sd / n) ** 2
-    signal = max(float(np.mean(away**2)) - noise * (1 + math.sqrt(2 / bins)), 0.0)
-    found = _simplex(joined + away * (signal / (signal + noise)))
-    return np.asarray(law * np.repeat(found / joined, len(law) // bins))
+
+def counted_law(law: Array, counts: Array, sd: float, n: int) -> Array:
+    """The law, corrected by noisy counts: deviations shrunk as far as noise explains them, brought back to the simplex."""
+    away, noise = counts / n - law, (sd / n) ** 2
+    signal = max(float(np.mean(away**2)) - noise * (1 + math.sqrt(2 / len(law))), 0.0)
+    return _simplex(law + away * (signal / (signal + noise)))
 
 
 def spread_out(law: Array) -> tuple[float, ...]:

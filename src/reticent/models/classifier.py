@@ -19,7 +19,7 @@ from reticent.errors import BadInput
 from reticent.maths.anova import AnovaPriors
 from reticent.maths.dirichlet import dirichlet_posterior
 from reticent.maths.linalg import quadratic
-from reticent.maths.priors import KernelPriors, energies, kernels_around
+from reticent.maths.priors import KernelPriors, energies, kernels_around, usual_length
 from reticent.maths.softmax import StagedClasses
 from reticent.models.base import PrivateEstimator
 from reticent.models.classes import GramByClass, class_stage, softmax
@@ -37,7 +37,7 @@ _STAGES, _INPUTS = 24, 12  # stages by default; one in so many is about the inpu
 _TRIALS = 48
 _LOGITS = 64.0  # variance of logits, as a multiple of the prior's, which is made for numbers between −1 and 1
 _LEAST, _MOST, _WIDEST = 4, 150, 500
-_EXPONENT, _QUANTILE = 0.4, 0.95
+_EXPONENT = 0.4
 _CLIP, _NARROW = 1.2, 0.6  # reach of a stage: so many times the root mean square of what is left, at least so much
 _SIDE = 0.5  # s of the release by class
 _COLUMNS = 1500  # of the release by class, classes × (functions + 1): its square is what is released
@@ -161,7 +161,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 warnings.simplefilter("error")
                 priors = self._priors(bounds)
                 basis, hypotheses, _ = priors.choose(min(_LEAST, priors.most))
-                energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, _QUANTILE)
+                energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, 1.0)
                 fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in hypotheses) and bool(np.isfinite(energy).all())
         except (ArithmeticError, ValueError, TypeError, Warning):
             fits = False
@@ -180,8 +180,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         noise = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
         stages = self._releases - self._about_inputs
         basis, hypotheses, _ = priors.choose(self._size(n * math.sqrt(stages) / noise, priors, bounds))
-        energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, _QUANTILE)
-        self._head, points = features(basis, energy, input_laws(curator, self._about_inputs))
+        told = n * stages / noise**2 / basis.size  # (signal of n records)² against privacy noise, per function
+        energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, usual_length(told))
+        self._head, points = features(basis, energy, input_laws(curator, self._about_inputs, noise))
         scale = _LOGITS if self.kernel is None and self.method != "labels" else 1.0
         covariances = [scale * S / np.outer(energy, energy) for S in hypotheses]
         if self.method == "dirichlet":

@@ -22,7 +22,7 @@ from reticent.maths.anova import AnovaPriors
 from reticent.maths.fitted import Fitted
 from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
-from reticent.maths.priors import KernelPriors, energies, kernels_around
+from reticent.maths.priors import KernelPriors, energies, kernels_around, usual_length
 from reticent.maths.stages import Staged
 from reticent.models.base import PrivateEstimator
 from reticent.models.inputs import features, input_laws
@@ -227,8 +227,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         stages = self._releases - self._counts
         basis, hypotheses, outside = priors.choose(self._size(n * math.sqrt(stages) / scale, priors, len(bounds.x)))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
-        energy = energies(basis, priors.emphasis[: basis.size], _exponent(told), _quantile(told))
-        head, points = features(basis, energy, input_laws(curator, self._counts))
+        energy = energies(basis, priors.emphasis[: basis.size], _exponent(told), usual_length(told))
+        head, points = features(basis, energy, input_laws(curator, self._counts, scale))
         head = replace(head, weighted=level is not None)
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         beliefs = []
@@ -354,11 +354,6 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 def _exponent(told: float) -> float:
     """Of the prior variance in a feature's energy: ½ where privacy noise drowns small coefficients anyway, ¼ where it doesn't."""
     return float(np.clip(0.375 - 0.125 * math.log(told / 1.3) / math.log(2.2), 0.25, 0.5))
-
-
-def _quantile(told: float) -> float:
-    """Of the features' lengths, beyond which they are shortened: that blurs corners of the box, and saves noise everywhere."""
-    return 0.5 if told < 1 else 0.95 if told < 30 else 1.0
 
 
 def _take(release: Release, beliefs: list[Staged]) -> Features:

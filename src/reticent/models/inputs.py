@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.maths.basis import Basis, public_points
-from reticent.maths.warp import BINS, counted_law, input_law, places, spread_out
+from reticent.maths.warp import BINS, counted_law, counts_tell, input_law, places, shared, spread_out
 from reticent.models.residuals import Features, InputCounts, InputMoments
 from reticent.privacy.curator import Oracle
 
@@ -16,20 +16,24 @@ Array = NDArray[np.float64]
 _POINTS = 512
 
 
-def input_laws(curator: Oracle, releases: int) -> list[Array]:
-    """How the records are spread over each input: one release of moments, the others of counts; [] if there are none."""
+def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
+    """How the records are spread over each input: one release of moments, the others of counts; [] if there are none.
+
+    Where counts would be all noise, whose multiplier is ``noise``, moments take their share too.
+    """
     if not releases:
         return []
-    d, n = len(curator.bounds.x), curator.n
-    moments = curator.release(InputMoments(d))
-    mean, square = moments.value.reshape(2, d) / n
-    laws = [input_law(a, b + 1.0, float(moments.sd[0]) / n) for a, b in zip(mean, square, strict=True)]
-    counted = [curator.release(InputCounts(d, BINS)) for _ in range(releases - 1)]
-    if not counted:
+    d, n, rest = len(curator.bounds.x), curator.n, releases - 1
+    if rest and not counts_tell(noise * math.sqrt(2 * d / rest), n):
+        rest = 0
+    moments = curator.release(InputMoments(d), times=releases - rest)
+    (means, squares), sd = shared(moments.value.reshape(2, d) / n, float(moments.sd[0]) / n)
+    laws = [input_law(mean, square + 1.0, sd) for mean, square in zip(means, squares, strict=True)]
+    if not rest:
         return laws
-    counts = np.mean([release.value for release in counted], axis=0).reshape(d, BINS)
-    sd = float(counted[0].sd[0]) / math.sqrt(len(counted))
-    return [counted_law(law, one, sd, n) for law, one in zip(laws, counts, strict=True)]
+    counted = curator.release(InputCounts(d, BINS), times=rest)
+    counts = counted.value.reshape(d, BINS)
+    return [counted_law(law, one, float(counted.sd[0]), n) for law, one in zip(laws, counts, strict=True)]
 
 
 def features(basis: Basis, energy: Array, laws: list[Array]) -> tuple[Features, Array]:
