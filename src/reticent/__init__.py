@@ -29,6 +29,7 @@ _HOMES = {
     "reticent.privacy.sources": ("scan",),
     "reticent.privacy.statistic": ("Counts", "Gram", "Statistic", "Sum"),
     "reticent.models.base": ("PrivateEstimator",),
+    "reticent.models.binned_gp": ("BinnedGPRegressor",),
     "reticent.models.classifier": ("GPClassifier",),
     "reticent.models.covariance": ("PrivateCovariance",),
     "reticent.models.gp": ("GPRegressor",),
@@ -42,6 +43,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names} | _MODU
 
 __all__ = [
     "BadInput",
+    "BinnedGPRegressor",
     "Bounds",
     "BoundsMissing",
     "BudgetExceeded",
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
         ReticentError,
     )
     from reticent.models.base import PrivateEstimator
+    from reticent.models.binned_gp import BinnedGPRegressor
     from reticent.models.classifier import GPClassifier
     from reticent.models.covariance import PrivateCovariance
     from reticent.models.gp import GPRegressor

@@ -11,6 +11,7 @@ import numpy as np
 
 import reticent
 from reticent.maths.basis import eigenbasis, tensor_basis
+from reticent.models.bins import BinCounts, BinSums, Grid, LabelSums
 from reticent.models.classes import GramByClass, class_stage
 from reticent.models.covariance import MomentGram
 from reticent.models.histogram import ColumnCounts
@@ -70,6 +71,14 @@ STATISTICS |= {
     "linear stage of classes": (_class_stage(1.0, 0.7, "linear"), CLASSED, True),
     "by class": (GramByClass(_stage(0.0, 0.5).head, 3, 0.5), CLASSED, True),
 }
+CELLS = Grid(((-2.0, 0.0, 0.5, 3.0), (0.0, 50.0, 110.0)), ())
+SOME = Grid(CELLS.edges, (0, 0, -1, 1, 1, 2))
+STATISTICS |= {
+    "counts in regions": (BinCounts(SOME, PLANE), PLANE, True),
+    "sums in bins": (BinSums(CELLS, PLANE, False), PLANE, True),
+    "sums in regions": (BinSums(SOME, PLANE, True), PLANE, True),
+    "labels in regions": (LabelSums(SOME, PLANE, True, (0,) * 3), PLANE, True),
+}
 
 
 def _short(records: np.ndarray) -> np.ndarray:
@@ -101,8 +110,14 @@ STATISTICS |= {
 }
 
 COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
+GIVEN = {"learn_kernel": False, "noise": 0.5}  # nothing to learn, which takes time
 ESTIMATORS = {
     "GPRegressor": reticent.GPRegressor(stages=2, basis=9, **{**COMMON, "bounds": PLANE}),
+    "BinnedGPRegressor": reticent.BinnedGPRegressor(bins=1, **GIVEN, **{**COMMON, "bounds": PLANE}),
+    "BinnedGPRegressor of regions": reticent.BinnedGPRegressor(
+        bins=(3, 2), regions=[[0, 0], [-1, 1], [1, 2]], **GIVEN, **{**COMMON, "bounds": PLANE}
+    ),
+    "BinnedGPRegressor of counts": reticent.BinnedGPRegressor(kind="count", bins=1, **GIVEN, **COMMON),
     "GPClassifier": reticent.GPClassifier(stages=2, basis=9, **{**COMMON, "bounds": CLASSED}),
     "GPClassifier by class": reticent.GPClassifier(method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}),
     "GPRegressor with noise levels": reticent.GPRegressor(
@@ -120,7 +135,11 @@ ESTIMATORS = {
         reticent.GPRegressor(stages=2, basis=9), [{}], **{**COMMON, "bounds": PLANE}
     ),
 }
-PURE = ("PrivateMean", "PrivateHistogram")  # estimators that take delta = 0
+PURE = (
+    "PrivateMean",
+    "PrivateHistogram",
+    *(name for name in ESTIMATORS if name.startswith("Binned")),
+)  # estimators that take delta = 0
 
 NASTY = np.array(
     [

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from reticent.errors import BadInput
+from reticent.privacy.celled import CellSum
 from reticent.privacy.kept import BlockSum
 from reticent.privacy.shared import Shared
 from reticent.privacy.sources import scan
@@ -131,7 +132,7 @@ def test_descriptions_are_public_json(statistic, bounds, tight):
     assert json.loads(json.dumps(statistic.describe())) == statistic.describe()
 
 
-@pytest.mark.parametrize("kind", [Sum, Gram, Counts, StagedGram, Shared])
+@pytest.mark.parametrize("kind", [Sum, Gram, Counts, StagedGram, Shared, CellSum])
 def test_a_subclass_cannot_redefine_what_the_proof_rests_on(kind):
     for name in sorted(kind._settled):
         with pytest.raises(TypeError, match=f"may not define {name}"):

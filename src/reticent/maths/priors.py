@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from reticent.maths.basis import Basis, corners, eigenbasis, public_points, tensor_basis
 from reticent.maths.linalg import quadratic
 
-__all__ = ["KernelPriors", "energies", "kernels_around", "usual_length", "white_noise"]
+__all__ = ["KernelPriors", "energies", "kernels_around", "range_around", "usual_length", "white_noise"]
 
 Array = NDArray[np.float64]
 _POINTS = 512
@@ -98,12 +98,7 @@ def kernels_around(kernel: Kernel, half: Array, trials: int) -> list[Kernel]:
         return [kernel]
     from scipy.stats import qmc
 
-    low, high = (np.clip(kernel.theta + step, *kernel.bounds.T) for step in (-math.log(10), math.log(10)))
-    short, long = math.log(_SHORTEST * half.min()), math.log(_LONGEST * half.max())
-    names = [name for one in kernel.hyperparameters for name in [one.name] * (0 if one.fixed else one.n_elements)]
-    length = np.array(["length_scale" in name for name in names])
-    low = np.where(length, np.minimum(np.maximum(low, short), kernel.theta), low)
-    high = np.where(length, np.maximum(np.minimum(high, long), kernel.theta), high)
+    low, high = range_around(kernel, half)
     places = qmc.Halton(len(kernel.theta), scramble=False).random(trials + 1)[1:]
     return [kernel, *(kernel.clone_with_theta(low + (high - low) * place) for place in places)]
 
@@ -112,3 +107,14 @@ def white_noise(kernel: Kernel, X: Array) -> float:
     """Variance of the kernel's white noise, which scikit-learn leaves out between a point and its copy."""
     one = X[:1]
     return float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
+
+
+def range_around(kernel: Kernel, half: Array) -> tuple[Array, Array]:
+    """What θ may be: within a factor of ten and the kernel's own bounds, with lengths that the box can tell apart."""
+    low, high = (np.clip(kernel.theta + step, *kernel.bounds.T) for step in (-math.log(10), math.log(10)))
+    short, long = math.log(_SHORTEST * half.min()), math.log(_LONGEST * half.max())
+    names = [name for one in kernel.hyperparameters for name in [one.name] * (0 if one.fixed else one.n_elements)]
+    length = np.array(["length_scale" in name for name in names], dtype=bool)
+    low = np.where(length, np.minimum(np.maximum(low, short), kernel.theta), low)
+    high = np.where(length, np.maximum(np.minimum(high, long), kernel.theta), high)
+    return low, high

@@ -7,7 +7,8 @@ There are four kinds. A model subclasses one of them and writes the map from a r
     Counts   one count per group       f: for each group of cells, the cell the record falls into
     Shared   Σ γ_k (1, u_k, u_k u_kᵀ)  γ: responsibilities of K parts that add up to at most one, ‖u_k‖ ≤ 1 (shared.py)
 
-(`staged.StagedGram` is a Gram whose rows have a part that stays the same from release to release.)
+(`staged.StagedGram` is a Gram whose rows have a part that stays the same from release to release; `celled.CellSum` is a Sum
+whose rows are zero but for the numbers of one cell.)
 
 The bound travels with the map and is *enforced*: rows are truncated toward zero onto a grid of 2⁻ᵇ (which cannot lengthen
 them) and every row that is still too long, or not a number, is shortened on the integers. A wrong claim costs accuracy,
@@ -37,7 +38,7 @@ from reticent.privacy.sums import EXACT
 __all__ = ["Counts", "Gram", "Statistic", "Sum"]
 
 Rows = NDArray[np.float64]
-_KINDS = (__name__, "reticent.privacy.staged", "reticent.privacy.shared")  # where kinds are defined
+_KINDS = (__name__, *(f"reticent.privacy.{name}" for name in ("staged", "shared", "celled")))  # where kinds are defined
 _CACHE = 2**17  # numbers in a block of rows: about 1 MB, so that all passes over it stay in cache
 
 

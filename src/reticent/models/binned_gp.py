@@ -1,0 +1,374 @@
+"""A Gaussian process on a private histogram of counts or means, by integral kernels. Proof: binned_gp.md.
+
+One joint release holds, for every bin and empty ones too, how many records are in it and what their outputs add up to
+(`models.bins`). The rest is post-processing (`maths.binned_fit`): bins are averages of the function over boxes, the noise of each
+is known, and kernels are weighed by the evidence of the released bins.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.maths.binned import Regions, at_least_zero
+from reticent.maths.binned_fit import Believed, Prior, learn_counts, learn_means
+from reticent.maths.integral import Boxes, mixture
+from reticent.models.base import PrivateEstimator
+from reticent.models.bins import BinCounts, BinSums, Grid, LabelSums, make_grid
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle, Release
+from reticent.privacy.sums import one_blas_thread
+
+__all__ = ["BinnedGPRegressor"]
+
+Array = NDArray[np.float64]
+_TRIALS, _WORK = 24, 1e8  # hypotheses tried in a round, fewer where bins are many
+_AT_ONCE = 2048  # points that are predicted together
+
+
+class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process regression on a differentially private histogram of means or counts.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        The prior of the function, in the units of the data (for counts: of records per unit of volume): sums and products of
+        ConstantKernel, RBF, Matern, RationalQuadratic. A hyperparameter's own bounds are its prior; "fixed" means fixed.
+        Default: an RBF kernel with a length for each input; for means also a constant.
+    bins : int, list of int, or list of edges, optional
+        Number of equal bins of each input between its bounds, or their edges. Default: chosen from the number of records, the
+        noise and the number of inputs. For one to four inputs.
+    regions : integer array of the grid's shape, optional
+        Joins cells of the grid to regions, numbered from 0; −1 for cells that are in none. A boolean array keeps single cells.
+    kind : "mean" or "count"
+        What a bin tells: the mean output of its records, or how many records it has.
+    integral : bool
+        True: a bin is an average over its region. False: the function's value at the region's centre, for comparison.
+    protect : "records" or "labels"
+        What neighbours differ in: a whole record, or only its output, where all inputs are public. Not the same promise, and
+        not the same account in a ledger.
+    noise : float, optional
+        For means: standard deviation of outputs at one place; learned if not given. For counts: by how many times √count a count
+        scatters around its expectation; 1 (Poisson) if not given, 0 for a curve whose area over each bin is the bin.
+    learn_kernel : bool
+        Weigh kernels within a factor of ten of the one given, and inside its own bounds, by the evidence of the released bins.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta=0`` gives pure ε-DP by Laplace noise.
+
+    Attributes
+    ----------
+    counts_, counts_sd_ : arrays, one number for each region
+        The counts as they were released, with the noise's standard deviation: empty bins have noise too, and a count can be
+        negative. (With ``protect="labels"`` counts are public, exact, and have none.)
+    sums_, sums_sd_ : arrays
+        For means: the noisy sums of outputs, each output counted from the middle of its range.
+    bins_, bins_sd_ : arrays
+        What the fit says of each region: its mean output, or its count; and the standard deviation of that.
+    edges_ : list of arrays
+    kernel_, noise_
+        The kernel with the highest evidence, in the units of the data, and the noise.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced (``protect="records"``), or the output of one record (``"labels"``), number of records
+    public. Released: all counts and sums of all regions at once, empty ones included, and with δ > 0 the sum of squared outputs.
+    Must be public: the bounds, bins, regions, the number of records, the kernel, all parameters; with ``protect="labels"`` all
+    inputs. ``score`` reads the records it is given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 10, size=(5000, 1))
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=5000)
+    >>> bounds = reticent.Bounds(x=[(0, 10)], y=(-2, 2))
+    >>> model = reticent.BinnedGPRegressor(bins=20, bounds=bounds, epsilon=1, delta=1e-6).fit(x, y)
+    >>> mean, std = model.predict([[2.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.0)) < 0.3)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        bins: Any = None,
+        regions: Any = None,
+        kind: str = "mean",
+        integral: bool = True,
+        protect: str = "records",
+        noise: float | None = None,
+        learn_kernel: bool = True,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            random_state=random_state,
+        )
+        self.kernel = kernel
+        self.bins = bins
+        self.regions = regions
+        self.kind = kind
+        self.integral = integral
+        self.protect = protect
+        self.noise = noise
+        self.learn_kernel = learn_kernel
+
+    @property
+    def _targets(self) -> bool:  # type: ignore[override]
+        return self.kind != "count"
+
+    @property
+    def _relation(self) -> str:  # type: ignore[override]
+        return "label" if self.protect == "labels" else "record"
+
+    def _check(self) -> None:
+        for name, known in (("kind", ("mean", "count")), ("protect", ("records", "labels"))):
+            if getattr(self, name) not in known:
+                raise BadInput(f"{name} must be {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
+        if self.kind == "count" and self.protect == "labels":
+            raise BadInput("Counts have no labels to protect: with public inputs they are public. Use kind='mean'.")
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
+        number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
+        if self.noise is not None and not (number and 0 <= self.noise < 1e150):
+            raise BadInput(f"noise must be a standard deviation, or None, not {self.noise!r}.")
+        for name in ("integral", "learn_kernel"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise BadInput(f"{name} must be True or False, not {getattr(self, name)!r}.")
+        if isinstance(self.bounds, Bounds):
+            if self.bounds.classes is not None or len(self.bounds.y) > 1:
+                raise BadInput(
+                    "BinnedGPRegressor takes one output with a range: give it in the bounds, as in y=(2, 150)."
+                )
+            if self.bounds.norm is not None:
+                raise BadInput("Bins fill a box: leave norm out of the bounds.")
+
+    def _rehearse(self, bounds: Bounds) -> None:
+        make_grid(2 if self.bins is None else self.bins, self.regions, bounds)
+        if self.bins is None and (len(bounds.x) > 4 or self.regions is not None):
+            raise BadInput("Give bins: they are chosen only for up to four inputs, and where there are no regions.")
+        d, fits = len(bounds.x), False
+        try:
+            m = mixture(self._kernel(bounds), d)
+            fits = bool(np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all())
+        except (ArithmeticError, ValueError, TypeError):
+            fits = False
+        if not fits:
+            raise BadInput(
+                f"The kernel {self.kernel} cannot be averaged over bins of {d} inputs: give sums and products of ConstantKernel, "
+                "RBF, Matern and RationalQuadratic, with one length scale or one per input. Noise of outputs is given by noise=…"
+            )
+
+    def _kernel(self, bounds: Bounds) -> Kernel:
+        """The kernel in units of the data, or the default one in those of the process."""
+        if self.kernel is not None:
+            return clone(self.kernel)
+        half = np.array([high / 2 - low / 2 for low, high in bounds.x])
+        if self.kind == "count":
+            return ConstantKernel(0.3) * RBF(0.5 * half, np.column_stack([0.1 * half, 5 * half]))
+        return ConstantKernel(0.2) + ConstantKernel(0.1) * RBF(0.5 * half, np.column_stack([0.1 * half, 5 * half]))
+
+    def learn(self, curator: Oracle) -> None:
+        """Release all bins at once."""
+        bounds, n = curator.bounds, curator.n
+        event = self._event()
+        sd = event.noise_multiplier * sqrt(2) * self.records_per_person  # type: ignore[attr-defined]
+        bins = _chosen_bins(n / sd, len(bounds.x)) if self.bins is None else self.bins
+        grid = make_grid(bins, self.regions, bounds)
+        spread = self.delta != 0
+        if self.kind == "count":
+            release = curator.release(BinCounts(grid, bounds))
+        elif self.protect == "records":
+            release = curator.release(BinSums(grid, bounds, spread))
+        else:
+            release = curator.release_given_inputs(  # type: ignore[attr-defined]
+                lambda inputs: _label_sums(grid, bounds, spread, inputs)
+            )
+        boxes, of = grid.boxes()
+        self._regions = Regions(boxes, of, grid.size, bool(self.integral))
+        self.edges_ = [np.array(edges) for edges in grid.edges]
+        half = np.array([high / 2 - low / 2 for low, high in bounds.x])
+        trials = int(min(max(_WORK / max(grid.size, 10) ** 3, 4), _TRIALS))
+        self._volume = float(np.prod(2 * half))
+        self._expected = n * self._regions.volumes / self._volume
+        if self.kind == "count":
+            self._take_counts(release, grid, bounds, half, trials)
+        else:
+            self._take_sums(release, grid, bounds, half, trials, spread)
+        self.kernel_ = self._believed.kernel
+        mean, variance, _ = self._believed.at(self._regions)
+        self.bins_, self.bins_sd_ = (
+            self._natural(mean, self._regions.volumes),
+            self._spread(variance, self._regions.volumes),
+        )
+
+    def _take_counts(self, release: Release, grid: Grid, bounds: Bounds, half: Array, trials: int) -> None:
+        self.counts_, self.counts_sd_ = release.value[: grid.size], release.sd[: grid.size]
+        scale = 1.0 if self.kernel is None else (self._volume / release.n) ** 2
+        prior = Prior(self._kernel(bounds), scale, half, bool(self.learn_kernel), trials)
+        self.noise_ = 1.0 if self.noise is None else float(self.noise)
+        self._believed = self._counted(prior, self.counts_, self.counts_sd_, self.noise_)
+        self._middle, self._half = release.n / self._volume, release.n / self._volume
+
+    def _counted(self, prior: Prior, counts: Array, sd: Array, noise: float) -> Believed:
+        return learn_counts(prior, self._regions, counts, sd**2, self._expected, noise**2)
+
+    def _take_sums(self, release: Release, grid: Grid, bounds: Bounds, half: Array, trials: int, spread: bool) -> None:
+        ((low, high),) = bounds.y
+        self._middle, self._half = low / 2 + high / 2, high / 2 - low / 2
+        size, value, sd = grid.size, release.value, release.sd
+        squares: tuple[float, float] | None = None
+        if self.protect == "labels":
+            given = release.statistic.get("counts", ())
+            if release.statistic.get("name") != LabelSums.__name__ or len(given) != size:
+                raise BadInput("These releases were made with other parameters: rebuild them with those they had.")
+            self.counts_, self.counts_sd_ = np.array(given, dtype=np.float64), np.zeros(size)
+            sums, sums_sd = value[:size], sd[:size]
+            counts, doubt = self.counts_, np.zeros(size)
+            back = 1.0
+        else:
+            self.counts_, self.counts_sd_ = value[:size] + value[size : 2 * size], sqrt(2) * sd[:size]
+            sums, sums_sd = value[:size] - value[size : 2 * size], self.counts_sd_
+            counting = BinnedGPRegressor(kind="count")._kernel(bounds)
+            believed = self._counted(
+                Prior(counting, 1.0, half, bool(self.learn_kernel), max(trials // 2, 4)),
+                self.counts_,
+                self.counts_sd_,
+                1.0,
+            )
+            found, doubt = believed.cleaned(0.0 if grid.whole else None)
+            counts, doubt = at_least_zero(self._expected + found, doubt)
+            back = sqrt(2)
+        if spread:
+            inside = float(counts.sum())
+            squares = inside - back * float(value[-1]), (back * float(sd[-1])) ** 2
+        self.sums_, self.sums_sd_ = self._half * sums, self._half * sums_sd
+        scale = 1.0 if self.kernel is None else self._half**-2
+        prior = Prior(self._kernel(bounds), scale, half, bool(self.learn_kernel), trials)
+        noise2 = None if self.noise is None else (float(self.noise) / self._half) ** 2
+        self._believed = learn_means(
+            prior, self._regions, sums, sums_sd**2, counts, doubt, noise2=noise2, squares=squares
+        )
+        self.noise_ = self._half * sqrt(self._believed.noise_level)
+
+    def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:
+        return (self._middle + self._half * mean) * (volumes if self.kind == "count" else 1.0)
+
+    def _spread(self, variance: Array, volumes: Array | float = 1.0) -> Array:
+        return self._half * np.sqrt(variance) * (volumes if self.kind == "count" else 1.0)
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """The function at ``X`` (mean output, or records per unit of volume), and its standard deviation or covariance.
+
+        The model's own doubt and the privacy noise are in it. A point outside the bounds counts as the nearest one inside.
+        """
+        if return_std and return_cov:
+            raise BadInput("Ask for return_std or return_cov, not for both.")
+        places = self._places(X)
+        if return_cov:
+            with one_blas_thread():
+                mean, covariance = self._believed.joint(Boxes.points(places))
+            return self._natural(mean), self._half**2 * covariance
+        mean, variance, _ = self._moments(places)
+        return (self._natural(mean), self._spread(variance)) if return_std else self._natural(mean)
+
+    def predict_regions(self, regions: Any, return_std: bool = False) -> Any:
+        """Mean output, or number of records, of regions that need not be bins: a list of regions, each a list of boxes.
+
+        A box is a list of (low, high), one for each input. Boxes of one region must not overlap.
+        """
+        check_is_fitted(self)
+        places = _given_regions(regions, self.n_features_in_)
+        with one_blas_thread():
+            mean, variance, _ = self._believed.at(places)
+        value, std = self._natural(mean, places.volumes), self._spread(variance, places.volumes)
+        return (value, std) if return_std else value
+
+    def variance_parts(self, X: Any) -> dict[str, Array]:
+        """Variance of an output at ``X`` by its causes: ``model`` (its own doubt), ``privacy``, ``noise`` (of observations).
+
+        For counts the noise is that of the number of records in a unit of volume there.
+        """
+        mean, whole, own = self._moments(self._places(X))
+        noise = np.full(len(mean), self.noise_**2)
+        if self.kind == "count":
+            noise *= np.maximum(self._natural(mean), 0.0)
+        return {"model": self._half**2 * own, "privacy": self._half**2 * (whole - own), "noise": noise}
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
+        mean, covariance = self.predict(X, return_cov=True)
+        draws = np.random.default_rng(random_state).multivariate_normal(mean, covariance, n_samples, method="eigh")
+        return np.asarray(draws.T)
+
+    @property
+    def prior_std_(self) -> float:
+        """Standard deviation of the function before the fit."""
+        check_is_fitted(self)
+        return self._half * sqrt(self._believed.variance)
+
+    def _places(self, X: Any) -> Array:
+        unit = self._unit(X)  # first: it checks that the model is fitted
+        return self.releases_[0].bounds.natural(unit)
+
+    def _moments(self, places: Array) -> Array:
+        """Mean, variance, and variance without privacy noise; block by block, so that memory stays bounded."""
+        with one_blas_thread():
+            blocks = [
+                np.array(self._believed.at(Boxes.points(np.ascontiguousarray(places[i : i + _AT_ONCE]))))
+                for i in range(0, len(places), _AT_ONCE)
+            ]
+        return np.concatenate(blocks, axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on a hundred records, privacy leaves little to score
+        return tags
+
+
+def _label_sums(grid: Grid, bounds: Bounds, spread: bool, inputs: Array) -> LabelSums:
+    """The statistic for public inputs: how many of them are in which region is part of it."""
+    found = grid.of(inputs, bounds)
+    counts = np.bincount(found[found >= 0].astype(np.int64), minlength=grid.size)
+    return LabelSums(grid, bounds, spread, tuple(int(count) for count in counts))
+
+
+def _chosen_bins(told: float, dimension: int) -> int:
+    """Number of bins of each input, from the number of records over the noise of a count."""
+    return int(np.clip(round(told ** (1 / (dimension + 1))), 4, {1: 40, 2: 14, 3: 7}.get(dimension, 5)))
+
+
+def _given_regions(regions: Any, dimension: int) -> Regions:
+    """Read regions as lists of boxes as lists of (low, high)."""
+    try:
+        boxes = [np.array(region, dtype=np.float64).reshape(-1, dimension, 2) for region in regions]
+        stacked = np.concatenate(boxes)
+        fine = bool(len(stacked) and np.isfinite(stacked).all() and (stacked[:, :, 0] < stacked[:, :, 1]).all())
+    except (TypeError, ValueError):
+        fine = False
+    if not fine or not all(map(len, boxes)):
+        raise BadInput(
+            "Give regions as a list, each a list of boxes, each a list of (low, high) with low < high for every input: "
+            "[[[(0, 18)]]] is one region of one box of one input."
+        )
+    of = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
+    return Regions(Boxes(stacked[:, :, 0].copy(), stacked[:, :, 1].copy()), of, len(boxes))
