@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = [
+    "COUNTED",
     "OWN_LEVELS",
     "effect_numbers",
     "kernel_words",
@@ -22,6 +23,7 @@ __all__ = [
     "regression_tables",
 ]
 
+COUNTED = "numbers of records scatter around it by chance"
 OWN_LEVELS = "in each record by a known level of its own"
 _POINTS = 7
 _SAID = 5  # parts of a kernel
@@ -54,6 +56,7 @@ def effect_numbers(model: Any) -> dict[str, Any]:
         "kernel_parts": _kernel_parts(model),
         "default_prior": _default_prior(model),
         "noise": model.noise_,
+        "counts": getattr(model, "kind", "") == "count",
     }
 
 
@@ -83,7 +86,7 @@ def _tables(found: dict[str, Any]) -> "list[RenderableType]":
     parts: list[RenderableType] = [Columns(tables, padding=(0, 4)), Text("")]
     parts += [Text(words) for words in kernel_words(found)]
     spread = OWN_LEVELS if noise is None else f"by about {noise:,.{digits_beside(noise)}f}"
-    parts.append(Text(f"{output} spreads {spread} around the function"))
+    parts.append(Text(COUNTED if found["counts"] else f"{output} spreads {spread} around the function"))
     return parts
 
 
@@ -140,7 +143,7 @@ def _kernel_parts(model: Any) -> list[dict[str, Any]] | None:
 
 def _default_prior(model: Any) -> dict[str, Any] | None:
     """What was learned of the default prior: the size of effects and how it is shared between their kinds."""
-    if model._params["kernel"] is not None:
+    if not hasattr(model.kernel_, "shares"):
         return None
     kernel, (low, high) = model.kernel_, model.releases_[0].bounds.y[getattr(model, "output", 0)]
     orders = kernel.shares[: model.n_features_in_]

@@ -47,6 +47,8 @@ def output_names(model: Any) -> list[str]:
     bounds = model.releases_[0].bounds
     if bounds.y_names:
         return [printable(name) for name in bounds.y_names]
+    if getattr(model, "kind", "") == "count":
+        return ["density"]
     return ["output"] if len(bounds.y) == 1 else [f"output {j}" for j in range(len(bounds.y))]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent
-from reticent.apps.effects import OWN_LEVELS, effect_numbers, kernel_words
+from reticent.apps.effects import COUNTED, OWN_LEVELS, effect_numbers, kernel_words
 from reticent.apps.figures import column_names, digits_beside, level_name, measured
 from reticent.apps.outputs import output_name, output_names, outputs
 from reticent.apps.release_groups import Group, groups
@@ -42,6 +42,10 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _REGRESSION = (
     "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, that and the "
     "privacy noise, and both with the spread of single outputs."
+)
+_BINNED = (
+    f"{_REGRESSION} With one input, the bins are drawn as they were released, with 95 % of their privacy noise; a count can "
+    "come out below zero."
 )
 _LEVELS = (
     "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, and that with the privacy "
@@ -162,13 +166,13 @@ def results(model: Any) -> dict[str, Any]:
     if shown.outputs:
         found = effect_numbers(model)
         by = OWN_LEVELS if model.noise_ is None else f"by about {figure(model.noise_, 2)}"
-        spread = f"{found['output']} spreads {by} around the function"
+        spread = COUNTED if found["counts"] else f"{found['output']} spreads {by} around the function"
         said = [text.removesuffix(": see --json") for text in kernel_words(found)]
         along = lines(model)
         tables = [_line_table(model, one) for one in along]
         return {
             "heading": "" if len(model.releases_[0].bounds.y) == 1 else output_name(model),
-            "caption": _REGRESSION if model.noise_ is not None else _LEVELS,
+            "caption": _LEVELS if model.noise_ is None else _BINNED if hasattr(model, "bins_") else _REGRESSION,
             "tables": tables,
             "words": [*_moves(model, along), *said, spread],
             "remarks": remarks,

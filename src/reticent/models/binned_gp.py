@@ -146,6 +146,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 raise BadInput(f"{name} must be {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
         if self.kind == "count" and self.protect == "labels":
             raise BadInput("Counts have no labels to protect: with public inputs they are public. Use kind='mean'.")
+        if self.protect == "labels":
+            raise BadInput("protect='labels' is not there yet: protect records, which is the stronger promise.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
         number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
@@ -168,7 +170,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput("Give bins: they are chosen only for up to four inputs, and where there are no regions.")
         d, fits = len(bounds.x), False
         try:
-            m = mixture(self._kernel(bounds), d)
+            m = mixture(self._kernel(bounds, self.kind, 1.0), d)
             fits = bool(np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all())
         except (ArithmeticError, ValueError, TypeError):
             fits = False
@@ -178,14 +180,17 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 "RBF, Matern and RationalQuadratic, with one length scale or one per input. Noise of outputs is given by noise=…"
             )
 
-    def _kernel(self, bounds: Bounds) -> Kernel:
-        """The kernel in units of the data, or the default one in those of the process."""
-        if self.kernel is not None:
+    def _kernel(self, bounds: Bounds, kind: str, unit: float) -> Kernel:
+        """The kernel, in units of the data; ``unit`` is half the range of y, or the density of an even law."""
+        if self.kernel is not None and kind == self.kind:
             return clone(self.kernel)
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
-        if self.kind == "count":
-            return ConstantKernel(0.3) * RBF(0.5 * half, np.column_stack([0.1 * half, 5 * half]))
-        return ConstantKernel(0.2) + ConstantKernel(0.1) * RBF(0.5 * half, np.column_stack([0.1 * half, 5 * half]))
+        smooth = RBF(0.5 * half, np.column_stack([0.1 * half, 5 * half]))
+
+        def constant(share: float) -> Kernel:
+            return ConstantKernel(share * unit**2, (1e-5 * unit**2, 1e5 * unit**2))
+
+        return constant(0.3) * smooth if kind == "count" else constant(0.2) + constant(0.1) * smooth
 
     def learn(self, curator: Oracle) -> None:
         """Release all bins at once."""
@@ -223,11 +228,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _take_counts(self, release: Release, grid: Grid, bounds: Bounds, half: Array, trials: int) -> None:
         self.counts_, self.counts_sd_ = release.value[: grid.size], release.sd[: grid.size]
-        scale = 1.0 if self.kernel is None else (self._volume / release.n) ** 2
-        prior = Prior(self._kernel(bounds), scale, half, bool(self.learn_kernel), trials)
+        self._middle = self._half = release.n / self._volume
+        prior = Prior(self._kernel(bounds, "count", self._half), self._half**-2, half, bool(self.learn_kernel), trials)
         self.noise_ = 1.0 if self.noise is None else float(self.noise)
         self._believed = self._counted(prior, self.counts_, self.counts_sd_, self.noise_)
-        self._middle, self._half = release.n / self._volume, release.n / self._volume
 
     def _counted(self, prior: Prior, counts: Array, sd: Array, noise: float) -> Believed:
         return learn_counts(prior, self._regions, counts, sd**2, self._expected, noise**2)
@@ -248,7 +252,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         else:
             self.counts_, self.counts_sd_ = value[:size] + value[size : 2 * size], sqrt(2) * sd[:size]
             sums, sums_sd = value[:size] - value[size : 2 * size], self.counts_sd_
-            counting = BinnedGPRegressor(kind="count")._kernel(bounds)
+            counting = self._kernel(bounds, "count", 1.0)
             believed = self._counted(
                 Prior(counting, 1.0, half, bool(self.learn_kernel), max(trials // 2, 4)),
                 self.counts_,
@@ -262,8 +266,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             inside = float(counts.sum())
             squares = inside - back * float(value[-1]), (back * float(sd[-1])) ** 2
         self.sums_, self.sums_sd_ = self._half * sums, self._half * sums_sd
-        scale = 1.0 if self.kernel is None else self._half**-2
-        prior = Prior(self._kernel(bounds), scale, half, bool(self.learn_kernel), trials)
+        prior = Prior(self._kernel(bounds, "mean", self._half), self._half**-2, half, bool(self.learn_kernel), trials)
         noise2 = None if self.noise is None else (float(self.noise) / self._half) ** 2
         self._believed = learn_means(
             prior, self._regions, sums, sums_sd**2, counts, doubt, noise2=noise2, squares=squares
