@@ -31,7 +31,9 @@ _HOMES = {
     "reticent.models.base": ("PrivateEstimator",),
     "reticent.models.binned_gp": ("BinnedGPRegressor",),
     "reticent.models.classifier": ("GPClassifier",),
+    "reticent.models.clusters": ("KMeans",),
     "reticent.models.covariance": ("PrivateCovariance",),
+    "reticent.models.factors": ("PCA", "FactorAnalysis"),
     "reticent.models.gp": ("GPRegressor",),
     "reticent.models.histogram": ("PrivateHistogram",),
     "reticent.models.mean": ("PrivateMean",),
@@ -51,14 +53,17 @@ __all__ = [
     "Counts",
     "Curator",
     "Event",
+    "FactorAnalysis",
     "GPClassifier",
     "GPRegressor",
     "Gaussian",
     "Gram",
     "Guarantee",
+    "KMeans",
     "Laplace",
     "Ledger",
     "LedgerError",
+    "PCA",
     "PrivateCovariance",
     "PrivateEstimator",
     "PrivateHistogram",
@@ -97,7 +102,9 @@ if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
     from reticent.models.binned_gp import BinnedGPRegressor
     from reticent.models.classifier import GPClassifier
+    from reticent.models.clusters import KMeans
     from reticent.models.covariance import PrivateCovariance
+    from reticent.models.factors import PCA, FactorAnalysis
     from reticent.models.gp import GPRegressor
     from reticent.models.histogram import PrivateHistogram
     from reticent.models.mean import PrivateMean

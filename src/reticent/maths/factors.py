@@ -1,0 +1,140 @@
+"""From noisy moments to means, scales, correlations and factors: functions of public numbers only.
+
+Columns         what stages of noisy means and mean squares say about each column
+Correlations    the same with a noisy Gram matrix of standardised records, its spectrum denoised
+factor_analysis W and Ψ of WWᵀ + Ψ, by EM on a covariance matrix
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from reticent.maths.gram import denoised
+
+__all__ = ["Columns", "Correlations", "expected_scores", "factor_analysis", "log_density"]
+
+Array = NDArray[np.float64]
+_WIDE, _WIDER = 2.5, 1.5  # standard deviations: the reach for what is known, and for what may be
+_SURE, _STEEP = 1.6, 4.0  # standard deviations of noise, beyond which a narrower stage has cut something off; how sharply
+_UNSEEN = 0.06  # of the first stage's noise: what rare values far away may add to a variance unseen
+_LEAST_SIGNAL = 0.3  # share of the length of standardised records that may be believed lost by shortening
+_MOST_NOISE = 0.1  # that Ψ and eigenvalues of correlations are kept above
+_ITERATIONS = 60
+
+
+class Columns:
+    """Mean and variance of each column of scaled records, from stages that look ever closer; ``tau``: the variances' noise."""
+
+    def __init__(self, d: int) -> None:
+        self.mean, self.mean_sd = np.zeros(d), np.full(d, np.inf)
+        self.variance, self.tau = np.zeros(d), np.full(d, np.inf)
+        self._seen: list[tuple[Array, Array]] = []
+
+    def ask(self) -> tuple[Array, Array]:
+        """How far from the mean to look next, and what mean square to expect there, in squares of that reach."""
+        known = np.maximum(self.variance, 0.0)
+        reach = np.maximum(_WIDER * np.sqrt(known + 2 * self.tau), _WIDE * np.sqrt(known))
+        reach = np.minimum(reach, 1 + np.abs(self.mean))  # the far end of the box
+        return reach, np.minimum(np.maximum(self.variance, self.tau) / reach**2, 0.5)
+
+    def tell(self, centre: Array, reach: Array, offset: Array, moments: Array, sd: float) -> None:
+        """Take in noisy means of t = clip((u − centre)/reach, ±1) and of t² − offset."""
+        step, square = np.split(moments, 2)
+        step = np.clip(step, -1.0, 1.0)
+        self.mean, self.mean_sd = np.clip(centre + reach * step, -1.0, 1.0), reach * sd
+        tau = reach**2 * sd * np.sqrt(1 + 4 * step**2)
+        self._seen.append((reach**2 * (square + offset - step**2), tau))
+        self.variance, self.tau = self._believed()
+
+    def _believed(self) -> tuple[Array, Array]:
+        """Narrow stages have less noise, but miss what lies outside: a wider one is believed where it surely found more."""
+        variance, tau = self._seen[-1]
+        for wide, noise in reversed(self._seen[:-1]):
+            missed = expit(_STEEP * ((wide - variance) / np.sqrt(noise**2 + tau**2) - _SURE))
+            a, b = 1 / noise**2, 1 / tau**2
+            variance = missed * wide + (1 - missed) * (a * wide + b * variance) / (a + b)
+            tau = missed * noise + (1 - missed) / np.sqrt(a + b)
+        return variance, tau
+
+    def scale(self) -> Array:
+        """Standard deviations, none below what noise could hide."""
+        least = np.maximum(self.tau, _UNSEEN * self._seen[0][1])
+        return np.sqrt(np.maximum(self.variance, least))
+
+
+class Correlations:
+    """Means, scales and correlations of scaled records.
+
+    ``gram`` is the noisy mean of zzᵀ over records standardised with ``columns.mean`` and ``scale``, ``sd`` the noise of its
+    diagonal. Shortened records make it smaller than a correlation matrix; its trace tells by how much.
+    """
+
+    def __init__(self, columns: Columns, scale: Array, gram: Array, sd: float) -> None:
+        d = len(scale)
+        length = max(float(np.trace(gram)) / d, _LEAST_SIGNAL)
+        noise2 = (sd / length) ** 2 / 2  # outside the diagonal
+        away, _, _ = denoised(gram / length - np.eye(d), noise2)
+        self.least = float(min(_MOST_NOISE, np.sqrt(noise2))) + 1e-6
+        self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
+        self.correlation = _correlation(away + np.eye(d), self.least)
+        own, other = (scale**2 / columns.tau) ** 2, 1 / (2 * noise2)
+        found = (own + other * np.maximum(np.diag(gram) / length, 0.1)) / (own + other)
+        self.mean, self.mean_sd = columns.mean, columns.mean_sd
+        self.scale = scale * np.sqrt(np.clip(found, 0.5, 2.0))
+        self.scale_sd = scale / (2 * np.sqrt(own + other))
+
+    @property
+    def covariance(self) -> Array:
+        """Of the scaled records."""
+        return self.correlation * np.outer(self.scale, self.scale)
+
+
+def _correlation(matrix: Array, least: float) -> Array:
+    """A correlation matrix near a symmetric one: ones on the diagonal, no eigenvalue below ``least``."""
+    root = np.sqrt(np.maximum(np.diag(matrix), _LEAST_SIGNAL))
+    matrix = matrix / np.outer(root, root)
+    np.fill_diagonal(matrix, 1.0)
+    values, vectors = np.linalg.eigh(matrix)
+    matrix = (vectors * np.maximum(values, least)) @ vectors.T
+    root = np.sqrt(np.diag(matrix))
+    matrix = matrix / np.outer(root, root)
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def factor_analysis(covariance: Array, k: int, least: float, iterations: int = _ITERATIONS) -> tuple[Array, Array]:
+    """W (d × k) and the diagonal of Ψ ≥ ``least`` such that WWᵀ + Ψ is near the covariance: EM, O(d²k) for each iteration.
+
+    With B = Ψ⁻¹W, G = (I + WᵀB)⁻¹ and Λ the covariance:  W ← ΛBG·(G + GBᵀΛBG)⁻¹,  Ψ ← diag(Λ − W_new·GBᵀΛ).
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    diagonal = np.diag(covariance)
+    psi = np.maximum(diagonal / 2, least)
+    W = vectors[:, -k:] * np.sqrt(np.maximum(values[-k:], least))
+    for _ in range(iterations):
+        W, psi = em_step(covariance, W, psi, least)
+    return W, psi
+
+
+def em_step(covariance: Array, W: Array, psi: Array, least: float) -> tuple[Array, Array]:
+    """One iteration of EM."""
+    B = W / psi[:, None]
+    G = np.linalg.inv(np.eye(W.shape[1]) + W.T @ B)
+    BG = B @ G
+    S = covariance @ BG  # the only product of d²k numbers
+    new = np.linalg.solve(G + BG.T @ S, S.T).T
+    return new, np.maximum(np.diag(covariance) - np.einsum("ij,ij->i", new, S), least)
+
+
+def expected_scores(x: Array, W: Array, psi: Array) -> Array:
+    """Posterior means of the factors of centred records."""
+    B = W / psi[:, None]
+    return np.asarray(np.linalg.solve(np.eye(W.shape[1]) + W.T @ B, (x @ B).T).T)
+
+
+def log_density(x: Array, W: Array, psi: Array) -> Array:
+    """Log-density of centred records under N(0, WWᵀ + Ψ), by the matrix inversion lemma."""
+    B = W / psi[:, None]
+    inner = np.eye(W.shape[1]) + W.T @ B
+    y = x @ B
+    square = np.sum(x * x / psi, axis=1) - np.sum(y * np.linalg.solve(inner, y.T).T, axis=1)
+    return -(square + np.linalg.slogdet(inner)[1] + np.log(2 * np.pi * psi).sum()) / 2

@@ -1,0 +1,237 @@
+"""Private factor analysis and principal components: one covariance matrix, learned in stages, and all else for free. Proof: factors.md.
+
+The covariance (`moments.covariance`) takes the whole budget. EM for the factors, eigenvectors for the components, densities, scores
+and samples are post-processing: any number of iterations costs nothing.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.maths.factors import Correlations, expected_scores, factor_analysis, log_density
+from reticent.models.base import PrivateEstimator
+from reticent.models.moments import STAGES, covariance
+from reticent.privacy.accounting import check_epsilon_delta
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+
+__all__ = ["PCA", "FactorAnalysis"]
+
+Array = NDArray[np.float64]
+
+
+class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Abstract: a model of ``n_components`` directions in a private covariance matrix."""
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            random_state=random_state,
+        )
+        self.n_components = n_components
+
+    @property
+    def _releases(self) -> int:
+        return STAGES
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _check(self) -> None:
+        name = type(self).__name__
+        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
+            raise BadInput(f"{name} needs delta > 0: a Gram matrix is released with Gaussian noise.")
+        if isinstance(self.n_components, bool) or not isinstance(self.n_components, (int, np.integer)):
+            raise BadInput(f"n_components must be a whole number, not {self.n_components!r}.")
+        if self.n_components < 1:
+            raise BadInput(f"n_components must be at least 1, not {self.n_components}.")
+
+    def _rehearse(self, bounds: Bounds) -> None:
+        if self.n_components > len(bounds.x):
+            raise BadInput(
+                f"n_components={self.n_components} is more than there are columns: X has n_features = {len(bounds.x)}. Give at most that."
+            )
+
+    def learn(self, curator: Oracle) -> None:
+        """Release the stages of the covariance; the rest is arithmetic on it."""
+        self._rehearse(curator.bounds)
+        noise = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
+        found = covariance(curator, noise)
+        zero = curator.bounds.natural(np.zeros(len(found.mean)))
+        self._width = curator.bounds.natural(np.ones(len(found.mean))) - zero  # of a scaled unit, in the columns' own
+        self.mean_ = curator.bounds.natural(found.mean)
+        self.mean_sd_ = found.mean_sd * self._width
+        self._learn_directions(found, found.scale * self._width)
+
+    @abstractmethod
+    def _learn_directions(self, found: Correlations, scale: Array) -> None:
+        """Compute the model from correlations, and scales in the columns' own units."""
+
+    def _centred(self, X: Any) -> Array:
+        """Records as differences from the mean, in their own units."""
+        check_is_fitted(self)
+        return np.asarray(self.releases_[0].bounds.natural(self._unit(X)) - self.mean_)
+
+
+class FactorAnalysis(_Factors):
+    """Factor analysis, with differential privacy: x = mean + factors · components + noise of its own in each column.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of factors.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        What one standard deviation of each factor adds to a record; the factor that explains most comes first.
+    noise_variance_ : array of shape (n_features,)
+        What the factors leave of each column's variance.
+    mean_, mean_sd_ : arrays of shape (n_features,)
+        Means, and the standard deviation of the privacy noise in them.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: noisy means and mean squares of all columns, up to four
+    times in ever finer steps, and the Gram matrix of the standardised records, once. Must be public: the bounds, the number of
+    records, all parameters. ``score``, ``score_samples`` and ``transform`` read the records they are given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 1)) * [1.0, 0.8, -0.6] + 0.3 * rng.normal(size=(20_000, 3))
+    >>> model = reticent.FactorAnalysis(1, bounds=reticent.Bounds(x=(-5, 5)), epsilon=1, delta=1e-6).fit(X)
+    >>> bool(np.abs(np.abs(model.components_[0]) - [1.0, 0.8, 0.6]).max() < 0.1)
+    True
+    """
+
+    def _learn_directions(self, found: Correlations, scale: Array) -> None:
+        W, psi = factor_analysis(found.correlation, int(self.n_components), found.least)
+        # EM leaves a rotation open: take the one in which the factors explain as much as they can, one after the other
+        values, turn = np.linalg.eigh((W / psi[:, None]).T @ W)
+        W = W @ turn[:, ::-1]
+        W *= np.where(np.sum(W, axis=0) < 0, -1.0, 1.0)  # whichever sign: mostly positive is easier to read
+        self.components_ = (W * scale[:, None]).T
+        self.noise_variance_ = psi * scale**2
+
+    def transform(self, X: Any) -> Array:
+        """Expected values of the factors for each record. Not protected."""
+        return expected_scores(self._centred(X), self.components_.T, self.noise_variance_)
+
+    def get_covariance(self) -> Array:
+        """The model's covariance matrix, in the columns' own units."""
+        check_is_fitted(self)
+        return self.components_.T @ self.components_ + np.diag(self.noise_variance_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-density of each record, moved into the bounds, in the columns' own units. Not protected."""
+        return log_density(self._centred(X), self.components_.T, self.noise_variance_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-density of the records ``X``. Not protected."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n: int = 1, random_state: Any = None) -> Array:
+        """Draw ``n`` made-up records, inside the bounds. Nothing is charged: it uses the releases only."""
+        check_is_fitted(self)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise BadInput(f"n must be a whole number of at least 1, not {n!r}.")
+        random = check_random_state(random_state)
+        factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
+        own = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
+        low, high = np.array(self.releases_[0].bounds.x).T
+        return np.clip(self.mean_ + factors + own, low, high)
+
+
+class PCA(_Factors):
+    """Principal components, with differential privacy.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Orthonormal directions, in the columns' own units, the one with most variance first.
+    explained_variance_, explained_variance_ratio_ : arrays of shape (n_components,)
+        Variance of the records along each, and its share of the whole.
+    mean_, mean_sd_ : arrays of shape (n_features,)
+        Means, and the standard deviation of the privacy noise in them.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: as for ``FactorAnalysis``, of which this is another
+    reading. Must be public: the bounds, the number of records, all parameters. ``transform`` and ``score`` read the records they
+    are given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> X = np.random.default_rng(0).normal(size=(20_000, 1)) * [3.0, 4.0]
+    >>> model = reticent.PCA(1, bounds=reticent.Bounds(x=(-20, 20)), epsilon=1, delta=1e-6).fit(X)
+    >>> bool(np.abs(model.components_[0] - [0.6, 0.8]).max() < 0.05)
+    True
+    """
+
+    def _learn_directions(self, found: Correlations, scale: Array) -> None:
+        values, vectors = np.linalg.eigh(found.correlation * np.outer(scale, scale))
+        k = int(self.n_components)
+        components = vectors[:, : -k - 1 : -1].T
+        self.components_ = components * np.where(components.sum(axis=1) < 0, -1.0, 1.0)[:, None]
+        self.explained_variance_ = values[: -k - 1 : -1].copy()
+        self.explained_variance_ratio_ = self.explained_variance_ / values.sum()
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of each record along the components. Not protected."""
+        return np.asarray(self._centred(X) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Records that have these coordinates."""
+        check_is_fitted(self)
+        given = np.asarray(X, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != len(self.components_):
+            raise BadInput(f"X must have one column for each of the {len(self.components_)} components.")
+        return np.asarray(given @ self.components_ + self.mean_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Minus the squared distance of each record from its projection, on the bounds' scale. Not protected."""
+        away = self._centred(X)
+        return -np.sum(((away - away @ self.components_.T @ self.components_) / self._width) ** 2, axis=1)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean squared distance of the records from their projections, on the bounds' scale. Not protected."""
+        return float(np.mean(self.score_samples(X)))
