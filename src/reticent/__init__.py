@@ -44,6 +44,7 @@ _MODULES = {"plot": "reticent.plot"}
 _HOME = {name: home for home, names in _HOMES.items() for name in names} | _MODULES
 
 __all__ = [
+    "PCA",
     "BadInput",
     "BinnedGPRegressor",
     "Bounds",
@@ -63,7 +64,6 @@ __all__ = [
     "Laplace",
     "Ledger",
     "LedgerError",
-    "PCA",
     "PrivateCovariance",
     "PrivateEstimator",
     "PrivateHistogram",

@@ -14,9 +14,11 @@ from reticent.maths.basis import eigenbasis, tensor_basis
 from reticent.models.bins import BinCounts, BinSums, Grid, LabelSums
 from reticent.models.classes import GramByClass, class_stage
 from reticent.models.covariance import MomentGram
+from reticent.models.grids import GridCounts
 from reticent.models.histogram import ColumnCounts
 from reticent.models.judging import ScoreCounts, ScoreSum
 from reticent.models.mean import MeanSum
+from reticent.models.moments import ColumnMoments, ScaledGram
 from reticent.models.residuals import Features, InputCounts, InputMoments, stage
 from reticent.models.responsibilities import CentredGram, LengthCounts, metric, residual_moments
 from reticent.privacy.statistic import Statistic
@@ -109,6 +111,13 @@ STATISTICS |= {
     "nearest centre": (_moments(_MAPS[0], "none", (1, 1, 0), hard=True), BOX, True),
 }
 
+STATISTICS |= {
+    "grid": (GridCounts(3, 4), BOX, True),
+    "columns": (ColumnMoments((0.0,) * 3, (1.0,) * 3, (1.0,) * 3, 3.0), BOX, True),
+    "columns, closer": (ColumnMoments((0.5, -0.2, -1.0), (0.3, 0.1, 0.001), (0.2, 0.1, 0.5), 1.8), BOX, False),
+    "standardised": (ScaledGram((0.5, -0.2, 0.0), (3.0, 2.0, 5.0), 2.5), BOX, True),
+}
+
 COMMON = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
 GIVEN = {"learn_kernel": False, "noise": 0.5}  # nothing to learn, which takes time
 ESTIMATORS = {
@@ -126,6 +135,9 @@ ESTIMATORS = {
         noise_column=1,
         **{**COMMON, "bounds": reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3))},
     ),
+    "FactorAnalysis": reticent.FactorAnalysis(2, **COMMON),
+    "PCA": reticent.PCA(2, **COMMON),
+    "KMeans": reticent.KMeans(3, **COMMON),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),

@@ -7,8 +7,8 @@ from scipy.ndimage import uniform_filter
 __all__ = ["nearest", "reach", "supported", "weighted_kmeans"]
 
 Array = NDArray[np.float64]
-_RESTARTS, _ITERATIONS = 30, 30
-_EXCESS = 0.002  # of the mean squared distance, that the noise of one step may add
+_RESTARTS, _ITERATIONS = 20, 30
+_EXCESS = 0.0005  # of the mean squared distance, that the noise of one step may add
 _LEAST, _MOST = 1.2, 8.0  # root mean squares: how far residuals may reach
 
 
@@ -26,17 +26,33 @@ def nearest(points: Array, centres: Array) -> tuple[NDArray[np.intp], Array]:
     return which, found[np.arange(len(points)), which]
 
 
-def supported(counts: Array, bins: int, dimension: int, sd: float) -> Array:
-    """Noisy counts where they, or their neighbourhood, stand out from the noise of that many cells; zero elsewhere.
+def supported(counts: Array, bins: int, dimension: int, sd: float) -> tuple[Array, Array]:
+    """Points with weights: cells whose noisy counts, or neighbourhoods, stand out from the noise of that many cells.
 
-    What is left out would be mostly noise, and noise far away from all records would draw centres to it.
+    What does not stand out is mostly noise, and noise far away from all records would draw centres to it. But many such cells
+    together may hold what matters: they are joined to ever larger blocks, and each block that stands out becomes a point.
     """
     sure = max(np.sqrt(2 * np.log(len(counts))) - 0.2, 2.0)
-    grid = counts.reshape((bins,) * dimension)
-    window = 3.0**dimension
+    grid, window = counts.reshape((bins,) * dimension), 3.0**dimension
     around = uniform_filter(grid, 3, mode="constant") * window
-    stands_out = (around > sure * sd * np.sqrt(window)) | (grid > sure * sd)
-    return np.where(stands_out.ravel(), np.maximum(counts, 0.0), 0.0)
+    kept = (around > sure * sd * np.sqrt(window)) | (grid > sure * sd)
+    middle = (np.arange(bins) + 0.5) * (2 / bins) - 1
+    places = np.stack(np.meshgrid(*[middle] * dimension, indexing="ij"), axis=-1)
+    points, weights = [places[kept]], [np.maximum(grid[kept], 0.0)]
+    side = 2
+    while side < bins:
+        cells = np.floor(np.indices(grid.shape) / side).astype(np.intp)
+        block = np.ravel_multi_index(tuple(cells), (bins,) * dimension)[~kept]
+        size = np.bincount(block, minlength=len(counts))
+        total = np.bincount(block, grid[~kept], len(counts))
+        found = total > sure * sd * np.sqrt(np.maximum(size, 1))
+        where = [np.bincount(block, column, len(counts)) for column in places[~kept].T]
+        points.append(np.stack([column[found] / size[found] for column in where], axis=1))
+        weights.append(total[found])
+        inside = np.zeros(grid.shape, dtype=bool)
+        inside[~kept] = found[block]
+        kept, side = kept | inside, 2 * side
+    return np.concatenate(points), np.concatenate(weights)
 
 
 def reach(n: int, sd: float, k: int, columns: int) -> float:
@@ -66,15 +82,17 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
 
 
 def _start(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
-    """Points drawn one after the other, each with chances by weight and squared distance from those before."""
-    chosen: list[int] = []
-    square = np.ones(len(points))
-    for _ in range(k):
-        chance = np.cumsum(weights * square)
-        if chance[-1] <= 0:  # as many points as there are are centres already
+    """Points drawn one after the other, by weight and squared distance from those before; of a few, the one that helps most."""
+    tries = 2 + int(np.log(k))
+    chosen = np.zeros(k, dtype=np.intp)
+    square = np.full(len(points), np.inf)
+    for i in range(k):
+        chance = np.cumsum(weights * square if i else weights)
+        if chance[-1] <= 0:  # all points are centres already
             chance = np.cumsum(weights)
-        one = min(int(np.searchsorted(chance, random.random() * chance[-1], side="right")), len(points) - 1)
-        chosen.append(one)
-        away = np.sum((points - points[one]) ** 2, axis=1)
-        square = away if len(chosen) == 1 else np.minimum(square, away)
+        drawn = np.searchsorted(chance, random.random(tries if i else 1) * chance[-1], side="right")
+        drawn = np.minimum(drawn, len(points) - 1)
+        left = np.minimum(square, squares(points, points[drawn]).T)
+        best = int((left @ weights).argmin())
+        chosen[i], square = drawn[best], left[best]
     return points[chosen]

@@ -15,7 +15,10 @@ __all__ = ["Columns", "Correlations", "expected_scores", "factor_analysis", "log
 
 Array = NDArray[np.float64]
 _WIDE, _WIDER = 2.5, 1.5  # standard deviations: the reach for what is known, and for what may be
-_SURE, _STEEP = 1.6, 4.0  # standard deviations of noise, beyond which a narrower stage has cut something off; how sharply
+_SURE, _STEEP = (
+    1.6,
+    4.0,
+)  # standard deviations of noise, beyond which a narrower stage has cut something off; how sharply
 _UNSEEN = 0.06  # of the first stage's noise: what rare values far away may add to a variance unseen
 _LEAST_SIGNAL = 0.3  # share of the length of standardised records that may be believed lost by shortening
 _MOST_NOISE = 0.1  # that Ψ and eigenvalues of correlations are kept above
@@ -66,18 +69,20 @@ class Correlations:
     """Means, scales and correlations of scaled records.
 
     ``gram`` is the noisy mean of zzᵀ over records standardised with ``columns.mean`` and ``scale``, ``sd`` the noise of its
-    diagonal. Shortened records make it smaller than a correlation matrix; its trace tells by how much.
+    diagonal. Shortened records make it smaller than a correlation matrix; columns whose variance is known tell by how much.
     """
 
     def __init__(self, columns: Columns, scale: Array, gram: Array, sd: float) -> None:
         d = len(scale)
-        length = max(float(np.trace(gram)) / d, _LEAST_SIGNAL)
+        own = (scale**2 / columns.tau) ** 2  # how well variances are known
+        expected = np.clip(columns.variance / scale**2, 0.0, 1.0)
+        length = max(float(own @ np.diag(gram)) / max(float(own @ expected), 1e-9), _LEAST_SIGNAL)
         noise2 = (sd / length) ** 2 / 2  # outside the diagonal
         away, _, _ = denoised(gram / length - np.eye(d), noise2)
         self.least = float(min(_MOST_NOISE, np.sqrt(noise2))) + 1e-6
         self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
         self.correlation = _correlation(away + np.eye(d), self.least)
-        own, other = (scale**2 / columns.tau) ** 2, 1 / (2 * noise2)
+        other = 1 / (2 * noise2)
         found = (own + other * np.maximum(np.diag(gram) / length, 0.1)) / (own + other)
         self.mean, self.mean_sd = columns.mean, columns.mean_sd
         self.scale = scale * np.sqrt(np.clip(found, 0.5, 2.0))
@@ -121,7 +126,7 @@ def em_step(covariance: Array, W: Array, psi: Array, least: float) -> tuple[Arra
     G = np.linalg.inv(np.eye(W.shape[1]) + W.T @ B)
     BG = B @ G
     S = covariance @ BG  # the only product of d²k numbers
-    new = np.linalg.solve(G + BG.T @ S, S.T).T
+    new = np.asarray(np.linalg.solve(G + BG.T @ S, S.T).T, dtype=np.float64)
     return new, np.maximum(np.diag(covariance) - np.einsum("ij,ij->i", new, S), least)
 
 

@@ -1,7 +1,7 @@
 """Private k-means. Proof: clusters.md.
 
 Few columns (up to three): counts on a grid over the box, once; K centres of the cells, weighted by their counts, for free; where
-n allows it, two of Lloyd's steps on the records themselves.
+n allows it, one of Lloyd's steps on the records themselves.
 
 More columns: a private covariance gives the directions in which records differ; many centres, drawn from the normal law with
 that covariance, take Lloyd's steps in these directions; k-means of the many centres, for free, leaves K; these take the last
@@ -32,7 +32,7 @@ __all__ = ["KMeans"]
 Array = NDArray[np.float64]
 _RELEASES = 16  # of equal shares
 _FEW_COLUMNS = 3
-_STEPS, _STEP_SHARE, _ENOUGH = 2, 4, 600.0  # after a grid, if a cluster has that many records for each 1/μ
+_STEP_SHARE, _ENOUGH = 6, 600.0  # for a step after the grid, if a cluster has that many records for each 1/μ
 _COVARIANCE, _SEARCH, _LAST, _LAST_SHARE = 4, 6, 3, 2  # shares with more columns: 4 + 6·1 + 3·2
 _MANY = 3  # centres that search, for each cluster
 _WEIGHTS = (4, 4, 1)  # of counts, sums, and the one sum of squares
@@ -64,10 +64,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: with up to three columns the counts on a grid, once, and
-    jointly for each centre the number of records nearest to it and the sum of their shortened differences from it, twice or not at
-    all, as public numbers say; with more columns the moments that ``PCA`` releases, and such joint sums nine times. Must be public:
-    the bounds, the number of clusters and of records, all parameters. ``predict``, ``transform`` and ``score`` read the records
-    they are given without protection.
+    jointly for each centre the number of records nearest to it and the sum of their shortened differences from it, once or not at
+    all, as public numbers say; with more columns the moments that ``PCA`` releases, and such joint sums nine times. Must be
+    public: the bounds, the number of clusters and of records, all parameters. ``predict``, ``transform`` and ``score`` read the
+    records they are given without protection.
 
     Examples
     --------
@@ -121,14 +121,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     def learn(self, curator: Oracle) -> None:
         """Find centres from a grid or by searching in the directions of most variance, then move them to the records' means."""
         noise = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
-        d, n, random = len(curator.bounds.x), curator.n, np.random.default_rng(0)  # public chance: the same in every fit
+        d, n, random = (
+            len(curator.bounds.x),
+            curator.n,
+            np.random.default_rng(0),
+        )  # public chance: the same in every fit
         if d <= _FEW_COLUMNS:
             found = _from_grid(curator, noise, int(self.n_clusters), random)
         else:
             found = _by_search(curator, noise, int(self.n_clusters), random)
         centres, sizes, sd = found
         order = np.argsort(-sizes, kind="stable")
-        self._centres = centres[order]
+        low, high = curator.bounds.scaled(np.array(curator.bounds.x).T)
+        self._centres = np.clip(centres[order], low, high)
         self.cluster_centers_ = curator.bounds.natural(self._centres)
         self.cluster_sizes_, self.cluster_sizes_sd_ = np.clip(sizes[order], 0, n), sd[order]
 
@@ -159,22 +164,21 @@ Found = tuple[Array, Array, Array]  # centres, numbers of records, and the noise
 def _from_grid(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> Found:
     """Centres of noisy cells, weighted by their counts; then steps on the records, if there are enough of them."""
     d, n = len(curator.bounds.x), curator.n
-    steps = _STEPS if n * math.sqrt(_RELEASES) / (noise * k) >= _ENOUGH else 0
-    times = _RELEASES - steps * _STEP_SHARE
+    step = n * math.sqrt(_RELEASES) / (noise * k) >= _ENOUGH
+    times = _RELEASES - _STEP_SHARE if step else _RELEASES
     grid = GridCounts(d, bins_for(n, noise * math.sqrt(2 / times), d))
     release = curator.release(grid, times=times)
     sd = float(release.sd[0])
-    weights, cells = supported(release.value, grid.bins, d, sd), grid.centres()
+    points, weights = supported(release.value, grid.bins, d, sd)
     if (weights > 0).sum() < k:
-        weights = np.maximum(release.value, 0.0)
-    centres = weighted_kmeans(cells, weights, k, random)
-    which, away = nearest(cells, centres)
-    sizes = np.bincount(which, weights, k)
+        points, weights = grid.centres(), np.maximum(release.value, 0.0)
+    centres = weighted_kmeans(points, weights, k, random)
+    which, away = nearest(points, centres)
+    sizes: Array = np.bincount(which, weights, k).astype(np.float64)
     within = float(weights @ away) / max(float(weights.sum()), 1e-9) + d / (3 * grid.bins**2)  # in cells, too
-    found = centres, sizes, np.full(k, sd) * np.sqrt(np.bincount(which, weights > 0, k) + 1.0)
-    for _ in range(steps):
-        found, within = _step(curator, np.eye(d), found[0], within, times=_STEP_SHARE, noise=noise)
-    return found
+    if step:
+        return _step(curator, np.eye(d), centres, within, times=_STEP_SHARE, noise=noise)[0]
+    return centres, sizes, sd * np.sqrt(np.bincount(which, minlength=k) + 1.0)
 
 
 def _by_search(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> Found:
@@ -213,6 +217,4 @@ def _step(
     sizes, sums, square = release.value[:k], release.value[k:-1].reshape(k, p), float(release.value[-1])
     sd, square_sd = release.sd[:k], float(release.sd[-1])
     moved = centres + radius * sums / np.maximum(sizes, 4 * sd)[:, None] * (sizes > 0)[:, None]
-    if p == len(axes):
-        moved = np.clip(moved, -1.0, 1.0)  # inside the box
     return (moved, sizes, sd), radius**2 * min(max((square + square_sd) / n, 0.05), 1.0)

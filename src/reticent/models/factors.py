@@ -1,7 +1,7 @@
-"""Private factor analysis and principal components: one covariance matrix, learned in stages, and all else for free. Proof: factors.md.
+"""Private factor analysis and principal components: one covariance, learned in stages, and all else for free. Proof: factors.md.
 
-The covariance (`moments.covariance`) takes the whole budget. EM for the factors, eigenvectors for the components, densities, scores
-and samples are post-processing: any number of iterations costs nothing.
+The covariance (`moments.covariance`) takes the whole budget. EM for the factors, eigenvectors for the components, densities,
+scores and samples are post-processing: any number of iterations costs nothing.
 """
 
 from abc import abstractmethod
@@ -72,7 +72,8 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     def _rehearse(self, bounds: Bounds) -> None:
         if self.n_components > len(bounds.x):
             raise BadInput(
-                f"n_components={self.n_components} is more than there are columns: X has n_features = {len(bounds.x)}. Give at most that."
+                f"n_components={self.n_components} is more than there are columns: X has n_features = {len(bounds.x)}. Give at "
+                "most that."
             )
 
     def learn(self, curator: Oracle) -> None:
@@ -136,7 +137,7 @@ class FactorAnalysis(_Factors):
     def _learn_directions(self, found: Correlations, scale: Array) -> None:
         W, psi = factor_analysis(found.correlation, int(self.n_components), found.least)
         # EM leaves a rotation open: take the one in which the factors explain as much as they can, one after the other
-        values, turn = np.linalg.eigh((W / psi[:, None]).T @ W)
+        turn = np.linalg.eigh((W / psi[:, None]).T @ W)[1]
         W = W @ turn[:, ::-1]
         W *= np.where(np.sum(W, axis=0) < 0, -1.0, 1.0)  # whichever sign: mostly positive is easier to read
         self.components_ = (W * scale[:, None]).T

@@ -25,7 +25,9 @@ __all__ = ["STAGES", "ColumnMoments", "ScaledGram", "covariance"]
 Array = NDArray[np.float64]
 STAGES = 8  # releases, of equal shares: half of them for the columns, half for the correlations
 _COLUMNS = 4
-_MUCH_NOISE = 0.4  # in the first mean squares, of columns within ±1: then finer steps find nothing, and all go into the first
+_MUCH_NOISE = (
+    0.4  # in the first mean squares, of columns within ±1: then finer steps find nothing, and all go into the first
+)
 _FAR = 4.0  # standard deviations: a rare value far away in a column that hardly varies shall not hide the others
 _LITTLE_NOISE, _MOST_ROOM = 0.05, 6.0  # below this much noise, records are shortened less, down to hardly any
 
@@ -106,7 +108,8 @@ def covariance(curator: Oracle, noise: float, releases: int = STAGES) -> Correla
             reach, offset = columns.ask()
             asked = ColumnMoments(_plain(columns.mean), _plain(reach), _plain(offset), min(room * length2, 2.0 * d))
         release = curator.release(asked, times=each - stages + 1 if stage == 0 else 1)
-        columns.tell(*map(np.array, (asked.centre, asked.reach, asked.offset)), release.value / n, release.sd[0] / n)
+        looked = np.array(asked.centre), np.array(asked.reach), np.array(asked.offset)
+        columns.tell(*looked, moments=release.value / n, sd=float(release.sd[0]) / n)
     scale = columns.scale()
     release = curator.release(
         ScaledGram(_plain(columns.mean), _plain(1 / scale), room * radius2), times=releases - each
