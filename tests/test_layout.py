@@ -26,7 +26,18 @@ HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals
 UPWARD = {("base.py", "reticent.apps.report")}  # a model offers its report; nothing below it knows what that looks like
 MODEL_PLUMBING = {
     f"reticent.models.{name}"
-    for name in "base bins classes grids inputs judging moments residuals responsibilities storage".split()
+    for name in [
+        "base",
+        "bins",
+        "classes",
+        "grids",
+        "inputs",
+        "judging",
+        "moments",
+        "residuals",
+        "responsibilities",
+        "storage",
+    ]
 }
 
 
