@@ -33,6 +33,7 @@ MODEL_PLUMBING = {
         "grids",
         "inputs",
         "judging",
+        "label_sum",
         "moments",
         "residuals",
         "responsibilities",

@@ -36,6 +36,7 @@ _HOMES = {
     "reticent.models.factors": ("PCA", "FactorAnalysis"),
     "reticent.models.gp": ("GPRegressor",),
     "reticent.models.histogram": ("PrivateHistogram",),
+    "reticent.models.label_gp": ("LabelGPRegressor",),
     "reticent.models.mean": ("PrivateMean",),
     "reticent.models.search": ("PrivateSearch",),
     "reticent.models.storage": ("load",),
@@ -61,6 +62,7 @@ __all__ = [
     "Gram",
     "Guarantee",
     "KMeans",
+    "LabelGPRegressor",
     "Laplace",
     "Ledger",
     "LedgerError",
@@ -107,6 +109,7 @@ if TYPE_CHECKING:
     from reticent.models.factors import PCA, FactorAnalysis
     from reticent.models.gp import GPRegressor
     from reticent.models.histogram import PrivateHistogram
+    from reticent.models.label_gp import LabelGPRegressor
     from reticent.models.mean import PrivateMean
     from reticent.models.search import PrivateSearch
     from reticent.models.storage import load

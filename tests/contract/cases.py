@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 
 import numpy as np
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
 from reticent.maths.basis import eigenbasis, tensor_basis
@@ -17,6 +18,7 @@ from reticent.models.covariance import MomentGram
 from reticent.models.grids import GridCounts
 from reticent.models.histogram import ColumnCounts
 from reticent.models.judging import ScoreCounts, ScoreSum
+from reticent.models.label_sum import label_sum
 from reticent.models.mean import MeanSum
 from reticent.models.moments import ColumnMoments, ScaledGram
 from reticent.models.residuals import Features, InputCounts, InputMoments, stage
@@ -138,6 +140,9 @@ ESTIMATORS = {
     "FactorAnalysis": reticent.FactorAnalysis(2, **COMMON),
     "PCA": reticent.PCA(2, **COMMON),
     "KMeans": reticent.KMeans(3, **COMMON),
+    "LabelGPRegressor": reticent.LabelGPRegressor(
+        ConstantKernel(1e5) * RBF(100.0), stages=2, learn_kernel=False, **{**COMMON, "bounds": PLANE}
+    ),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
@@ -179,6 +184,25 @@ def records(n: int, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     ordinary = rng.normal([0.5, 55, 400], [2, 30, 400], size=(n, 3))
     return np.vstack([ordinary, NASTY])[rng.permutation(n + len(NASTY))]
+
+
+def _labels(reach: float, squares: float):
+    """Columns for the inputs that the contract's records have, all of full length."""
+    corners = np.array([(a, b) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)])
+    ordinary = PLANE.inputs_alone().unit(records(400)[:, :2])
+    inputs = np.unique(np.vstack([corners, ordinary]) + 0.0, axis=0)
+    columns = np.cos(np.outer(inputs @ [1.0, 2.0], np.arange(1, 5)))
+    columns /= np.sqrt(np.square(columns).sum(axis=1))[:, None]
+    centre = np.zeros(len(inputs)) if reach == 1 else 0.3 * np.sin(inputs[:, 0])
+    counts = np.ones(len(inputs))
+    return label_sum(inputs, counts, columns, design="a test", centre=centre, reach=reach, squares=squares)
+
+
+STATISTICS |= {
+    "labels": (_labels(1.0, 0.0), PLANE, True),
+    "labels, later stage": (_labels(0.2, 0.0), PLANE, True),
+    "labels, with squares": (_labels(0.2, 0.1), PLANE, False),  # 2t² − 1 is the same at both ends
+}
 
 
 def all_of(base: type) -> set[type]:

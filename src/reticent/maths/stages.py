@@ -33,7 +33,7 @@ from scipy.special import erf
 from reticent.maths.gram import GramBelief
 from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, quadratic, solve_lower
 
-__all__ = ["Staged", "clip_moments", "clipped_second"]
+__all__ = ["Staged", "clip_moments", "clipped_second", "unclipped_variance"]
 
 Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
@@ -62,6 +62,14 @@ def clipped_second(variance: Array, r: Array | float) -> Array:
     inside = erf(z / math.sqrt(2))
     pdf = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
     return np.asarray(variance * (inside - 2 * z * pdf + z * z * (1 - inside)))
+
+
+def unclipped_variance(expected: float, second: float, sd: float, r: float) -> float:
+    """Variance of a residual before the clip at ±r: what was expected, corrected by the released second moment."""
+    variances = expected * _VARIANCES
+    found = clipped_second(variances, r)
+    misfit = (second - found) ** 2 / (sd**2 + (_TRUST * found) ** 2)
+    return float(variances[np.argmin(misfit + 2 * np.log1p((np.log(_VARIANCES) / _SURPRISE) ** 2))])
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,7 @@ class Staged:
         if self.least < 1:
             self._s2 = self.noise2 + self._gram.share * self.outside
             self.s2 = float(self.weights @ self._s2)
-        variance = self._variance(q / self.n, q_sd / self.n, r)
+        variance = unclipped_variance(self._doubt() + self.s2, q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
         common = variance * self._common(odd)
@@ -150,14 +158,6 @@ class Staged:
         if self.learn_noise or (self.learn_prior and len(self._roots) > 1):
             self._weigh()
             self._solve()
-
-    def _variance(self, second: float, sd: float, r: float) -> float:
-        """Variance of a residual before the clip: what was expected, corrected by the released second moment."""
-        expected = self._doubt() + self.s2
-        variances = expected * _VARIANCES
-        found = clipped_second(variances, r)
-        misfit = (second - found) ** 2 / (sd**2 + (_TRUST * found) ** 2)
-        return float(variances[np.argmin(misfit + 2 * np.log1p((np.log(_VARIANCES) / _SURPRISE) ** 2))])
 
     def _common(self, odd: tuple[float, float, float]) -> Array:
         """Correlation of the clip's distortion between public points, whose residuals share the doubt about w."""

@@ -201,7 +201,7 @@ class Bounds:
             names = None if source.names is None else tuple(source.names[i] for i in places)
             bounds = self._with(x=self.x * inputs if self.same else self.x, x_names=names, same=False, level=level)
         if not targets:
-            return bounds._with(y=(), y_names=None, classes=None, level=None), tuple(fields)
+            return bounds.inputs_alone(), tuple(fields)
         if level is not None:
             fields += filter(None, [level.field(source, len(self.x))])
         wanted = 1 if self.classes is not None else len(self.y)
@@ -223,6 +223,10 @@ class Bounds:
             _need_names(source, "y", self.y_names)
             fields += [Field(name, self.classes) for name in self.y_names]
         return bounds, tuple(fields)
+
+    def inputs_alone(self) -> "Bounds":
+        """The bounds of the inputs, without those of the outputs."""
+        return self._with(y=(), y_names=None, classes=None, level=None)
 
     def unnamed(self) -> "Bounds":
         """The same ranges, by position instead of by name."""

@@ -28,7 +28,7 @@ from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
-from reticent.privacy.release import CHOICE, Attempt, Choice, Oracle, Release, Replay
+from reticent.privacy.release import CHOICE, Attempt, Choice, Design, Oracle, Release, Replay
 from reticent.privacy.shared import Shared
 from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
@@ -54,6 +54,8 @@ class Curator:
         Where to charge. Without a ledger nothing remembers the spending but the guarantee of this one fit.
     what : str
         What the ledger's history will say.
+    relation : str
+        What is protected: a key of ``ledger.RELATIONS``. With "label" the inputs of the records are public.
     seed : bytes, optional
         Makes the noise repeatable and the release not private.
     candidates, validation
@@ -102,7 +104,8 @@ class Curator:
         self._source: Source | None = source
         self._keeper = Keeper(self.bounds)
         self._event, self._left, self._made = event, event.count, 0
-        self._targets = targets
+        self._targets, self._relation = targets, relation
+        self._inputs: NDArray[np.float64] | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
         self._fit = secrets.token_hex(8)
         self._records_per_person = int(records_per_person)
@@ -155,6 +158,23 @@ class Curator:
         )
         self.releases.append(release)
         return release
+
+    def release_given_inputs(self, design: Design) -> Release:
+        """Release the statistic that ``design`` makes from the (scaled) inputs of all records, in order of reading.
+
+        Only where labels alone are protected, and all inputs are public: ``design`` sees them as they are.
+        """
+        if self._relation != "label":
+            raise ReleaseRefused(
+                "The inputs of the records are protected: nothing can be made from them but a release."
+            )
+        if self._inputs is None:
+            bounds = self.bounds.inputs_alone()
+            fields = self._fields[: len(bounds.x)]
+            self._inputs = self._guarded(
+                lambda source, _: np.vstack([bounds.unit(block) for block in source.blocks(fields)])
+            )
+        return self.release(design(self._inputs))
 
     def choose(self, attempt: Attempt) -> Choice:
         """Run ``attempt`` on candidates drawn at random, a random number of times, and give away the best run alone.
@@ -227,7 +247,7 @@ class Curator:
 
     def close(self) -> None:
         """Let go of the records."""
-        self._source, self._left = None, 0
+        self._source, self._left, self._inputs = None, 0, None
         self._keeper.close()
 
     def _scales(self, statistic: Statistic, times: int = 1) -> dict[int, Scale]:

@@ -40,11 +40,15 @@ class Guarantee:
                 "Use it for tests only, and fit without random_state for a release."
             )
         who = "record" if self.records_per_person == 1 else f"group of {self.records_per_person} records of one person"
+        rest = ""
+        if self.relation == "label":
+            who = who.replace("record", "label")
+            rest = " The inputs are NOT protected: they are part of the release."
         return (
             f"({self.epsilon:.6g}, {self.delta:.6g})-differential privacy; {RELATIONS[self.relation]}. "
             f"Whatever an attacker concludes from this release, knowing all other records, is at most e^{self.epsilon:.4g} = "
             f"{_factor(self.epsilon)} times as likely as it would be had any one {who} been another, but for a chance of "
-            f"{self.delta:.2g}."
+            f"{self.delta:.2g}.{rest}"
         )
 
 

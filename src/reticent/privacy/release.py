@@ -16,7 +16,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Event, Laplace, Selection
 from reticent.privacy.statistic import Statistic
 
-__all__ = ["CHOICE", "Attempt", "Choice", "Oracle", "Release", "Replay"]
+__all__ = ["CHOICE", "Attempt", "Choice", "Design", "Oracle", "Release", "Replay"]
 
 CHOICE = "choice"  # the kind of a release that tells which candidate a search chose: its number, and its noisy score
 
@@ -76,6 +76,10 @@ def _symmetric(upper: NDArray[np.float64]) -> NDArray[np.float64]:
     return full + np.triu(full, 1).T
 
 
+# What a statistic for given inputs is made by, where inputs are public.
+Design = Callable[[NDArray[np.float64]], Statistic]
+
+
 class Oracle(Protocol):
     """What a model learns from: a `Curator`, or a `Replay` of its releases."""
 
@@ -84,6 +88,7 @@ class Oracle(Protocol):
     @property
     def bounds(self) -> Bounds: ...  # noqa: D102
     def release(self, statistic: Statistic, *, times: int = 1) -> Release: ...  # noqa: D102
+    def release_given_inputs(self, design: Design) -> Release: ...  # noqa: D102
 
 
 # A run of a search: fits the candidate of that number on a first oracle, judges it on a second; higher scores are better.
@@ -173,11 +178,7 @@ class Replay:
 
     def release(self, statistic: Statistic, *, times: int = 1) -> Release:
         """Give the next recorded release, which must be of the same statistic, and have taken as many releases."""
-        if self._next >= len(self.releases):
-            raise ReleaseRefused(
-                "The model asks for more releases than were recorded: its parameters must be those it had."
-            )
-        release = self.releases[self._next]
+        release = self._following()
         asked = statistic.describe()
         if times != release.times or not _alike(release.statistic, asked):
             raise ReleaseRefused(
@@ -187,6 +188,19 @@ class Replay:
             )
         self._next += 1
         return release
+
+    def release_given_inputs(self, design: Design) -> Release:
+        """Give the next recorded release; nothing is designed again. The model must look whether it is what it can use."""
+        release = self._following()
+        self._next += 1
+        return release
+
+    def _following(self) -> Release:
+        if self._next >= len(self.releases):
+            raise ReleaseRefused(
+                "The model asks for more releases than were recorded: its parameters must be those it had."
+            )
+        return self.releases[self._next]
 
     def choose(self, attempt: Attempt) -> Choice:
         """Give the recorded choice of a search; nothing is tried."""

@@ -1,0 +1,292 @@
+"""What noisy linear maps of the labels say about a function whose inputs are public.
+
+The model is v = f(x) + noise of variance s², f ~ GP(0, k). Some q of the inputs, z, carry the function:
+f(x) = ψ(x)ᵀw + rest, ψ(x) = L⁻¹k(z, x) with LLᵀ = k(z, z), w ~ N(0, I); the rest has variance k(x, x) − ‖ψ(x)‖² and is taken as
+independent between inputs (FITC). Each release tells o = Σ a_j v_j + noise with public columns a_j, clipped and centred as in
+`maths.stages`. All of them together are one linear observation of w, whose law is known:
+
+    o = Gw + N(0, S − GGᵀ),   G = Σ c_j a_j ψ_jᵀ,   S = GGᵀ + Σ (c_j s² + c_j² rest_j) a_j a_jᵀ + noise,   c_j records at input j
+
+Hypotheses about the kernel are weighed by their evidence, and their noise by the released second moments: free post-processing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, quadratic, solve_lower
+from reticent.maths.priors import white_noise
+from reticent.maths.stages import clip_moments, clipped_second, unclipped_variance
+
+__all__ = ["Covariance", "Features", "LabelBelief", "Posterior", "carriers", "mean_of"]
+
+Array = NDArray[np.float64]
+_JITTER = 1e-10
+_LEAST_GAIN, _TRUST = 0.3, 0.05
+_NOISES = np.geomspace(1e-3, 1e1, 41)  # s² as a multiple of the first guess
+_NOISE_SPREAD = 3.0  # of log s² a priori
+_MEMORY = 2**25  # numbers
+_ALIVE = 1e-3  # of the largest weight
+_KEPT, _MOST = 0.99, 8  # share of the weight, and number, of the hypotheses that are kept for prediction
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """A mean of kernels, between scaled inputs, in units of y's half-range; white noise is left out."""
+
+    kernels: list[Kernel]
+    weights: Array
+    natural: Callable[[Array], Array]
+    half: float
+
+    def __call__(self, a: Array, b: Array) -> Array:
+        """Covariance between two sets of inputs."""
+        at, there = self.natural(a), self.natural(b)
+        total = sum(w * kernel(at, there.copy()) for w, kernel in zip(self.weights, self.kernels, strict=True))
+        return np.asarray(total / self.half**2)
+
+    def diag(self, a: Array) -> Array:
+        """Variance at each input."""
+        at = self.natural(a)
+        both = zip(self.weights, self.kernels, strict=True)
+        return np.asarray(sum(w * (kernel.diag(at) - white_noise(kernel, at)) for w, kernel in both) / self.half**2)
+
+
+def carriers(k: Covariance, inputs: Array, most: int, left: float = 1e-6) -> Array:
+    """Inputs that carry the function: each next one is where the ones before leave the largest variance (pivoted Cholesky)."""
+    rest = k.diag(inputs)
+    enough, rows, chosen = left * float(rest.max()), np.zeros((0, len(inputs))), list[int]()
+    while len(chosen) < min(most, len(inputs)):
+        best = int(np.argmax(rest))
+        if rest[best] <= enough:
+            break
+        row = (k(inputs[best : best + 1], inputs)[0] - rows[:, best] @ rows) / math.sqrt(rest[best])
+        rows, rest = np.vstack([rows, row]), np.maximum(rest - row**2, 0.0)
+        rest[best] = 0.0
+        chosen.append(best)
+    return inputs[np.sort(chosen)] if chosen else inputs[:1]
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """ψ(x) = L⁻¹k(z, x) for one kernel."""
+
+    k: Covariance
+    at: Array  # z
+    root: Array  # L
+
+    @classmethod
+    def of(cls, k: Covariance, at: Array) -> "Features":
+        """Those of kernel ``k`` with the carriers ``at``."""
+        return cls(k, at, factor(k(at, at), _JITTER))
+
+    def __call__(self, x: Array) -> tuple[Array, Array]:
+        """Features, a column for each input, and the variance of what they leave out."""
+        psi = solve_lower(self.root, self.k(self.at, x))
+        return psi, np.maximum(self.k.diag(x) - np.square(psi).sum(axis=0), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """w ~ N(mean, covariance) for one kernel; ``own``: the covariance had the labels been seen without privacy noise."""
+
+    features: Features
+    weight: float
+    mean: Array
+    covariance: Array
+    own: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The hypotheses that count, heaviest first: a mixture."""
+
+    parts: list[Part]
+
+    def moments(self, x: Array) -> Array:
+        """Mean of the function at each x, its variance by the model's own doubt (about the kernel too), and by privacy noise."""
+        mean, square, model, privacy = np.zeros((4, len(x)))
+        for one in self.parts:
+            psi, rest = one.features(x)
+            here = one.mean @ psi
+            whole, own = (np.maximum(quadratic(psi.T, matrix), 0.0) for matrix in (one.covariance, one.own))
+            mean += one.weight * here
+            square += one.weight * here**2
+            model += one.weight * (np.minimum(own, whole) + rest)
+            privacy += one.weight * np.maximum(whole - own, 0.0)
+        return np.stack([mean, model + np.maximum(square - mean**2, 0.0), privacy])
+
+    def joint(self, x: Array) -> tuple[Array, Array]:
+        """Mean, and covariance between points; what the carriers leave out is taken as independent."""
+        means, covariance = [], np.zeros((len(x), len(x)))
+        for one in self.parts:
+            psi, rest = one.features(x)
+            means.append(one.mean @ psi)
+            covariance += one.weight * (psi.T @ one.covariance @ psi + np.diag(rest))
+        weights = np.array([one.weight for one in self.parts])
+        away = np.array(means) - weights @ np.array(means)
+        return weights @ np.array(means), covariance + (away.T * weights) @ away
+
+
+@dataclass(frozen=True, eq=False)
+class _Stage:
+    rows: Array  # a_j as columns
+    observed: Array
+    noise: float  # variance of each observed number
+    distortion: float  # variance of the clip's distortion, per record
+    second: tuple[float, float] | None
+    reach: float
+    centre: Array
+
+
+class LabelBelief:
+    """The belief about the function, release by release.
+
+    Parameters: one covariance and one noise variance for each hypothesis; inputs and how many records stand at each; the
+    carriers; whether noise and kernel are to be learned.
+    """
+
+    def __init__(
+        self,
+        kernels: list[Covariance],
+        s2: Array,
+        inputs: Array,
+        counts: Array,
+        at: Array,
+        *,
+        learn_noise: bool,
+        learn_kernel: bool,
+    ) -> None:
+        self.inputs, self.counts = inputs, counts
+        self._features = [Features.of(k, at) for k in kernels]
+        self._s2, self._guess = s2.copy(), s2.copy()
+        self._learn_noise, self._learn_kernel = learn_noise, learn_kernel
+        self.weights = np.full(len(kernels), 1 / len(kernels))
+        self._stages: list[_Stage] = []
+        self._kept: dict[int, tuple[Array, Array]] = {}
+        self.centre = np.zeros(len(inputs))  # the mean of the function at the inputs
+        doubts = [float(counts @ one.k.diag(inputs)) / counts.sum() for one in self._features]
+        self.doubt = float(np.mean(doubts))  # its variance there, on average over the records
+
+        self.before = math.sqrt(self.doubt)
+
+    @property
+    def s2(self) -> float:
+        """Variance of the observation noise, as far as is known."""
+        return float(self.weights @ self._s2)
+
+    def residual_sd(self) -> float:
+        """Standard deviation of a label about the centre, as far as is known."""
+        return math.sqrt(self.doubt + self.s2)
+
+    def add(
+        self, columns: Array, value: Array, sd: float, centre: Array, reach: float, second: tuple[float, float] | None
+    ) -> None:
+        """Take in a release of Σ clip(v − centre, ±reach)·column, and of the mean of these squares, with the sd of its noise."""
+        gain, distortion = 1.0, 0.0
+        if reach < 1:  # else the bounds alone clip
+            expected = self.doubt + self.s2
+            variance = expected if second is None else unclipped_variance(expected, *second, reach)
+            inside, square, _ = clip_moments(reach / math.sqrt(variance))
+            gain = max(inside, _LEAST_GAIN)
+            distortion = max(square / gain**2 - 1, 0.0) * variance
+        observed = value / gain + columns.T @ (self.counts * centre)
+        self._stages.append(_Stage(columns.T, observed, (sd / gain) ** 2, distortion, second, reach, centre))
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """Solve for every hypothesis, and weigh them by evidence and second moments."""
+        scores, doubts = np.zeros(len(self._features)), np.zeros(len(self._features))
+        centres = np.zeros((len(self._features), len(self.inputs)))
+        for h in range(len(self._features)):
+            psi, rest = self._at_inputs(h)
+            mean, covariance, scores[h] = self._solve(psi, rest, self._s2[h])
+            centres[h] = mean @ psi
+            spread = np.maximum(quadratic(psi.T, covariance), 0.0) + rest
+            doubts[h] = float(self.counts @ spread) / self.counts.sum()
+            if self._learn_noise:
+                self._s2[h], fit = self._noise(h, centres[h], doubts[h])
+                scores[h] += fit
+        if self._learn_kernel:
+            weights = np.exp(scores - scores.max())
+            self.weights = weights / weights.sum()
+        self.centre = self.weights @ centres
+        between = np.square(centres - self.centre) @ self.counts / self.counts.sum()
+        self.doubt = float(self.weights @ (doubts + between))
+
+    def _at_inputs(self, h: int) -> tuple[Array, Array]:
+        """Features of the inputs, kept from stage to stage where that takes little memory."""
+        if h not in self._kept:
+            found = self._features[h](self.inputs)
+            if found[0].size * len(self._features) > _MEMORY:
+                return found
+            self._kept[h] = found
+        return self._kept[h]
+
+    def _solve(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, float]:
+        """Mean and covariance of w, and the evidence of all releases."""
+        A = np.vstack([one.rows for one in self._stages])
+        o = np.concatenate([one.observed for one in self._stages])
+        G = (A * self.counts) @ psi.T
+        S = G @ G.T + (A * (self.counts * s2 + self.counts**2 * rest)) @ A.T
+        start = 0
+        for one in self._stages:
+            own = slice(start, start + len(one.rows))
+            S[own, own] += one.noise * np.eye(len(one.rows)) + one.distortion * (one.rows * self.counts) @ one.rows.T
+            start = own.stop
+        lower = factor(S, ROUNDING)
+        g, z = solve_lower(lower, G), solve_lower(lower, o)
+        evidence = -np.log(np.diag(lower)).sum() - z @ z / 2
+        return g.T @ z, np.eye(len(psi)) - g.T @ g, float(evidence)
+
+    def _noise(self, h: int, centre: Array, doubt: float) -> tuple[float, float]:
+        """The noise variance that fits the released second moments best, and how well."""
+        s2, misfit = self._guess[h] * _NOISES, np.zeros(len(_NOISES))
+        for one in self._stages:
+            if one.second is not None:
+                away = float(self.counts @ np.square(centre - one.centre)) / self.counts.sum()
+                expected = clipped_second(doubt + away + s2, one.reach)
+                misfit += (one.second[0] - expected) ** 2 / (one.second[1] ** 2 + (_TRUST * expected) ** 2)
+        fits = -(misfit + (np.log(_NOISES) / _NOISE_SPREAD) ** 2) / 2
+        best = int(np.argmax(fits))
+        return float(s2[best]), float(fits[best])
+
+    def posterior(self) -> Posterior:
+        """What is known in the end."""
+        order = np.argsort(-self.weights, kind="stable")
+        reached = np.cumsum(self.weights[order])
+        order = order[: min(int(np.searchsorted(reached, _KEPT)) + 1, _MOST)]
+        found = []
+        for h in order.tolist():
+            psi, rest = self._at_inputs(h)
+            mean, covariance, _ = self._solve(psi, rest, self._s2[h])
+            told = (psi * (self.counts / (self._s2[h] + self.counts * rest))) @ psi.T
+            half = solve_lower(factor(np.eye(len(psi)) + told, LEAST_ROUNDING), np.eye(len(psi)))
+            weight = float(self.weights[h] / self.weights[order].sum())
+            found.append(Part(self._features[h], weight, mean, covariance, half.T @ half))
+        return Posterior(found)
+
+    def known(self, features: Features) -> Array:
+        """Covariance of w under another kernel, after all releases."""
+        psi, rest = features(self.inputs)
+        return self._solve(psi, rest, self.s2)[1] if self._stages else np.eye(len(psi))
+
+    def mean_kernel(self) -> Covariance:
+        """The mean of the kernels that may be true, by what is known."""
+        alive = np.flatnonzero(self.weights > _ALIVE * self.weights.max()).tolist()
+        return mean_of([self._features[h].k for h in alive], self.weights[alive])
+
+    def carried(self, k: Covariance) -> Features:
+        """Features of another kernel, at the same carriers."""
+        return Features.of(k, self._features[0].at)
+
+
+def mean_of(kernels: list[Covariance], weights: Array | None = None) -> Covariance:
+    """The weighted mean of some kernels."""
+    weights = np.ones(len(kernels)) if weights is None else weights
+    first = kernels[0]
+    return Covariance([one for k in kernels for one in k.kernels], weights / weights.sum(), first.natural, first.half)

@@ -1,0 +1,75 @@
+"""Which linear maps of the labels to release: one public column for each input, none longer than one.
+
+All mechanisms release w̄ = Σ h_j v_j, coefficients of a Gaussian process's mean: h_j = Hψ_j/ν_j, H = (1 + Σ c_jψ_jψ_jᵀ/ν_j)⁻¹.
+
+    functional   noise that is white in the function's own norm (Hall, Rinaldo and Wasserman): f = ψᵀw̄ has the norm ‖w̄‖, so one
+                 label moves it by |Δv|·‖h_j‖. Of the path of a Gaussian process only the part within the span of the ψ is
+                 drawn: the rest would not depend on any label.
+    inducing     the same coefficients for a few inducing inputs (FITC: ν_j = s² + rest_j; Titsias: ν_j = s²), with a cloak
+    cloak        noise shaped for the points of interest T: the cloak (`maths.cloak`) of the columns T^½h_j
+
+ν_j is multiplied by a factor that is chosen, from public numbers, for the least expected error: a map that is smoother than the
+best one without noise has shorter columns, and noise is spread over fewer of them.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.maths.cloak import Cloak, cloak
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, solve_lower
+
+__all__ = ["Problem", "coefficients", "design"]
+
+Array = NDArray[np.float64]
+_SMOOTHER = tuple(4.0**k for k in range(8))
+_ROUGHLY, _NEARLY = 0.1, 1e-3  # how near to the optimum cloaks are that are compared, and the one that is taken
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is public: features of the inputs (columns), records at each, noise variances, features of the points of interest."""
+
+    psi: Array
+    counts: Array
+    nu: Array  # of one record
+    target: Array  # (points of interest)ᵀ(points of interest), as features
+    noise: float  # variance of the privacy noise on a column of length one
+
+    def expected(self, columns: Array) -> float:
+        """Total variance at the points of interest after a release of these columns (one row each)."""
+        G = (columns.T * self.counts) @ self.psi.T
+        S = G @ G.T + (columns.T * (self.counts * self.nu)) @ columns + self.noise * np.eye(columns.shape[1])
+        g = solve_lower(factor(S, ROUNDING), G)
+        return float(np.trace(self.target) - np.sum((g @ self.target) * g))
+
+
+def coefficients(psi: Array, counts: Array, nu: Array) -> Array:
+    """h_j, a column for each input: what one more unit of a label there adds to the coefficients of the mean."""
+    lower = factor(np.eye(len(psi)) + (psi * (counts / nu)) @ psi.T, LEAST_ROUNDING)
+    return np.asarray(solve_lower(lower, np.eye(len(psi))).T @ solve_lower(lower, psi) / nu)
+
+
+def design(problem: Problem, criterion: str | None) -> tuple[Array, Cloak | None]:
+    """Columns, a row for each input, none longer than one; ``criterion`` None: noise that is white for the coefficients."""
+    best, least = 1.0, math.inf
+    for smoother in _SMOOTHER:  # the expected error falls, then rises
+        expected = problem.expected(_columns(problem, smoother, criterion, _ROUGHLY)[0])
+        if expected > least:
+            break
+        best, least = smoother, expected
+    return _columns(problem, best, criterion, _NEARLY)
+
+
+def _columns(problem: Problem, smoother: float, criterion: str | None, tolerance: float) -> tuple[Array, Cloak | None]:
+    h = coefficients(problem.psi, problem.counts, smoother * problem.nu)
+    if criterion is None:
+        longest = math.sqrt(float(np.square(h).sum(axis=0).max()))
+        return h.T / (longest * (1 + 1e-12)), None
+    values, vectors = np.linalg.eigh(problem.target)
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    found = cloak(root @ h, criterion, tolerance)
+    columns = (found.whiten @ (root @ h)).T
+    return columns / (1 + 1e-12), found

@@ -1,0 +1,358 @@
+"""Gaussian-process regression where inputs are public and labels alone are protected. Proof: label_gp.md.
+
+The labels enter through Σ a_j v_j only, with one public column a_j for each input (`maths.label_design` makes them, `LabelSum`
+adds them up). Every release after the first is about what the last fit left over, clipped at its current scale, so that noise
+shrinks with the residuals. All else, kernel, noise level, prediction, is post-processing (`maths.label_belief`).
+"""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+
+from reticent.errors import BadInput
+from reticent.maths.basis import public_points
+from reticent.maths.cloak import CRITERIA
+from reticent.maths.label_belief import Covariance, Features, LabelBelief, carriers, mean_of
+from reticent.maths.label_design import Problem, design
+from reticent.maths.linalg import LEAST_ROUNDING, factor
+from reticent.maths.priors import kernels_around, white_noise
+from reticent.models.base import PrivateEstimator
+from reticent.models.label_sum import LabelSum, label_sum, told
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.privacy.sums import one_blas_thread
+
+__all__ = ["LabelGPRegressor"]
+
+Array = NDArray[np.float64]
+_MECHANISMS = ("cloak", "functional", "inducing")
+_APPROXIMATIONS = ("fitc", "titsias")
+_STAGES = 8
+_CLIP = (3.0, 2.0, 1.5)  # in standard deviations of the residual; the first release is clipped by the bounds alone
+_SQUARES = 0.1  # share of a row that tells how large the residuals are, where the noise is to be learned
+_TRIALS = 48
+_CARRIERS, _CANDIDATES, _INDUCING = 256, 2000, 10
+_MOST_INPUTS, _MOST_POINTS = 20_000, 10_000
+_FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
+_HUGE, _TINY, _AT_ONCE = 1e150, 1e-24, 4096
+
+
+class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process regression with differential privacy for the labels; inputs are NOT protected.
+
+    Where inputs are public anyway (ages, places, times), this needs far less noise than ``GPRegressor``.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        The prior of the function, in the units of the data. A hyperparameter's own bounds are its prior; "fixed" means fixed.
+        Default: a constant and a smooth function, with length scales around a quarter of each input's range.
+    mechanism : {"cloak", "functional", "inducing"}
+        Which linear map of the labels is released. "cloak": the mean at the points of interest, with noise shaped so that it
+        disturbs them least. "functional": the mean as a function, with noise that is white in its own norm. "inducing": the mean
+        of an approximation by a few inducing inputs, with a cloak.
+    at : array of shape (points, inputs), optional
+        The points of interest, for "cloak" and "inducing". Default: the inputs of the records.
+    criterion : {"trace", "logdet"}
+        What a cloak makes small: the mean squared error at the points of interest, or the volume of the noise.
+    inducing : int or array of shape (points, inputs), optional
+        For "inducing": how many inducing inputs, chosen from the inputs (10 if not given), or which ones.
+    approximation : {"fitc", "titsias"}
+        For "inducing": whether what inducing inputs cannot tell counts as noise (FITC) or not (Titsias, DTC).
+    noise : float, optional
+        Standard deviation of the observation noise. Learned from the releases if not given.
+    stages : int, optional
+        Number of releases among which the budget is divided equally; 8 if not given. Each is about what the last fit left over.
+    learn_kernel : bool
+        Weigh kernels within a factor of ten of the one given, and inside its own bounds, by the evidence of the releases, which
+        is free post-processing. False: the kernel stays as it is.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive. An account in a ledger must be opened
+        with ``relation="label"``.
+
+    Attributes
+    ----------
+    kernel_, noise_
+        The kernel with the largest weight, and the standard deviation of the observation noise.
+    prior_std_
+        Standard deviation of the function before the fit, on average over the records.
+    designs_
+        How the released maps were made; for a cloak, how far from the optimum it is at most.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: the label of one record replaced; all inputs and the number of records are public. Released: per stage one noisy
+    sum of clipped residual labels times public columns, and **the inputs themselves**, which are part of the release and of model
+    files. Must be public: the inputs, the bounds, all parameters. ``score`` reads the labels it is given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 10, size=(300, 1))
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=300)
+    >>> bounds = reticent.Bounds(x=[(0, 10)], y=(-2, 2))
+    >>> model = reticent.LabelGPRegressor(bounds=bounds, epsilon=1, delta=1e-6).fit(x, y)
+    >>> mean, std = model.predict([[2.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.0)) < 0.5)
+    True
+    """
+
+    _targets = True
+    _relation = "label"
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        mechanism: str = "cloak",
+        at: Any = None,
+        criterion: str = "trace",
+        inducing: Any = None,
+        approximation: str = "fitc",
+        noise: float | None = None,
+        stages: int | None = None,
+        learn_kernel: bool = True,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            random_state=random_state,
+        )
+        self.kernel = kernel
+        self.mechanism = mechanism
+        self.at = at
+        self.criterion = criterion
+        self.inducing = inducing
+        self.approximation = approximation
+        self.noise = noise
+        self.stages = stages
+        self.learn_kernel = learn_kernel
+
+    @property
+    def _releases(self) -> int:
+        return _STAGES if self.stages is None else int(self.stages)
+
+    def _check(self) -> None:
+        for name, known in (("mechanism", _MECHANISMS), ("criterion", CRITERIA), ("approximation", _APPROXIMATIONS)):
+            if getattr(self, name) not in known:
+                raise BadInput(
+                    f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}: see the docstring."
+                )
+        if self.stages is not None and not _whole(self.stages, 64):
+            raise BadInput(f"stages must be a whole number from 1 to 64, not {self.stages!r}.")
+        if self.inducing is not None and self.mechanism != "inducing":
+            raise BadInput('inducing is for mechanism="inducing": leave it out, or choose that mechanism.')
+        if self.at is not None and self.mechanism == "functional":
+            raise BadInput(
+                'at is for a cloak: mechanism="functional" releases the function as a whole, so leave it out.'
+            )
+        number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
+        if self.noise is not None and not (number and 0 < self.noise < _HUGE):
+            raise BadInput(f"noise must be a positive standard deviation, or None to learn it, not {self.noise!r}.")
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
+        if not isinstance(self.learn_kernel, bool):
+            raise BadInput(f"learn_kernel must be True or False, not {self.learn_kernel!r}: it is free either way.")
+        if self.delta == 0:
+            raise BadInput("LabelGPRegressor needs delta > 0: its sums are released with Gaussian noise.")
+        if isinstance(self.bounds, Bounds) and (self.bounds.classes is not None or len(self.bounds.y) > 1):
+            raise BadInput("LabelGPRegressor predicts one number: give the range of one y in the bounds, not classes.")
+
+    def _rehearse(self, bounds: Bounds) -> None:
+        """Find points and kernels that cannot be used before anything is charged."""
+        for name in ("at", "inducing"):
+            if getattr(self, name) is not None and not _whole(getattr(self, name), _MOST_INPUTS):
+                _points(name, getattr(self, name), bounds)
+        fits = False
+        try:
+            with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                kernels, s2 = self._priors(bounds)
+                some = public_points(len(bounds.x), 5)
+                grams = [k(some, some) for k in kernels]
+                usual = all(_TINY < v < 1 / _TINY for v in [*s2, *(float(k.diag(some).min()) for k in kernels)])
+                fits = usual and all(np.linalg.eigvalsh(gram)[0] > -1e-9 * np.trace(gram) for gram in grams)
+        except (ArithmeticError, ValueError, TypeError, Warning):
+            fits = False
+        if not fits:
+            raise BadInput(
+                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
+                "scikit-learn kernel with one length scale, or one per input, and amplitudes (and noise) in the units of y."
+            )
+
+    def _priors(self, bounds: Bounds) -> tuple[list[Covariance], Array]:
+        """Hypotheses about the kernel, and the noise variance of each (or a first guess), in half-ranges of y."""
+        low, high = bounds.y[0]
+        half, widths = high / 2 - low / 2, np.array([high / 2 - low / 2 for low, high in bounds.x])
+        kernel = _default(widths, half) if self.kernel is None else clone(self.kernel)
+        kernels = kernels_around(kernel, widths, _TRIALS) if self.learn_kernel else [kernel]
+        one = bounds.natural(np.zeros((1, len(widths))))
+        white = np.array([white_noise(k, one) / half**2 for k in kernels])
+        s2 = np.maximum(white, _FIRST_GUESS**2) if self.noise is None else white + (self.noise / half) ** 2
+        return [Covariance([k], np.ones(1), bounds.natural, half) for k in kernels], s2
+
+    def learn(self, curator: Oracle) -> None:
+        """Release K times, each time what the last fit left over."""
+        bounds, belief = curator.bounds, None
+        self.designs_: list[str] = []
+        for k in range(self._releases):
+
+            def plan(unit: Array, k: int = k, belief: LabelBelief | None = belief) -> LabelSum:
+                return self._statistic(belief or self._belief(*_different(unit), bounds), bounds, k)
+
+            release = curator.release_given_inputs(plan)
+            heard = told(release)
+            belief = belief or self._belief(heard.inputs, heard.counts, bounds)
+            belief.add(heard.columns, heard.value, heard.sd, heard.centre, heard.reach, heard.second)
+            self.designs_.append(release.statistic["design"])
+        assert belief is not None
+        low, high = bounds.y[0]
+        self._middle, self._half, self._posterior = low / 2 + high / 2, high / 2 - low / 2, belief.posterior()
+        self.kernel_ = self._posterior.parts[0].features.k.kernels[0]
+        self.noise_ = math.sqrt(belief.s2) * self._half if self.noise is None else float(self.noise)
+        self.prior_std_ = belief.before * self._half
+
+    def _belief(self, inputs: Array, counts: Array, bounds: Bounds) -> LabelBelief:
+        kernels, s2 = self._priors(bounds)
+        some = inputs[:: -(-len(inputs) // _CANDIDATES)]
+        at = carriers(mean_of(kernels), some, _CARRIERS)
+        how = {"learn_noise": self.noise is None, "learn_kernel": self.learn_kernel}
+        return LabelBelief(kernels, s2, inputs, counts, at, **how)
+
+    def _statistic(self, belief: LabelBelief, bounds: Bounds, k: int) -> LabelSum:
+        """What to ask for next, from public numbers and earlier releases."""
+        squares = _SQUARES if self.noise is None else 0.0
+        reach, centre = 1.0, np.zeros(len(belief.inputs))
+        clip = _CLIP[min(k, len(_CLIP)) - 1] * belief.residual_sd()
+        if k and clip < 1:  # else nothing is known that would be better than the bounds
+            reach, centre = clip, belief.centre
+        multiplier = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
+        features = self._carrying(belief, bounds)
+        psi, rest = features(belief.inputs)
+        told_apart = self.mechanism != "inducing" or self.approximation == "fitc"
+        nu = belief.s2 + belief.counts * (rest if told_apart else 0.0)
+        root = factor(belief.known(features), LEAST_ROUNDING)  # what is known already need not be told again
+        points, weight = psi, belief.counts
+        if self.at is not None:
+            points, weight = features(_points("at", self.at, bounds))[0], np.array(1.0)
+        target = root.T @ ((points * weight) @ points.T) @ root
+        problem = Problem(root.T @ psi, belief.counts, nu, target, (2 * multiplier * reach) ** 2 / (1 - squares))
+        columns, cloak = design(problem, None if self.mechanism == "functional" else self.criterion)
+        words = self.mechanism if cloak is None else f"{self.mechanism}, {self.criterion}, within {cloak.gap:.1e}"
+        how: dict[str, Any] = {"design": words, "centre": centre, "reach": reach, "squares": squares}
+        return label_sum(belief.inputs, belief.counts, columns, **how)
+
+    def _carrying(self, belief: LabelBelief, bounds: Bounds) -> Features:
+        """The features that the mean is written in."""
+        mean = belief.mean_kernel()
+        if self.mechanism != "inducing":
+            return belief.carried(mean)
+        if self.inducing is None or _whole(self.inducing, _MOST_INPUTS):
+            return Features.of(mean, carriers(mean, belief.inputs, int(self.inducing or _INDUCING)))
+        return Features.of(mean, _points("inducing", self.inducing, bounds))
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Mean of the function at ``X``, moved into the bounds of y, and its standard deviation or covariance.
+
+        They include the model's own doubt and the privacy noise. Inputs outside the bounds count as the edge.
+        """
+        if return_std and return_cov:
+            raise BadInput("Ask for return_std or return_cov, not for both.")
+        if return_cov:
+            mean, covariance = self._joint(X)
+            return self._bounded(mean), self._half**2 * covariance
+        mean, model, privacy = self._moments(X)
+        return (mean, np.sqrt(model + privacy)) if return_std else mean
+
+    def variance_parts(self, X: Any) -> dict[str, Array]:
+        """Variance of an output at ``X`` by its causes: ``model`` (its own doubt), ``privacy``, ``noise`` (of observations)."""
+        _, model, privacy = self._moments(X)
+        return {"model": model, "privacy": privacy, "noise": np.full(len(model), self.noise_**2)}
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
+        mean, covariance = self._joint(X)
+        draws = np.random.default_rng(random_state).multivariate_normal(mean, covariance, n_samples, method="eigh")
+        return np.asarray(self._middle + self._half * draws.T)
+
+    def _joint(self, X: Any) -> tuple[Array, Array]:
+        unit = self._unit(X)
+        with one_blas_thread():
+            return self._posterior.joint(unit)
+
+    def _bounded(self, mean: Array) -> Array:
+        return np.clip(self._middle + self._half * mean, self._middle - self._half, self._middle + self._half)
+
+    def _moments(self, X: Any) -> tuple[Array, Array, Array]:
+        """Mean, and both parts of the function's variance; block by block, so that memory stays bounded."""
+        unit = self._unit(X)
+        with one_blas_thread():
+            blocks = [self._posterior.moments(unit[i : i + _AT_ONCE]) for i in range(0, len(unit), _AT_ONCE)]
+        mean, model, privacy = np.concatenate(blocks, axis=1)
+        return self._bounded(mean), self._half**2 * model, self._half**2 * privacy
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # on a hundred records, privacy leaves little to score
+        return tags
+
+
+def _default(widths: Array, half: float) -> Kernel:
+    """A constant and a smooth function, of about the size of y's range, each hyperparameter free within a factor of ten."""
+
+    def about(value: Any) -> Any:
+        return np.stack([np.asarray(value) / 10, np.asarray(value) * 10], axis=-1)
+
+    size, lengths = 0.3 * half**2, widths / 2
+    smooth = RBF(lengths, about(lengths)) if len(widths) > 1 else RBF(float(lengths[0]), tuple(about(lengths[0])))
+    return ConstantKernel(size, tuple(about(size))) + ConstantKernel(size, tuple(about(size))) * smooth
+
+
+def _different(unit: Array) -> tuple[Array, Array]:
+    """The different inputs, in order, and how many records stand at each."""
+    found, counts = np.unique(unit + 0.0, axis=0, return_counts=True)  # −0 is 0
+    if len(found) > _MOST_INPUTS:
+        raise BadInput(
+            f"There are {len(found):,} different inputs, and a label-only model takes up to {_MOST_INPUTS:,}: round the inputs, "
+            "which are public, or use GPRegressor. (This could not be known before: the charge stays.)"
+        )
+    return found, counts.astype(np.float64)
+
+
+def _points(name: str, points: Any, bounds: Bounds) -> Array:
+    """Points given by the user, scaled as inputs are."""
+    d = len(bounds.x)
+    try:
+        found = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.array(np.nan)
+    found = found.reshape(-1, 1) if found.ndim == 1 and d == 1 else found
+    if found.ndim != 2 or found.shape[1] != d or not 1 <= len(found) <= _MOST_POINTS or not np.isfinite(found).all():
+        raise BadInput(
+            f"{name} must be an array of 1 to {_MOST_POINTS:,} points with {d} finite number{'s' if d > 1 else ''} each, in the "
+            "units of the inputs."
+        )
+    return bounds.inputs_alone().unit(found) + 0.0
+
+
+def _whole(value: object, most: int) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= int(value) <= most
