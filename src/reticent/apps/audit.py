@@ -29,6 +29,7 @@ from reticent.privacy.accounting import calibrate
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Release
 from reticent.privacy.events import Event, Gaussian, Laplace
+from reticent.privacy.release import Design
 from reticent.privacy.sources import scan
 from reticent.privacy.statistic import Statistic
 
@@ -84,7 +85,7 @@ class Pair:
 
     def statistic(self) -> Statistic:
         """Ask the model which statistic it wants to have released."""
-        heard = _Listener(self.bounds)
+        heard = _Listener(self.bounds, _with_middle(self.a)[:, : self.inputs])
         try:
             getattr(reticent, self.model)(bounds=self.bounds, epsilon=1.0, delta=1e-6, **self.options).learn(heard)
         except _Asked as asked:
@@ -102,14 +103,20 @@ class _Listener:
 
     n = 2
 
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
+    def __init__(self, bounds: Bounds, inputs: Values) -> None:
+        self.bounds, self._inputs = bounds, inputs
 
     def release(self, statistic: Statistic, *, times: int = 1) -> Release:
         raise _Asked(statistic)
 
+    def release_given_inputs(self, design: Design) -> Release:
+        return self.release(design(self._inputs))
+
+
+_LABELS: dict[str, Any] = {"stages": 1, "kernel": RBF(1.0, "fixed"), "noise": 0.5, "learn_kernel": False}
 
 # Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
+# gp-labels: both ends of the label's range, at one input; of two inputs that are alike, both have columns of full length.
 # gp: where the features φ have their full length R, outputs beyond the clip on both sides give (φ, R) and (φ, −R): orthogonal.
 # classifier: so do, at the first stage, the two classes, whose e have opposite directions and the length of the first reach.
 PAIRS = {
@@ -118,6 +125,17 @@ PAIRS = {
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
     "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), 1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
     "classifier": Pair("GPClassifier", (0.75, 0), (0.75, 1), 1, 2, {"basis": 4, "kernel": RBF(1.0, "fixed")}),
+    "gp-labels": Pair("LabelGPRegressor", (0.5, 1), (0.5, -1), outputs=1, options=_LABELS),
+    "gp-labels-functional": Pair(
+        "LabelGPRegressor", (0.5, 1), (0.5, -1), outputs=1, options={**_LABELS, "mechanism": "functional"}
+    ),
+    "gp-labels-inducing": Pair(
+        "LabelGPRegressor",
+        (0.5, 1),
+        (0.5, -1),
+        outputs=1,
+        options={**_LABELS, "mechanism": "inducing", "inducing": [[0.5]]},
+    ),
 }
 
 

@@ -170,11 +170,19 @@ def plan(
         "    --out m.reticent",
         "reticent fit gp patients.csv --x age=0:110 --x height=40:220 \\",
         "    --y weight=2:150 --epsilon 1 --delta 1e-6 --out gp.reticent",
+        "reticent fit gp-labels staff.csv --x age=18:70 --y salary=0:200000 \\",
+        "    --epsilon 1 --delta 1e-6 --out labels.reticent",
     )
 )
 @guarded
 def fit(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="mean, histogram, covariance or gp (regression).")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="mean, histogram, covariance, gp (regression) or gp-labels (regression; inputs are public).",
+        ),
+    ],
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
     out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write; an existing file is never replaced.")],
     x: Annotated[
@@ -187,7 +195,7 @@ def fit(
     ] = None,
     y: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp: a column to predict, and its public range; one for each."),
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp, gp-labels: a column to predict, and its public range."),
     ] = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
@@ -204,12 +212,15 @@ def fit(
     ] = None,
     noise: Annotated[
         float | None,
-        typer.Option(metavar="SD", help="gp: spread of outputs with the same inputs; learned if left out."),
+        typer.Option(metavar="SD", help="gp, gp-labels: spread of outputs with the same inputs; learned if left out."),
     ] = None,
     noise_column: LevelColumn = None,
     basis: Annotated[
         int | None,
         typer.Option(metavar="NUMBER", help="gp: number of basis functions; chosen from ε and n if left out."),
+    ] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(metavar="NAME", help="gp-labels: cloak (if left out), functional or inducing.")
     ] = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")
@@ -239,7 +250,7 @@ def fit(
             norm=norm,
             epsilon=epsilon,
             delta=delta,
-            own={"bins": bins, "noise": noise, "noise_column": noise_column, "basis": basis},
+            own={"bins": bins, "noise": noise, "noise_column": noise_column, "basis": basis, "mechanism": mechanism},
             ledger=ledger,
             dataset=dataset,
             records_per_person=records_per_person,

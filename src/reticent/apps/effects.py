@@ -17,6 +17,7 @@ __all__ = [
     "OWN_LEVELS",
     "effect_numbers",
     "kernel_words",
+    "label_remarks",
     "regression_notes",
     "regression_numbers",
     "regression_remarks",
@@ -109,6 +110,11 @@ def regression_remarks(model: Any) -> list[str]:
         f"Each table moves one input and leaves the others {where}: {anchor}.",
         "There may be nobody with some of these combinations: what is said of them rests on the prior.",
     ]
+
+
+def label_remarks(model: Any) -> list[str]:
+    """Say first what a label-only model does not protect."""
+    return ["Inputs are NOT protected: they are part of this release.", *regression_remarks(model)]
 
 
 def regression_notes(model: Any) -> list[str]:

@@ -98,7 +98,7 @@ def print_fit(
     model = seen(model)
     promise = model.guarantee_
     _print_results(console, model, [*notes, *model_of(model).notes(model)])
-    whom = f"one {promise.relation}"
+    whom = f"one {promise.relation}{' (inputs are NOT protected)' if promise.relation == 'label' else ''}"
     if promise.records_per_person > 1:
         whom = f"one person with up to {promise.records_per_person} records"
     line("Promise", f"ε={compact(promise.epsilon)}, δ={compact(promise.delta)}, protects {whom}")

@@ -16,6 +16,7 @@ class Group:
 
     name: str
     times: int
+    least_size: int
     size: int
     kind: str
     least_sd: float
@@ -32,21 +33,24 @@ class Group:
     @property
     def numbers(self) -> str:
         """How many numbers that is."""
-        return f"{self.times} × {self.size:,}" if self.times > 1 else f"{self.size:,}"
+        sizes = f"{self.size:,}" if self.least_size == self.size else f"{self.least_size:,} – {self.size:,}"
+        return f"{self.times} × {sizes}" if self.times > 1 else sizes
 
 
 def groups(releases: Sequence[Release]) -> list[Group]:
     """Put neighbouring releases together that differ in their numbers only."""
     found = []
-    for (name, kind, size), alike in groupby(releases, key=_kind):
+    for (name, kind, _), alike in groupby(releases, key=_kind):
         same = list(alike)
+        sizes = [len(one.value) for one in same]
         least, most = min(float(one.sd.min()) for one in same), max(float(one.sd.max()) for one in same)
-        found.append(Group(name, len(same), size, kind, least, most, _about(same[0].statistic)))
+        found.append(Group(name, len(same), min(sizes), max(sizes), kind, least, most, _about(same[0].statistic)))
     return found
 
 
 def _kind(release: Release) -> tuple[str, str, int]:
-    return release.statistic["name"], release.event.kind, len(release.value)
+    own_size = "table" in release.statistic  # designed anew each time
+    return release.statistic["name"], release.event.kind, 0 if own_size else len(release.value)
 
 
 def _about(statistic: dict[str, Any]) -> str:
@@ -55,6 +59,9 @@ def _about(statistic: dict[str, Any]) -> str:
         outputs, functions = len(statistic["weights"]), len(statistic["head"]["energy"])
         residuals = "the residual" if outputs == 1 else f"{outputs} residuals"
         return f"products of {functions} features and {residuals}, each stage about what the last one left over"
+    if "table" in statistic:
+        design = statistic["design"].partition(", within")[0]
+        return f"labels times public columns, one for each input ({design}), and the inputs themselves"
     if "bins" in statistic and "inputs" in statistic:
         return f"how many records fall into each of {statistic['bins']} bins of each input"
     return ""

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.apps.effects import regression_notes, regression_numbers, regression_remarks, regression_tables
+from reticent.apps.effects import (
+    label_remarks,
+    regression_notes,
+    regression_numbers,
+    regression_remarks,
+    regression_tables,
+)
 from reticent.apps.figures import column_names, digits_beside, measured
 from reticent.apps.terminal import table
 from reticent.errors import BadInput
@@ -184,6 +190,16 @@ MODELS = {
         regression_numbers,
         regression_tables,
         regression_remarks,
+        regression_notes,
+        covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
+        outputs=True,
+    ),
+    "gp-labels": Model(
+        "LabelGPRegressor",
+        ("noise", "mechanism"),
+        regression_numbers,
+        regression_tables,
+        label_remarks,
         regression_notes,
         covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
         outputs=True,
