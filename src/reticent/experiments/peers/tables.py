@@ -1,4 +1,4 @@
-"""Tables and a picture of the results: mean error ± its standard error, the best marked, and those as good as the best."""
+"""Tables and a picture of the results: each measure's mean ± its standard error, the best marked, and those as good as it."""
 
 import csv
 import math
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reticent.experiments.peers.data import TASKS
-from reticent.experiments.peers.methods import EASIER, METHODS, OURS, PEER
+from reticent.experiments.peers.comparison import Comparison, Measure
 from reticent.experiments.pictures import Line, Panel, draw
 
 if TYPE_CHECKING:
@@ -17,45 +16,24 @@ if TYPE_CHECKING:
 
 __all__ = ["verdicts", "write"]
 
-_LEGEND = (
-    "Root mean square error on a third of the records, mean over random splits ± standard error. **Bold**: the best private "
-    "method, and those whose paired difference to it is within 2 standard errors. Band: share of test outputs inside "
-    "GPRegressor's 95 % bands; s: its seconds of CPU for one fit.",
-    "All protect against one record being replaced, with two exceptions. DP-SGD is shown a second time with one record added or "
-    "removed, which takes half of the noise: it is not a like-for-like peer, so the verdict leaves it out. diffprivlib protects "
-    "against one added or removed too, but without a δ; it has no other column, and the verdict counts it.",
-)
-_HEADINGS = ["task", "epsilon", "method", "splits", "rmse", "standard_error", "as_good_as_best", "coverage", "seconds"]
-_STYLES = {
-    OURS: ("reticent", "-", "o"),
-    PEER: ("paper", "-", "s"),
-    EASIER: ("paper", ":", ""),
-    "diffprivlib": ("dots", "-", "^"),
-    "mean": ("naive", "-", ""),
-    "linear, not private": ("truth", ":", ""),
-    "boosting, not private": ("truth", "--", ""),
-}
+_HEADINGS = ["task", "epsilon", "method", "splits", "measure", "mean", "standard_error", "as_good_as_best", "seconds"]
 
 Cell = dict[str, "list[Result]"]  # the splits' results of each method, for one task and one ε
+Cells = dict[tuple[str, float], Cell]
 
 
-def write(out: Path, results: "Sequence[Result]", notes: Sequence[str] = ()) -> None:
+def write(out: Path, of: Comparison, results: "Sequence[Result]", notes: Sequence[str] = ()) -> None:
     """Write results.csv, table.md and picture.png."""
-    cells: dict[tuple[str, float], Cell] = {}
-    for result in sorted(results, key=lambda r: (list(TASKS).index(r.task), r.epsilon, list(METHODS).index(r.method))):
+    tasks, methods = list(of.tasks), list(of.methods)
+    cells: Cells = {}
+    for result in sorted(results, key=lambda r: (tasks.index(r.task), r.epsilon, methods.index(r.method))):
         cells.setdefault((result.task, result.epsilon), {}).setdefault(result.method, []).append(result)
-    tasks = list(dict.fromkeys(task for task, _ in cells))
-    mine = [cell for cell in cells.values() if OURS in cell]
-    alike, all_of_them = (sum(OURS in verdicts(cell, easier) for cell in mine) for easier in (False, True))
-    verdict = (
-        f"GPRegressor is best or within 2 standard errors of the best in {alike} of {len(mine)} cells; in {all_of_them} if "
-        f"compared with {EASIER}, as well."
-    )
+    shown = list(dict.fromkeys(task for task, _ in cells))
     text = [
-        "# GPRegressor and its peers on real data",
-        *_LEGEND,
-        *(_table(task, cells) for task in tasks),
-        verdict,
+        f"# {of.ours} and its peers on real data",
+        *of.legend,
+        *(_table(of, task, cells) for task in shown),
+        *(_verdict(of, measure, cells) for measure in of.measures),
         *notes,
     ]
     (out / "table.md").write_text("\n\n".join(text) + "\n", encoding="utf-8")
@@ -63,20 +41,25 @@ def write(out: Path, results: "Sequence[Result]", notes: Sequence[str] = ()) -> 
         writer = csv.writer(file)
         writer.writerow(_HEADINGS)
         for cell in cells.values():
-            writer.writerows(_row(found, method in verdicts(cell)) for method, found in cell.items())
-    panels = [_panel(task, cells) for task in tasks]
+            for measure in of.measures:
+                good = verdicts(of, cell, measure)
+                writer.writerows(_row(found, measure, name in good) for name, found in cell.items())
+            if of.ours in cell:
+                writer.writerow(_row(cell[of.ours], of.aside, ""))
+    panels = [_panel(of, task, cells) for task in shown]
     draw(out / "picture.png", [panels[i : i + 4] for i in range(0, len(panels), 4)])
 
 
-def verdicts(cell: Cell, easier: bool = False) -> set[str]:
+def verdicts(of: Comparison, cell: Cell, measure: Measure, easier: bool = False) -> set[str]:
     """Private methods that are best or within 2 standard errors of the best, by paired differences over the splits.
 
     Only splits that all of them were run on count. ``easier``: compare with peers that have an easier relation as well.
     """
     compared = {
-        name: found for name, found in cell.items() if METHODS[name].private and (easier or METHODS[name].counts)
+        name: found for name, found in cell.items() if of.methods[name].private and (easier or of.methods[name].counts)
     }
-    errors = {name: {r.seed: r.rmse for r in found} for name, found in compared.items()}
+    sign = -1 if measure.higher else 1
+    errors = {name: {r.seed: sign * r.scores[measure.name] for r in found} for name, found in compared.items()}
     if not errors:
         return set()
     shared = sorted(set.intersection(*(set(by_seed) for by_seed in errors.values())))
@@ -88,64 +71,82 @@ def verdicts(cell: Cell, easier: bool = False) -> set[str]:
     return {name for name, found in differences.items() if name == best or found.mean() <= 2 * _error(found)}
 
 
+def _verdict(of: Comparison, measure: Measure, cells: Cells) -> str:
+    """In how many cells we are as good as the best, and which the others are."""
+    mine = {key: cell for key, cell in cells.items() if of.ours in cell}
+    good = {key: verdicts(of, cell, measure) for key, cell in mine.items()}
+    alike = sum(of.ours in names for names in good.values())
+    all_of_them = sum(of.ours in verdicts(of, cell, measure, easier=True) for cell in mine.values())
+    behind = [
+        f"{task} at ε = {e:g} ({', '.join(sorted(names))})" for (task, e), names in good.items() if of.ours not in names
+    ]
+    return (
+        f"{measure.title}: {of.ours} is best or within 2 standard errors of the best in {alike} of {len(mine)} cells; in "
+        f"{all_of_them} if compared with {of.easier}, as well."
+    ) + (f" Behind, and whom: {'; '.join(behind)}." if behind else "")
+
+
 def _error(values: Sequence[float] | np.ndarray) -> float:
     """Standard error of the mean; none to speak of from a single split."""
     return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-def _rmse(found: "list[Result]") -> tuple[float, float]:
-    values = [result.rmse for result in found]
+def _mean(found: "list[Result]", measure: Measure) -> tuple[float, float]:
+    values = [result.scores[measure.name] for result in found]
     return float(np.mean(values)), _error(values)
 
 
-def _number(found: "list[Result]", mark: str = "") -> str:
-    mean, error = _rmse(found)
+def _number(found: "list[Result]", measure: Measure, mark: str = "") -> str:
+    mean, error = _mean(found, measure)
     return f"{mark}{mean:.4g} ± {error:.2g}{mark}"
 
 
-def _table(task: str, cells: dict[tuple[str, float], Cell]) -> str:
-    spec = TASKS[task]
+def _table(of: Comparison, task: str, cells: Cells) -> str:
+    spec = of.tasks[task]
     mine = {epsilon: cell for (name, epsilon), cell in cells.items() if name == task}
     plain = mine.pop(math.inf, {})
-    methods = [name for name in METHODS if any(name in cell for cell in mine.values())]
-    size = next(found[0].n for cell in (*mine.values(), plain) for found in cell.values())
-    lines = [
-        f"## {task} ({'held out' if spec.held_out else 'tuning'}): {spec.output} in {spec.unit}, n = {size:,}, d = {spec.d}",
-        "",
-        "| ε | " + " | ".join([*methods, "band", "s"]) + " |",
-        "| --- |" + " --: |" * (len(methods) + 2),
-    ]
-    for epsilon, cell in mine.items():
-        good = verdicts(cell)
-        shown = [_number(cell[m], "**" if m in good else "") if m in cell else "–" for m in methods]
-        ours = cell.get(OURS, [])
-        shown.append(f"{np.mean([r.coverage or 0.0 for r in ours]):.3f}" if ours else "–")
-        shown.append(f"{np.mean([r.seconds for r in ours]):.1f}" if ours else "–")
-        lines.append(f"| {epsilon:g} | " + " | ".join(shown) + " |")
-    references = "; ".join(f"{name}: {_number(found)}" for name, found in plain.items())
-    return "\n".join([*lines, "", references]) if references else "\n".join(lines)
+    methods = [name for name in of.methods if any(name in cell for cell in mine.values())]
+    first = next(found[0] for cell in (*mine.values(), plain) for found in cell.values())
+    kind = "held out" if spec.held_out else "tuning"
+    parts = [f"## {task} ({kind}): {spec.about}, n = {first.n:,}, d = {first.d}"]
+    for measure in of.measures:
+        lines = [
+            f"| {measure.title} at ε = | " + " | ".join([*methods, of.aside.title, "s"]) + " |",
+            "| --- |" + " --: |" * (len(methods) + 2),
+        ]
+        for epsilon, cell in mine.items():
+            good = verdicts(of, cell, measure)
+            shown = [_number(cell[m], measure, "**" if m in good else "") if m in cell else "–" for m in methods]
+            ours = cell.get(of.ours, [])
+            shown.append(f"{_mean(ours, of.aside)[0]:.3f}" if ours else "–")
+            shown.append(f"{np.mean([r.seconds for r in ours]):.1f}" if ours else "–")
+            lines.append(f"| {epsilon:g} | " + " | ".join(shown) + " |")
+        parts.append("\n".join(lines))
+        if plain:
+            parts.append("; ".join(f"{name}: {_number(found, measure)}" for name, found in plain.items()))
+    return "\n\n".join(parts)
 
 
-def _row(found: "list[Result]", good: bool) -> list[object]:
-    first, (mean, error) = found[0], _rmse(found)
-    covered = [result.coverage for result in found if result.coverage is not None]
-    coverage = f"{np.mean(covered):.4f}" if covered else ""
+def _row(found: "list[Result]", measure: Measure, good: bool | str) -> list[object]:
+    first, (mean, error) = found[0], _mean(found, measure)
     seconds = f"{np.mean([result.seconds for result in found]):.3g}"
-    numbers = [len(found), f"{mean:.6g}", f"{error:.3g}", good, coverage, seconds]
+    numbers = [len(found), measure.name, f"{mean:.6g}", f"{error:.3g}", good, seconds]
     return [first.task, first.epsilon, first.method, *numbers]
 
 
-def _panel(task: str, cells: dict[tuple[str, float], Cell]) -> Panel:
-    """Error against ε, one line per method. What is much worse than the mean leaves the picture."""
-    lines = []
-    for method, (colour, style, marker) in _STYLES.items():
-        points = [(e, *_rmse(cell[method])) for (name, e), cell in cells.items() if name == task and method in cell]
+def _panel(of: Comparison, task: str, cells: Cells) -> Panel:
+    """The first measure against ε, one line per method. Of errors, what is much worse than without inputs leaves the picture."""
+    measure, lines = of.measures[0], []
+    for name, method in of.methods.items():
+        points = [(e, *_mean(cell[name], measure)) for (one, e), cell in cells.items() if one == task and name in cell]
         if points:
             x, y, error = zip(*points, strict=True)
-            private = METHODS[method].private
-            lines.append(Line(method, y, x if private else None, error if private else None, colour, style, marker))
-    options: dict[str, object] = {"xscale": "log", "yscale": "log", "xlabel": "ε", "ylabel": "RMSE"}
-    level = [max(line.y) for line in lines if line.label == "mean"]
-    if level:
-        options["ylim"] = (0.95 * min(min(line.y) for line in lines), 1.15 * level[0])
-    return Panel(f"{task} ({TASKS[task].unit})", lines, options)
+            private = method.private
+            lines.append(Line(name, y, x if private else None, error if private else None, *method.style))
+    options: dict[str, object] = {"xscale": "log", "xlabel": "ε", "ylabel": measure.title}
+    if not measure.higher:
+        options["yscale"] = "log"
+        level = [max(line.y) for line in lines if line.label == of.plain]
+        if level:
+            options["ylim"] = (0.95 * min(min(line.y) for line in lines), 1.15 * level[0])
+    return Panel(task, lines, options)
