@@ -30,6 +30,7 @@ MODEL_PLUMBING = {
         "base",
         "bins",
         "classes",
+        "em",
         "grids",
         "inputs",
         "judging",

@@ -37,6 +37,7 @@ _HOMES = {
     "reticent.models.gp": ("GPRegressor",),
     "reticent.models.histogram": ("PrivateHistogram",),
     "reticent.models.label_gp": ("LabelGPRegressor",),
+    "reticent.models.mixture": ("GaussianMixture",),
     "reticent.models.mean": ("PrivateMean",),
     "reticent.models.search": ("PrivateSearch",),
     "reticent.models.storage": ("load",),
@@ -59,6 +60,7 @@ __all__ = [
     "GPClassifier",
     "GPRegressor",
     "Gaussian",
+    "GaussianMixture",
     "Gram",
     "Guarantee",
     "KMeans",
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
     from reticent.models.histogram import PrivateHistogram
     from reticent.models.label_gp import LabelGPRegressor
     from reticent.models.mean import PrivateMean
+    from reticent.models.mixture import GaussianMixture
     from reticent.models.search import PrivateSearch
     from reticent.models.storage import load
     from reticent.privacy.accounting import calibrate, epsilon

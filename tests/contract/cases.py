@@ -22,7 +22,7 @@ from reticent.models.label_sum import label_sum
 from reticent.models.mean import MeanSum
 from reticent.models.moments import ColumnMoments, ScaledGram
 from reticent.models.residuals import Features, InputCounts, InputMoments, stage
-from reticent.models.responsibilities import CentredGram, LengthCounts, metric, residual_moments
+from reticent.models.responsibilities import CellCounts, CentredGram, LengthCounts, metric, residual_moments
 from reticent.privacy.statistic import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
@@ -107,6 +107,7 @@ def _moments(maps, second, weights, together=False, hard=False):
 
 STATISTICS |= {
     "lengths": (LengthCounts(metric(_MAPS[0], _CENTRES[:1]), (0.5, 2.0, 5.0)), BOX, True),
+    "cells": (CellCounts(metric(_MAPS[0], _CENTRES[:1]), 2.0, 5), BOX, True),
     "centred moments": (CentredGram(metric(_MAPS[0], _CENTRES[:1]), 0.5, 0.7), BOX, True),
     "mixture": (_moments(_MAPS, "full", (1, 4, 4)), BOX, True),
     "mixture, tied": (_moments(_MAPS[0], "full", (1, 4, 4), together=True), BOX, True),
@@ -143,6 +144,7 @@ ESTIMATORS = {
     "LabelGPRegressor": reticent.LabelGPRegressor(
         ConstantKernel(1e5) * RBF(100.0), stages=2, learn_kernel=False, **{**COMMON, "bounds": PLANE}
     ),
+    "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),

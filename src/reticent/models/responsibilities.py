@@ -5,6 +5,7 @@ A `Metric` measures how far a record u lies from each of K centres, each in its 
     z_k = u·A_k − c_k,     D_k = ‖z_k‖²
 
 LengthCounts      how many records have ‖z‖ between public edges (one centre): finds a radius
+CellCounts        how many records have z in each cell of a grid (one centre): a histogram, for one or two dimensions
 CentredGram       Σ f fᵀ of f = (s, u),  u = z/max(‖z‖, r) (one centre): mean and covariance of everything
 ResidualMoments   Σ γ_k (1, u_k, u_k u_kᵀ), γ = softmax(level − D/2) or all for the nearest centre, u_k = z_k/max(‖z_k‖, r_k)
 """
@@ -20,10 +21,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
 from reticent.models.classes import softmax
+from reticent.privacy.release import Release
 from reticent.privacy.shared import Share, Shared
 from reticent.privacy.statistic import Counts, Gram
 
-__all__ = ["CentredGram", "LengthCounts", "Metric", "ResidualMoments", "metric", "residual_moments"]
+__all__ = [
+    "CellCounts",
+    "CentredGram",
+    "LengthCounts",
+    "Metric",
+    "ResidualMoments",
+    "Told",
+    "metric",
+    "residual_moments",
+    "told",
+]
 
 Array = NDArray[np.float64]
 _RECORD_BITS, _PRODUCT_BITS = 24, 52
@@ -112,6 +124,29 @@ class LengthCounts(Counts):
 
 
 @dataclass(frozen=True)
+class CellCounts(Counts):
+    """How many records lie in each cell of a grid over z in [−side, side]^p; those outside count in the nearest cell."""
+
+    metric: Metric  # of one centre
+    side: float
+    cuts: int  # cells along each column of z
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """One group of cells."""
+        return (self.cuts**self.metric.columns,)
+
+    def cells(self, records: Array) -> Array:
+        """The number of the cell, the last column counting fastest."""
+        z, _ = self.metric.away(records)
+        at = np.clip(np.floor((z[0] * 2.0**-_FINE + self.side) * (self.cuts / (2 * self.side))), 0, self.cuts - 1)
+        number = np.zeros(at.shape[1])
+        for row in at:
+            number = number * self.cuts + row
+        return number[:, None]
+
+
+@dataclass(frozen=True)
 class CentredGram(Gram):
     """Σ f fᵀ of f = (s, u): sums of u times s, and of uuᵀ."""
 
@@ -177,3 +212,38 @@ def residual_moments(
         raise BadInput("There must be one level and one radius for each part.")
     reach, level = tuple(float(r) for r in radius), tuple(constants.tolist())
     return ResidualMoments(parts, where.columns, second, together, weights, where, reach, level, hard)
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a release of `ResidualMoments` says: noisy moments of each part, and the standard deviations of their noise."""
+
+    counts: Array  # Σγ_k
+    first: Array  # Σγ_k u_k, a row for each part
+    second: list[Array]  # Σγ_k u_k u_kᵀ (or its diagonal, or its trace) of each part, or of all together
+    counts_sd: float
+    first_sd: float
+    second_sd: float  # off the diagonal of a matrix; of a diagonal or trace itself, divided by √2
+
+
+def told(release: Release) -> Told:
+    """Take a release of `ResidualMoments` apart."""
+    parts, d = release.statistic["parts"], release.statistic["columns"]
+    value, sd = release.value, release.sd
+    counts, first, rest = np.split(value, [parts, parts * (1 + d)])
+    shape = release.statistic["second"]
+    second: list[Array] = []
+    if shape != "none":
+        second = np.split(rest, 1 if release.statistic["together"] else parts)
+    if shape == "full":
+        second = [symmetric(one, d) for one in second]
+    return Told(
+        counts, first.reshape(parts, d), second, sd[0], sd[parts], float(sd[-1]) / math.sqrt(2) if second else 0.0
+    )
+
+
+def symmetric(upper: Array, d: int) -> Array:
+    """The symmetric matrix with this upper triangle."""
+    matrix = np.zeros((d, d))
+    matrix[np.triu_indices(d)] = upper
+    return matrix + np.triu(matrix, 1).T

@@ -296,6 +296,11 @@ class PrivateSearch(PrivateEstimator):
         """Score of each record, by the best estimator. Not protected."""
         return self._best().score_samples(X)
 
+    @available_if(_has("sample"))  # type: ignore[untyped-decorator]
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Draw synthetic records from the best estimator."""
+        return self._best().sample(n_samples, random_state)
+
     @available_if(_has("score"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:
         """Score of the best estimator on the records given. Not protected."""

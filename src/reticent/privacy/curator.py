@@ -206,6 +206,7 @@ class Curator:
             value=np.array([best.index, best.score]),
             scale=np.zeros(2),  # of their own: the noise is in the releases that follow
             n=n,
+            times=1,
         )
         self.releases += [first, *training, *validation]
         return Choice(best.index, best.score, training, validation)

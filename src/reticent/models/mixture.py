@@ -1,0 +1,233 @@
+"""Mixtures of normal laws with differential privacy: staged, whitened residuals. Proof: mixture.md, responsibilities.md.
+
+    1 pooled   how far the records reach (counts), mean and covariance (a Gram matrix), the same again on whitened records
+    2 centres  whitened and projected to the leading directions: three times as many centres as parts, moved again and again,
+               joined by Ward's rule, moved again. In one or two dimensions instead: one noisy histogram
+    3 tied     residuals from the centre of a record's part, in all directions, with one covariance for all parts
+    4 each     residuals with a covariance for each part
+
+Between releases everything is computed from releases. The schedule is fixed beforehand but for what releases decide: a private
+comparison ends the search for parts if one normal law fits better, and then all that is left is spent on that one.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.maths.mixture import Mixture, reach
+from reticent.models.base import PrivateEstimator
+from reticent.models.em import axes, better, centres, closer, from_grid, pooled, step
+from reticent.privacy.accounting import check_epsilon_delta
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+
+__all__ = ["GaussianMixture"]
+
+Array = NDArray[np.float64]
+TYPES = ("full", "tied", "diag", "spherical")
+# Paid releases, 80 in all; a release takes several of them
+_POOLED = (2, 4, 6)
+_CENTRES = (14, 6)  # steps before and after centres are joined
+_TIED = (6, 9)
+_COMPARED = 1
+_EACH = 31
+_RELEASES = sum((*_POOLED, *_CENTRES, *_TIED, _COMPARED, _EACH, _COMPARED))
+_FEW = 2  # dimensions in which a histogram is better
+_MOST_PARTS, _MOST_NUMBERS = 200, 5 * 10**6
+_CARRIED = 0.5  # standard deviations of a part by which noise may move its centre
+_ONE_LOOK = 1.0  # noise in the eigenvalues of a covariance, as a share, above which all is spent on one look
+_GRID_PAYS = 300.0  # records of a part, in units of the noise of a count, from which residuals improve on a histogram
+
+
+class GaussianMixture(PrivateEstimator):
+    """Mixture of normal laws, with differential privacy: a density, soft clusters, and synthetic records drawn from it.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of normal laws. Fewer are used if the budget cannot carry so many, or if one normal law fits better: which is
+        decided from public numbers and releases (``n_components_``).
+    covariance_type : "full", "tied", "diag" or "spherical"
+        A covariance for each part, one for all, variances of each part along the columns, or one variance of each part (on the
+        bounds' scale).
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    n_components_ : int
+    weights_ : array of shape (n_components_,)
+    means_ : array of shape (n_components_, n_features)
+    covariances_ : array of shape (n_components_, n_features, n_features)
+        In the columns' own units, whatever the type of covariance.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: counts of lengths, moments of all records, and moments
+    of residuals shared out among parts, stage by stage. Must be public: the bounds, the number of records, all parameters.
+    ``score``, ``score_samples``, ``predict`` and ``predict_proba`` read the records they are given without protection; ``sample``
+    reads none.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(-2, 1, size=(6000, 3)), rng.normal(2, 1, size=(4000, 3))])
+    >>> model = reticent.GaussianMixture(2, bounds=reticent.Bounds(x=(-10, 10)), epsilon=1, delta=1e-6).fit(X)
+    >>> np.sort(model.weights_).round(1).tolist()
+    [0.4, 0.6]
+    >>> model.sample(5, random_state=0).shape
+    (5, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            ledger=ledger,
+            dataset=dataset,
+            records_per_person=records_per_person,
+            random_state=random_state,
+        )
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+
+    @property
+    def _releases(self) -> int:
+        return _RELEASES
+
+    def _check(self) -> None:
+        parts = self.n_components
+        if isinstance(parts, bool) or not isinstance(parts, (int, np.integer)) or not 1 <= parts <= _MOST_PARTS:
+            raise BadInput(f"n_components must be a whole number from 1 to {_MOST_PARTS}, not {parts!r}.")
+        if self.covariance_type not in TYPES:
+            raise BadInput(f"covariance_type must be one of {', '.join(TYPES)}, not {self.covariance_type!r}.")
+        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
+            raise BadInput("GaussianMixture needs delta > 0: its moments are released with Gaussian noise.")
+
+    def _rehearse(self, bounds: Bounds) -> None:
+        numbers = int(self.n_components) * len(bounds.x) ** 2
+        if numbers > _MOST_NUMBERS:
+            raise BadInput(
+                f"{self.n_components} covariances of {len(bounds.x)} columns are {numbers:,} numbers, more than "
+                f"{_MOST_NUMBERS:,}: choose fewer components or columns."
+            )
+
+    def learn(self, curator: Oracle) -> None:
+        """Ask for one stage after the other; each depends on releases before it only."""
+        one, noise = pooled(curator, _POOLED)
+        mixture = self._parts(curator, one, noise)
+        bounds = curator.bounds
+        self._mixture = _shaped(mixture, str(self.covariance_type))
+        scale = bounds.natural(np.ones(len(bounds.x))) - bounds.natural(np.zeros(len(bounds.x)))
+        self.n_components_ = len(mixture.weights)
+        self.weights_ = self._mixture.weights
+        self.means_ = bounds.natural(self._mixture.means)
+        self.covariances_ = self._mixture.covariances * np.outer(scale, scale)
+
+    def _parts(self, curator: Oracle, one: Mixture, noise: float) -> Mixture:
+        """The parts of the mixture. ``noise``: of a count, if a release takes one of the paid ones."""
+        d, n, kind = one.means.shape[1], curator.n, str(self.covariance_type)
+        wanted, left = int(self.n_components), _RELEASES - sum(_POOLED)
+        while wanted > 1 and noise * reach(min(d, math.ceil(1.5 * wanted)), 0.6) * wanted > _CARRIED * n:
+            wanted -= 1  # each would be lost in the noise
+        if wanted == 1:
+            return self._single(curator, one, left)
+        if d <= _FEW:
+            polished = n * math.sqrt(_RELEASES) / (noise * wanted) >= _GRID_PAYS
+            mixture = from_grid(curator, one, wanted, sum((*_CENTRES, *_TIED)) if polished else left - _COMPARED, noise)
+            if not better(curator, mixture, one, _COMPARED):
+                return self._single(curator, one, left - sum((*_CENTRES, *_TIED)) - _COMPARED) if polished else one
+            return self._each(curator, _shaped(mixture, kind), kind, noise) if polished else mixture
+        mixture = _shaped(centres(curator, one, wanted, _CENTRES), kind)
+        for again, times in enumerate(_TIED):
+            mixture = step(curator, mixture, times, kind="tied" if kind == "full" else kind, keep=1 / (again + 1))
+        if not better(curator, mixture, one, _COMPARED):
+            return self._single(curator, one, _EACH + _COMPARED)
+        return self._each(curator, mixture, kind, noise)
+
+    def _single(self, curator: Oracle, one: Mixture, left: int) -> Mixture:
+        """One normal law, with all that is left."""
+        for times in (left // 3, left - left // 3):
+            one = closer(curator, one, times)
+        return one
+
+    def _each(self, curator: Oracle, mixture: Mixture, kind: str, noise: float) -> Mixture:
+        """The last stage; what it gives must be better than what it began with."""
+        before, (parts, d) = mixture, mixture.means.shape
+        doubt = noise * reach(d, 0.6) ** 2 * math.sqrt(d / _EACH) * parts / curator.n
+        for again, times in enumerate(
+            (_EACH,) if kind == "full" and doubt > _ONE_LOOK else (_EACH // 3, _EACH - _EACH // 3)
+        ):
+            mixture = step(curator, mixture, times, kind=kind, keep=1 / (again + 3))
+        return mixture if better(curator, mixture, before, _COMPARED) else before
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-density of each record, on the bounds' scale. Not protected."""
+        unit = self._unit(X)
+        return self._mixture.score(unit)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-density of the records ``X``, on the bounds' scale. Not protected."""
+        return float(np.mean(self.score_samples(X)))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Chance of each part for each record. Not protected."""
+        unit = self._unit(X)
+        return self._mixture.responsibilities(unit)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The most likely part of each record. Not protected."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw synthetic records within the bounds, in the columns' own units.
+
+        They are post-processing: draw as many as you like. ``random_state`` makes the draw repeatable and is no secret.
+        """
+        check_is_fitted(self)
+        if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
+            raise BadInput(f"n_samples must be a whole number of at least 1, not {n_samples!r}.")
+        bounds, rng = self.releases_[0].bounds, np.random.default_rng(random_state)
+        found = self._mixture.sample(int(n_samples), rng)
+        for _ in range(_REDRAWS):
+            outside = np.flatnonzero(_outside(found, bounds))
+            if not len(outside):
+                break
+            found[outside] = self._mixture.sample(len(outside), rng)
+        low, high = np.array(bounds.x).T
+        return np.clip(bounds.natural(found), low, high)
+
+
+_REDRAWS = 50  # of records that fell outside the bounds; then they are moved to the edge
+
+
+def _outside(unit: Array, bounds: Bounds) -> NDArray[np.bool_]:
+    """Which points lie outside the box, or the ball."""
+    natural, (low, high) = bounds.natural(unit), np.array(bounds.x).T
+    outside: NDArray[np.bool_] = ((natural < low) | (natural > high)).any(axis=1)
+    return outside if bounds.norm is None else outside | ((unit**2).sum(axis=1) > 1)
+
+
+def _shaped(mixture: Mixture, kind: str) -> Mixture:
+    """The mixture with covariances of this type."""
+    return axes(mixture, spherical=kind == "spherical") if kind in ("diag", "spherical") else mixture
