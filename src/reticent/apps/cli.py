@@ -180,7 +180,7 @@ def fit(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="mean, histogram, covariance, gp (regression) or gp-labels (regression; inputs are public).",
+            help="mean, histogram, covariance, gp or gp-binned (regressions), gp-labels (regression; inputs are public).",
         ),
     ],
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
@@ -208,11 +208,19 @@ def fit(
         typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
     ] = None,
     bins: Annotated[
-        int | None, typer.Option(metavar="NUMBER", help="histogram: number of bins of each column.")
+        str | None,
+        typer.Option(
+            metavar="NUMBER", help="histogram, gp-binned: number of bins of each column; gp-binned also 12,8."
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="gp-binned: mean of the output, or count of records (no --y).")
     ] = None,
     noise: Annotated[
         float | None,
-        typer.Option(metavar="SD", help="gp, gp-labels: spread of outputs with the same inputs; learned if left out."),
+        typer.Option(
+            metavar="SD", help="gp, gp-labels, gp-binned: spread of outputs with the same inputs; learned if left out."
+        ),
     ] = None,
     noise_column: LevelColumn = None,
     basis: Annotated[
@@ -238,6 +246,7 @@ def fit(
     commas (tabs in a .tsv file). A cell that is not a plain number (text, "72 kg", "40,5") counts as missing, because
     whether a cell is a number is private.
     """
+    from reticent.apps.binned import read_bins
     from reticent.apps.fit import fit as run
     from reticent.apps.inspection import describe, print_fit
 
@@ -250,7 +259,14 @@ def fit(
             norm=norm,
             epsilon=epsilon,
             delta=delta,
-            own={"bins": bins, "noise": noise, "noise_column": noise_column, "basis": basis, "mechanism": mechanism},
+            own={
+                "bins": read_bins(bins),
+                "kind": kind,
+                "noise": noise,
+                "noise_column": noise_column,
+                "basis": basis,
+                "mechanism": mechanism,
+            },
             ledger=ledger,
             dataset=dataset,
             records_per_person=records_per_person,

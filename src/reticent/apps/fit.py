@@ -84,7 +84,8 @@ def fit(
         if value is not None and name not in model.options:
             raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
     ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
-    if outputs and not model.outputs:
+    predicts = model.outputs and own.get("kind") != "count"
+    if outputs and not predicts:
         raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
     for name in outputs.keys() & ranges.keys():
         raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
@@ -94,13 +95,13 @@ def fit(
     source = _open(data)
     if not ranges:
         raise BoundsMissing(_no_bounds(data, source.names or (), outputs))
-    if model.outputs and not outputs:
+    if predicts and not outputs:
         raise BoundsMissing(_no_output(data, source.names or (), ranges))
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput("Give both --ledger and --dataset, or neither: a charge needs an account to go to.")
     bounds = Bounds(x=columns, y=outputs or None, norm=norm)
-    _check_data(source, bounds, data, targets=model.outputs)
+    _check_data(source, bounds, data, targets=predicts)
     estimator = getattr(reticent, model.estimator)(
         bounds=bounds,
         epsilon=epsilon,

@@ -123,7 +123,7 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     _print_results(console, model, about["notes"])
     bounds = table("column", "low", "high")
     names, ranges = column_names(model), first["bounds"]["x"] + first["bounds"]["y"]
-    names += [f"{name} (output)" for name in output_names(model)]
+    names += [f"{name} (output)" for name, _ in zip(output_names(model), first["bounds"]["y"], strict=False)]
     if (level := model.releases_[0].bounds.level) is not None:
         names, ranges = [*names, level_name(level)], [*ranges, (level.low, level.high)]
     for name, (low, high) in zip(names, ranges, strict=True):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
+from reticent.apps.binned import Bars, bars
 from reticent.apps.canvas import (
     DASHED,
     WIDE,
@@ -48,6 +49,7 @@ def curve(model: Any, *, output: int | str | None = None, width: float = WIDE) -
     model = _checked(model, "curve", output, model_has=1)
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, model.guarantee_)
     _draw_line(axes, lines(model)[0])
+    _draw_bars(axes, bars(model))
     axes.set_ylabel(_short(output_name(model)))
     _legend(figure, axes, width)
     return figure
@@ -240,6 +242,17 @@ def _draw_line(axes: Axes, line: Line) -> None:
     axes.set_xlim(line.at[0], line.at[-1])
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel(_short(line.name))
+
+
+def _draw_bars(axes: Axes, found: Bars | None) -> None:
+    """The bins that a curve was fitted to, as they were released, with 95 % of their noise."""
+    if found is None:
+        return
+    left, right, shown = found.edges[:-1], found.edges[1:], np.isfinite(found.height)
+    axes.hlines(found.height[shown], left[shown], right[shown], color=LIGHT["ink"], lw=1.0, label="released bins")
+    reach = BAND * found.sd[shown]
+    centres = (left + right)[shown] / 2
+    axes.errorbar(centres, found.height[shown], reach, fmt="none", ecolor=LIGHT["muted"], elinewidth=0.7)
 
 
 def _legend(figure: Figure, axes: Axes, width: float) -> None:

@@ -62,6 +62,9 @@ def _about(statistic: dict[str, Any]) -> str:
     if "table" in statistic:
         design = statistic["design"].partition(", within")[0]
         return f"labels times public columns, one for each input ({design}), and the inputs themselves"
+    if "grid" in statistic:
+        what = "count" if statistic["kind"] == "counts" else "count and sum of outputs"
+        return f"{what} of the records in each bin, empty ones too"
     if "bins" in statistic and "inputs" in statistic:
         return f"how many records fall into each of {statistic['bins']} bins of each input"
     return ""

@@ -283,7 +283,7 @@ def public(model: Any) -> dict[str, Any]:
     """Part 6: what had to be public, and what was assumed."""
     first, promise = model.releases_[0], model.guarantee_
     names, ranges = column_names(model), [*first.bounds.x, *first.bounds.y]
-    names += [f"{name} (output)" for name in output_names(model)]
+    names += [f"{name} (output)" for name, _ in zip(output_names(model), first.bounds.y, strict=False)]
     if (level := first.bounds.level) is not None:
         names, ranges = [*names, level_name(level)], [*ranges, (level.low, level.high)]
     columns = [[name, figure(low), figure(high)] for name, (low, high) in zip(names, ranges, strict=True)]

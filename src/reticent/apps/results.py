@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.apps.binned import binned_numbers, binned_remarks, binned_tables
 from reticent.apps.effects import (
     label_remarks,
     regression_notes,
@@ -178,6 +179,9 @@ def _covariance_tables(model: Any) -> "RenderableType":
     return Group(spreads, Text(""), correlations)
 
 
+_FUNCTION = (
+    "The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this."
+)
 MODELS = {
     "mean": Model("PrivateMean", (), _mean_numbers, _mean_table, notes=_mean_notes),
     "histogram": Model("PrivateHistogram", ("bins",), _histogram_numbers, _histogram_chart, _histogram_remarks),
@@ -191,7 +195,17 @@ MODELS = {
         regression_tables,
         regression_remarks,
         regression_notes,
-        covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
+        covers=_FUNCTION,
+        outputs=True,
+    ),
+    "gp-binned": Model(
+        "BinnedGPRegressor",
+        ("bins", "kind", "noise"),
+        binned_numbers,
+        binned_tables,
+        binned_remarks,
+        regression_notes,
+        covers=_FUNCTION,
         outputs=True,
     ),
     "gp-labels": Model(
@@ -201,7 +215,7 @@ MODELS = {
         regression_tables,
         label_remarks,
         regression_notes,
-        covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
+        covers=_FUNCTION,
         outputs=True,
     ),
 }

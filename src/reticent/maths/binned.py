@@ -154,10 +154,12 @@ class Hypothesis:
         )
         return solve_lower(self.lower, K).T @ self.white, whole, np.minimum(own, whole)
 
-    def joint(self, places: Boxes) -> Array:
-        """Covariance of f between points."""
+    def joint(self, places: Regions | Boxes) -> Array:
+        """Covariance of f between points, or of its averages between regions."""
         K = solve_lower(self.lower, self.seen.regions.between(self.mixture, places)[0] * self.seen.weight[:, None])
-        return covariance(self.mixture, pairs(places, places))[0] - K.T @ K
+        if isinstance(places, Boxes):
+            return covariance(self.mixture, pairs(places, places))[0] - K.T @ K
+        return places.between(self.mixture, places)[0] - K.T @ K
 
     def cleaned(self, total: float | None) -> tuple[Array, Array]:
         """What the observed sums were before the privacy noise: mean and covariance; their ``total`` may be known."""

@@ -22,6 +22,7 @@ __all__ = ["Believed", "Prior", "learn_counts", "learn_means"]
 Array = NDArray[np.float64]
 _KEPT = 16  # hypotheses
 _NOISES = log(0.02**2), log(0.9**2)  # variances of outputs at one place, in half-ranges
+_DISPERSIONS = 0.0, log(400.0)
 _LEAST_COUNT = 0.3  # expected in a region, where noise says less
 
 
@@ -51,8 +52,8 @@ class Believed:
         apart = self.weights @ (means - mean) ** 2
         return mean, self.weights @ whole + apart, self.weights @ own + apart
 
-    def joint(self, places: Boxes) -> tuple[Array, Array]:
-        """Mean and covariance between points."""
+    def joint(self, places: Regions | Boxes) -> tuple[Array, Array]:
+        """Mean and covariance between points or regions."""
         means = np.array([one.at(places)[0] for one in self.hypotheses])
         mean = self.weights @ means
         inner = sum(w * one.joint(places) for w, one in zip(self.weights, self.hypotheses, strict=True))
@@ -93,12 +94,19 @@ class _Spread:
         return -0.5 * off**2 / self.variance, off / self.variance * slope
 
 
-def _believe(prior: Prior, seen: Observed, noise2: float | None, spread: _Spread | None, trials: int) -> Believed:
-    """Weigh kernels, and noise levels if ``noise2`` is None."""
+def _believe(
+    prior: Prior,
+    seen: Observed,
+    noise2: float | None,
+    spread: _Spread | None,
+    trials: int,
+    levels: tuple[float, float] = _NOISES,
+) -> Believed:
+    """Weigh kernels, and if ``noise2`` is None noise variances with logarithms between ``levels``."""
     kernel = prior.kernel
     free = prior.learn and len(kernel.theta) > 0
     low, high = range_around(kernel, prior.half) if free else (kernel.theta, kernel.theta)
-    noises = _NOISES if noise2 is None else (log(max(noise2, 1e-300)),) * 2
+    noises = levels if noise2 is None else (log(max(noise2, 1e-300)),) * 2
     low, high = np.append(low, noises[0]), np.append(high, noises[1])
 
     def hypothesis(theta: Array, *, gradient: bool = False) -> Hypothesis:
@@ -118,12 +126,16 @@ def _believe(prior: Prior, seen: Observed, noise2: float | None, spread: _Spread
 
 
 def learn_counts(
-    prior: Prior, regions: Regions, counts: Array, variance: Array, expected: Array, dispersion: float
+    prior: Prior, regions: Regions, counts: Array, variance: Array, expected: Array, dispersion: float | None
 ) -> Believed:
-    """From noisy counts: the density relative to an even one, less one."""
+    """From noisy counts: the density relative to an even one, less one.
+
+    ``dispersion``: variance of a count over its expectation; if None it is at least one and learned, so that counts which do
+    not follow a smooth density are left as they are.
+    """
     seen = Observed(regions, counts - expected, expected, expected, variance, False)
     for trials in (max(prior.trials // 3, 4), prior.trials):
-        believed = _believe(prior, seen, dispersion, None, trials)
+        believed = _believe(prior, seen, dispersion, None, trials, _DISPERSIONS)
         mean, var, _ = believed.at(regions)
         relative = at_least_zero(1 + mean, var)[0]
         seen = replace(seen, own=np.maximum(expected * relative, _LEAST_COUNT))
@@ -147,7 +159,7 @@ def learn_means(
     )  # of f̄, for now
     spread: _Spread | None = None
     for last in (False, False, True):
-        seen = Observed(regions, sums, counts, counts, variance + doubt * square, True)
+        seen = Observed(regions, sums, counts, np.maximum(counts, _LEAST_COUNT), variance + doubt * square, True)
         believed = _believe(prior, seen, noise2, spread, prior.trials if last else max(prior.trials // 3, 4))
         mean, var, _ = believed.at(regions)
         square = mean**2 + var
@@ -155,8 +167,7 @@ def learn_means(
             value = squares[0] - float(counts @ square)
             records = max(float(counts.sum()), 1.0)
             level = max(value / records, 1e-4)
-            unsure = float((counts * np.sqrt(var) * 2 * np.abs(mean)).sum()) ** 2 + float(
-                (counts * var) @ (counts * var)
-            )
+            C, lever = believed.joint(regions)[1], counts * mean
+            unsure = float(4 * lever @ C @ lever + 2 * (C * C * np.outer(counts, counts)).sum())  # of Σ N f̄²
             spread = _Spread(value, squares[1] + 2 * records * level**2 + unsure, counts)
     return believed

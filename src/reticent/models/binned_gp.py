@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.maths.binned import Regions, at_least_zero
+from reticent.maths.binned import Regions
 from reticent.maths.binned_fit import Believed, Prior, learn_counts, learn_means
 from reticent.maths.integral import Boxes, mixture
 from reticent.models.base import PrivateEstimator
@@ -231,10 +231,11 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self._middle = self._half = release.n / self._volume
         prior = Prior(self._kernel(bounds, "count", self._half), self._half**-2, half, bool(self.learn_kernel), trials)
         self.noise_ = 1.0 if self.noise is None else float(self.noise)
-        self._believed = self._counted(prior, self.counts_, self.counts_sd_, self.noise_)
+        self._believed = self._counted(prior, self.noise_)
 
-    def _counted(self, prior: Prior, counts: Array, sd: Array, noise: float) -> Believed:
-        return learn_counts(prior, self._regions, counts, sd**2, self._expected, noise**2)
+    def _counted(self, prior: Prior, noise: float | None) -> Believed:
+        dispersion = None if noise is None else noise**2
+        return learn_counts(prior, self._regions, self.counts_, self.counts_sd_**2, self._expected, dispersion)
 
     def _take_sums(self, release: Release, grid: Grid, bounds: Bounds, half: Array, trials: int, spread: bool) -> None:
         ((low, high),) = bounds.y
@@ -253,18 +254,13 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self.counts_, self.counts_sd_ = value[:size] + value[size : 2 * size], sqrt(2) * sd[:size]
             sums, sums_sd = value[:size] - value[size : 2 * size], self.counts_sd_
             counting = self._kernel(bounds, "count", 1.0)
-            believed = self._counted(
-                Prior(counting, 1.0, half, bool(self.learn_kernel), max(trials // 2, 4)),
-                self.counts_,
-                self.counts_sd_,
-                1.0,
-            )
+            believed = self._counted(Prior(counting, 1.0, half, bool(self.learn_kernel), max(trials // 2, 4)), None)
             found, doubt = believed.cleaned(0.0 if grid.whole else None)
-            counts, doubt = at_least_zero(self._expected + found, doubt)
+            counts = self._expected + found  # as they are: raising negative ones to zero would lower all others
             back = sqrt(2)
         if spread:
-            inside = float(counts.sum())
-            squares = inside - back * float(value[-1]), (back * float(sd[-1])) ** 2
+            inside, unsure = (release.n, 0.0) if grid.whole else (self.counts_.sum(), (self.counts_sd_**2).sum())
+            squares = float(inside - back * value[-1]), float((back * sd[-1]) ** 2 + unsure)
         self.sums_, self.sums_sd_ = self._half * sums, self._half * sums_sd
         prior = Prior(self._kernel(bounds, "mean", self._half), self._half**-2, half, bool(self.learn_kernel), trials)
         noise2 = None if self.noise is None else (float(self.noise) / self._half) ** 2

@@ -1,0 +1,100 @@
+"""``reticent fit gp-binned``: from a file to model, predictions, report and pictures."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import reticent
+from reticent.apps.audit import PAIRS, attack
+from reticent.apps.binned import bars
+from reticent.apps.cli import app
+from reticent.apps.registry import people, write_csv
+
+
+def run(*words: object):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("binned")
+    write_csv(people(800, seed=2), place / "people.csv")
+    common = ["--epsilon", 1, "--delta", "1e-6", "--x", "age=0:110"]
+    made = {
+        "mean": [*common, "--y", "weight=2:150", "--bins", 11],
+        "count": [*common, "--kind", "count", "--bins", 11],
+        "plane": [*common, "--x", "height=40:220", "--y", "weight=2:150", "--bins", "5,4", "--noise", 10],
+    }
+    for name, options in made.items():
+        done = run("fit", "gp-binned", place / "people.csv", *options, "--out", place / f"{name}.reticent")
+        assert done.exit_code == 0, done.output
+        assert "protects one record" in done.output
+    return place
+
+
+def test_a_negative_count_is_shown_and_said(folder):
+    model = reticent.load(folder / "count.reticent")
+    told = run("inspect", folder / "count.reticent")
+    assert told.exit_code == 0, told.output
+    assert ("Negative counts" in told.output) == bool((model.counts_ < 0).any())
+    numbers = json.loads(run("inspect", folder / "count.reticent", "--json").stdout)["results"]
+    assert numbers["bins"]["counts"] == model.counts_.tolist()
+    assert numbers["kind"] == "count"
+
+
+@pytest.mark.parametrize(("name", "column"), [("mean", "weight"), ("count", "density"), ("plane", "weight")])
+def test_predictions_and_report(folder, name, column, tmp_path):
+    done = run("predict", folder / f"{name}.reticent", folder / "people.csv", "--out", tmp_path / "p.csv")
+    assert done.exit_code == 0, done.output
+    assert f"{column},{column}_std,{column}_output_std" in (tmp_path / "p.csv").read_text().splitlines()[0]
+    done = run("report", folder / f"{name}.reticent", "--out", tmp_path / "r.html")
+    assert done.exit_code == 0, done.output
+    page = (tmp_path / "r.html").read_text()
+    assert "of the records in each bin, empty ones too" in page
+    assert ("released bins" in page) == (name != "plane")
+
+
+def test_bars_are_the_released_bins(folder):
+    model = reticent.load(folder / "count.reticent")
+    found = bars(model)
+    assert found.height * np.diff(found.edges) == pytest.approx(model.counts_)
+    means = bars(reticent.load(folder / "mean.reticent"))
+    assert np.isfinite(means.height[:5]).all()
+    assert np.isnan(means.height[-1])  # hardly anybody is older than a hundred
+    assert bars(reticent.load(folder / "plane.reticent")) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--kind", "count", "--y", "weight=2:150"], "no outputs"),
+        (["--y", "weight=2:150", "--bins", "many"], "whole number"),
+        (["--y", "weight=2:150", "--bins", "3,4"], "Edges of"),
+        (["--kind", "median", "--y", "weight=2:150"], "kind must be"),
+        ([], "no bounds"),
+    ],
+)
+def test_wrong_use_is_refused(folder, options, said, tmp_path):
+    words = ["fit", "gp-binned", folder / "people.csv", "--x", "age=0:110", "--epsilon", 1, "--delta", "1e-6"]
+    done = run(*words, *options, "--out", tmp_path / "m")
+    assert done.exit_code in (2, 4)
+    assert said in " ".join(done.output.split())
+
+
+def test_an_attack_on_bins_finds_most_of_what_was_promised_and_no_more():
+    noise = reticent.Gaussian(count=500, noise_multiplier=reticent.calibrate(1.0, 0.05))
+    found = attack("bins", noise, epsilon=1.0, delta=0.05, runs=1500)
+    assert found.verdict != "BROKEN"
+    assert found.power > 0.25
+    weak = reticent.Gaussian(count=500, noise_multiplier=0.25 * reticent.calibrate(1.0, 0.05))
+    assert attack("bins", weak, epsilon=1.0, delta=0.05, runs=1000).verdict == "BROKEN"
+
+
+def test_the_pair_moves_the_release_by_its_sensitivity():
+    from reticent.apps.audit import _exact
+
+    statistic = PAIRS["bins"].statistic()
+    apart = _exact(statistic, PAIRS["bins"].a) - _exact(statistic, PAIRS["bins"].b)
+    assert (apart**2).sum() / statistic.step**2 == pytest.approx(statistic.sensitivity2, rel=1e-9)
