@@ -79,6 +79,12 @@ STUDIES = {
         repeats=10,
         quick=1,
     ),
+    "smith-lengthscales": Study(
+        "smith_lengthscales",
+        "Smith, Fig 1c: integral kernel, point kernel and plain histogram over length scales; binned regression against ε.",
+        repeats=40,
+        quick=2,
+    ),
     "gp-peers": Study(
         "gp_peers",
         "GPRegressor against diffprivlib and DP-SGD on real data, same records, bounds, ε and δ.",
