@@ -83,18 +83,20 @@ def test_wrong_use_is_refused(folder, options, said, tmp_path):
     assert said in " ".join(done.output.split())
 
 
-def test_an_attack_on_bins_finds_most_of_what_was_promised_and_no_more():
+@pytest.mark.parametrize("name", ["bins", "bins-labels"])
+def test_an_attack_on_bins_finds_most_of_what_was_promised_and_no_more(name):
     noise = reticent.Gaussian(count=500, noise_multiplier=reticent.calibrate(1.0, 0.05))
-    found = attack("bins", noise, epsilon=1.0, delta=0.05, runs=1500)
+    found = attack(name, noise, epsilon=1.0, delta=0.05, runs=1500)
     assert found.verdict != "BROKEN"
     assert found.power > 0.25
     weak = reticent.Gaussian(count=500, noise_multiplier=0.25 * reticent.calibrate(1.0, 0.05))
-    assert attack("bins", weak, epsilon=1.0, delta=0.05, runs=1000).verdict == "BROKEN"
+    assert attack(name, weak, epsilon=1.0, delta=0.05, runs=1000).verdict == "BROKEN"
 
 
-def test_the_pair_moves_the_release_by_its_sensitivity():
+@pytest.mark.parametrize("name", ["bins", "bins-labels"])
+def test_the_pair_moves_the_release_by_its_sensitivity(name):
     from reticent.apps.audit import _exact
 
-    statistic = PAIRS["bins"].statistic()
-    apart = _exact(statistic, PAIRS["bins"].a) - _exact(statistic, PAIRS["bins"].b)
+    statistic = PAIRS[name].statistic()
+    apart = _exact(statistic, PAIRS[name].a) - _exact(statistic, PAIRS[name].b)
     assert (apart**2).sum() / statistic.step**2 == pytest.approx(statistic.sensitivity2, rel=1e-9)

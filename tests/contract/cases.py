@@ -129,6 +129,9 @@ ESTIMATORS = {
     "BinnedGPRegressor of regions": reticent.BinnedGPRegressor(
         bins=(3, 2), regions=[[0, 0], [-1, 1], [1, 2]], **GIVEN, **{**COMMON, "bounds": PLANE}
     ),
+    "BinnedGPRegressor of labels": reticent.BinnedGPRegressor(
+        bins=(3, 2), regions=[[0, 0], [-1, 1], [1, 2]], protect="labels", **GIVEN, **{**COMMON, "bounds": PLANE}
+    ),
     "BinnedGPRegressor of counts": reticent.BinnedGPRegressor(kind="count", bins=(3, 2, 2), **GIVEN, **COMMON),
     "GPClassifier": reticent.GPClassifier(stages=2, basis=9, **{**COMMON, "bounds": CLASSED}),
     "GPClassifier by class": reticent.GPClassifier(method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}),

@@ -194,6 +194,28 @@ def test_counts_are_shown_as_released_negative_or_not():
     assert np.array_equal(model.counts_, model.releases_[0].value)
 
 
+def test_labels_alone_have_exact_counts_and_an_account_of_their_own(tmp_path):
+    x, y = sines(400)
+    book = reticent.Ledger(tmp_path / "budget.db")
+    book.open("records", 2, 1e-6)
+    book.open("labels", 2, 1e-6, relation="label")
+    common = {"bins": 5, "bounds": LINE, "epsilon": 1, "delta": 1e-6, "ledger": str(tmp_path / "budget.db")}
+    model = reticent.BinnedGPRegressor(protect="labels", dataset="labels", **common).fit(x, y)
+    assert model.counts_ == pytest.approx(np.histogram(x, np.linspace(0, 10, 6))[0], abs=0)
+    assert (model.counts_sd_ == 0).all()
+    assert model.guarantee_.relation == "label"
+    assert "label of one record" in model.guarantee_.statement
+    assert model.sums_sd_ == pytest.approx(np.full(5, 2 * 2 * reticent.calibrate(1, 1e-6)), rel=1e-6)
+    again = reticent.BinnedGPRegressor.from_releases(model.releases_, **model.get_params(deep=False))
+    assert np.array_equal(again.predict(x[:9]), model.predict(x[:9]))
+    with pytest.raises(reticent.LedgerError, match="relation"):
+        reticent.BinnedGPRegressor(protect="labels", dataset="records", **common).fit(x, y)
+    with pytest.raises(reticent.ReticentError):  # of another statistic
+        reticent.BinnedGPRegressor.from_releases(
+            model.releases_, **{**model.get_params(deep=False), "protect": "records"}
+        )
+
+
 def test_regions_are_unions_of_cells():
     """A map whose corner is sea, with two districts that are not boxes."""
     bounds = reticent.Bounds(x=[(0, 3), (0, 2)], y=(0, 1))

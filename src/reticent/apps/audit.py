@@ -113,18 +113,20 @@ class _Listener:
         return self.release(design(self._inputs))
 
 
+_BINS: dict[str, Any] = {"bins": 2, "kernel": RBF(1.0, "fixed")}
 _LABELS: dict[str, Any] = {"stages": 1, "kernel": RBF(1.0, "fixed"), "noise": 0.5, "learn_kernel": False}
 
 # Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
 # gp-labels: both ends of the label's range, at one input; of two inputs that are alike, both have columns of full length.
-# bins: one record, with the highest output, in one of two bins.
+# bins: one record, with the highest output, in one of two bins; bins-labels: the highest and the lowest output in one bin.
 # gp: where the features φ have their full length R, outputs beyond the clip on both sides give (φ, R) and (φ, −R): orthogonal.
 # classifier: so do, at the first stage, the two classes, whose e have opposite directions and the length of the first reach.
 PAIRS = {
     "mean": Pair("PrivateMean", (1, 1), (-1, -1)),
     "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1)),
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
-    "bins": Pair("BinnedGPRegressor", (-0.5, 1), (0.5, 1), outputs=1, options={"bins": 2, "kernel": RBF(1.0, "fixed")}),
+    "bins": Pair("BinnedGPRegressor", (-0.5, 1), (0.5, 1), outputs=1, options=_BINS),
+    "bins-labels": Pair("BinnedGPRegressor", (-0.5, 1), (-0.5, -1), outputs=1, options={**_BINS, "protect": "labels"}),
     "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), 1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
     "classifier": Pair("GPClassifier", (0.75, 0), (0.75, 1), 1, 2, {"basis": 4, "kernel": RBF(1.0, "fixed")}),
     "gp-labels": Pair("LabelGPRegressor", (0.5, 1), (0.5, -1), outputs=1, options=_LABELS),

@@ -83,6 +83,8 @@ def binned_remarks(model: Any) -> list[str]:
     said = []
     if model.kind == "count":
         said = ["The density is in records per unit of the inputs."]
+    if model.protect == "labels":
+        said.append("Inputs are NOT protected: how many are in each bin is part of this release.")
     if (model.counts_ < 0).any():
         said.append("Negative counts are noise around zero, shown as they were released.")
     return [*said, *regression_remarks(model)]

@@ -216,6 +216,12 @@ def fit(
     kind: Annotated[
         str | None, typer.Option(metavar="KIND", help="gp-binned: mean of the output, or count of records (no --y).")
     ] = None,
+    protect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHAT", help="gp-binned: records, or labels where all inputs are public; records if left out."
+        ),
+    ] = None,
     noise: Annotated[
         float | None,
         typer.Option(
@@ -262,6 +268,7 @@ def fit(
             own={
                 "bins": read_bins(bins),
                 "kind": kind,
+                "protect": protect,
                 "noise": noise,
                 "noise_column": noise_column,
                 "basis": basis,

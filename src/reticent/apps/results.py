@@ -200,7 +200,7 @@ MODELS = {
     ),
     "gp-binned": Model(
         "BinnedGPRegressor",
-        ("bins", "kind", "noise"),
+        ("bins", "kind", "protect", "noise"),
         binned_numbers,
         binned_tables,
         binned_remarks,

@@ -146,8 +146,6 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 raise BadInput(f"{name} must be {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
         if self.kind == "count" and self.protect == "labels":
             raise BadInput("Counts have no labels to protect: with public inputs they are public. Use kind='mean'.")
-        if self.protect == "labels":
-            raise BadInput("protect='labels' is not there yet: protect records, which is the stronger promise.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
         number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
@@ -205,9 +203,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         elif self.protect == "records":
             release = curator.release(BinSums(grid, bounds, spread))
         else:
-            release = curator.release_given_inputs(  # type: ignore[attr-defined]
-                lambda inputs: _label_sums(grid, bounds, spread, inputs)
-            )
+            release = curator.release_given_inputs(lambda inputs: _label_sums(grid, bounds, spread, inputs))
         boxes, of = grid.boxes()
         self._regions = Regions(boxes, of, grid.size, bool(self.integral))
         self.edges_ = [np.array(edges) for edges in grid.edges]
