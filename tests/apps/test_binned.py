@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 import reticent
-from reticent.apps.audit import PAIRS, attack
 from reticent.apps.binned import bars
 from reticent.apps.cli import app
 from reticent.apps.registry import people, write_csv
@@ -81,22 +80,3 @@ def test_wrong_use_is_refused(folder, options, said, tmp_path):
     done = run(*words, *options, "--out", tmp_path / "m")
     assert done.exit_code in (2, 4)
     assert said in " ".join(done.output.split())
-
-
-@pytest.mark.parametrize("name", ["bins", "bins-labels"])
-def test_an_attack_on_bins_finds_most_of_what_was_promised_and_no_more(name):
-    noise = reticent.Gaussian(count=500, noise_multiplier=reticent.calibrate(1.0, 0.05))
-    found = attack(name, noise, epsilon=1.0, delta=0.05, runs=1500)
-    assert found.verdict != "BROKEN"
-    assert found.power > 0.25
-    weak = reticent.Gaussian(count=500, noise_multiplier=0.25 * reticent.calibrate(1.0, 0.05))
-    assert attack(name, weak, epsilon=1.0, delta=0.05, runs=1000).verdict == "BROKEN"
-
-
-@pytest.mark.parametrize("name", ["bins", "bins-labels"])
-def test_the_pair_moves_the_release_by_its_sensitivity(name):
-    from reticent.apps.audit import _exact
-
-    statistic = PAIRS[name].statistic()
-    apart = _exact(statistic, PAIRS[name].a) - _exact(statistic, PAIRS[name].b)
-    assert (apart**2).sum() / statistic.step**2 == pytest.approx(statistic.sensitivity2, rel=1e-9)
