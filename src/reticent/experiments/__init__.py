@@ -85,6 +85,24 @@ STUDIES = {
         repeats=40,
         quick=2,
     ),
+    "gp-labels": Study(
+        "gp_labels",
+        "Labels only, one input: error against ε of the papers' noise, of log det and trace cloaks, and of staged releases.",
+        repeats=20,
+        quick=1,
+    ),
+    "smith-numbers": Study(
+        "smith_numbers",
+        "Smith, Zwiessele and Lawrence: sensitivities in the text, as printed and exact.",
+        repeats=1,
+        quick=1,
+    ),
+    "smith-table": Study(
+        "smith_table",
+        "Smith, Zwiessele and Lawrence, Table 1: weights of 89 made-up children, the paper's noise, corrected, and ours.",
+        repeats=20,
+        quick=1,
+    ),
     "gp-peers": Study(
         "gp_peers",
         "GPRegressor against diffprivlib and DP-SGD on real data, same records, bounds, ε and δ.",
