@@ -1,13 +1,14 @@
 """How much noise do label-only models add, and how long do they take? `python benchmarks/labels.py [--quick]`
 
-noise      the mean standard deviation of the privacy noise at 20 test points, for 100 labels, ε = 1, δ = .01, a label range of 4, beside
-           what dp4gp (Smith et al.'s own package, release 1.3) was measured to add in such a set-up: functional 49.8, cloaking
-           1.31, inducing cloaking .83. Inputs are even on [0, 10], the kernel is an RBF of length scale 1 and variance 1, the
-           observation noise has a standard deviation of .5. First the same kind of release, C y plus noise; then what is left of
-           the noise in our predictions, which know its law. dp4gp's own inputs and kernel are not known to us: the same kinds of
-           release are computed here, so that set-ups can be compared by the functional one too.
-cloak      5,000 labels and 2,000 points of interest: time, feasibility on the integers, and the distance from the optimum
-function   a released function at 100,000 points
+Three parts:
+
+    noise      the mean standard deviation of the privacy noise at 20 test points, for 100 labels, ε = 1, δ = .01, a label range of
+               4, beside what dp4gp (Smith et al.'s own package) was measured to add in such a set-up: functional 49.8, cloaking
+               1.31, inducing cloaking .83. Inputs are even on [0, 10], the kernel is an RBF of length scale 1 and variance 1, the
+               observation noise has a standard deviation of .5; dp4gp's inputs and kernel are not known to us. First the same
+               kind of release, C y plus noise; then what is left of the noise in our predictions, which know its law.
+    cloak      5,000 labels and 2,000 points of interest: time, feasibility on the integers, and the distance from the optimum
+    function   a released function at 100,000 points
 """
 
 import argparse
@@ -70,10 +71,8 @@ def cloak(n, points):
     told = model.releases_[0].statistic
     steps = np.frombuffer(b64decode(told["table"]), dtype="<i4").reshape(-1, told["length"]).astype(object)
     longest = int((steps**2).sum(axis=1).max())
-    print(
-        f"cloak: {n:,} labels, {points:,} points of interest: {seconds:.1f} s ({cpu:.1f} s CPU), {model.designs_[0]} of the optimum,"
-    )
-    print(f"       longest column {longest} ≤ {4**24}, in whole steps")
+    print(f"cloak: {n:,} labels, {points:,} points of interest: {seconds:.1f} s ({cpu:.1f} s CPU),")
+    print(f"       {model.designs_[0]} of the optimum; longest column {longest} ≤ {4**24}, in whole steps")
     assert longest <= 4**24
     assert float(model.designs_[0].rpartition(" ")[2]) <= 1e-3
     return model

@@ -112,6 +112,14 @@ def test_a_place_that_cannot_be_written_is_5(run, tmp_path):
     assert "Traceback" not in answer.err
 
 
+def test_the_example_of_labels_runs_and_draws(tmp_path):
+    example = Path(__file__).parents[2] / "examples" / "labels.py"
+    answer = subprocess.run([sys.executable, str(example), tmp_path / "a.png"], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    assert "The inputs are NOT protected" in answer.stdout
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+
+
 def test_the_example_runs():
     example = Path(__file__).parents[2] / "examples" / "first_release.py"
     answer = subprocess.run([sys.executable, str(example)], capture_output=True, text=True)
