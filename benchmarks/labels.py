@@ -2,7 +2,7 @@
 
 Three parts:
 
-    noise      the mean standard deviation of the privacy noise at 20 test points, for 100 labels, ε = 1, δ = .01, a label range of
+    noise      the mean sd of the privacy noise at 20 test points, for 100 labels, ε = 1, δ = .01, a label range of
                4, beside what dp4gp (Smith et al.'s own package) was measured to add in such a set-up: functional 49.8, cloaking
                1.31, inducing cloaking .83. Inputs are even on [0, 10], the kernel is an RBF of length scale 1 and variance 1, the
                observation noise has a standard deviation of .5; dp4gp's inputs and kernel are not known to us. First the same
