@@ -3,15 +3,17 @@
 import sys
 from pathlib import Path
 
+import pyarrow
+
 import reticent
 from reticent.apps.registry import people
 
-table = people(4_000, seed=3)  # made-up people; yours would be a column of your own
-bounds = reticent.Bounds(x=[(0, 110)])
+table = pyarrow.table(people(4_000, seed=3))  # made-up people; yours would be a frame or a file of your own
+bounds = reticent.Bounds(x={"age": (0, 110)})
 
 # Eleven counts are released, empty ones too; all else on this page is computed from them.
 model = reticent.BinnedGPRegressor(kind="count", bins=11, bounds=bounds, epsilon=1, delta=1e-6)
-model.fit(table["age"][:, None])
+model.fit(table)
 for low, count, noise in zip(model.edges_[0], model.counts_, model.counts_sd_, strict=False):
     print(f"{low:4.0f} to {low + 10:3.0f}  {count:7.1f} ± {noise:.1f}")  # a count can come out below zero
 
@@ -22,8 +24,8 @@ for name, estimate, sd in zip(groups, number, doubt, strict=True):
     print(f"{name:<13} {estimate:5.0f} ± {sd:.0f} people")
 
 # Mean weight by age, from one release of counts and sums together.
-weight = reticent.BinnedGPRegressor(bins=22, bounds=reticent.Bounds(x=[(0, 110)], y=(2, 150)), epsilon=1, delta=1e-6)
-weight.fit(table["age"][:, None], table["weight"])
+bounds = reticent.Bounds(x={"age": (0, 110)}, y={"weight": (2, 150)})
+weight = reticent.BinnedGPRegressor(bins=22, bounds=bounds, epsilon=1, delta=1e-6).fit(table)
 mean, sd = weight.predict([[1], [10], [40], [80]], return_std=True)
 print("weight at 1, 10, 40, 80:", ", ".join(f"{m:.0f} ± {s:.0f}" for m, s in zip(mean, sd, strict=True)), "kg")
 

@@ -103,6 +103,12 @@ STUDIES = {
         repeats=20,
         quick=1,
     ),
+    "smith-parameters": Study(
+        "smith_parameters",
+        "Smith, supplement: kernel parameters by the exponential mechanism, corrected, beside the evidence of released bins.",
+        repeats=20,
+        quick=2,
+    ),
     "gp-peers": Study(
         "gp_peers",
         "GPRegressor against diffprivlib and DP-SGD on real data, same records, bounds, ε and δ.",
