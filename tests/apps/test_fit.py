@@ -2,7 +2,7 @@
 
 import json
 import shlex
-import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,10 +57,12 @@ def test_only_what_is_missing_is_asked_for(fit):
 
 def test_the_example_of_the_help_works_as_it_stands(run, people_csv, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    shutil.copy(people_csv, "patients.csv")
+    header, *lines = people_csv.read_text().splitlines()
+    labelled = [f"{header},ill", *(f"{line},{'no' if i % 3 else 'yes'}" for i, line in enumerate(lines))]
+    Path("patients.csv").write_text("\n".join(labelled))
     text = run("fit", "--help").out.partition("Example:\n")[2].replace("\\\n", " ")
     commands = [shlex.split(line)[1:] for line in text.strip().split("\n")]
-    assert [command[:2] for command in commands] == [["ledger", "open"], ["fit", "mean"], ["fit", "gp"]]
+    assert [command[:2] for command in commands] == [["ledger", "open"], ["fit", "mean"], ["fit", "gp"], ["fit", "classifier"]]
     for command in commands:
         answer = run(*command)
         assert answer.code == 0, answer.err

@@ -12,13 +12,16 @@ from reticent.apps.figures import measured
 from reticent.apps.release_groups import groups
 from reticent.apps.results import MODELS
 
-BOUNDS = reticent.Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)})
+INPUTS = {"age": (0, 110), "height": (40, 220)}
+BOUNDS = reticent.Bounds(x=INPUTS, y={"weight": (2, 150)})
+LABELS = reticent.Bounds(x=INPUTS, classes={"sex": [0, 1]})
 
 
 @pytest.fixture
 def saved(tmp_path, people_csv):
     def save(name, **params):
-        model = getattr(reticent, name)(**{"bounds": BOUNDS, "epsilon": 2, "delta": 1e-5, **params})
+        bounds = LABELS if name == "GPClassifier" else BOUNDS
+        model = getattr(reticent, name)(**{"bounds": bounds, "epsilon": 2, "delta": 1e-5, **params})
         path = tmp_path / "m.reticent"
         model.fit(reticent.scan(people_csv)).save(path, overwrite=True)
         return model, path
@@ -93,17 +96,7 @@ def test_every_estimator_can_be_fitted_from_the_command_line():
         if isinstance(thing := getattr(reticent, name), type) and issubclass(thing, reticent.PrivateEstimator)
     }
     searched = "PrivateSearch"  # which has a command of its own
-    assert {model.estimator for model in MODELS.values()} == public - {"PrivateEstimator", searched, "GPClassifier"}
-
-
-def test_a_model_without_a_command_says_so(run, tmp_path):
-    """Remove this, and its name above, when classification has its command."""
-    bounds = reticent.Bounds(x=[(0, 1)], classes=[0, 1])
-    model = reticent.GPClassifier(bounds=bounds, epsilon=1, delta=1e-6, stages=2, basis=4)
-    model.fit(np.array([[0.1], [0.9]] * 50), np.array([0, 1] * 50)).save(tmp_path / "m.reticent")
-    answer = run("inspect", tmp_path / "m.reticent")
-    assert answer.code == 2
-    assert "no GPClassifier yet" in answer.err
+    assert {model.estimator for model in MODELS.values()} == public - {"PrivateEstimator", searched}
 
 
 def test_results_are_the_models(run, saved):

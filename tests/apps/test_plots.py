@@ -157,7 +157,7 @@ import reticent.plot
 from reticent.plot import curve
 import reticent
 assert reticent.plot.curve is curve
-assert dir(reticent.plot) == ["attacker", "curve", "effects", "expected_error", "map", "release"]
+assert dir(reticent.plot) == ["attacker", "curve", "effects", "expected_error", "map", "release", "reliability", "search"]
 assert reticent.plot.__all__ == dir(reticent.plot)
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,7 +11,7 @@ import reticent
 from reticent.apps.audit_command import audit_command
 from reticent.apps.ledger_commands import ledger_app
 from reticent.apps.letters import SPELLED
-from reticent.apps.options import Json, LevelColumn, Quiet, example
+from reticent.apps.options import Classes, Json, LevelColumn, Quiet, example
 from reticent.apps.reproduce import reproduce_command
 from reticent.apps.search_command import search_command
 from reticent.apps.terminal import advise, console, fail, guarded, line, print_json, progress
@@ -172,6 +172,8 @@ def plan(
         "    --y weight=2:150 --epsilon 1 --delta 1e-6 --out gp.reticent",
         "reticent fit gp-labels staff.csv --x age=18:70 --y salary=0:200000 \\",
         "    --epsilon 1 --delta 1e-6 --out labels.reticent",
+        "reticent fit classifier patients.csv --x age=0:110 --x height=40:220 \\",
+        "    --classes ill=no,yes --epsilon 1 --delta 1e-6 --out ill.reticent",
     )
 )
 @guarded
@@ -180,7 +182,7 @@ def fit(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="mean, histogram, covariance, gp or gp-binned (regressions), gp-labels (regression; inputs are public).",
+            help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last has public inputs), classifier.",
         ),
     ],
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
@@ -197,6 +199,7 @@ def fit(
         list[str] | None,
         typer.Option(metavar="COLUMN=LOW:HIGH", help="gp, gp-labels: a column to predict, and its public range."),
     ] = None,
+    classes: Classes = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
     ] = None,
@@ -231,7 +234,13 @@ def fit(
     noise_column: LevelColumn = None,
     basis: Annotated[
         int | None,
-        typer.Option(metavar="NUMBER", help="gp: number of basis functions; chosen from ε and n if left out."),
+        typer.Option(
+            metavar="NUMBER", help="gp, classifier: number of basis functions; chosen from ε and n if left out."
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="METHOD", help="classifier: softmax (nearly always best), labels or dirichlet."),
     ] = None,
     mechanism: Annotated[
         str | None, typer.Option(metavar="NAME", help="gp-labels: cloak (if left out), functional or inducing.")
@@ -262,6 +271,7 @@ def fit(
             data,
             x=x or (),
             y=y or (),
+            classes=classes or (),
             norm=norm,
             epsilon=epsilon,
             delta=delta,
@@ -272,6 +282,7 @@ def fit(
                 "noise": noise,
                 "noise_column": noise_column,
                 "basis": basis,
+                "method": method,
                 "mechanism": mechanism,
             },
             ledger=ledger,
@@ -353,7 +364,9 @@ def report(
 @app.command(epilog=example("reticent predict gp.reticent new.csv --out predictions.csv"))
 @guarded
 def predict(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A model file that reticent fit gp wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A model file that reticent fit gp, or classifier, wrote.")
+    ],
     data: Annotated[
         str,
         typer.Argument(
@@ -369,7 +382,8 @@ def predict(
     Writes the inputs and, line by line in the same order, for an output that is called weight: weight, its mean;
     weight_std, the standard deviation of that mean; and weight_output_std, that of a single weight (a model with a noise column
     knows that only where DATA has this column too). Numbers have the digits that tell a thousandth of a standard
-    deviation. Predictions charge nothing: they use the model's releases only. The
+    deviation. For classes no and yes of a column that is called ill: ill, the likeliest class; ill_no and ill_yes, the chance of
+    each. Predictions charge nothing: they use the model's releases only. The
     inputs given here are not protected, and need not be: nothing is learned from them. They are copied to the file that is
     written.
     """

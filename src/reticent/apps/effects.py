@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COUNTED",
     "OWN_LEVELS",
+    "anchor_words",
     "effect_numbers",
     "kernel_words",
     "label_remarks",
@@ -95,8 +96,13 @@ def regression_remarks(model: Any) -> list[str]:
     """Say how the tables are to be read."""
     level = model.releases_[0].bounds.level
     said = [] if level is None else [f"A missing noise level counts as the highest, {compact(level.high)}."]
+    return [*said, *anchor_words(model)]
+
+
+def anchor_words(model: Any) -> list[str]:
+    """Say where the other inputs are while one is moved."""
     if model.n_features_in_ == 1:
-        return said
+        return []
     where = (
         "at their medians, as the released counts tell them"
         if medians(model) is not None
@@ -106,7 +112,6 @@ def regression_remarks(model: Any) -> list[str]:
         f"{name} {compact(value)}" for name, value in zip(column_names(model), ranges(model)[1], strict=True)
     )
     return [
-        *said,
         f"Each table moves one input and leaves the others {where}: {anchor}.",
         "There may be nobody with some of these combinations: what is said of them rests on the prior.",
     ]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import reticent
+from reticent.apps.labels import as_the_column_has_them, parse_classes
 from reticent.apps.notes import heard
 from reticent.apps.outfile import check_new
 from reticent.apps.results import MODELS
@@ -62,6 +63,7 @@ def fit(
     *,
     x: Sequence[str],
     y: Sequence[str],
+    classes: Sequence[str],
     norm: float | None,
     epsilon: float | None,
     delta: float | None,
@@ -83,24 +85,36 @@ def fit(
     for name, value in own.items():
         if value is not None and name not in model.options:
             raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
-    ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
+    ranges, outputs, labels = parse_ranges("--x", x), parse_ranges("--y", y), parse_classes(classes)
     predicts = model.outputs and own.get("kind") != "count"
     if outputs and not predicts:
         raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
-    for name in outputs.keys() & ranges.keys():
-        raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
+    if outputs and model.labels:
+        raise BadInput(
+            f"{word} predicts labels: give --classes {next(iter(outputs))}=LABEL,LABEL,… instead of --y; or predict numbers, "
+            "with reticent fit gp."
+        )
+    if labels and not model.labels:
+        able = " or ".join(f"reticent fit {word}" for word, one in MODELS.items() if one.labels)
+        raise BadInput(f"{word} does not predict labels: leave --classes out. Models that do: {able}.")
+    for option, wanted in (("--y", outputs), ("--classes", labels)):
+        for name in wanted.keys() & ranges.keys():
+            raise BadInput(f"Column {name!r} is given both with --x and with {option}: it can be one of them.")
     level, columns = with_level(own.get("noise_column"), ranges)
     if level in outputs:
         raise BadInput(f"Column {level!r} is given both with --y and with --noise-column: it can be one of them.")
     source = _open(data)
     if not ranges:
-        raise BoundsMissing(_no_bounds(data, source.names or (), outputs))
-    if predicts and not outputs:
+        raise BoundsMissing(_no_bounds(data, source.names or (), outputs or labels))
+    if model.labels and not labels:
+        raise BoundsMissing(_no_classes(data, source.names or (), ranges))
+    if predicts and not model.labels and not outputs:
         raise BoundsMissing(_no_output(data, source.names or (), ranges))
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput("Give both --ledger and --dataset, or neither: a charge needs an account to go to.")
-    bounds = Bounds(x=columns, y=outputs or None, norm=norm)
+    listed = {name: as_the_column_has_them(known, source, name) for name, known in labels.items()}
+    bounds = Bounds(x=columns, y=outputs or None, classes=listed or None, norm=norm)
     _check_data(source, bounds, data, targets=predicts)
     estimator = getattr(reticent, model.estimator)(
         bounds=bounds,
@@ -200,5 +214,18 @@ def _no_output(data: str, names: Sequence[str], inputs: Container[str]) -> str:
         "the output has no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
         "Say which column to predict, and its plausible range, from the codebook or common knowledge, for example\n"
         f"      {example}\n"
+        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+    )
+
+
+def _no_classes(data: str, names: Sequence[str], inputs: Container[str]) -> str:
+    others = [name for name in names if name not in inputs]
+    example = f"--classes {others[0]}=LABEL,LABEL" if others and "ill" not in others else "--classes ill=no,yes"
+    return (
+        "the classes are not given, and reticent never takes them from the data (a label that one person has would tell of "
+        "them).\n"
+        "Say which column to predict, and all labels that can stand in it, from the codebook, for example\n"
+        f"      {example}\n"
+        "A label that is missing or not listed counts as the first class.\n"
         f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent.apps.chances import class_names
 from reticent.apps.figures import column_names, level_name
 from reticent.apps.letters import spelled
 from reticent.apps.notes import COMPOSED, FILLED_IN, heard
@@ -123,6 +124,7 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     _print_results(console, model, about["notes"])
     bounds = table("column", "low", "high")
     names, ranges = column_names(model), first["bounds"]["x"] + first["bounds"]["y"]
+    classes = model.releases_[0].bounds.classes
     names += [f"{name} (output)" for name, _ in zip(output_names(model), first["bounds"]["y"], strict=False)]
     if (level := model.releases_[0].bounds.level) is not None:
         names, ranges = [*names, level_name(level)], [*ranges, (level.low, level.high)]
@@ -130,6 +132,8 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
         bounds.add_row(name, compact(low), compact(high))
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
     console.print(indented(bounds))
+    if classes is not None:
+        console.print(indented(f"{output_names(model)[0]} (classes)  {', '.join(class_names(model))}"))
     if first["bounds"]["norm"] is not None:
         console.print(f"  at most {compact(first['bounds']['norm'])} from the middle of the box")
 

@@ -4,10 +4,18 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Json", "LevelColumn", "Quiet", "example"]
+__all__ = ["Classes", "Json", "LevelColumn", "Quiet", "example"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no advice.")]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=LABEL,…",
+        help="classifier: the column to predict, and all labels that can stand in it, as they stand there. A label that is "
+        "missing, or not listed, counts as the first one.",
+    ),
+]
 LevelColumn = Annotated[
     str | None,
     typer.Option(

@@ -49,6 +49,8 @@ def output_names(model: Any) -> list[str]:
         return [printable(name) for name in bounds.y_names]
     if getattr(model, "kind", "") == "count":
         return ["density"]
+    if bounds.classes is not None:
+        return ["class"]
     return ["output"] if len(bounds.y) == 1 else [f"output {j}" for j in range(len(bounds.y))]
 
 

@@ -26,6 +26,7 @@ from reticent.apps.canvas import (
     sheet,
     styled,
 )
+from reticent.apps.class_plots import class_curve, class_effects, class_map
 from reticent.apps.colours import LIGHT, STEPS, shades
 from reticent.apps.figures import column_names, measured
 from reticent.apps.figures import shortened as _short
@@ -44,8 +45,10 @@ _CAUSES = {"model": "model’s doubt", "privacy": "and privacy noise", "noise": 
 def curve(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw a regression with one input: the mean, and its 95 % band in three shades, one for each cause of doubt.
 
-    ``output``: name or number, if there are several.
+    ``output``: name or number, if there are several. Of a classifier: the chance of the second of two classes, or of each.
     """
+    if _classifies(model, "curve", model_has=1):
+        return class_curve(model, width)
     model = _checked(model, "curve", output, model_has=1)
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, model.guarantee_)
     _draw_line(axes, lines(model)[0])
@@ -60,8 +63,11 @@ def map(model: Any, *, output: int | str | None = None, width: float = WIDE) -> 
     """Draw a regression with two inputs: maps of the mean and of its standard deviation, and two slices.
 
     Slices go through the inputs' medians where released counts tell them (with the default kernel), else through the middle.
-    ``output``: name or number, if there are several.
+    ``output``: name or number, if there are several. Of a classifier: the likeliest class, stronger where surer, the width of
+    its 95 % band, and slices of the chances; of two classes also the boundary, and the lines between which it lies with 95 %.
     """
+    if _classifies(model, "map", model_has=2):
+        return class_map(model, width)
     model = _checked(model, "map", output, model_has=2)
     figure, panels = sheet(4, 2, width, 2.7, model.guarantee_)
     found, name = grid(model), _short(output_name(model))
@@ -89,8 +95,10 @@ def map(model: Any, *, output: int | str | None = None, width: float = WIDE) -> 
 def effects(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw a regression with several inputs: a panel for each, with the others at their medians or in their middle.
 
-    ``output``: name or number, if there are several.
+    ``output``: name or number, if there are several. Of a classifier: the chance of the second of two classes, or of each.
     """
+    if _classifies(model, "effects"):
+        return class_effects(model, width)
     model = _checked(model, "effects", output)
     drawn = lines(model)
     figure, panels = sheet(len(drawn), 3, width, 1.9, model.guarantee_, sharey=True)
@@ -129,7 +137,7 @@ def attacker(guarantee: Any, *, width: float = 3.6) -> Figure:
 def release(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw what a model says, whichever model of the library it is; ``output``: which of several outputs."""
     check_fitted(model)
-    if hasattr(model, "variance_parts"):
+    if hasattr(model, "variance_parts") or hasattr(model, "predict_proba_band"):
         return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, output=output, width=width)
     for attribute, draw in (("counts_", _histograms), ("correlation_", _correlations), ("mean_", _means)):
         if hasattr(model, attribute):
@@ -265,7 +273,26 @@ def _legend(figure: Figure, axes: Axes, width: float) -> None:
 def _checked(model: Any, name: str, output: int | str | None, model_has: int | None = None) -> Any:
     """Give the one output of a regression that is to be drawn."""
     check_fitted(model)
-    if not hasattr(model, "variance_parts") or model_has not in (None, model.n_features_in_):
-        wanted = f"with {model_has} input{'s' if model_has != 1 else ''}" if model_has else ""
-        raise BadInput(f"plot.{name} draws regressions {wanted}; plot.release draws any model.".replace(" ;", ";"))
+    if not hasattr(model, "variance_parts"):
+        raise _wrong(name, model_has)
+    _check_inputs(model, name, model_has)
     return one_output(model, output)
+
+
+def _classifies(model: Any, name: str, model_has: int | None = None) -> bool:
+    """Whether a classifier is to be drawn, and one that has so many inputs."""
+    check_fitted(model)
+    if hasattr(model, "predict_proba_band"):
+        _check_inputs(model, name, model_has)
+        return True
+    return False
+
+
+def _check_inputs(model: Any, name: str, model_has: int | None) -> None:
+    if model_has not in (None, model.n_features_in_):
+        raise _wrong(name, model_has)
+
+
+def _wrong(name: str, model_has: int | None) -> BadInput:
+    wanted = f" with {model_has} input{'s' if model_has != 1 else ''}" if model_has else ""
+    return BadInput(f"plot.{name} draws regressions and classifiers{wanted}; plot.release draws any model.")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.apps.chances import class_names
 from reticent.apps.notes import heard
 from reticent.apps.outfile import check_new, new_text
 from reticent.apps.outputs import output_names, outputs
@@ -50,14 +51,16 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     if len(fields) > len(bounds.x):
         ranges.insert(bounds.level.at, (bounds.level.low, bounds.level.high))
     low, high = np.array(ranges).T
-    results = _named(output_names(model), columns, _RESULTS if spread else _RESULTS[:-1])
+    classes = class_names(model) if model_of(model).labels else []
+    suffixes = _chances(classes) if classes else _RESULTS if spread else _RESULTS[:-1]
+    results = _named(output_names(model), columns, suffixes)
     records = missing = outside = 0
     with new_text(out) as written:
         lines = csv.writer(written, lineterminator="\n")
         lines.writerow([*columns, *results])
         for block in _blocks(source, fields):
             given = ([_cell(v) for v in row] for row in block.tolist())
-            told = _predicted(model, block, spread=spread)
+            told = _classified(model, block) if classes else _predicted(model, block, spread=spread)
             lines.writerows([*one, *found] for one, found in zip(given, told, strict=True))
             records += len(block)
             missing += int(np.isnan(block).sum())
@@ -69,6 +72,7 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
         "model": type(model).__name__,
         "private": model.guarantee_.private,
         "outputs": output_names(model),
+        **({"classes": classes} if classes else {}),
         "records": records,
         "missing": missing,
         "outside": outside,
@@ -81,17 +85,16 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
 def print_prediction(about: dict[str, Any]) -> None:
     """Say to a person what ``predict`` did."""
     results = about["columns"][len(about["inputs"]) :]
-    mean, std, *single = results[: len(results) // len(about["outputs"])]
+    first, second, *rest = results[: len(results) // len(about["outputs"])]
     line("Predicted", f"{', '.join(about['outputs'])} for {about['records']:,} lines")
-    aside(
-        f"{mean}: the mean; {std}: its standard deviation, model doubt and privacy noise"
-        + (
-            f"; {single[0]}: of a single output."
-            if single
-            else ". How noisy single outputs are, the file does not say."
-        ),
-        12,
-    )
+    if "classes" in about:
+        told = f"{first}: the likeliest class; {second} to {rest[-1]}: the chance of each, doubt and privacy noise counted in."
+    else:
+        told = f"{first}: the mean; {second}: its standard deviation, model doubt and privacy noise"
+        told += (
+            f"; {rest[0]}: of a single output." if rest else ". How noisy single outputs are, the file does not say."
+        )
+    aside(told, 12)
     if about["missing"] or about["outside"]:
         aside(
             f"{about['missing']:,} values were missing and counted as the middle of their range, {about['outside']:,} were "
@@ -168,6 +171,18 @@ def _named(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> 
     """Name the results by their outputs; none may be called like an input."""
     names = [name.format(output) for output in outputs for name in results]
     return [name if name not in columns else f"predicted_{name}" for name in names]
+
+
+def _chances(classes: list[str]) -> tuple[str, ...]:
+    """Patterns for the names of the likeliest class, and of the chance of each."""
+    return ("{}", *("{}_" + label.replace("{", "{{").replace("}", "}}") for label in classes))
+
+
+def _classified(model: Any, block: Block) -> list[list[str]]:
+    """Give for each row the likeliest class, and the chance of each; as they are written."""
+    chances = model.predict_proba(block)
+    likeliest = model.classes_[chances.argmax(axis=1)].tolist()
+    return [[str(label), *(f"{chance:.4g}" for chance in row)] for label, row in zip(likeliest, chances, strict=True)]
 
 
 def _predicted(model: Any, block: Block, *, spread: bool) -> list[list[str]]:

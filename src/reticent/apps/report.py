@@ -15,11 +15,14 @@ from typing import Any
 from reticent.apps import plots, report_facts
 from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
 from reticent.apps.canvas import raw_svg
+from reticent.apps.chances import class_names
 from reticent.apps.colours import COLOURS
 from reticent.apps.outfile import new_text
 from reticent.apps.outputs import output_name, outputs
 from reticent.apps.report_budget import budget
+from reticent.apps.report_classes import class_panels, class_readings
 from reticent.apps.report_facts import figure
+from reticent.apps.search_plot import search as plot_search
 from reticent.apps.searched import seen
 from reticent.apps.slices import BAND, Grid, Line, grid, lines
 from reticent.apps.svg import inline
@@ -48,14 +51,13 @@ def write(
     header, digest = _file(model, file)
     account = None if ledger is None else budget(model, ledger, dataset)
     parts = [_part(one, number) for number, one in enumerate(outputs(model))]
-    if hasattr(model, "search"):
-        parts[0]["results"] = report_facts.with_search(parts[0]["results"], model.search)
     page = _render(
         headline=report_facts.headline(model),
         words=report_facts.words(model),
         attack=_attack(model.guarantee_),
         budget=account,
         charged_to=model._params["dataset"],
+        search=_search(model.search) if hasattr(model, "search") else None,
         parts=parts,
         numbers=[part["numbers"] for part in parts if part["numbers"]],
         quality=report_facts.quality(model),
@@ -109,10 +111,23 @@ def _attack(promise: Any) -> dict[str, str]:
     return {"drawing": drawing, "recognised": found, "false_alarms": percent(FALSE_ALARMS)}
 
 
+def _search(search: Any) -> dict[str, Any]:
+    """Draw what a search chose from, for wide and for narrow pages, with words and numbers to read beside it."""
+    told = report_facts.searched(search)
+    drawings = {
+        name: inline(raw_svg(plot_search(search, width=width)), f"search-{name}", "The search", told["described"])
+        for name, width in _WIDTHS.items()
+    }
+    return {**told, "drawings": drawings}
+
+
 def _part(model: Any, number: int) -> dict[str, Any]:
     """Draw a model, or one of its outputs, for wide and for narrow pages, with words and numbers to read beside it."""
-    panels: list[Line | Grid] = []
-    if hasattr(model, "variance_parts"):
+    panels: list[Any] = []
+    classes = class_names(model) if hasattr(model, "predict_proba_band") else None
+    if classes is not None:
+        panels = class_panels(model)
+    elif hasattr(model, "variance_parts"):
         panels = [grid(model)] * 2 if model.n_features_in_ == 2 else []
         panels += lines(model)
     drawings, boxes = {}, {}
@@ -122,9 +137,11 @@ def _part(model: Any, number: int) -> dict[str, Any]:
         drawings[name] = inline(raw_svg(drawn), f"{name}-{number}", title, about)
         places = [axes.get_position() for axes in drawn.axes[: len(panels)]]
         boxes[name] = [[round(v, 4) for v in (one.x0, 1 - one.y1, one.x1, 1 - one.y0)] for one in places]
-    numbers = (
-        {"output": output_name(model), "panels": [_numbers(one) for one in panels], "boxes": boxes} if panels else None
-    )
+    read = _numbers if classes is None else class_readings
+    numbers: dict[str, Any] | None = None
+    if panels:
+        told = {"output": output_name(model), "classes": classes}
+        numbers = {**told, "panels": [read(one) for one in panels], "boxes": boxes}
     return {"results": report_facts.results(model), "drawings": drawings, "numbers": numbers, "number": number}
 
 

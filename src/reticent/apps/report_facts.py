@@ -12,10 +12,12 @@ import numpy as np
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent
+from reticent.apps.chances import class_names
 from reticent.apps.effects import COUNTED, OWN_LEVELS, effect_numbers, kernel_words
 from reticent.apps.figures import column_names, digits_beside, level_name, measured
 from reticent.apps.outputs import output_name, output_names, outputs
 from reticent.apps.release_groups import Group, groups
+from reticent.apps.report_classes import class_assumed, class_described, class_quality, class_results
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_rows, search_words
 from reticent.apps.slices import BAND, MOST_COLUMNS, MOST_LINES, Line, average_sd, grouped, lines
@@ -30,8 +32,8 @@ __all__ = [
     "quality",
     "reproduce",
     "results",
+    "searched",
     "title",
-    "with_search",
     "words",
 ]
 
@@ -140,6 +142,8 @@ def words(model: Any) -> dict[str, Any]:
 
 def described(model: Any) -> str:
     """Say in words what the drawing of a model, or of one of its outputs, shows, for those who do not see it."""
+    if model_of(model).labels:
+        return class_described(model)
     if model_of(model).outputs:
         told = [_told(line) for line in lines(model)[:_TOLD]]
         return f"The mean of {output_name(model)} with its 95 % bands. {' '.join(told)} The numbers are in the tables below."
@@ -163,6 +167,8 @@ def results(model: Any) -> dict[str, Any]:
     if columns > drawn:
         chosen = "along which the output moves most" if shown.outputs else "that come first"
         remarks.append(f"Of {columns} columns, the {drawn} {chosen} are drawn.")
+    if shown.labels:
+        return class_results(model, remarks)
     if shown.outputs:
         found = effect_numbers(model)
         by = OWN_LEVELS if model.noise_ is None else f"by about {figure(model.noise_, 2)}"
@@ -193,10 +199,14 @@ def results(model: Any) -> dict[str, Any]:
     return {"heading": "", "caption": caption, "tables": tables, "words": [], "remarks": remarks}
 
 
-def with_search(shown: dict[str, Any], search: Any) -> dict[str, Any]:
-    """Put what a search chose from, and how it ended, before the results of what it found."""
-    table = {"head": ["", "candidate", "score ± privacy noise"], "rows": search_rows(search)}
-    return {**shown, "words": [*search_words(search), *shown["words"]], "tables": [table, *shown["tables"]]}
+def searched(search: Any) -> dict[str, Any]:
+    """Between budget and model: what a search chose from, and how it ended."""
+    best, number = search.best_index_ + 1, len(search.candidates_)
+    return {
+        "words": search_words(search),
+        "table": {"head": ["", "candidate", "score ± privacy noise"], "rows": search_rows(search)},
+        "described": f"Candidate {best} of {number} was chosen. The other candidates’ scores were not released.",
+    }
 
 
 def _moves(model: Any, along: Sequence[Line]) -> list[str]:
@@ -248,7 +258,7 @@ def quality(model: Any) -> dict[str, Any]:
     shown, first = model_of(model), model.releases_[0]
     about: dict[str, Any] = {"notes": shown.notes(model), "tables": [], "lines": []}
     if shown.outputs:
-        about["tables"] = [_doubt(one) for one in outputs(model)]
+        about["tables"] = [class_quality(model)] if shown.labels else [_doubt(one) for one in outputs(model)]
         return {
             **about,
             "about": "This is what the model expects of itself, where there are records and where there are none.",
@@ -289,7 +299,9 @@ def public(model: Any) -> dict[str, Any]:
     columns = [[name, figure(low), figure(high)] for name, (low, high) in zip(names, ranges, strict=True)]
     one = "one record" if promise.records_per_person == 1 else f"{promise.records_per_person} records"
     assumed = [f"No person has more than {one} in the data."]
-    if model_of(model).outputs:
+    if model_of(model).labels:
+        assumed += class_assumed(model)
+    elif model_of(model).outputs:
         prior = (
             "reticent’s default for these bounds" if model._params["kernel"] is None else str(model._params["kernel"])
         )
@@ -303,7 +315,14 @@ def public(model: Any) -> dict[str, Any]:
             "The bands hold as far as that is so: errors around the function independent, of "
             f"{'one size' if level is None else 'the sizes given'} and normal."
         )
-    return {"n": first.n, "columns": columns, "norm": first.bounds.norm, "assumed": assumed, "params": _settings(model)}
+    return {
+        "n": first.n,
+        "columns": columns,
+        "classes": None if first.bounds.classes is None else class_names(model),
+        "norm": first.bounds.norm,
+        "assumed": assumed,
+        "params": _settings(model),
+    }
 
 
 def _settings(model: Any) -> list[str]:

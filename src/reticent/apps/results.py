@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.apps.binned import binned_numbers, binned_remarks, binned_tables
+from reticent.apps.chances import class_notes, class_numbers, class_remarks, class_tables
 from reticent.apps.effects import (
     label_remarks,
     regression_notes,
@@ -46,6 +47,7 @@ class Model:
     notes: Callable[[Any], list[str]] = lambda model: []  # on results that say next to nothing
     covers: str = "The ± covers the privacy noise only, not this."
     outputs: bool = False  # whether it predicts a column from others
+    labels: bool = False  # and whether that holds labels
 
 
 def model_of(estimator: Any) -> Model:
@@ -217,5 +219,16 @@ MODELS = {
         regression_notes,
         covers=_FUNCTION,
         outputs=True,
+    ),
+    "classifier": Model(
+        "GPClassifier",
+        ("basis", "method"),
+        class_numbers,
+        class_tables,
+        class_remarks,
+        class_notes,
+        covers="The bands hold the model's own doubt and the privacy noise, but not this.",
+        outputs=True,
+        labels=True,
     ),
 }

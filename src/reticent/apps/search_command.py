@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.options import Json, LevelColumn, Quiet
+from reticent.apps.options import Classes, Json, LevelColumn, Quiet
 from reticent.apps.terminal import console, print_json, progress
 from reticent.errors import BadInput
 
@@ -50,7 +50,8 @@ def candidates(tries: dict[str, list[Any]], bounds: Any, level: str | None = Non
     from reticent.privacy.bounds import Bounds
 
     known = dict(zip(bounds.x_names, bounds.x, strict=True))
-    outputs = dict(zip(bounds.y_names or (), bounds.y, strict=True)) or None
+    outputs = dict(zip(bounds.y_names, bounds.y, strict=True)) if bounds.y else None
+    classes = {bounds.y_names[0]: bounds.classes} if bounds.classes else None
     made = []
     for values in product(*tries.values()):
         one = dict(zip(tries, values, strict=True))
@@ -60,7 +61,7 @@ def candidates(tries: dict[str, list[Any]], bounds: Any, level: str | None = Non
                 if name not in known:
                     raise BadInput(f"--try x: there is no input {name!r} with a range. Inputs: {', '.join(known)}.")
             used = columns if level is None or level in columns else (*columns, level)
-            one["bounds"] = Bounds(x={name: known[name] for name in used}, y=outputs, norm=bounds.norm)
+            one["bounds"] = Bounds(x={name: known[name] for name in used}, y=outputs, classes=classes, norm=bounds.norm)
         made.append(one)
     return made
 
@@ -104,6 +105,7 @@ def search_command(
         list[str] | None,
         typer.Option(metavar="COLUMN=LOW:HIGH", help="gp: the column to predict, and its public range."),
     ] = None,
+    classes: Classes = None,
     epsilon: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Strength of the promise, for the whole search.")
     ] = None,
@@ -116,7 +118,9 @@ def search_command(
     ] = None,
     scoring: Annotated[
         str | None,
-        typer.Option(metavar="SCORE", help="gp: absolute, squared or likelihood; others: density."),
+        typer.Option(
+            metavar="SCORE", help="gp: absolute, squared or likelihood; classifier: accuracy or log; others: density."
+        ),
     ] = None,
     mean: Annotated[
         str | None, typer.Option(metavar="MEAN", help="Of the scores: robust, clipped or coinpress.")
@@ -155,6 +159,7 @@ def search_command(
             data,
             x=x or (),
             y=y or (),
+            classes=classes or (),
             norm=norm,
             epsilon=epsilon,
             delta=delta,

@@ -49,12 +49,18 @@ def _said(value: Any) -> str:
     return printable(compact(value) if isinstance(value, float) else str(value))
 
 
+def _names(name: str, value: Any) -> str:
+    return "inputs" if isinstance(value, Bounds) and value.x_names else name
+
+
 def search_rows(search: Any) -> list[list[str]]:
     """A row for each candidate: its parameters, and the noisy score of the one that was chosen."""
     score = measured(search.best_score_, search.best_score_sd_)
     rows = []
     for index, candidate in enumerate(search.candidates_):
-        parameters = ", ".join(f"{name} {_said(value)}" for name, value in candidate.items()) or "as given"
+        parameters = (
+            ", ".join(f"{_names(name, value)} {_said(value)}" for name, value in candidate.items()) or "as given"
+        )
         rows.append([str(index + 1), parameters, score if index == search.best_index_ else ""])
     return rows
 

@@ -14,9 +14,11 @@ from reticent.apps.figures import column_names
 
 __all__ = [
     "BAND",
+    "GRID",
     "MOST_COLUMNS",
     "MOST_LINES",
     "PARTS",
+    "POINTS",
     "Grid",
     "Line",
     "along",
@@ -25,14 +27,17 @@ __all__ = [
     "grouped",
     "lines",
     "medians",
+    "mesh",
     "ranges",
+    "spread_over",
 ]
 
 Values = NDArray[np.float64]
 
 BAND = 1.959963984540054  # standard deviations, for a band that holds 95 %
 PARTS = ("model", "privacy", "noise")
-_POINTS, _GRID, _BOX = 101, 41, 512
+POINTS, GRID = 101, 41
+_BOX = 512
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
@@ -115,29 +120,40 @@ def along(model: Any, points: int) -> list[tuple[str, Values]]:
 def lines(model: Any) -> list[Line]:
     """Give the line along each input; with very many inputs, those that move the output most."""
     found = [
-        Line(name, points[:, j], *_predicted(model, points)) for j, (name, points) in enumerate(along(model, _POINTS))
+        Line(name, points[:, j], *_predicted(model, points)) for j, (name, points) in enumerate(along(model, POINTS))
     ]
     largest = sorted(range(len(found)), key=lambda j: -np.ptp(found[j].mean))[:MOST_LINES]
     return [found[j] for j in sorted(largest)]
 
 
+def mesh(model: Any, side: int) -> tuple[Values, Values, Values]:
+    """Give the places along two inputs, and all points of their grid, row by row."""
+    low, _, high = ranges(model)
+    x, y = (np.linspace(low[j], high[j], side) for j in range(2))
+    return x, y, np.array([(a, b) for b in y for a in x])
+
+
+def spread_over(model: Any) -> Values:
+    """Give points that are spread evenly over the box."""
+    from scipy.stats import qmc
+
+    low, _, high = ranges(model)
+    return np.asarray(low + (high - low) * qmc.Halton(len(low), scramble=False).random(_BOX))
+
+
 def grid(model: Any) -> Grid:
     """Give the model of two inputs on a grid."""
-    low, _, high = ranges(model)
-    x, y = (np.linspace(low[j], high[j], _GRID) for j in range(2))
-    mean, sds = _predicted(model, np.array([(a, b) for b in y for a in x]))
+    x, y, points = mesh(model, GRID)
+    mean, sds = _predicted(model, points)
     first, second = column_names(model)
-    square = {part: sd.reshape(_GRID, _GRID) for part, sd in sds.items()}
-    return Grid((first, second), x, y, mean.reshape(_GRID, _GRID), square)
+    square = {part: sd.reshape(GRID, GRID) for part, sd in sds.items()}
+    return Grid((first, second), x, y, mean.reshape(GRID, GRID), square)
 
 
 def average_sd(model: Any) -> dict[str, float]:
     """Give the standard deviation by its causes, as root mean squares over the box: each part, the function, an output."""
-    from scipy.stats import qmc
-
-    low, _, high = ranges(model)
-    points = low + (high - low) * qmc.Halton(len(low), scramble=False).random(_BOX)
-    variance = {part: float(np.mean(values)) for part, values in model.variance_parts(points).items()}
+    parts = model.variance_parts(spread_over(model))
+    variance = {part: float(np.mean(values)) for part, values in parts.items()}
     function = variance["model"] + variance["privacy"]
     whole = {"function": function, "output": function + variance["noise"]}
     return {name: value**0.5 for name, value in {**variance, **whole}.items() if not np.isnan(value)}

@@ -47,7 +47,9 @@ Command = TypeVar("Command", bound=Callable[..., None])
 _REFUSALS = (3, 4)
 _INTERRUPTED = 130
 _MOST_COLUMNS = 100  # longer lines are hard to read
-_PARAMETER = re.compile(r"(?<![\w-])(epsilon|delta|norm|bins|noise|records_per_person|relation)(?= (?:must|=|>) )")
+_PARAMETER = re.compile(
+    r"(?<![\w-])(epsilon|delta|norm|bins|basis|method|noise|records_per_person|relation)(?= (?:must|=|>) )"
+)
 
 
 class BadFile(ReticentError):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.maths.gram import DAMPING, GramBelief
-from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, solve_lower
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, solve_lower
 
 __all__ = ["dirichlet_posterior"]
 
@@ -22,12 +22,15 @@ _ROUNDS = 20
 
 def dirichlet_posterior(
     S: Array, a: Array, S_sd: Array, a_sd: float, prior: Array, points: Array, n: int
-) -> tuple[Array, Array]:
-    """Mean (m × C) and mean covariance (m × m) of the weights of log-odds, from S_c (C × m × m) and a_c (C × m)."""
+) -> tuple[Array, Array, Array]:
+    """Mean (m × C) and mean covariance (m × m) of the weights of log-odds, from S_c (C × m × m) and a_c (C × m).
+
+    The last is their mean covariance had the sums been seen without privacy noise.
+    """
     classes, m = len(S), len(prior)
     (high, v_high), (low, v_low) = (_target(alpha) for alpha in (1 + _ALPHA, _ALPHA))
     middle = low + (high - low) / classes
-    means, covariances = [], []
+    means, covariances, own = [], [], []
     for c in range(classes):
         weights = np.full(classes, 1 / v_low)
         weights[c] = 1 / v_high
@@ -53,8 +56,9 @@ def dirichlet_posterior(
                 break
         means.append(w)
         covariances.append(C)
+        own.append(own_covariance(np.asarray(root, dtype=np.float64), B))
     mean = np.array(means).T
-    return mean - mean.mean(axis=1, keepdims=True), np.mean(covariances, axis=0)
+    return mean - mean.mean(axis=1, keepdims=True), np.mean(covariances, axis=0), np.mean(own, axis=0)
 
 
 def _target(alpha: float) -> tuple[float, float]:

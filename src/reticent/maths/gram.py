@@ -33,7 +33,7 @@ class GramBelief:
         # of weights between the least and one, evenly spread on a logarithmic scale
         self.share = self._usual = (1 - least) / -math.log(least) if least < 1 else 1.0
         self.law = points.T @ points / len(points)
-        self.mean = n * self.share * self.law
+        self.mean = self.undamped = n * self.share * self.law
         self.variance = np.zeros_like(self.law)
         self._sum, self._weight = np.zeros_like(self.law), np.zeros_like(self.law)
 
@@ -52,7 +52,8 @@ class GramBelief:
         wrong = (signal / float(possible.sum()) + _LEAST_WRONG / self.n) * possible
         error = left + _LEAST_ERROR * noise2
         floor = self._damping * 2 * math.sqrt(len(guess) * noise2)
-        self.mean = _positive(guess + away * wrong / (wrong + error)) + floor * np.eye(len(guess))
+        self.undamped = _positive(guess + away * wrong / (wrong + error))
+        self.mean = self.undamped + floor * np.eye(len(guess))
         self.variance = wrong * error / (wrong + error)
 
     def _found_share(self, noise2: float) -> float:

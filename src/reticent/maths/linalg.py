@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
 
-__all__ = ["LEAST_ROUNDING", "ROUNDING", "factor", "quadratic", "solve_lower"]
+__all__ = ["LEAST_ROUNDING", "ROUNDING", "factor", "own_covariance", "quadratic", "solve_lower"]
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
@@ -27,3 +27,10 @@ def solve_lower(lower: Any, b: Any) -> Array:
 def quadratic(rows: Array, matrix: Array) -> Array:
     """rowᵀ · matrix · row for each row."""
     return ((rows @ matrix) * rows).sum(axis=1)
+
+
+def own_covariance(root: Array, information: Array) -> Array:
+    """Posterior covariance of weights with prior root·rootᵀ, about which there is this information (an inverse covariance)."""
+    inner = factor(np.eye(len(root)) + root.T @ information @ root, LEAST_ROUNDING)
+    half = solve_lower(inner, root.T)
+    return np.asarray(half.T @ half)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.maths.gram import DAMPING, GramBelief
-from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, solve_lower
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, solve_lower
 
 __all__ = ["StagedClasses"]
 
@@ -27,7 +27,8 @@ Array = NDArray[np.float64]
 _ROUNDS = 20
 _BENT = 0.25  # relative error of the curvature between a stage's weights and the answer
 _LEAST_CURVATURE = 0.05  # of the largest
-_SHARPER = 0.5  # sd of that factor, before
+_SHARPER = 0.7  # sd of the logarithm of the factor that makes logits calibrated, before
+_FACTORS = (0.25, 4.0, 49)  # the least, the greatest, and how many
 _DRIFT, _FIRST = 0.05, 0.3  # sd of the change of E‖e‖² from stage to stage, and of what is known before
 
 
@@ -42,7 +43,7 @@ class StagedClasses:
         self, hypotheses: list[Array], points: Array, n: int, classes: int, *, softmax: bool = True, learn: bool = True
     ) -> None:
         self.n, self.classes, self.softmax, self._learn = n, classes, softmax, learn
-        self._hypotheses = hypotheses
+        self._hypotheses, self._points = hypotheses, points
         self._roots = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in hypotheses]
         self._gram = GramBelief(points, n, damping=DAMPING)
         self._use(np.full(len(hypotheses), 1 / len(hypotheses)))
@@ -51,6 +52,7 @@ class StagedClasses:
         self.second, self._second_sd = 1 - 1 / classes, _FIRST  # E‖e‖²
         self._A: list[Array] = []
         self._centres: list[Array] = []
+        self._reaches: list[float] = []
         self._about: list[tuple[float, float]] = []  # variance of the noise in A, E‖e‖² then
 
     def _use(self, weights: Array) -> None:
@@ -62,8 +64,10 @@ class StagedClasses:
     def _most(self) -> float:
         return 1 - 1 / self.classes
 
-    def add(self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, centre: Array) -> None:
-        """Take in one stage, whose gradients were taken at ``centre``."""
+    def add(
+        self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, centre: Array, reach: float
+    ) -> None:
+        """Take in one stage, whose gradients were taken at ``centre`` and shortened to ``reach``."""
         self._gram.add(B, B_sd)
         before, noise = self._second_sd**2 + _DRIFT**2, (q_sd / self.n) ** 2
         self.second += (q / self.n - self.second) * before / (before + noise)
@@ -71,6 +75,7 @@ class StagedClasses:
         self._second_sd = math.sqrt(before * noise / (before + noise))
         self._A.append(A - A.mean(axis=1, keepdims=True))
         self._centres.append(centre)
+        self._reaches.append(reach)
         self._about.append((A_sd**2, self.second))
         self._solve()
         if self._learn and len(self._roots) > 1:
@@ -106,22 +111,40 @@ class StagedClasses:
             if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
                 break
 
-    def sharpness(self) -> float:
-        """By what factor the logits should be larger than the posterior mean's, which is drawn to zero, to be calibrated.
+    def without_privacy(self) -> Array:
+        """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""
+        now = self.second / (self.classes - 1)
+        s2 = 1 / now if self.softmax else now
+        return own_covariance(self._root, self._gram.mean / s2)
 
-        At the right factor Σ logitsᵀe = ⟨W, A⟩ is zero; Newton's step from there, over the later stages, shrunk by its noise.
+    def sharpness(self) -> float:
+        """By what factor the logits η should be larger than the posterior mean's to be calibrated.
+
+        They are drawn to zero by the prior, and away from it by the clip of e, which lets surprises count too little. Both show
+        in Σ ηᵀe = ⟨W, A⟩: what it was, over the later stages, against what it would be if chances were softmax(factor · η).
+        Points stand for the records, with logits brought to the size that B tells.
         """
         late = range(len(self._A) // 2, len(self._A))
-        slope = error2 = curvature = 0.0
-        for k in late:
-            W, (noise, second) = self._centres[k], self._about[k]
-            slope += float((W * self._A[k]).sum())
-            error2 += noise * float((W**2).sum())
-            curvature += second / (self.classes - 1) * float((W * (self._gram.mean @ W)).sum())
-        if not curvature > 0:
-            return 1.0
-        trust = _SHARPER**2 / (_SHARPER**2 + error2 / curvature**2)
-        return min(max(1 + trust * slope / curvature, 0.25), 4.0)
+        told = sum(float((self._centres[k] * self._A[k]).sum()) for k in late) / self.n
+        error = math.sqrt(sum(self._about[k][0] * float((self._centres[k] ** 2).sum()) for k in late)) / self.n
+        scores = [self._score(self._centres[k], self._reaches[k]) for k in late]
+
+        factors = np.geomspace(*_FACTORS)
+        expected = [sum((_softmax(f * eta) * score).sum(axis=1).mean() for eta, score in scores) for f in factors]
+        off = (np.array(expected) - told) / max(error, 1e-300)
+        evidence = -(off**2 + (np.log(factors) / _SHARPER) ** 2) / 2
+        weights = np.exp(evidence - evidence.max())
+        return float(np.exp(weights @ np.log(factors) / weights.sum()))
+
+    def _score(self, W: Array, reach: float) -> tuple[Array, Array]:
+        """Logits at the points, and what a record of each class adds there to Σ ηᵀe, e clipped."""
+        logits = self._points @ W
+        size = max(float((W * (self._gram.undamped @ W)).sum()) / self.n, 0.0)
+        logits *= math.sqrt(size / max(float((logits**2).sum(axis=1).mean()), 1e-300))
+        chances = _softmax(logits)
+        length = np.sqrt(np.maximum(1 + (chances**2).sum(axis=1, keepdims=True) - 2 * chances, 0.0))
+        away = logits - (chances * logits).sum(axis=1, keepdims=True)
+        return logits, away * (reach / np.maximum(length, reach))
 
     def _fit(self, root: Array) -> tuple[Array, Array, float]:
         """Posterior mean, root of the covariance, and evidence, for columns w ~ N(0, root·rootᵀ) seen as B̂w + N(0, W)."""
@@ -131,3 +154,8 @@ class StagedClasses:
         half, told = solve_lower(inner, root.T), solve_lower(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
         return half.T @ told, half, float(-(self.classes - 1) * logdet - ((z**2).sum() - (told**2).sum()) / 2)
+
+
+def _softmax(logits: Array) -> Array:
+    chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from reticent.maths.gram import GramBelief
-from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, quadratic, solve_lower
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, quadratic, solve_lower
 
 __all__ = ["Staged", "clip_moments", "clipped_second", "unclipped_variance"]
 
@@ -234,6 +234,4 @@ class Staged:
 
     def without_privacy(self) -> Array:
         """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""
-        inner = factor(np.eye(len(self._root)) + self._root.T @ self._gram.mean @ self._root / self.s2, LEAST_ROUNDING)
-        half = solve_lower(inner, self._root.T)
-        return np.asarray(half.T @ half)
+        return own_covariance(self._root, self._gram.mean / self.s2)

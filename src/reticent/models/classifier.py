@@ -7,6 +7,7 @@ dirichlet   one release of a Gram matrix for each class, from which the targets 
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
 from reticent.maths.anova import AnovaPriors
+from reticent.maths.bands import chance_bands
 from reticent.maths.dirichlet import dirichlet_posterior
 from reticent.maths.linalg import quadratic
 from reticent.maths.priors import KernelPriors, energies, kernels_around, usual_length
@@ -42,6 +44,7 @@ _CLIP, _NARROW = 1.2, 0.6  # reach of a stage: so many times the root mean squar
 _SIDE = 0.5  # s of the release by class
 _COLUMNS = 1500  # of the release by class, classes × (functions + 1): its square is what is released
 _AT_ONCE = 4096
+_BAND = 1.959963984540054  # standard deviations, for 95 %
 
 
 class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
@@ -207,8 +210,10 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             back = asked["reach"] / math.sqrt(self._head.radius2)
             W = np.array(asked["weights"]).T * 2.0 ** -asked["shift"]
             q, q_sd = (np.trace(G[m:, m:]), math.sqrt(classes) * sd[m, m])
-            belief.add(G[:m, m:] * back, sd[0, m] * back, G[:m, :m], sd[:m, :m], q * back**2, q_sd * back**2, W)
-        self._mean, self._covariance = belief.mean, belief.covariance
+            belief.add(
+                G[:m, m:] * back, sd[0, m] * back, G[:m, :m], sd[:m, :m], q * back**2, q_sd * back**2, W, asked["reach"]
+            )
+        self._mean, self._covariance, self._own = belief.mean, belief.covariance, belief.without_privacy()
         self._sharpness, self._usual = belief.sharpness(), self._doubt(points)
 
     def _learn_by_class(self, curator: Oracle, covariances: list[Array], points: Array, classes: int) -> None:
@@ -220,7 +225,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         grams = np.array([G[block, block] for block in blocks])
         S, a = grams[:, :m, :m], grams[:, :m, m] / asked["side"]
         prior = np.mean(covariances, axis=0)
-        self._mean, self._covariance = dirichlet_posterior(
+        self._mean, self._covariance, self._own = dirichlet_posterior(
             S, a, sd[:m, :m], float(sd[0, m]) / asked["side"], prior, points, curator.n
         )
         self._sharpness, self._usual = 1.0, 0.0
@@ -232,13 +237,24 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Array:
         """Chances of the classes; where noise or a lack of records leaves doubt, nearer to even (but for method "labels")."""
+        return self._by_blocks(X, self._chances)
+
+    def predict_proba_band(self, X: Any, *, privacy: bool = True) -> tuple[Array, Array]:
+        """Lowest and highest chance of each class: 95 % bands for what its share is among many records that are like a row.
+
+        They hold the model's doubt and the privacy noise; with ``privacy=False``, what the doubt would be without that noise.
+        Each is for one class and one row by itself. Approximate: normal errors of log-odds (of chances, for method "labels").
+        """
+        covariance = self._covariance if privacy else self._own
+        bands = self._by_blocks(X, lambda phi: np.stack(self._band(phi, covariance), axis=1))
+        return bands[:, 0], bands[:, 1]
+
+    def _by_blocks(self, X: Any, answer: Callable[[Array], Array]) -> Array:
         check_is_fitted(self)
-        unit, blocks = self._unit(X), []
+        unit = self._unit(X)
         with one_blas_thread():
-            for start in range(0, len(unit), _AT_ONCE):
-                phi = self._head.rows(unit[start : start + _AT_ONCE])
-                blocks.append(self._chances(phi))
-        return np.concatenate(blocks)
+            starts = range(0, len(unit), _AT_ONCE)
+            return np.concatenate([answer(self._head.rows(unit[start : start + _AT_ONCE])) for start in starts])
 
     def _chances(self, phi: Array) -> Array:
         values, C = phi @ self._mean, len(self.classes_)
@@ -250,6 +266,16 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         # the sharpness has seen what is usual where records are
         moderate = np.sqrt((1 + math.pi / 4 * self._usual) / (1 + math.pi / 4 * quadratic(phi, self._covariance)))
         return softmax(self._sharpness * moderate[:, None] * values)
+
+    def _band(self, phi: Array, covariance: Array) -> tuple[Array, Array]:
+        chances, variance = self._chances(phi), np.maximum(quadratic(phi, covariance), 0.0)
+        if self.method == "labels":
+            reach = _BAND * np.sqrt(variance)[:, None]
+            return np.maximum(chances - reach, 0.0), np.minimum(chances + reach, 1.0)
+        scale = self._sharpness * math.sqrt(1 + math.pi / 4 * self._usual)  # of logits, before they are moderated
+        # a factor above one makes up for what the prior drew to zero, doubt included
+        low, high = chance_bands(scale * (phi @ self._mean), max(scale, 1.0) ** 2 * variance, _BAND)
+        return np.minimum(low, chances), np.maximum(high, chances)  # the chance told is a mean, and the law is skewed
 
     def _doubt(self, phi: Array) -> float:
         """Mean variance of a class's logit at these features."""

@@ -9,10 +9,11 @@
   };
   const shown = (value) => Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "−");
   const band = (mean, reach) => `${shown(mean - reach)} to ${shown(mean + reach)}`;
+  const percent = (share) => `${Number((100 * share).toPrecision(share > 0.1 ? 2 : 1))} %`;
   const within = (value, most) => Math.min(Math.max(value, 0), most);
 
   for (const plot of document.querySelectorAll(".plot")) {
-    const { output, panels, boxes } = parts[plot.dataset.part];
+    const { output, classes, panels, boxes } = parts[plot.dataset.part];
     const places = boxes[plot.dataset.width];
     const layer = add(plot, "div", "layer");
     const cross = add(layer, "div", "cross");
@@ -31,7 +32,7 @@
 
     const tell = () => {
       const { panel, index } = now;
-      const { names, at, mean, known, spread } = panels[panel];
+      const { names, at, mean, known, spread, likeliest, chances, low, high } = panels[panel];
       const [left, top, right, bottom] = places[panel];
       const i = index.length > 1 ? index[1] * at[0].length + index[0] : index[0];
       const share = index.map((one, k) => one / (at[k].length - 1));
@@ -43,6 +44,12 @@
       cross.style.height = `${100 * (bottom - top)}%`;
       if (index.length > 1) spot.style.top = `${100 * (bottom - share[1] * (bottom - top))}%`;
       const where = names.map((name, k) => `${name} ${shown(at[k][index[k]])}`).join(", ");
+      if (classes) {
+        const others = likeliest.slice(1).map((one, k) => `${classes[one[i]]} ${percent(chances[k + 1][i])}`).join(", ");
+        reading.textContent =
+          `At ${where}: ${classes[likeliest[0][i]]} ${percent(chances[0][i])} (95 % band ${percent(low[i])} to ${percent(high[i])}), ${others}.`;
+        return;
+      }
       const single = spread ? `; 95 % of ${output} lies in ${band(mean[i], spread[i])}` : "";
       reading.textContent =
         `At ${where} the mean of ${output} is ${shown(mean[i])} (95 % band ${band(mean[i], known[i])})${single}.`;
