@@ -62,7 +62,12 @@ def test_the_example_of_the_help_works_as_it_stands(run, people_csv, tmp_path, m
     Path("patients.csv").write_text("\n".join(labelled))
     text = run("fit", "--help").out.partition("Example:\n")[2].replace("\\\n", " ")
     commands = [shlex.split(line)[1:] for line in text.strip().split("\n")]
-    assert [command[:2] for command in commands] == [["ledger", "open"], ["fit", "mean"], ["fit", "gp"], ["fit", "classifier"]]
+    assert [command[:2] for command in commands] == [
+        ["ledger", "open"],
+        ["fit", "mean"],
+        ["fit", "gp"],
+        ["fit", "classifier"],
+    ]
     for command in commands:
         answer = run(*command)
         assert answer.code == 0, answer.err

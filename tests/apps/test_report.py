@@ -58,8 +58,13 @@ def made(word, *, columns=("age", "height", "weight", "ward"), **options):
     if word == "gp":
         bounds["y"] = dict.fromkeys(outputs, (0, 10))
         options = {"kernel": RBF(4.0, "fixed"), "basis": 5, "stages": 2, **options}
+    classes = options.pop("classes", ("no", "</svg>"))
     records = np.random.default_rng(0).uniform(0, 10, (500, len(columns) + len(outputs)))
     frame = pandas.DataFrame(records, columns=[*columns, *outputs])
+    if word == "classifier":
+        bounds["classes"] = {outputs[0]: classes}
+        options = {"basis": 6, "stages": 12, **options}
+        frame[outputs[0]] = np.array(classes)[(frame[columns[0]] * len(classes) / 10.001).astype(int)]
     return getattr(reticent, MODELS[word].estimator)(bounds=reticent.Bounds(**bounds), **options).fit(frame)
 
 
@@ -77,6 +82,11 @@ CASES = {
     "gp of one": lambda: made("gp", columns=(EVIL,)),
     "gp of two": lambda: made("gp", columns=("age", EVIL)),
     "gp of two, two outputs": lambda: made("gp", columns=("age", EVIL), outputs=("output <i>", "</svg>")),
+    "classifier of one": lambda: made("classifier", columns=(EVIL,)),
+    "classifier of two": lambda: made("classifier", columns=("age", EVIL), random_state=1),
+    "classifier of three, nine classes": lambda: made(
+        "classifier", columns=("age", EVIL, "ward"), classes=[*"abcdefgh<"]
+    ),
     "gp of four": lambda: made("gp", columns=("age", EVIL, "weight", "</script><script>alert(2)</script>")),
 }
 
@@ -146,7 +156,7 @@ def test_names_are_text_and_never_markup(case):
 def test_only_its_own_script_may_run(case):
     model, found = case
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", found.source, re.DOTALL)
-    if not hasattr(model, "variance_parts"):
+    if not hasattr(model, "variance_parts") and not hasattr(model, "predict_proba_band"):
         assert scripts == []
         return
     assert [kind for kind, _ in scripts] == [' type="application/json" id="numbers"', ""]
@@ -228,6 +238,32 @@ def test_the_values_to_read_are_the_models(tmp_path):
     assert first["known"][j * width + i] == pytest.approx(1.96 * sd[0], rel=1e-3)
     spread = 1.96 * np.sqrt(sum(model.variance_parts(point).values()))[0]
     assert first["spread"][j * width + i] == pytest.approx(spread, rel=1e-3)
+
+
+def test_what_is_read_of_a_classifier_is_the_models(tmp_path):
+    model = made("classifier", columns=("age", "height"), classes=["low", "middle", "high", "top"])
+    found = page(model, tmp_path)
+    (numbers,) = json.loads(re.search(r'id="numbers">(.*?)</script>', found.source)[1])
+    assert numbers["classes"] == ["low", "middle", "high", "top"]
+    assert [len(one["names"]) for one in numbers["panels"]] == [2, 2, 1, 1]
+    first = numbers["panels"][0]
+    i, j, width = 7, 30, len(first["at"][0])
+    at = [[first["at"][0][i], first["at"][1][j]]]
+    chances, (low, high) = model.predict_proba(at)[0], model.predict_proba_band(at)
+    order = np.argsort(-chances)[:3]
+    assert [one[j * width + i] for one in first["likeliest"]] == order.tolist()
+    assert [one[j * width + i] for one in first["chances"]] == pytest.approx(chances[order], abs=1e-3)
+    assert first["low"][j * width + i] == pytest.approx(low[0, order[0]], abs=1e-3)
+    assert first["high"][j * width + i] == pytest.approx(high[0, order[0]], abs=1e-3)
+    for said in (
+        "So were the classes of output <i>: low, middle, high, top. A label that is missing, or another, counted as low.",
+        "the log-odds of each class followed a Gaussian process",
+        "chance of the likeliest class",
+        "part of the box where",
+        "The map shows the likeliest class",
+    ):
+        assert said in found.text
+    assert "dashed lines" not in found.text  # which two classes have
 
 
 def test_numbers_of_simple_models_are_in_the_tables(tmp_path):

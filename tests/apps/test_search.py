@@ -71,6 +71,9 @@ def test_report_of_a_search(run, found, tmp_path):
         "score ± privacy noise",
         "The whole search cost",
         "Choice",
+        '<section id="search">',
+        "Candidate",
+        "not released",
     ):
         assert said in text
     best = reticent.load(path)
@@ -155,3 +158,38 @@ def test_the_attackers_curve_of_a_search_is_below_that_of_its_epsilon():
     assert curve[0] < 0.9 * line[0]
     assert seen(data) is data
     assert [row[1] for row in search_rows(search)] == ["bins 3", "bins 5"]
+
+
+def test_classifiers_are_searched(run, tmp_path):
+    random = np.random.default_rng(0)
+    x = random.uniform(0, 1, (400, 2))
+    path, model = tmp_path / "d.csv", tmp_path / "m"
+    lines = [f"{a:.3f},{b:.3f},{'yes' if a > 0.5 else 'no'}" for a, b in x]
+    path.write_text("\n".join(["a,b,ill", *lines]))
+    columns = ("--x", "a=0:1", "--x", "b=0:1", "--classes", "ill=no,yes")
+    tries = ("--try", "x=a,a+b", "--try", "method=softmax,labels", "--try", "stages=3", "--try", "basis=5", "--runs", 2)
+    answer = run("search", "classifier", path, *columns, *tries, *PROMISE, "--scoring", "log", "--out", model)
+    assert answer.code == 0, answer.err
+    assert "inputs a + b" in answer.out
+    assert "the mean log-probability of the right label" in " ".join(answer.out.split())
+    assert reticent.load(model).best_estimator_.classes_.tolist() == ["no", "yes"]
+    assert run("predict", model, path, "--out", tmp_path / "p.csv").code == 0
+    assert run("report", model, "--out", tmp_path / "r.html").code == 0
+    assert "So were the classes of ill: no, yes." in (tmp_path / "r.html").read_text()
+
+
+def test_the_drawing_shows_what_was_released_and_nothing_else():
+    data = np.random.default_rng(0).uniform(0, 110, size=(500, 1))
+    tried = {"bins": list(range(2, 42))}
+    search = PrivateSearch(PrivateHistogram(), tried, bounds=Bounds(x=(0, 110)), epsilon=1, delta=1e-5, expected_runs=3)
+    search.fit(data)
+    (axes,) = reticent.plot.search(search).axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(labels) == 24
+    assert f"{search.best_index_ + 1}  bins {search.best_candidate_['bins']}" in labels
+    texts = [text.get_text() for text in axes.texts]
+    assert texts.count("not released") == 23
+    (dot,) = [line for line in axes.lines if line.get_marker() == "o"]
+    assert dot.get_xdata()[0] == search.best_score_
+    with pytest.raises(BadInput, match="draws a fitted PrivateSearch, not a PrivateHistogram"):
+        reticent.plot.search(search.best_estimator_)

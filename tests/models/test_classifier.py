@@ -196,3 +196,32 @@ def test_a_search_may_choose_among_classifiers():
         GPClassifier(stages=3), candidates, bounds=PLANE, epsilon=8, delta=1e-6, expected_runs=4, random_state=0
     ).fit(*plane(2000))
     assert (search.predict(AT) == kinds(AT)).mean() > 0.6
+
+
+def noisy_labels(seed, n=3000):
+    """Labels that chance decides: what is told must not be surer than that."""
+    random = np.random.default_rng(seed)
+    X = random.uniform(-1, 1, size=(n, 2))
+    chance = 1 / (1 + np.exp(-2 * np.sin(3 * X[:, 0]) - X[:, 1]))
+    return X, chance, (random.random(n) < chance).astype(int)
+
+
+@pytest.mark.parametrize("method", ["softmax", "labels", "dirichlet"])
+def test_chances_and_bands_where_labels_are_noisy(method):
+    """Gradients are clipped, so that surprises count too little: chances that do not know it are off by .07, bands hold half."""
+    bounds, gaps, held, wider = Bounds(x=[(-1, 1)] * 2, classes=[0, 1]), [], [], []
+    for seed in (0, 1, 2):
+        X, _, y = noisy_labels(seed)
+        model = GPClassifier(method=method, bounds=bounds, epsilon=3, delta=1e-5, basis=30, random_state=seed).fit(X, y)
+        new, chance, _ = noisy_labels(seed + 100, 1000)
+        told = model.predict_proba(new)[:, 1]
+        (low, high), own = model.predict_proba_band(new), model.predict_proba_band(new, privacy=False)
+        assert (low[:, 1] <= told).all()
+        assert (told <= high[:, 1]).all()
+        gaps.append(np.abs(told - chance).mean())
+        held.append(((low[:, 1] <= chance) & (chance <= high[:, 1])).mean())
+        wider.append((high - low).mean() / (own[1] - own[0]).mean())
+    assert np.mean(gaps) < {"softmax": 0.05}.get(method, 0.12)
+    if method == "softmax":
+        assert np.mean(held) > 0.85
+    assert np.mean(wider) > 1.0
