@@ -60,12 +60,14 @@ def test_the_example_of_the_help_works_as_it_stands(run, people_csv, tmp_path, m
     header, *lines = people_csv.read_text().splitlines()
     labelled = [f"{header},ill", *(f"{line},{'no' if i % 3 else 'yes'}" for i, line in enumerate(lines))]
     Path("patients.csv").write_text("\n".join(labelled))
+    Path("staff.csv").write_text("\n".join(["age,salary", *(f"{20 + i % 40},{30_000 + 500 * i}" for i in range(60))]))
     text = run("fit", "--help").out.partition("Example:\n")[2].replace("\\\n", " ")
     commands = [shlex.split(line)[1:] for line in text.strip().split("\n")]
     assert [command[:2] for command in commands] == [
         ["ledger", "open"],
         ["fit", "mean"],
         ["fit", "gp"],
+        ["fit", "gp-labels"],
         ["fit", "classifier"],
     ]
     for command in commands:

@@ -82,7 +82,7 @@ def reliability(model: Any, X: Any, y: Any, *, width: float = 0.6 * WIDE) -> Fig
     The drawing tells about these records without noise: it is no release, and not for others unless the records are.
     """
     check_fitted(model)
-    if not hasattr(model, "predict_proba"):
+    if not (hasattr(model, "predict_proba") and hasattr(model, "classes_")):
         raise BadInput(f"plot.reliability draws classifiers, not a {type(model).__name__}.")
     found = reliability_numbers(model, X, y)
     figure, (axes, below) = sheet(2, 1, width, 0.55 * width, model.guarantee_)
