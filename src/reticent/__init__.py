@@ -28,6 +28,7 @@ _HOMES = {
     "reticent.privacy.shared": ("Shared",),
     "reticent.privacy.sources": ("scan",),
     "reticent.privacy.statistic": ("Counts", "Gram", "Statistic", "Sum"),
+    "reticent.models.bandit": ("JointBandit",),
     "reticent.models.base": ("PrivateEstimator",),
     "reticent.models.binned_gp": ("BinnedGPRegressor",),
     "reticent.models.classifier": ("GPClassifier",),
@@ -63,6 +64,7 @@ __all__ = [
     "GaussianMixture",
     "Gram",
     "Guarantee",
+    "JointBandit",
     "KMeans",
     "LabelGPRegressor",
     "Laplace",
@@ -103,6 +105,7 @@ if TYPE_CHECKING:
         ReleaseRefused,
         ReticentError,
     )
+    from reticent.models.bandit import JointBandit
     from reticent.models.base import PrivateEstimator
     from reticent.models.binned_gp import BinnedGPRegressor
     from reticent.models.classifier import GPClassifier

@@ -23,6 +23,7 @@ from reticent.models.mean import MeanSum
 from reticent.models.moments import ColumnMoments, ScaledGram
 from reticent.models.residuals import Features, InputCounts, InputMoments, stage
 from reticent.models.responsibilities import CellCounts, CentredGram, LengthCounts, metric, residual_moments
+from reticent.models.rewards import reward_sum
 from reticent.privacy.statistic import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
@@ -61,6 +62,7 @@ STATISTICS |= {
     "moments of inputs": (InputMoments(2), PLANE, True),
     "counts of inputs": (InputCounts(2, 9), PLANE, True),
     "first stage": (_stage(0.0, 0.5), PLANE, True),
+    "rewards alone": (reward_sum(_stage(0.0, 0.5)), PLANE, True),
     "later stage": (_stage(1.3, 0.1), PLANE, False),
     "first stage, warped": (_stage(0.0, 0.5, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, True),
     "later stage, warped": (_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),

@@ -10,6 +10,7 @@ Products of κ's eigenfunctions are orthonormal: in this basis the prior is diag
 """
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -105,8 +106,8 @@ class AnovaPriors:
     some = 60  # functions that a budget for so many can carry, whatever the prior says
     stands_out = 0.15  # share of the prior variance, times n/noise, of a function that is worth having
 
-    def __init__(self, dimension: int, trials: int) -> None:
-        self.kernels = [Anova(), *_trials(trials)]
+    def __init__(self, dimension: int, trials: int, kernels: Sequence[Anova] = ()) -> None:
+        self.kernels = list(kernels) or [Anova(), *_trials(trials)]
         p = legendre(_NODES) * (_WEIGHTS / 2)[:, None]
         spectra = [p.T @ kernel.one(_NODES[:, None], _NODES) @ p for kernel in self.kernels]
         mean = np.mean(spectra, axis=0)

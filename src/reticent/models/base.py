@@ -24,7 +24,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
 
-__all__ = ["PrivateEstimator"]
+__all__ = ["PrivateEstimator", "seed_bytes"]
 
 
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -130,7 +130,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             dataset=self.dataset,
             relation=self._relation,
             what=self._what(event),
-            seed=_seed(self.random_state),
+            seed=seed_bytes(self.random_state),
             **candidates,
         )
         try:
@@ -271,7 +271,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
 
-def _seed(random_state: Any) -> bytes | None:
+def seed_bytes(random_state: Any) -> bytes | None:
     """None for the operating system's randomness; bytes for a repeatable, and so not private, fit."""
     if random_state is None:
         return None

@@ -25,7 +25,7 @@ from reticent.privacy.events import event_from_dict
 if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
 
-__all__ = ["check_free", "load", "read", "save"]
+__all__ = ["check_free", "load", "plain_params", "plain_release", "read", "restored_params", "restored_release", "save"]
 
 _MAGIC = b"reticent 1 "
 _NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
@@ -37,20 +37,16 @@ def check_free(path: Path, *, overwrite: bool) -> None:
         raise BadInput(f"{path} exists already. Choose another name, or replace it with overwrite=True.")
 
 
-def save(model: "PrivateEstimator", path: Path) -> None:
+def save(model: Any, path: Path) -> None:
     """Write ``model`` to ``path``, whole or not at all."""
     from safetensors.numpy import save as to_bytes
 
     import reticent
 
-    params = dict(model._params)
-    params.pop("ledger")
-    if not isinstance(params["random_state"], (int, type(None))):
-        params["random_state"] = None  # a generator cannot be stored; the releases are stamped in any case
     header = {
         "model": type(model).__name__,
         "version": reticent.__version__,
-        "params": {name: _plain(name, value) for name, value in params.items()},
+        "params": plain_params(model._params),
         "releases": [_header(release) for release in model.releases_],
     }
     tensors: dict[str, NDArray[np.float64]] = {}
@@ -80,7 +76,7 @@ def load(path: str | Path) -> "PrivateEstimator":
             f"{path} holds a {header['model']!r}, which this version of reticent does not know: upgrade it."
         ) from None
     try:
-        params = {name: _restored(value) for name, value in header["params"].items()}
+        params = restored_params(header["params"])
         model: PrivateEstimator = cls.from_releases(releases, **params)
     except (ReticentError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CorruptModel(
@@ -111,23 +107,45 @@ def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
         header = json.loads(json.loads(body[8 : 8 + size])["__metadata__"]["reticent"])
         tensors = from_bytes(body)
         releases = [
-            Release(
-                statistic=one["statistic"],
-                value=tensors[f"{i}.value"],
-                scale=tensors[f"{i}.scale"],
-                event=event_from_dict(one["event"]),
-                n=one["n"],
-                bounds=Bounds.from_dict(one["bounds"]),
-                records_per_person=one["records_per_person"],
-                private=one["private"],
-                fit=one["fit"],
-                times=one.get("times", 1),
-            )
+            restored_release({**one, "value": tensors[f"{i}.value"], "scale": tensors[f"{i}.scale"]})
             for i, one in enumerate(header["releases"])
         ]
     except (SafetensorError, AttributeError, LookupError, ValueError, TypeError):
         raise CorruptModel(f"{path} has the right checksum but not the contents of a reticent model file.") from None
     return header, releases, digest
+
+
+def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON values, without the ledger."""
+    kept = {name: value for name, value in params.items() if name != "ledger"}
+    if not isinstance(kept["random_state"], (int, type(None))):
+        kept["random_state"] = None  # a generator cannot be stored; the releases are stamped in any case
+    return {name: _plain(name, value) for name, value in kept.items()}
+
+
+def restored_params(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters from JSON values."""
+    return {name: _restored(value) for name, value in params.items()}
+
+
+def plain_release(release: Release) -> dict[str, Any]:
+    """A release as JSON values; every digit is kept."""
+    return {**_header(release), "value": release.value.tolist(), "scale": release.scale.tolist()}
+
+
+def restored_release(told: Mapping[str, Any]) -> Release:
+    """A release from `plain_release`, or from a file's header with its arrays."""
+    return Release(
+        statistic=told["statistic"],
+        value=np.asarray(told["value"], dtype=np.float64),
+        scale=np.asarray(told["scale"], dtype=np.float64),
+        event=event_from_dict(told["event"]),
+        n=told["n"],
+        bounds=Bounds.from_dict(told["bounds"]),
+        records_per_person=told["records_per_person"],
+        private=told["private"],
+        fit=told["fit"],
+    )
 
 
 def _header(release: Release) -> dict[str, Any]:
@@ -166,10 +184,9 @@ def _plain(name: str, value: Any) -> Any:
 
 def _class_named(name: Any) -> "type[PrivateEstimator]":
     import reticent
-    from reticent.models.base import PrivateEstimator
 
     cls = getattr(reticent, name, None) if name in reticent.__all__ else None
-    if not (isinstance(cls, type) and issubclass(cls, PrivateEstimator)):
+    if not (isinstance(cls, type) and hasattr(cls, "from_releases")):
         raise ValueError("not an estimator of reticent")
     return cls
 

@@ -1,0 +1,116 @@
+"""What batches of records, each seen once through noise, say about the weights of a linear model: a Kalman filter.
+
+The model is that of `maths.stages`, y = φ(x)ᵀw + noise of variance s², w ~ N(0, S); but each batch has records of its own, so
+that what one batch says is independent of the others given w. A batch of n records gives, with Gaussian noise of known scale,
+
+    A = Σ φ e,   B = Σ φφᵀ,   q = Σ e²,      e = clip(y − φᵀc, ±r),   c: the mean of w before the batch.
+
+With the gain g of the clip and a belief B̂ about B whose entries have error variances V (`maths.gram`),
+
+    A/g + B̂c = B̂w + noise,   Cov = (s² + distortion)·B̂ + V∘E[(w−c)(w−c)ᵀ]-terms + (σ/g)²I
+
+so noise in B multiplies only w − c, and the filter's covariance is positive for every draw of the noise. Each hypothesis about S
+has a filter of its own and a weight by its evidence; s² follows from the released q.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.maths.linalg import ROUNDING, factor, solve_lower
+from reticent.maths.stages import clip_moments, clipped_second
+
+__all__ = ["Tracked"]
+
+Array = NDArray[np.float64]
+_LEAST_GAIN = 0.3
+_NOISES = np.geomspace(1.0, 20.0, 16)  # s² as a multiple of the least
+_NOISE_SPREAD = 1.5  # of log s² a priori
+_VARIANCES = np.geomspace(1e-2, 1e2, 81)  # of a residual, as a multiple of what was expected
+_SURPRISE = 0.3  # in the logarithm of that variance
+_TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
+
+
+class Tracked:
+    """The belief about w, batch by batch.
+
+    Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; the least
+    variance of the observation noise that is worth telling apart.
+    """
+
+    def __init__(self, priors: Sequence[Array], outside: Array, noise2: float) -> None:
+        self.outside, self._noise2 = np.asarray(outside, dtype=np.float64), noise2
+        self._means = [np.zeros(len(S)) for S in priors]
+        self._covariances = [S.copy() for S in priors]
+        self._evidence, self._noise_fit = np.zeros(len(priors)), np.zeros((len(priors), len(_NOISES)))
+        self._s2 = noise2 + self.outside
+        self._mix()
+
+    def _mix(self) -> None:
+        """Mean and covariance over all hypotheses."""
+        weights = np.exp(self._evidence - self._evidence.max())
+        self.weights = weights / weights.sum()
+        self.mean: Array = self.weights @ np.array(self._means)
+        parts = zip(self.weights, self._covariances, self._means, strict=True)
+        self.covariance: Array = sum(w * (C + np.outer(m - self.mean, m - self.mean)) for w, C, m in parts)
+        self.s2 = float(self.weights @ self._s2)
+
+    def residual_sd(self, law: Array) -> float:
+        """Standard deviation of a residual of records whose features have second moments ``law``."""
+        return math.sqrt(max(float((self.covariance * law).sum()), 0.0) + self.s2)
+
+    def add(
+        self, A: Array, A_sd: float, B: Array, V: Array, q: float, q_sd: float, n: int, r: float, centre: Array
+    ) -> None:
+        """Take in one batch of n records, whose residuals were clipped at ±r around ``centre``. q_sd = ∞: q is not known."""
+        variance = self._variance(q / n, q_sd / n, n, r, B)
+        inside, second, _ = clip_moments(r / math.sqrt(variance))
+        gain = max(inside, _LEAST_GAIN)
+        distortion = max((second - gain**2) * variance, 0.0) / gain**2
+        for h, (m, C) in enumerate(zip(self._means, self._covariances, strict=True)):
+            spread = C + np.outer(m - centre, m - centre)
+            W = (self._s2[h] + distortion) * B + V * spread
+            np.fill_diagonal(W, (self._s2[h] + distortion) * np.diag(B) + V @ np.diag(spread) + (A_sd / gain) ** 2)
+            BC = B @ C
+            lower = factor(BC @ B + W, ROUNDING)
+            G, z = solve_lower(lower, BC), solve_lower(lower, A / gain + B @ (centre - m))
+            self._means[h] = m = m + G.T @ z
+            C = C - G.T @ G
+            self._covariances[h] = C = (C + C.T) / 2
+            self._evidence[h] -= np.log(np.diag(lower)).sum() + z @ z / 2
+            away = m - centre
+            self._learn_noise(h, max(float((C * B).sum() + away @ B @ away) / n, 0.0), q / n, q_sd / n, n, r)
+        self._mix()
+
+    def _variance(self, second: float, sd: float, n: int, r: float, B: Array) -> float:
+        """Variance of a residual before the clip: what was expected, corrected by the released second moment."""
+        expected = max(float((self.covariance * B).sum()) / n, 0.0) + self.s2
+        found = clipped_second(expected * _VARIANCES, r)
+        misfit = (second - found) ** 2 / (sd**2 + (2 * _TRUST**2 + 2 / n) * found**2)
+        surprise = 2 * np.log1p((np.log(_VARIANCES) / _SURPRISE) ** 2)
+        return float(expected * _VARIANCES[np.argmin(misfit + surprise)])
+
+    def _learn_noise(self, h: int, explained: float, second: float, sd: float, n: int, r: float) -> None:
+        s2 = self._noise2 * _NOISES + self.outside[h]
+        expected = clipped_second(explained + s2, r)
+        self._noise_fit[h] -= (second - expected) ** 2 / (sd**2 + (_TRUST**2 + 2 / n) * expected**2) / 2
+        self._s2[h] = s2[np.argmax(self._noise_fit[h] - (np.log(_NOISES) / _NOISE_SPREAD) ** 2 / 2)]
+
+    def extended(self, priors: Sequence[Array], outside: Array, scale: Array) -> "Tracked":
+        """The same belief with more functions, whose priors are given; ``scale``: old weights in units of the new ones."""
+        new, m = Tracked(priors, outside, self._noise2), len(scale)
+        for h, S in enumerate(priors):
+            # what the old functions say about the new ones a priori, and what is left open
+            along = np.linalg.solve(S[:m, :m], S[:m, m:]).T
+            lift = np.vstack([np.eye(m), along]) * scale
+            new._means[h] = lift @ self._means[h]
+            left = np.zeros_like(S)
+            left[m:, m:] = S[m:, m:] - along @ S[:m, m:]
+            C = lift @ self._covariances[h] @ lift.T + left
+            new._covariances[h] = (C + C.T) / 2
+        new._evidence, new._noise_fit = self._evidence.copy(), self._noise_fit.copy()
+        new._s2 = self._s2 - self.outside + new.outside
+        new._mix()
+        return new

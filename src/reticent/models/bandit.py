@@ -1,0 +1,367 @@
+"""Gaussian-process bandits with joint differential privacy: a trusted server learns from everyone's rewards. Proof: bandit.md.
+
+Every round a person brings candidates; ``ask`` chooses one, by the highest mean + width·sd; ``tell`` brings the reward.
+The server adds up (φ, e/r), features and clipped residuals of the current fit, and keeps the exact sum to itself; when a batch is
+full its noisy Gram matrix is released, and the model learns from it (`models.policy`). Between releases the model
+is frozen: a single update without noise would tell of the person it came from.
+"""
+
+import base64
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.models.bandit_setup import check, correlation, numbers
+from reticent.models.base import seed_bytes
+from reticent.models.policy import GROWTH, Policy, batch_sizes
+from reticent.models.rewards import reward_sum
+from reticent.privacy.accounting import calibrate, check_epsilon_delta
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Release
+from reticent.privacy.events import Gaussian
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.stream import BATCHES, Correlation, Stream
+from reticent.privacy.sums import one_blas_thread
+
+__all__ = ["JointBandit"]
+
+Array = NDArray[np.float64]
+_START = 1024  # rounds that are planned for first where the horizon is not known
+_WIDTH = 0.7
+
+
+class JointBandit:
+    """Choose among candidates, round by round, and learn from the rewards, with joint differential privacy.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        The prior of the reward function, in the units of the data. Default: smooth effects of several lengths and sizes,
+        weighed by the evidence; of single inputs where there are more than five.
+    bounds : Bounds
+        Public ranges of the candidates' coordinates and of the reward. Candidates and rewards outside are moved to the edge.
+    horizon : int or None
+        How many rounds there will be; more are refused. None: not known, the basis grows whenever the rounds have doubled.
+    release : {"batches", "every"}
+        Release each of ever longer batches once, or the running sums after every round.
+    mechanism : {"sqrt", "blt", "tree"}
+        For ``release="every"``: how the rounds' noise hangs together.
+    contexts : {"private", "public"}
+        "public": the candidates that were chosen may be known, only rewards are protected; no noise in Σφφᵀ, another relation.
+    epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator. ``records_per_person``: in how many rounds a person may take part.
+    width : float or "paper"
+        How many standard deviations are added to the mean; "paper": √β_t of GP-UCB, log-determinant of the noisy Gram matrix
+        and all, which explores far more than pays.
+    arms : int
+        About how many candidates there are in a round: for guessing, in public, what will be chosen.
+    growth : float
+        How much longer each batch is than the one before.
+    basis : int, optional
+        Number of basis functions; chosen from horizon and noise if left out.
+
+    Attributes
+    ----------
+    posterior_ : Policy
+        ``posterior_.moments(candidates)`` gives mean and standard deviation of the reward function.
+    releases_, guarantee_
+        As for every private estimator.
+    rounds_ : int
+        Tells so far.
+    journal : callable, optional
+        Called with `trusted_state` whenever noise has been drawn, before anything that depends on it can be seen: write it
+        down there.
+
+    Privacy
+    -------
+    Neighbours: one round's candidates and reward replaced by any others; the number of rounds is public. With
+    ``contexts="public"``: one round's reward replaced.
+    Released: noisy sums of (features, residual) over batches, or their running sums. All choices for *other* people, the
+    posterior and the saved file are computed from them. The choice for a person depends on that person's own candidates too, and
+    must be shown to that person only (joint differential privacy).
+    Must be public: bounds, horizon, kernel, arms, growth, when rounds happen. Each person takes part in ``records_per_person``
+    rounds at most, and a person's reward reaches others by the releases only.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> bandit = reticent.JointBandit(bounds=reticent.Bounds(x=[(0, 1)], y=(0, 1)), horizon=200, epsilon=1, delta=1e-6)
+    >>> rng = np.random.default_rng(0)
+    >>> for _ in range(200):
+    ...     doses = rng.uniform(size=(5, 1))
+    ...     chosen = bandit.ask(doses)
+    ...     bandit.tell(doses[chosen], rng.uniform() < doses[chosen, 0])
+    >>> bandit.rounds_
+    200
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        bounds: Bounds | None = None,
+        horizon: int | None = None,
+        release: str = "batches",
+        mechanism: str = "sqrt",
+        contexts: str = "private",
+        epsilon: float | None = None,
+        delta: float | None = None,
+        ledger: str | None = None,
+        dataset: str | None = None,
+        records_per_person: int = 1,
+        random_state: Any = None,
+        width: float | str = _WIDTH,
+        arms: int = 25,
+        growth: float = GROWTH,
+        basis: int | None = None,
+    ) -> None:
+        self._params = {k: v for k, v in locals().items() if k != "self"}
+        self._settings(self._params)
+        self._stream: Stream | None = None
+        self._rebuilt = False  # from releases: it advises, and learns no more
+        self._seed = seed_bytes(random_state)
+        self._ledger = (ledger, dataset)
+        self._rng = np.random.default_rng(None if self._seed is None else list(self._seed))
+        self.journal: Callable[[bytes], None] | None = None
+
+    def _settings(self, params: dict[str, Any]) -> None:
+        """Check everything, before anything is charged, and build the public part."""
+        check(params)
+        bounds, horizon, width = params["bounds"], params["horizon"], params["width"]
+        release, mechanism, contexts = params["release"], params["mechanism"], params["contexts"]
+        eps, delta = check_epsilon_delta(params["epsilon"], params["delta"], pure=False)
+        self._event = Gaussian(noise_multiplier=calibrate(eps, delta))
+        self._delta, self._public, self._every = delta, contexts == "public", release == "every"
+        self._correlation: Correlation = BATCHES
+        self._variances: Array | None = None
+        if self._every:
+            self._correlation, self._variances = correlation(mechanism, horizon)
+        self.bounds, self.horizon, self._paper = bounds, horizon, width == "paper"
+        mu = 1 / (self._event.noise_multiplier * params["records_per_person"])
+        with one_blas_thread():
+            self.posterior_ = Policy(
+                bounds,
+                kernel=params["kernel"],
+                mu=mu,
+                horizon=horizon or _START,
+                arms=params["arms"],
+                width=0.0 if self._paper else float(width),
+                basis=params["basis"],
+                staged=not self._every,
+            )
+        self._planned = horizon or _START
+        self._sizes = batch_sizes(mu, horizon, params["growth"])
+        self._size = 1 if self._every else next(self._sizes)
+        self.releases_: list[Release] = []
+        self.rounds_ = self._open = self._learned = 0
+        self._widen()
+
+    def ask(self, candidates: Any) -> Any:
+        """Choose one of the candidates (rows): its number. Of several sets (rounds × candidates × inputs): one number for each.
+
+        The answer is for the person who brought the candidates, and for nobody else.
+        """
+        sets = numbers(candidates, "candidates")
+        one = sets.ndim == 2
+        sets = sets[None] if one else sets
+        if sets.ndim != 3 or sets.shape[-1] != self.posterior_.dimension or 0 in sets.shape:
+            raise BadInput(
+                f"candidates must be rows of {self.posterior_.dimension} numbers, at least one, or several such sets of "
+                f"the same size; not an array of shape {np.shape(candidates)}."
+            )
+        used = self.rounds_ + self._open + len(sets)
+        if self.horizon is not None and used > self.horizon and not self._rebuilt:
+            raise ReleaseRefused(
+                f"The horizon of {self.horizon} rounds is used up ({self.rounds_} told, {self._open} asked): the noise "
+                "was made for it. Start another bandit, charged by itself, for more rounds."
+            )
+        if not self._rebuilt:
+            self._start()
+            self._open += len(sets)
+        with one_blas_thread(), np.errstate(all="ignore"):
+            chosen = self.posterior_.choose(sets, self._rng)
+        return int(chosen[0]) if one else chosen
+
+    def tell(self, candidate: Any, reward: Any) -> None:
+        """Bring the reward of a candidate that was tried (it need not be the one that was advised); or of several, one a row."""
+        tried, rewards = np.atleast_2d(numbers(candidate, "candidate")), np.atleast_1d(numbers(reward, "reward"))
+        if tried.ndim != 2 or tried.shape[1] != self.posterior_.dimension or rewards.shape != (len(tried),):
+            raise BadInput(
+                f"tell takes a candidate of {self.posterior_.dimension} numbers and its reward, or rows of them."
+            )
+        if len(tried) > self._open and not self._rebuilt:
+            raise ReleaseRefused(
+                f"{len(tried)} told, but {self._open} asked and not yet told: each tell belongs to one ask, and counts once."
+            )
+        stream = self._start()
+        records = np.column_stack([tried, rewards])
+        while len(records):
+            now = records[: self._size - stream.rows]
+            stream.add(self._statistic(), now)
+            if self._public:
+                phi = self.posterior_.features(now[:, :-1])
+                self._gram += phi.T @ phi
+            self._open -= len(now)
+            self.rounds_ += len(now)
+            records = records[len(now) :]
+            if stream.rows == self._size:
+                self._release(stream)
+
+    def cancel(self, asks: int = 1) -> None:
+        """Some asks will never be told: their rounds are free again."""
+        if not 0 <= asks <= self._open:
+            raise BadInput(f"{asks} asks cannot be cancelled: {self._open} are open.")
+        self._open -= asks
+
+    def _start(self) -> Stream:
+        """Pay, before the first round is looked at."""
+        if self._rebuilt:
+            raise ReleaseRefused(
+                "This bandit was rebuilt from releases: it can be asked, but it learns no more. See trusted_state."
+            )
+        if self._stream is None:
+            self._stream = self._paid(None)
+            self._clear()
+        return self._stream
+
+    def _paid(self, state: bytes | None) -> Stream:
+        ledger, dataset = self._ledger if state is None else (None, None)
+        return Stream(
+            bounds=self.bounds,
+            event=self._event,
+            correlation=self._correlation,
+            steps=self.horizon or 1,
+            records_per_person=int(self._params["records_per_person"]),
+            ledger=ledger,
+            dataset=dataset,
+            relation="label" if self._public else "record",
+            what=f"JointBandit, {self.horizon or 'any number of'} rounds",
+            seed=self._seed,
+            state=state,
+        )
+
+    def _clear(self) -> None:
+        m = self.posterior_.head.columns
+        self._gram = np.zeros((m, m))
+
+    def _statistic(self) -> Any:
+        policy = self.posterior_
+        return reward_sum(policy.statistic) if self._public else policy.statistic
+
+    def _release(self, stream: Stream) -> None:
+        release = stream.release(self._statistic())
+        if self._public:  # what is public needs no noise, and a rebuild needs it
+            upper = self._gram[np.triu_indices(len(self._gram))]
+            value, scale = np.concatenate([release.value, upper]), np.concatenate([release.scale, 0 * upper])
+            release = replace(release, value=value, scale=scale)
+        self.releases_.append(release)
+        if self.journal is not None:
+            self.journal(self.trusted_state())
+        self._take(release)
+
+    def _take(self, release: Release) -> None:
+        """Learn from a release; nothing but public numbers from here on."""
+        policy, told = self.posterior_, release.statistic
+        with one_blas_thread():
+            if self._public:
+                m = policy.head.columns
+                B = replace(release, value=release.value[m:], scale=release.scale[m:]).matrix()
+                centre = np.array(told["weights"]) * 2.0 ** -told["shift"]
+                policy.take_public(release.value[:m], float(release.scale[0]), B, release.n, told["reach"], centre)
+            elif self._variances is not None:
+                policy.again()
+                running = replace(release, n=told["step"])
+                policy.take(running, noise=math.sqrt(self._variances[told["step"] - 1]))
+            else:
+                policy.take(release)
+            self._learned += told["records"]
+            if self.horizon is None and self._learned >= self._planned:
+                self._planned *= 2
+                policy.grow(self._planned)
+        self._size = 1 if self._every else next(self._sizes, 1)
+        self._widen()
+        self._clear()
+
+    def _widen(self) -> None:
+        if self._paper:
+            self.posterior_.width = self.posterior_.paper_width()
+
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What holds for everything that is shown, whether it was released already or not."""
+        return Guarantee(
+            delta=self._delta,
+            relation="label" if self._public else "record",
+            events=(self._event,),
+            private=self._seed is None and all(one.private for one in self.releases_),
+            records_per_person=int(self._params["records_per_person"]),
+        )
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write what was released so far and the public parameters to a file; ``reticent.load`` reads it. Free at any time."""
+        from reticent.models.storage import check_free, save
+
+        check_free(Path(path), overwrite=overwrite)
+        save(self, Path(path))
+
+    @classmethod
+    def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:
+        """Rebuild the public part from releases: choices and posterior as they were, bit for bit. It cannot be told anything."""
+        bandit = cls(**params)
+        for number, release in enumerate(releases, start=1):
+            told = release.statistic
+            asked = bandit._statistic().describe()
+            same = told["name"] == asked["name"] and told["head"] == asked["head"] and told.get("step") == number
+            if not same or release.event != bandit._event or not np.isfinite(release.value).all():
+                raise BadInput(
+                    "These releases do not fit the parameters, or were altered: rebuild with those they had."
+                )
+            bandit.releases_.append(release)
+            bandit.rounds_ += told["records"]
+            bandit._take(release)
+        bandit._rebuilt = True
+        return bandit
+
+    def trusted_state(self) -> bytes:
+        """All that is needed to go on after a restart. TRUSTED: exact sums and noise. Keep it as you keep the records."""
+        from reticent.models.storage import plain_params, plain_release
+
+        stream = self._start()
+        told = {
+            "params": plain_params(self._params),
+            "releases": [plain_release(one) for one in self.releases_],
+            "stream": base64.b64encode(stream.state()).decode(),
+            "gram": self._gram.tolist(),
+            "rounds": self.rounds_,
+            "open": self._open,
+        }
+        return json.dumps(told).encode()
+
+    @classmethod
+    def resume(cls, state: bytes) -> Self:
+        """Go on where `trusted_state` was taken; nothing is charged again. Never go on twice, or from an old state."""
+        from reticent.models.storage import restored_params, restored_release
+
+        told = json.loads(state)
+        bandit = cls.from_releases(
+            [restored_release(one) for one in told["releases"]], **restored_params(told["params"])
+        )
+        bandit._rebuilt = False
+        bandit._stream = bandit._paid(base64.b64decode(told["stream"]))
+        bandit._clear()
+        bandit.rounds_, bandit._open = told["rounds"], told["open"]
+        if len(told["gram"]) == len(bandit._gram):
+            bandit._gram = np.array(told["gram"])
+        return bandit
+
+    def __repr__(self) -> str:
+        return (
+            f"<JointBandit: {self.rounds_} of {self.horizon or 'any number of'} rounds, {len(self.releases_)} releases>"
+        )

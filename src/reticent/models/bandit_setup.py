@@ -1,0 +1,76 @@
+"""What a bandit is made of, checked before anything is charged; and how the noise of its running sums hangs together."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, BoundsMissing
+from reticent.maths.factorisation import (
+    buffer_coefficients,
+    optimised_buffers,
+    root_coefficients,
+    row_variances,
+    tree_variances,
+)
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.stream import TREE, Buffers, Correlation, Toeplitz
+
+__all__ = ["check", "correlation", "numbers"]
+
+Array = NDArray[np.float64]
+_UNIT = 2.0**30  # coefficients are whole multiples of its inverse
+_CHOICES = {"release": ("batches", "every"), "mechanism": ("sqrt", "blt", "tree"), "contexts": ("private", "public")}
+_WHOLE = {"horizon": 10**9, "arms": 1000, "records_per_person": 10**6, "basis": 500}
+
+
+def check(params: Mapping[str, Any]) -> None:
+    """Refuse parameters that make no sense."""
+    bounds = params["bounds"]
+    if bounds is None:
+        raise BoundsMissing(
+            "The candidates and rewards have no bounds, and reticent never takes them from the data. Give their plausible "
+            "ranges: bounds=reticent.Bounds(x=[(0, 1)], y=(0, 1))."
+        )
+    if not isinstance(bounds, Bounds) or len(bounds.y) != 1 or bounds.same:
+        raise BadInput(
+            "bounds must be a reticent.Bounds with one range for each coordinate of a candidate, and y, the reward's."
+        )
+    for name, known in _CHOICES.items():
+        if name in params and params[name] not in known:
+            raise BadInput(f"{name} must be one of {', '.join(known)}, not {params[name]!r}.")
+    for name, most in _WHOLE.items():
+        value = params.get(name, 1)
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not (whole and 1 <= value <= most) and not (value is None and name in ("horizon", "basis")):
+            raise BadInput(f"{name} must be a whole number from 1 to {most}, not {value!r}.")
+    width, growth = params["width"], params["growth"]
+    number = isinstance(width, (int, float)) and not isinstance(width, bool)
+    if width != "paper" and not (number and 0 <= width < 1e6):
+        raise BadInput(f'width must be a number of standard deviations, or "paper", not {width!r}.')
+    if isinstance(growth, bool) or not isinstance(growth, (int, float)) or not 1 <= growth <= 100:
+        raise BadInput(f"growth must be a number from 1 to 100, not {growth!r}.")
+    every = params.get("release") == "every"
+    if every and (params["horizon"] is None or params["contexts"] == "public"):
+        raise BadInput('release="every" needs a horizon, which its noise is made for, and private contexts.')
+
+
+def correlation(mechanism: str, steps: int) -> tuple[Correlation, Array]:
+    """How the noise of running sums hangs together, and the variance of each, in units of the fresh noise's."""
+    if mechanism == "tree":
+        return TREE, tree_variances(steps)
+    if mechanism == "sqrt":
+        c = np.floor(root_coefficients(steps) * _UNIT)
+        return Toeplitz([int(v) for v in c]), row_variances(c / _UNIT)
+    decays, weights = (np.floor(np.array(v) * _UNIT) for v in optimised_buffers(max(steps, 8)))
+    c = buffer_coefficients(decays / _UNIT, weights / _UNIT, steps)
+    return Buffers([int(v) for v in decays], [int(v) for v in weights]), row_variances(c)
+
+
+def numbers(value: Any, name: str) -> Array:
+    """An array of numbers; what is in it is never looked at."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"{name} must be numbers, in an array or in lists of the same length.") from None

@@ -1,0 +1,300 @@
+"""Records that arrive one after another: sums with exact noise, released as they come. Proof: stream.md.
+
+A `Stream` is to such records what a curator is to a data set: it is paid for once, before the first record; it keeps exact
+integer sums and no record; only noisy sums leave. In step t it has the sum x_t of the records since the last release, and gives
+
+    batches   x_t + noise, drawn anew                          each record is in one batch: one Gaussian release in all
+    running   x_1 + … + x_t + noise that steps share           (binary tree, or a factorisation A = B·C of the running sums)
+
+For a factorisation with coefficients c_0 = 1, c_1, c_2, … (C is lower triangular, C_ts = c_{t−s}) the noise of a step is
+u_t = ⌊N_t⌋ − Σ_{s<t} c_{t−s}·u_s, so that C·u is white, and the running sum carries u_1 + … + u_t. A record moves C·x by at most
+its own sensitivity times the length of C's first column, which is computed here, in integers, from the coefficients in use.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import isqrt
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.events import Gaussian
+from reticent.privacy.ledger import Ledger
+from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.release import Release
+from reticent.privacy.statistic import Gram, Statistic, Sum
+from reticent.privacy.sums import check_blas, one_blas_thread
+
+__all__ = ["BATCHES", "TREE", "Buffers", "Correlation", "Stream", "Toeplitz"]
+
+SHIFT = 30  # coefficients are whole multiples of 2^-30
+_ONE = 1 << SHIFT
+
+
+class Correlation:
+    """Abstract: how the noise of steps hangs together. ``next`` turns fresh noise into the noise of a step's release."""
+
+    running = True  # whether running sums are released, or each step's own
+
+    def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        """By how much the squared sensitivity grows, at least; ``size`` numbers of squared sensitivity ``sensitivity2``."""
+        raise NotImplementedError
+
+    def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
+        """The noise of step 1, 2, …; ``memory`` is what it left to itself, and may be changed."""
+        raise NotImplementedError
+
+
+class _Batches(Correlation):
+    """Each step's own sum, each with noise of its own."""
+
+    running = False
+
+    def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        return Fraction(1)
+
+    def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
+        return fresh
+
+
+class _Tree(Correlation):
+    """Running sums by a binary tree: the sum up to t is made of at most one node a level, and each node has its own noise."""
+
+    def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        return Fraction(steps.bit_length())  # a record is in one node of each level that is used
+
+    def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
+        level = (step & -step).bit_length() - 1
+        memory[:level] = [fresh * 0] * level  # nodes that the new one stands for
+        memory[level : level + 1] = [fresh]
+        total = memory[0]
+        for one in memory[1:]:
+            total = total + one
+        return total
+
+
+class Toeplitz(Correlation):
+    """Any coefficients c_0 = 1, c_1, …, one for each step, in units of 2⁻³⁰; remembers the noise of every step."""
+
+    def __init__(self, coefficients: Sequence[int]) -> None:
+        self.coefficients = tuple(int(c) for c in coefficients)
+        if not self.coefficients or self.coefficients[0] != _ONE:
+            raise BadInput("The coefficients of a factorisation begin with 1.")
+
+    def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        """The squared length of the first column."""
+        if steps > len(self.coefficients):
+            raise BadInput(f"There are {len(self.coefficients)} coefficients for {steps} steps: give one for each.")
+        return _stretch(sum(c * c for c in self.coefficients[:steps]), steps, size, 1, sensitivity2)
+
+    def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
+        """u_1 + … + u_t; remembers that sum and every u."""
+        past = memory[1:]  # memory[0] is their sum
+        back = self.coefficients[len(past) : 0 : -1]
+        shared = sum((c * u for c, u in zip(back, past, strict=True)), start=fresh * 0)
+        own = fresh - (shared >> SHIFT)
+        total = own + memory[0] if memory else own
+        memory[:] = [total, *past, own]
+        return total
+
+
+class Buffers(Correlation):
+    """c_i = Σ_j ω_j θ_j^(i−1): a few buffers remember all noise. In units of 2⁻³⁰; 0 ≤ θ < 1, ω ≥ 0."""
+
+    def __init__(self, decays: Sequence[int], weights: Sequence[int]) -> None:
+        self.decays, self.weights = tuple(map(int, decays)), tuple(map(int, weights))
+        if (
+            len(self.decays) != len(self.weights)
+            or not all(0 <= d < _ONE for d in self.decays)
+            or min(self.weights) < 0
+        ):
+            raise BadInput(
+                "A factorisation by buffers has a decay in [0, 1) and a weight of at least 0 for each buffer."
+            )
+
+    def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        """The squared length of the first column, rounded up."""
+        powers, square = [_ONE] * len(self.decays), _ONE * _ONE
+        for _ in range(steps - 1):
+            c = -(-sum(w * p for w, p in zip(self.weights, powers, strict=True)) >> SHIFT)  # rounded up
+            square += c * c
+            powers = [-(-d * p >> SHIFT) for d, p in zip(self.decays, powers, strict=True)]
+        # every step, ⌊·⌋ loses at most one in each buffer, and what was lost decays with it
+        lost = sum(w * min(steps, _ONE // (_ONE - d) + 1) for w, d in zip(self.weights, self.decays, strict=True))
+        return _stretch(square, steps, size, (lost >> SHIFT) + 2, sensitivity2)
+
+    def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
+        """u_1 + … + u_t; remembers that sum and Σ_s θ^(t−s)·u_s."""
+        if not memory:
+            memory[:] = [fresh * 0] * (1 + len(self.decays))
+        total, *buffers = memory
+        shared = sum((w * b for w, b in zip(self.weights, buffers, strict=True)), start=fresh * 0)
+        own = fresh - (shared >> SHIFT)
+        memory[:] = [total + own, *((d * b >> SHIFT) + own for d, b in zip(self.decays, buffers, strict=True))]
+        return memory[0]
+
+
+def _stretch(column2: int, steps: int, size: int, error: int, sensitivity2: int) -> Fraction:
+    """(‖column‖·Δ + 2·error·√(steps·size))² / Δ², rounded up; all in grid steps, ``column2`` in units of 2⁻⁶⁰."""
+    length = isqrt(column2 * sensitivity2) + 1  # ‖column‖·Δ·2^30
+    away = 2 * error * (isqrt(steps * size) + 1) << SHIFT
+    return Fraction((length + away) ** 2, sensitivity2 << 2 * SHIFT)
+
+
+BATCHES, TREE = _Batches(), _Tree()
+
+
+class Stream:
+    """Adds up records as they arrive, and gives noisy sums away; keeps no record.
+
+    Parameters
+    ----------
+    bounds, event, records_per_person, ledger, dataset, relation, what, seed
+        As for a `Curator`. The event is that of the whole stream: one Gaussian release, in however many steps.
+    correlation : Correlation
+        What is released in a step, and how the steps' noise hangs together.
+    steps : int
+        How many releases there will be at most; ``BATCHES`` needs none.
+    state : bytes, optional
+        Go on from ``Stream.state``; nothing is charged, since that stream was.
+
+    Privacy
+    -------
+    The constructor charges before it returns. Whoever keeps a stream's state must write it down after a release *before*
+    showing that release to anyone: a stream that goes on from an older state draws new noise for sums that were shown already.
+    """
+
+    def __init__(
+        self,
+        *,
+        bounds: Bounds,
+        event: Gaussian,
+        correlation: Correlation = BATCHES,
+        steps: int = 1,
+        records_per_person: int = 1,
+        ledger: str | os.PathLike[str] | None = None,
+        dataset: str | None = None,
+        relation: str = "record",
+        what: str = "",
+        seed: bytes | None = None,
+        state: bytes | None = None,
+    ) -> None:
+        if not isinstance(event, Gaussian) or event.count != 1:
+            raise BadInput(f"A stream is one Gaussian release, in however many steps, not {event}.")
+        if (ledger is None) != (dataset is None):
+            raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
+        self.bounds, self._event, self._correlation, self._steps = bounds, event, correlation, steps
+        self._records_per_person, self._seed, self._process = records_per_person, seed, os.getpid()
+        self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0
+        self._total: Any = 0
+        self._sum: Any = 0
+        self._memory: list[NDArray[Any]] = []
+        self._asked: str | None = None
+        self._statistic: Statistic | None = None
+        check_blas()
+        if state is not None:
+            self._restore(json.loads(state))
+        elif ledger is not None and dataset is not None:
+            Ledger(ledger).charge(dataset, event, relation=relation, what=what)
+
+    def add(self, statistic: Statistic, records: NDArray[np.float64]) -> None:
+        """Add raw records (inputs, then the output, one row each) to this step's sum. Nothing can fail for what is in them."""
+        if not isinstance(statistic, (Gram, Sum)):
+            raise ReleaseRefused("Only a Sum or a Gram statistic can be released step by step.")
+        self._same(statistic)
+        unit = self.bounds.unit(records, reach=statistic.output_reach)
+        with one_blas_thread(), np.errstate(all="ignore"):
+            for start in range(0, len(unit), statistic.block_rows):
+                block = statistic.block_sum(unit[start : start + statistic.block_rows])
+                self._total = self._total + statistic.coordinates(block).astype(np.int64).astype(object)
+        self.rows += len(records)
+
+    def release(self, statistic: Statistic) -> Release:
+        """Give away the sum of this step, or all sums up to it, with noise; the next step begins."""
+        if os.getpid() != self._process:
+            raise ReleaseRefused(
+                "This stream was paid for in another process: a fork would draw noise for the same sums again."
+            )
+        if self._correlation.running and self.made >= self._steps:
+            raise ReleaseRefused(f"All {self._steps} steps that the noise was made for have been released.")
+        self._same(statistic)
+        scales = self._scales(statistic)
+        self.made += 1
+        shares, bits = statistic.shares(), Bits(None if self._seed is None else self._seed + b" step %d" % self.made)
+        fresh = np.zeros(statistic.size, dtype=object)
+        for share, one in scales.items():
+            fresh[shares == share] = floor_noise("gaussian", one, int((shares == share).sum()), bits)
+        noise = self._correlation.next(self.made, fresh, self._memory)
+        exact = self._total + np.zeros(statistic.size, dtype=object)
+        if self._correlation.running:
+            self._sum = exact = exact + self._sum
+        rows, self.rows, self._total = self.rows, 0, 0
+        self._asked = None if not self._correlation.running else self._asked
+        scale = np.array([float(scales[int(share)].exact) for share in shares]) * statistic.step
+        return Release(
+            statistic={**statistic.describe(), "step": self.made, "records": rows},
+            value=((exact + noise).astype(np.float64) + 0.5) * statistic.step,
+            scale=scale,  # of the fresh noise of a step
+            event=self._event,
+            n=rows,
+            bounds=self.bounds,
+            records_per_person=self._records_per_person,
+            private=self._seed is None,
+            fit=self._fit,
+        )
+
+    def _same(self, statistic: Statistic) -> None:
+        """Within a step, and in all steps of running sums, one statistic is added up."""
+        asked = json.dumps(statistic.describe(), sort_keys=True) if self._asked is None else self._asked
+        if self._asked is None:
+            self._asked, self._statistic = asked, statistic
+        elif statistic is not self._statistic and asked != json.dumps(statistic.describe(), sort_keys=True):
+            raise ReleaseRefused("Another statistic was added up in this step: release that one first.")
+
+    def _scales(self, statistic: Statistic) -> dict[int, Scale]:
+        own = statistic.sensitivity2 * self._records_per_person**2
+        square = (
+            Fraction(self._event.noise_multiplier) ** 2
+            * own
+            * self._correlation.stretch(self._steps, statistic.size, own)
+        )
+        return {int(share): scale_at_least(square / int(share)) for share in np.unique(statistic.shares())}
+
+    def state(self) -> bytes:
+        """All that is needed to go on elsewhere. TRUSTED: it holds exact sums and noise. Never to be shown."""
+        told = {
+            "fit": self._fit,
+            "made": self.made,
+            "rows": self.rows,
+            "total": _plain(self._total),
+            "sum": _plain(self._sum),
+            "memory": [_plain(one) for one in self._memory],
+            "asked": self._asked,
+        }
+        return json.dumps(told).encode()
+
+    def _restore(self, told: Mapping[str, Any]) -> None:
+        self._fit, self.made, self.rows = told["fit"], told["made"], told["rows"]
+        self._total, self._sum = _integers(told["total"]), _integers(told["sum"])
+        self._memory = [_integers(one) for one in told["memory"]]
+        self._asked, self._statistic = told["asked"], None
+
+    def __repr__(self) -> str:
+        return f"<Stream: {self.made} steps released>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A stream holds exact sums and noise: it is never copied, pickled or sent. See Stream.state.")
+
+
+def _plain(numbers: Any) -> Any:
+    return numbers if isinstance(numbers, int) else [int(v) for v in numbers]
+
+
+def _integers(numbers: Any) -> Any:
+    return numbers if isinstance(numbers, int) else np.array(numbers, dtype=object)
