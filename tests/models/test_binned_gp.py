@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic
 
 import reticent
 from reticent.maths.binned import Hypothesis, Observed, Regions, at_least_zero
 from reticent.maths.evidence import weigh
 from reticent.models.bins import BinSums, make_grid
+from reticent.privacy.celled import CellSum
 
 LINE = reticent.Bounds(x=[(0, 10)], y=(-2, 2))
 PEOPLE = reticent.Bounds(x={"age": (0, 110)})
@@ -268,6 +269,7 @@ def test_parameters_that_make_no_sense_are_refused():
         {"kernel": DotProduct()},
         {"kernel": RBF([1.0, 2.0])},
         {"kernel": "rbf"},
+        {"kernel": ConstantKernel(1e60) * RBF(1.0)},
         {"noise": -1.0},
         {"integral": 1},
         {"bounds": reticent.Bounds(x=[(0, 10)], y=[(0, 1), (0, 1)])},
@@ -290,3 +292,83 @@ def test_values_on_edges_are_in_the_bin_that_begins_there():
     at = bounds.unit(np.column_stack([np.arange(0, 111, 10.0), np.zeros(12)]))
     assert grid.of(at, bounds).tolist() == [*range(11), 10]
     assert BinSums(grid, bounds, True).cell(at).tolist() == [*range(11), 10]
+
+
+def test_records_in_no_region_leave_what_was_known_before():
+    """Public inputs that are all outside the regions: nothing is learned, and nothing fails."""
+    x, y = sines(30)
+    model = reticent.BinnedGPRegressor(
+        RBF(1.0, "fixed"), bins=[0, 9.99, 10], regions=[-1, 0], protect="labels", noise=0.0, bounds=LINE, **NEVER
+    ).fit(np.minimum(x, 9.0), y)
+    assert model.counts_.tolist() == [0]
+    mean, std = model.predict([[5.0]], return_std=True)
+    assert mean[0] == pytest.approx(0, abs=1e-3)
+    assert std[0] == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+@pytest.mark.parametrize("integral", [True, False])
+def test_grids_of_several_inputs(d, integral):
+    rng = np.random.default_rng(d)
+    x = rng.uniform(0, 1, (3000, d))
+    y = x[:, 0] - 0.5 * x[:, 1]
+    bounds = reticent.Bounds(x=[(0, 1)] * d, y=(-1, 1))
+    kernel = ConstantKernel(0.3, "fixed") * RBF([1.0] * d, "fixed")
+    bins = [4, 3, 2, 1][:d]
+    model = reticent.BinnedGPRegressor(kernel, bins=bins, integral=integral, noise=0.05, bounds=bounds, **NEVER).fit(
+        x, y
+    )
+    assert len(model.bins_) == np.prod(bins)
+    assert np.sqrt(np.mean((model.predict(x[:50]) - y[:50]) ** 2)) < 0.06
+    assert model.predict_regions([[[(0, 1)] * d]])[0] == pytest.approx(0.25, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Matern(2.0, "fixed", nu=1.5), RationalQuadratic(2.0, 1.0, "fixed", "fixed")], ids=str
+)
+def test_kernels_that_are_mixtures(kernel):
+    x, y = sines(3000)
+    model = reticent.BinnedGPRegressor(kernel, bins=20, noise=0.1, bounds=LINE, **NEVER).fit(x, y)
+    grid = np.linspace(0.3, 9.7, 40)[:, None]
+    assert np.abs(model.predict(grid) - np.sin(grid[:, 0])).max() < 0.1
+
+
+def test_bins_are_chosen_from_public_numbers():
+    """More records or a larger ε: more bins; data of the same size: the same ones, whatever they hold."""
+    x, y = sines(400)
+    common = {"kernel": RBF(1.0, "fixed"), "noise": 0.1, "bounds": LINE, "delta": 1e-6}
+    few, many = (reticent.BinnedGPRegressor(epsilon=eps, **common).fit(x, y) for eps in (0.1, 10))
+    assert 4 <= len(few.bins_) < len(many.bins_) <= 40
+    same = reticent.BinnedGPRegressor(epsilon=10, **common).fit(np.zeros_like(x), np.ones_like(y))
+    assert len(same.bins_) == len(many.bins_)
+
+
+def test_a_count_follows_its_expectation_with_the_noise_that_is_given():
+    """noise=0: the curve goes through the bins; noise=1: it need not, by √count."""
+    x = np.random.default_rng(0).uniform(0, 10, (200, 1))
+    common = {"kernel": ConstantKernel(400.0, "fixed") * RBF(4.0, "fixed"), "kind": "count", "bins": 10, "bounds": LINE}
+    through, around = (reticent.BinnedGPRegressor(noise=noise, **common, **NEVER).fit(x) for noise in (0.0, 1.0))
+    assert np.abs(through.bins_ - through.counts_).max() < np.abs(around.bins_ - around.counts_).max()
+    parts = around.variance_parts([[5.0]])
+    assert parts["noise"][0] == pytest.approx(around.predict([[5.0]])[0], rel=1e-9)
+
+
+class Odd(CellSum):
+    """Whatever ``cell`` says, a record is in one cell or in none."""
+
+    cells, own, shared, norm2 = 3, 1, 1, 2
+
+    def cell(self, records):
+        return records[:, 0]
+
+    def short_rows(self, records):
+        return np.ones((len(records), 2))
+
+
+def test_cells_that_do_not_exist_are_none():
+    said = np.array([0.0, 1.9, 2.0, 3.0, -1.0, np.nan, np.inf, -0.5, 1e300])[:, None]
+    one = Odd()
+    total = one.block_sum(said) * 2.0**-one.bits
+    assert total.tolist() == [2, 1, 1, 4]  # −0.5 is truncated to 0
+    assert (one.integers(said).sum(axis=0) == one.block_sum(said)).all()
+    assert one.sensitivity2 == 4 * one.limit2

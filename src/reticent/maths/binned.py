@@ -24,6 +24,7 @@ from reticent.maths.linalg import factor, solve_lower
 __all__ = ["Hypothesis", "Observed", "Regions", "at_least_zero"]
 
 Array = NDArray[np.float64]
+_FLOOR = 1e-12  # of a variance, where nothing was observed without noise
 _ROUNDING, _NARROW = 1e-9, 1e-13  # what arithmetic loses; and with narrow boxes more, by (their number)²
 
 
@@ -110,7 +111,7 @@ class Hypothesis:
         self.white = solve_lower(self.lower, seen.value)
 
     def _factor(self, privacy: Array) -> Array:
-        noise = self.seen.own * (self.noise2 + self.within) + privacy
+        noise = self.seen.own * (self.noise2 + self.within) + privacy + _FLOOR
         return factor(self._signal + np.diag(noise), _ROUNDING + _NARROW * len(noise) ** 2)
 
     @cached_property

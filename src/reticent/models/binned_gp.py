@@ -28,6 +28,7 @@ __all__ = ["BinnedGPRegressor"]
 
 Array = NDArray[np.float64]
 _TRIALS, _WORK = 24, 1e8  # hypotheses tried in a round, fewer where bins are many
+_TINY = 1e-24  # variance of a kernel that can be meant, in squared half-ranges
 _AT_ONCE = 2048  # points that are predicted together
 
 
@@ -169,13 +170,16 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         d, fits = len(bounds.x), False
         try:
             m = mixture(self._kernel(bounds, self.kind, 1.0), d)
-            fits = bool(np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all())
+            unit = bounds.y[0][1] / 2 - bounds.y[0][0] / 2 if self.kind == "mean" else 1.0
+            usual = self.kernel is None or _TINY < m.variance / unit**2 < 1 / _TINY
+            fits = bool(usual and np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all())
         except (ArithmeticError, ValueError, TypeError):
             fits = False
         if not fits:
             raise BadInput(
                 f"The kernel {self.kernel} cannot be averaged over bins of {d} inputs: give sums and products of ConstantKernel, "
-                "RBF, Matern and RationalQuadratic, with one length scale or one per input. Noise of outputs is given by noise=…"
+                "RBF, Matern and RationalQuadratic, with one length scale or one per input, in the units of the data. Noise of "
+                "outputs is given by noise=…"
             )
 
     def _kernel(self, bounds: Bounds, kind: str, unit: float) -> Kernel:
