@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 import reticent
 from reticent.apps.audit_command import audit_command
+from reticent.apps.bandit_commands import bandit_app
 from reticent.apps.ledger_commands import ledger_app
 from reticent.apps.letters import SPELLED
 from reticent.apps.options import Classes, Json, LevelColumn, Quiet, example
@@ -46,6 +47,7 @@ app = typer.Typer(
     epilog=example("reticent tour"),
 )
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(bandit_app, name="bandit")
 
 
 def _version(wanted: bool) -> None:

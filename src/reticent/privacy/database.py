@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from reticent.errors import BadInput, LedgerError
 
-__all__ = ["TABLE", "check_url", "create", "shown", "transaction"]
+__all__ = ["TABLE", "check_url", "create", "held_alone", "shown", "transaction"]
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
@@ -28,6 +28,7 @@ LOCK_SECONDS = 30.0  # how long to wait for another process to finish its charge
 
 _APPLICATION_ID = 0x52657469  # "Reti", in the header of the SQLite file
 _ADVISORY_LOCK = 0x5265_7469_6365_6E74  # "Reticent"; a table lock would need more rights than INSERT
+_SERVING_LOCK = _ADVISORY_LOCK + 1
 _WAITED = "another process held its lock for {:g} seconds. Wait for it to end, then try again"
 _COMMENT = "reticent ledger, format "
 
@@ -156,6 +157,29 @@ def transaction(url: str, *, write: bool = False) -> Iterator[Execute]:
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         yield lambda sql, values: connection.execute(sql, values).fetchall()
         connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def held_alone(url: str) -> Iterator[None]:
+    """Be the only one in this block, among all processes that use the database; it lasts as long as the process does."""
+    taken = f"Another server works on {shown(url)}: stop it first, or use it."
+    if _is_postgres(url):
+        with _postgres_connection(url, write=False) as execute:
+            if not execute("SELECT pg_try_advisory_xact_lock(?)", [_SERVING_LOCK])[0][0]:
+                raise LedgerError(taken)
+            yield
+        return
+    import fcntl
+
+    handle = os.open(f"{shown(url)}.serving", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LedgerError(taken) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def _is_postgres(url: str) -> bool:

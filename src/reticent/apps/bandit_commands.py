@@ -1,0 +1,58 @@
+"""``reticent bandit …``: the bandit service, and who may use it."""
+
+from typing import Annotated
+
+import typer
+
+from reticent.apps.ledger_commands import LedgerUrl
+from reticent.apps.options import example
+from reticent.apps.terminal import advise, guarded
+from reticent.errors import BadInput
+
+__all__ = ["bandit_app"]
+
+bandit_app = typer.Typer(
+    no_args_is_help=True,
+    help="Experiments on people: choose, learn from the outcome, tell on no one.",
+    epilog=example("reticent bandit serve budget.db"),
+)
+
+
+@bandit_app.command("serve", epilog=example("reticent bandit serve budget.db --port 8080"))
+@guarded
+def bandit_serve(
+    ledger: LedgerUrl,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="NUMBER", help="Port to listen on.")] = 8080,
+    rate: Annotated[float, typer.Option(metavar="NUMBER", help="Requests a second that one token may make.")] = 100.0,
+) -> None:
+    """Serve experiments over HTTP, until Ctrl-C. Their state lives in the ledger's database.
+
+    Put a proxy that speaks HTTPS before it wherever others share the network.
+    """
+    try:
+        import uvicorn
+
+        from reticent.apps.service.app import make_app
+    except ImportError:
+        raise BadInput('The service needs FastAPI and uvicorn: pip install "reticent[serve]".') from None
+    if not rate > 0:
+        raise BadInput("rate must be more than 0.")
+    uvicorn.run(make_app(ledger, rate=rate), host=host, port=port, log_level="warning", access_log=False, server_header=False)
+
+
+@bandit_app.command("token", epilog=example("reticent bandit token budget.db --days 30"))
+@guarded
+def bandit_token(
+    ledger: LedgerUrl,
+    days: Annotated[float, typer.Option(metavar="NUMBER", help="How long it counts.")] = 90.0,
+) -> None:
+    """Make an operator's token, for whoever may use this database anyway. It is shown once."""
+    from reticent.apps.service.store import Store
+    from reticent.apps.service.tokens import issue
+
+    if not 0 < days <= 3650:
+        raise BadInput("days must be between 0 and 3650.")
+    print(issue(Store(ledger), "operator", days=days))
+    return advise("reticent bandit serve, and open its page with this token")
+

@@ -1,0 +1,259 @@
+"""The service's HTTP face: what operators and clients may ask for. No decision about privacy is taken here."""
+
+import asyncio
+import math
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import resources
+from typing import Annotated, Any, Literal, NoReturn
+
+import numpy as np
+from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+import reticent
+from reticent.apps.service.host import Host, Unknown
+from reticent.apps.service.limits import Buckets, SizeLimit
+from reticent.apps.service.store import Store, Token
+from reticent.apps.service.tokens import Tokens, issue
+from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
+from reticent.models.bandit import JointBandit
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.ledger import Ledger
+
+__all__ = ["make_app"]
+
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
+_BODY = 1_000_000  # bytes
+_WRONG = 5.0, 20.0  # requests with a wrong token: a second, and at once, for each address
+_STATUS: dict[type[ReticentError], int] = {Unknown: 404, BudgetExceeded: 402, LedgerError: 503, BadInput: 422}
+_PAGE_MAY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+Name = Annotated[str, Field(pattern=_NAME)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Given(BaseModel):
+    """Abstract: what a request brings; fields that are not known are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewExperiment(Given):
+    """An experiment: public ranges, horizon and budget. It is charged to the ledger when it is created."""
+
+    name: Name
+    x: list[tuple[Finite, Finite]] = Field(min_length=1, max_length=50)
+    y: tuple[Finite, Finite]
+    horizon: int | None = Field(default=None, ge=1, le=10**9)
+    epsilon: float = Field(gt=0, le=1e6)
+    delta: float = Field(gt=0, lt=1)
+    dataset: str | None = Field(default=None, min_length=1, max_length=200)
+    contexts: Literal["private", "public"] = "private"
+    rounds_per_person: int = Field(default=1, ge=1, le=10**6)
+
+
+class NewToken(Given):
+    """A client's token, and for how many days it counts."""
+
+    days: float = Field(default=90, gt=0, le=3650)
+
+
+class Candidates(Given):
+    """What may be tried in this round, one list of numbers each."""
+
+    candidates: list[list[float]] = Field(min_length=1, max_length=1000)
+
+
+class Reward(Given):
+    """What came of a round."""
+
+    ask: str = Field(pattern="^[0-9a-f]{32}$")
+    reward: float
+
+
+def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> FastAPI:
+    """The service on the ledger at ``url``; at most ``rate`` requests a second for each token."""
+    state: dict[str, Any] = {}
+    buckets, wrong, started, answered = Buckets(rate, 2 * rate), Buckets(*_WRONG), time.monotonic(), [0]
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        store = Store(url)
+        with store.alone():
+            state.update(store=store, host=Host(store, open_seconds=open_seconds), tokens=Tokens(store))
+            yield
+            state["host"].close()
+
+    app = FastAPI(
+        title="reticent bandit service",
+        version=reticent.__version__,
+        summary="Experiments on people, with joint differential privacy.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.add_middleware(SizeLimit, most=_BODY)
+
+    @app.middleware("http")
+    async def guarded(request: Request, call: Callable[[Request], Any]) -> Any:
+        response = await call(request)
+        answered[0] += 1
+        response.headers["Cache-Control"] = "no-store"
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    @app.exception_handler(ReticentError)
+    async def refused(request: Request, error: ReticentError) -> Any:
+        status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 409)
+        return JSONResponse({"detail": str(error)}, status_code=status)
+
+    def known(request: Request) -> Token:
+        """The token of a request, which must not come too often."""
+        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        token = state["tokens"].find(text) if scheme.lower() == "bearer" else None
+        address = request.client.host if request.client else ""
+        wait = buckets.take(token.id) if token else wrong.take(address)
+        if wait:
+            detail = "Too many requests: wait a moment."
+            raise HTTPException(429, detail, headers={"Retry-After": str(math.ceil(wait))})
+        if token is None:
+            detail = "Give a valid token: 'Authorization: Bearer rt_…'."
+            raise HTTPException(401, detail, headers={"WWW-Authenticate": "Bearer"})
+        return token
+
+    def operator(token: Annotated[Token, Depends(known)]) -> Token:
+        return token if token.role == "operator" else _forbidden()
+
+    def client(name: str, token: Annotated[Token, Depends(known)]) -> Token:
+        return token if token.role == "client" and token.experiment == name else _forbidden()
+
+    async def done(job: Callable[[Any], Any]) -> Any:
+        return await asyncio.wrap_future(state["host"].submit(job))
+
+    responses: dict[int | str, dict[str, Any]] = {
+        401: {"description": "No valid token"},
+        403: {"description": "A token for something else"},
+        429: {"description": "Too many requests"},
+        503: {"description": "The database cannot be used"},
+    }
+    named = responses | {404: {"description": "There is none of that name"}}
+
+    @app.post("/experiments", status_code=201, responses=responses | {402: {"description": "The budget is used up"}})
+    def create(one: NewExperiment, token: Annotated[Token, Depends(operator)]) -> dict[str, Any]:
+        """Create an experiment and charge its budget."""
+
+        def make() -> JointBandit:
+            return JointBandit(
+                bounds=Bounds(x=one.x, y=one.y),
+                horizon=one.horizon,
+                contexts=one.contexts,
+                epsilon=one.epsilon,
+                delta=one.delta,
+                records_per_person=one.rounds_per_person,
+                ledger=url if one.dataset is not None else None,
+                dataset=one.dataset,
+            )
+
+        state["host"].create(one.name, "joint", one.dataset or "", make)
+        return {"name": one.name}
+
+    @app.get("/experiments", responses=responses)
+    async def experiments(token: Annotated[Token, Depends(operator)]) -> list[dict[str, Any]]:
+        """All experiments: rounds and budget, which are public."""
+        return await done(lambda execute: [_overview(state, execute, one) for one in _all(state, execute)])
+
+    @app.get("/experiments/{name}/estimate", responses=named)
+    async def estimate(name: str, token: Annotated[Token, Depends(operator)]) -> dict[str, Any]:
+        """What the releases say of the reward function: along each input, the others in the middle."""
+        return await done(lambda execute: _estimate(state["host"].running(execute, name).bandit))
+
+    @app.post("/experiments/{name}/tokens", status_code=201, responses=named)
+    def new_token(name: str, one: NewToken, token: Annotated[Token, Depends(operator)]) -> dict[str, str]:
+        """A token for a client of this experiment. It is shown once."""
+        state["host"].submit(lambda execute: state["host"].running(execute, name) and None).result()
+        given = issue(state["store"], "client", name, days=one.days)
+        state["tokens"].refresh(soon=True)
+        return {"token": given}
+
+    @app.delete("/experiments/{name}/tokens/{id}", status_code=204, responses=named)
+    async def revoke(name: str, id: str, token: Annotated[Token, Depends(operator)]) -> None:
+        """End a client's token, by the part between the underscores."""
+        if not await done(lambda execute: state["store"].revoke(execute, id, name)):
+            raise Unknown("There is no such token.")
+        state["tokens"].refresh(soon=True)
+
+    @app.post("/experiments/{name}/ask", responses=named | {409: {"description": "The horizon is used up"}})
+    async def ask(name: str, given: Candidates, token: Annotated[Token, Depends(client)]) -> dict[str, Any]:
+        """Begin a round: which candidate to try. The answer is for the person who brought the candidates."""
+        number, choice = await done(lambda execute: state["host"].ask(execute, name, token.id, given.candidates))
+        return {"ask": number, "choice": choice}
+
+    @app.post("/experiments/{name}/tell", responses=named)
+    async def tell(name: str, given: Reward, token: Annotated[Token, Depends(client)]) -> dict[str, Any]:
+        """End a round. A repeated request counts once."""
+        await done(lambda execute: state["host"].tell(execute, name, token.id, given.ask, given.reward))
+        return {"counted": True}
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """Whether the database can be used."""
+        await done(lambda execute: None)
+        return {"status": "well"}
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> str:
+        """Of the process, nothing of experiments."""
+        return f"reticent_uptime_seconds {time.monotonic() - started:.0f}\nreticent_requests_total {answered[0]}\n"
+
+    @app.get("/", response_class=HTMLResponse, include_in_schema=False)
+    async def page() -> HTMLResponse:
+        text = resources.files("reticent.apps.service").joinpath("page.html").read_text(encoding="utf-8")
+        return HTMLResponse(text, headers={"Content-Security-Policy": _PAGE_MAY, "Referrer-Policy": "no-referrer"})
+
+    return app
+
+
+def _forbidden() -> NoReturn:
+    raise HTTPException(403, "This token is for something else.")
+
+
+def _all(state: dict[str, Any], execute: Any) -> list[Any]:
+    return [one for one in state["store"].experiments(execute) if one.state]
+
+
+def _overview(state: dict[str, Any], execute: Any, one: Any) -> dict[str, Any]:
+    bandit = state["host"].running(execute, one.name).bandit
+    told, waiting = state["store"].counts(execute, one.name)
+    promise = bandit.guarantee_
+    budget = Ledger(state["store"].url) if one.dataset else None
+    return {
+        "name": one.name,
+        "mode": one.mode,
+        "rounds": told,
+        "open": waiting,
+        "horizon": bandit.horizon,
+        "releases": len(bandit.releases_),
+        "epsilon": promise.epsilon,
+        "delta": promise.delta,
+        "statement": promise.statement,
+        "dataset": one.dataset or None,
+        "spent": budget.spent(one.dataset) if budget else None,
+        "left": budget.remaining(one.dataset) if budget else None,
+    }
+
+
+def _estimate(bandit: JointBandit, points: int = 61) -> dict[str, Any]:
+    ranges = np.array(bandit.bounds.x, dtype=np.float64)
+    middle, lines = ranges.mean(axis=1), []
+    for j, (low, high) in enumerate(ranges):
+        at = np.tile(middle, (points, 1))
+        at[:, j] = np.linspace(low, high, points)
+        mean, sd = bandit.posterior_.moments(at)
+        lines.append({"x": at[:, j].tolist(), "mean": mean.tolist(), "sd": sd.tolist()})
+    return {"inputs": lines, "rewards": list(bandit.bounds.y[0])}

@@ -1,0 +1,160 @@
+"""Hosts the running experiments: one thread does all their work, and many requests share one durable transaction.
+
+A request is answered only after the transaction that holds its ask or tell is on disk; so is the state with a release's noise,
+before anything computed from that release is shown. If a transaction fails, nobody was told anything, and the bandits in
+memory, which may be ahead of the disk, are thrown away and read again.
+"""
+
+import json
+import queue
+import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from reticent.apps.service.store import Experiment, Round, Store, now
+from reticent.errors import BadInput, LedgerError, ReticentError
+from reticent.models.bandit import JointBandit
+from reticent.privacy.database import Execute
+
+__all__ = ["Host", "Unknown"]
+
+T = TypeVar("T")
+_AT_ONCE = 256
+_OPEN_SECONDS = 3600  # an ask that is not told by then never will be
+
+
+class Unknown(ReticentError):
+    """There is no such experiment, ask or token."""
+
+
+@dataclass
+class _Running:
+    """An experiment in memory, and the state it went on to when its last batch was released."""
+
+    experiment: Experiment
+    bandit: JointBandit
+    told: int
+    released: str | None = None
+
+
+class Host:
+    """Experiments in memory, backed by a store."""
+
+    def __init__(self, store: Store, *, open_seconds: int = _OPEN_SECONDS) -> None:
+        self._store, self._open_seconds = store, open_seconds
+        self._running: dict[str, _Running] = {}
+        self._jobs: queue.SimpleQueue[tuple[Callable[[Execute], Any], Future[Any]] | None] = queue.SimpleQueue()
+        with store.write() as execute:  # names that were taken by a server that died before it had paid for them
+            for one in store.experiments(execute):
+                if not one.state:
+                    store.drop_experiment(execute, one.name)
+        self._thread = threading.Thread(target=self._work, name="experiments", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish what was asked for, then stop."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def submit(self, job: Callable[[Execute], T]) -> "Future[T]":
+        """Do a job in the next transaction; its result comes when that is on disk. A job that raises must have changed nothing."""
+        future: Future[T] = Future()
+        self._jobs.put((job, future))
+        return future
+
+    def _work(self) -> None:
+        stopping = False
+        while not stopping:
+            jobs = [self._jobs.get()]
+            while len(jobs) < _AT_ONCE and not self._jobs.empty():
+                jobs.append(self._jobs.get())
+            stopping = None in jobs
+            asked = [job for job in jobs if job is not None]
+            if asked:
+                self._together(asked)
+
+    def _together(self, jobs: list[tuple[Callable[[Execute], Any], "Future[Any]"]]) -> None:
+        answers: list[Any] = []
+        try:
+            with self._store.write() as execute:
+                for job, _ in jobs:
+                    try:
+                        answers.append((job(execute), None))
+                    except ReticentError as error:
+                        answers.append((None, error))
+                for name, running in self._running.items():
+                    if running.released is not None:
+                        self._store.keep_state(execute, name, running.released, running.told)
+        except BaseException as error:
+            self._running.clear()
+            answers = [(None, error if isinstance(error, LedgerError) else LedgerError("The service failed inside."))] * len(jobs)
+        for running in self._running.values():
+            running.released = None
+        for (_, future), (answer, problem) in zip(jobs, answers, strict=True):
+            future.set_exception(problem) if problem is not None else future.set_result(answer)
+
+    def running(self, execute: Execute, name: str) -> _Running:
+        """The experiment as it is now, read from the store if it is not in memory."""
+        if name not in self._running:
+            found = [one for one in self._store.experiments(execute) if one.name == name and one.state]
+            if not found:
+                raise Unknown(f"There is no experiment {name!r}.")
+            told, waiting = self._store.counts(execute, name)
+            rounds = self._store.unreleased(execute, name)
+            bandit = JointBandit.resume(found[0].state.encode(), open_asks=waiting + len(rounds))
+            for one in rounds:
+                bandit.tell(json.loads(one.candidate or ""), json.loads(one.reward or ""))
+            self._follow(name, bandit)
+            self._running[name] = _Running(found[0], bandit, told)
+        return self._running[name]
+
+    def _follow(self, name: str, bandit: JointBandit) -> None:
+        """See to it that a state is written down in the transaction in which its noise was drawn."""
+
+        def journal(state: bytes) -> None:
+            self._running[name].released = state.decode()
+
+        bandit.journal = journal
+
+    def create(self, name: str, mode: str, dataset: str, make: Callable[[], JointBandit]) -> None:
+        """Take the name, pay, and begin. Whoever fails after paying has paid."""
+        if not self.submit(lambda execute: self._store.add_experiment(execute, Experiment(name, mode, dataset, "", now()))).result():
+            raise BadInput(f"There is an experiment {name!r} already: choose another name.")
+        try:
+            state = make().trusted_state().decode()  # charges: in a transaction of its own
+        except ReticentError:
+            self.submit(lambda execute: self._store.drop_experiment(execute, name)).result()
+            raise
+        self.submit(lambda execute: self._store.keep_state(execute, name, state, 0)).result()
+
+    def ask(self, execute: Execute, name: str, token: str, candidates: list[list[float]]) -> tuple[str, int]:
+        """Begin a round: its number, to be told with, and the candidate to try."""
+        running = self.running(execute, name)
+        gone = self._store.expire(execute, name, now() - self._open_seconds) if _sometimes() else 0
+        if gone:
+            running.bandit.cancel(gone)
+        choice = running.bandit.ask(candidates)
+        ask = secrets.token_hex(16)
+        self._store.add_ask(execute, name, Round(ask, token, now(), None, json.dumps(candidates[choice]), None))
+        return ask, choice
+
+    def tell(self, execute: Execute, name: str, token: str, ask: str, reward: float) -> int:
+        """End a round; telling it again changes nothing. Gives how many rounds were told."""
+        running = self.running(execute, name)
+        one = self._store.round(execute, name, ask)
+        if one is None or one.token != token:
+            raise Unknown("There is no such ask: it was never made, not by this token, or is too long ago.")
+        if one.told is None:
+            running.told += 1
+            self._store.add_tell(execute, name, ask, running.told, json.dumps(reward))
+            running.bandit.tell(json.loads(one.candidate or ""), reward)
+        return running.told
+
+
+def _sometimes() -> bool:
+    return secrets.randbelow(64) == 0
+
+

@@ -1,0 +1,314 @@
+"""The bandit service as its users meet it: a real server process, real HTTP, killed in the middle."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import numpy as np
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+
+from reticent import Ledger
+from reticent.apps.service.client import BanditClient, Choice
+from reticent.apps.service.limits import Buckets
+from reticent.apps.service.store import Store
+from reticent.apps.service.tokens import Tokens, issue
+from reticent.errors import BadInput, LedgerError, ReticentError
+
+EXPERIMENT = {"name": "doses", "x": [[0, 1]], "y": [0, 1], "horizon": 400, "epsilon": 1, "delta": 1e-6, "dataset": "patients"}
+
+
+class Server:
+    """A server process on a ledger; it can be killed and started again."""
+
+    def __init__(self, ledger, rate=10_000):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.ledger, self.rate, self.process = str(ledger), rate, None
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        command = [sys.executable, "-m", "reticent", "bandit", "serve", self.ledger, "--port", str(self.port)]
+        self.process = subprocess.Popen([*command, "--rate", str(self.rate)], stderr=subprocess.PIPE, text=True)
+        for _ in range(600):
+            if self.process.poll() is not None:
+                with self.process.stderr:
+                    raise AssertionError(self.process.stderr.read())
+            try:
+                assert self.call("GET", "/health")[0] == 200
+                return self
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server did not start")
+
+    def stop(self, sign=signal.SIGTERM):
+        self.process.send_signal(sign)
+        self.process.wait(timeout=60)
+        self.process.stderr.close()
+
+    def call(self, method, path, body=None, token=None, data=None):
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        data = data if data is not None else None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                said = answer.read()
+                return answer.status, json.loads(said) if said[:1] in b"{[" and said else said.decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read() or b"{}")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """A server with an experiment, an operator's token and a client's."""
+    ledger = tmp_path_factory.mktemp("service") / "budget.db"
+    Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
+    server = Server(ledger).start()
+    operator = issue(Store(str(ledger)), "operator", days=1)
+    assert server.call("POST", "/experiments", EXPERIMENT, operator) == (201, {"name": "doses"})
+    _, given = server.call("POST", "/experiments/doses/tokens", {}, operator)
+    yield server, operator, given["token"]
+    server.stop()
+    assert server.process.returncode in (0, -signal.SIGTERM)  # uvicorn ends in order, then by the signal it was sent
+
+
+def test_a_round(served):
+    server, operator, token = served
+    client = BanditClient(server.url, experiment="doses", token=token)
+    choice = client.ask([[0.2], [0.8], [0.5]])
+    assert choice.index in (0, 1, 2)
+    client.tell(choice, 0.4)
+    _, [overview] = server.call("GET", "/experiments", token=operator)
+    assert (overview["rounds"], overview["horizon"], overview["dataset"]) == (1, 400, "patients")
+    assert overview["epsilon"] == pytest.approx(1, abs=1e-6)
+    assert overview["left"] < 1e-3
+    client.tell(choice, 0.4)  # the answer was lost: told again, counted once
+    assert server.call("GET", "/experiments", token=operator)[1][0]["rounds"] == 1
+    _, estimate = server.call("GET", "/experiments/doses/estimate", token=operator)
+    assert len(estimate["inputs"]) == 1
+    assert min(estimate["inputs"][0]["sd"]) > 0
+
+
+def test_who_may_do_what(served, tmp_path):
+    server, operator, token = served
+    round_ = {"candidates": [[0.5]]}
+    wrong = token[:-1] + ("0" if token[-1] != "0" else "1")
+    expired = issue(Store(server.ledger), "client", "doses", days=1e-9)
+    foreign = issue(Store(server.ledger), "client", "another", days=1)
+    time.sleep(2.1)  # until the server has seen the new ones
+    for bad in (None, wrong, "rt_", "nonsense", expired, operator.upper()):
+        assert server.call("POST", "/experiments/doses/ask", round_, bad)[0] == 401
+    for bad in (foreign, operator):
+        assert server.call("POST", "/experiments/doses/ask", round_, bad)[0] == 403
+    for path in ("/experiments", "/experiments/doses/estimate"):
+        assert server.call("GET", path, token=token)[0] == 403
+    assert server.call("POST", "/experiments", EXPERIMENT, token)[0] == 403
+    # what the wrong ones get does not tell whether the experiment exists
+    assert server.call("POST", "/experiments/doses/ask", round_, foreign) == server.call(
+        "POST", "/experiments/none/ask", round_, token
+    )
+
+
+def test_a_token_can_be_ended(served):
+    server, operator, _ = served
+    _, given = server.call("POST", "/experiments/doses/tokens", {"days": 1}, operator)
+    token = given["token"]
+    assert server.call("POST", "/experiments/doses/ask", {"candidates": [[0.5]]}, token)[0] == 200
+    assert server.call("DELETE", f"/experiments/doses/tokens/{token.split('_')[1]}", token=operator)[0] == 204
+    assert server.call("POST", "/experiments/doses/ask", {"candidates": [[0.5]]}, token)[0] == 401
+    assert server.call("DELETE", "/experiments/doses/tokens/0", token=operator)[0] == 404
+
+
+def test_bad_requests_say_what_is_wrong(served):
+    server, operator, token = served
+    ask, tell = "/experiments/doses/ask", "/experiments/doses/tell"
+    cases = [
+        (ask, {"candidates": []}),
+        (ask, {"candidates": [[]]}),
+        (ask, {"candidates": [[0.1, 0.2]]}),
+        (ask, {"candidates": [[0.1], [0.1, 0.2]]}),
+        (ask, {"candidates": [["a"]]}),
+        (ask, {}),
+        (tell, {"ask": "0" * 31, "reward": 1}),
+        (tell, {"ask": "0" * 32}),
+        (tell, {"ask": "0" * 32, "reward": 1, "more": 1}),
+    ]
+    for path, body in cases:
+        status, said = server.call("POST", path, body, token)
+        assert status == 422, (path, body, said)
+        assert said["detail"]
+    assert server.call("POST", tell, {"ask": "0" * 32, "reward": 1}, token)[0] == 404
+    assert server.call("POST", ask, token=token, data=b" " * 1_000_001)[0] == 413
+    assert server.call("POST", ask, token=token, data=b"{")[0] == 422
+    for change in ({"y": [1, 0]}, {"x": []}, {"epsilon": -1}, {"delta": 1}, {"horizon": 0}, {"name": "a/b"}, {"y": [0, 0]}):
+        assert server.call("POST", "/experiments", EXPERIMENT | {"name": "bad"} | change, operator)[0] == 422, change
+    assert server.call("POST", "/experiments", EXPERIMENT, operator)[0] == 422  # the name is taken
+    status, said = server.call("POST", "/experiments", EXPERIMENT | {"name": "more"}, operator)
+    assert status == 402
+    assert "budget" in said["detail"].lower() or "cap" in said["detail"].lower()
+    assert [one["name"] for one in server.call("GET", "/experiments", token=operator)[1]] == ["doses"]
+
+
+def test_what_lies_outside_the_bounds_is_moved_not_refused(served):
+    server, _, token = served
+    status, given = server.call("POST", "/experiments/doses/ask", {"candidates": [[7.0], [-3.0]]}, token)
+    assert status == 200
+    body = json.dumps({"ask": given["ask"], "reward": 1e300}).encode()
+    assert server.call("POST", "/experiments/doses/tell", token=token, data=body) == (200, {"counted": True})
+    _, given = server.call("POST", "/experiments/doses/ask", {"candidates": [[0.5]]}, token)
+    body = b'{"ask": "%s", "reward": NaN}' % given["ask"].encode()
+    assert server.call("POST", "/experiments/doses/tell", token=token, data=body) == (200, {"counted": True})
+
+
+def test_open_pages_tell_nothing_of_experiments(served):
+    server, _, _ = served
+    assert server.call("GET", "/health") == (200, {"status": "well"})
+    _, metrics = server.call("GET", "/metrics")
+    assert set(re.findall(r"^(\w+) ", metrics, re.M)) == {"reticent_uptime_seconds", "reticent_requests_total"}
+    _, described = server.call("GET", "/openapi.json")
+    assert "/experiments/{name}/tell" in described["paths"]
+    with urllib.request.urlopen(server.url + "/") as page:
+        assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+        assert b"Operator token" in page.read()
+
+
+def test_a_second_server_is_refused(served):
+    server, *_ = served
+    with pytest.raises(AssertionError, match="Another server works on"):
+        Server(server.ledger).start()
+
+
+def play(server, token, tells, done, lock, seed):
+    """A client that asks and tells until it has told so often, whatever happens to the server."""
+    client, rng = BanditClient(server.url, experiment="doses", token=token), np.random.default_rng(seed)
+    while True:
+        with lock:
+            if len(done) >= tells:
+                return
+            done.append(None)
+            place = len(done) - 1
+        while done[place] is None:
+            try:
+                candidates = rng.uniform(size=(5, 1)).tolist()
+                choice = client.ask(candidates)
+                client.tell(choice, float(candidates[choice.index][0]))
+                done[place] = choice.ask
+            except ReticentError:
+                time.sleep(0.05)
+
+
+def test_nothing_is_lost_or_counted_twice_when_the_server_is_killed(tmp_path):
+    ledger, tells = tmp_path / "budget.db", 200
+    Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
+    server = Server(ledger).start()
+    operator = issue(Store(str(ledger)), "operator", days=1)
+    server.call("POST", "/experiments", EXPERIMENT | {"horizon": 1000}, operator)
+    token = server.call("POST", "/experiments/doses/tokens", {}, operator)[1]["token"]
+    done, lock, seen = [], threading.Lock(), {}
+    threads = [threading.Thread(target=play, args=(server, token, tells, done, lock, k)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for kill in range(1, 3):
+        while sum(one is not None for one in done) < kill * tells // 3:
+            time.sleep(0.01)
+        server.stop(signal.SIGKILL)
+        server.start()
+        _, estimate = server.call("GET", "/experiments/doses/estimate", token=operator)
+        seen[kill] = server.call("GET", "/experiments", token=operator)[1][0]["releases"], estimate
+    for thread in threads:
+        thread.join()
+    _, [overview] = server.call("GET", "/experiments", token=operator)
+    before = server.call("GET", "/experiments/doses/estimate", token=operator)[1]
+    server.stop()
+    with Store(str(ledger)).read() as execute:
+        rows = execute("SELECT ask, told FROM reticent_rounds WHERE told IS NOT NULL ORDER BY told", [])
+        kept = execute("SELECT COUNT(*) FROM reticent_rounds WHERE reward IS NOT NULL", [])[0][0]
+    assert {one for one in done} <= {ask for ask, _ in rows}  # no acknowledged tell is lost
+    assert [told for _, told in rows] == list(range(1, len(rows) + 1))  # none counted twice
+    assert overview["rounds"] == len(rows)
+    assert kept < len(rows)  # records that are part of a release are blanked
+    assert len(Ledger(ledger).history("patients")) == 1  # paid once
+    server.start()
+    assert server.call("GET", "/experiments/doses/estimate", token=operator)[1] == before  # no noise drawn again
+    server.stop()
+
+
+def test_requests_are_limited(tmp_path):
+    ledger = tmp_path / "budget.db"
+    Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
+    server = Server(ledger, rate=3).start()
+    operator = issue(Store(str(ledger)), "operator", days=1)
+    found = [server.call("GET", "/experiments", token=operator)[0] for _ in range(15)]
+    assert found[0] == 200
+    assert 429 in found
+    found = [server.call("GET", "/experiments", token="wrong")[0] for _ in range(40)]
+    assert set(found) == {401, 429}
+    server.stop()
+
+
+def test_buckets_refill(monkeypatch):
+    at = [0.0]
+    monkeypatch.setattr("reticent.apps.service.limits.time.monotonic", lambda: at[0])
+    buckets = Buckets(rate=2.0, burst=2.0)
+    assert [buckets.take("a") for _ in range(2)] == [0, 0]
+    assert buckets.take("a") == 0.5
+    assert buckets.take("b") == 0
+    at[0] = 0.5
+    assert buckets.take("a") == 0
+
+
+def test_only_a_hash_of_a_token_is_kept(tmp_path):
+    ledger = tmp_path / "budget.db"
+    Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
+    store = Store(str(ledger))
+    token = issue(store, "operator", days=1)
+    assert token.split("_")[2].encode() not in ledger.read_bytes()
+    assert Tokens(store).find(token).role == "operator"
+    assert Tokens(store).find(token + "0") is None
+
+
+def test_a_client_says_why_it_fails(monkeypatch):
+    with pytest.raises(BadInput, match="url must be"):
+        BanditClient("file:///etc/passwd", experiment="a", token="b")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        client = BanditClient(f"http://127.0.0.1:{free.getsockname()[1]}", experiment="a", token="b", timeout=0.1)
+        monkeypatch.setattr("reticent.apps.service.client.time.sleep", lambda seconds: None)
+        with pytest.raises(ReticentError, match="does not answer"):
+            client.tell(Choice(0, "0" * 32), 1.0)
+
+
+def test_a_service_needs_a_ledger(tmp_path):
+    with pytest.raises(LedgerError, match="There is no ledger"):
+        Store(str(tmp_path / "none.db"))
+    assert not os.listdir(tmp_path)
+
+
+def test_no_request_makes_the_service_fail_inside(served):
+    """Schemathesis makes up requests from the service's own description."""
+    server, operator, token = served
+    for result in schemathesis.openapi.from_dict(server.call("GET", "/openapi.json")[1]).get_all_operations():
+
+        @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True)
+        @given(case=result.ok().as_strategy())
+        def check(case):
+            id_ = urllib.parse.quote(str((case.path_parameters or {}).get("id", "0")), safe="")
+            path = case.path.replace("{name}", "doses").replace("{id}", id_)
+            data = json.dumps(case.body).encode() if isinstance(case.body, (dict, list, str, int, float)) else b""
+            for one in (operator, token):
+                status, said = server.call(case.method, path, token=one, data=data or None)
+                assert status < 500, (case.method, path, data, said)
+
+        check()
