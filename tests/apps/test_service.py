@@ -5,15 +5,10 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
-import threading
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 
-import numpy as np
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -24,50 +19,7 @@ from reticent.apps.service.limits import Buckets
 from reticent.apps.service.store import Store
 from reticent.apps.service.tokens import Tokens, issue
 from reticent.errors import BadInput, LedgerError, ReticentError
-
-EXPERIMENT = {"name": "doses", "x": [[0, 1]], "y": [0, 1], "horizon": 400, "epsilon": 1, "delta": 1e-6, "dataset": "patients"}
-
-
-class Server:
-    """A server process on a ledger; it can be killed and started again."""
-
-    def __init__(self, ledger, rate=10_000):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.ledger, self.rate, self.process = str(ledger), rate, None
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def start(self):
-        command = [sys.executable, "-m", "reticent", "bandit", "serve", self.ledger, "--port", str(self.port)]
-        self.process = subprocess.Popen([*command, "--rate", str(self.rate)], stderr=subprocess.PIPE, text=True)
-        for _ in range(600):
-            if self.process.poll() is not None:
-                with self.process.stderr:
-                    raise AssertionError(self.process.stderr.read())
-            try:
-                assert self.call("GET", "/health")[0] == 200
-                return self
-            except OSError:
-                time.sleep(0.05)
-        raise AssertionError("the server did not start")
-
-    def stop(self, sign=signal.SIGTERM):
-        self.process.send_signal(sign)
-        self.process.wait(timeout=60)
-        self.process.stderr.close()
-
-    def call(self, method, path, body=None, token=None, data=None):
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        data = data if data is not None else None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                said = answer.read()
-                return answer.status, json.loads(said) if said[:1] in b"{[" and said else said.decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.loads(error.read() or b"{}")
+from tests.apps.serving import EXPERIMENT, Server, kill_in_the_middle
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +104,15 @@ def test_bad_requests_say_what_is_wrong(served):
     assert server.call("POST", tell, {"ask": "0" * 32, "reward": 1}, token)[0] == 404
     assert server.call("POST", ask, token=token, data=b" " * 1_000_001)[0] == 413
     assert server.call("POST", ask, token=token, data=b"{")[0] == 422
-    for change in ({"y": [1, 0]}, {"x": []}, {"epsilon": -1}, {"delta": 1}, {"horizon": 0}, {"name": "a/b"}, {"y": [0, 0]}):
+    for change in (
+        {"y": [1, 0]},
+        {"x": []},
+        {"epsilon": -1},
+        {"delta": 1},
+        {"horizon": 0},
+        {"name": "a/b"},
+        {"y": [0, 0]},
+    ):
         assert server.call("POST", "/experiments", EXPERIMENT | {"name": "bad"} | change, operator)[0] == 422, change
     assert server.call("POST", "/experiments", EXPERIMENT, operator)[0] == 422  # the name is taken
     status, said = server.call("POST", "/experiments", EXPERIMENT | {"name": "more"}, operator)
@@ -190,59 +150,9 @@ def test_a_second_server_is_refused(served):
         Server(server.ledger).start()
 
 
-def play(server, token, tells, done, lock, seed):
-    """A client that asks and tells until it has told so often, whatever happens to the server."""
-    client, rng = BanditClient(server.url, experiment="doses", token=token), np.random.default_rng(seed)
-    while True:
-        with lock:
-            if len(done) >= tells:
-                return
-            done.append(None)
-            place = len(done) - 1
-        while done[place] is None:
-            try:
-                candidates = rng.uniform(size=(5, 1)).tolist()
-                choice = client.ask(candidates)
-                client.tell(choice, float(candidates[choice.index][0]))
-                done[place] = choice.ask
-            except ReticentError:
-                time.sleep(0.05)
-
-
 def test_nothing_is_lost_or_counted_twice_when_the_server_is_killed(tmp_path):
-    ledger, tells = tmp_path / "budget.db", 200
-    Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
-    server = Server(ledger).start()
-    operator = issue(Store(str(ledger)), "operator", days=1)
-    server.call("POST", "/experiments", EXPERIMENT | {"horizon": 1000}, operator)
-    token = server.call("POST", "/experiments/doses/tokens", {}, operator)[1]["token"]
-    done, lock, seen = [], threading.Lock(), {}
-    threads = [threading.Thread(target=play, args=(server, token, tells, done, lock, k)) for k in range(8)]
-    for thread in threads:
-        thread.start()
-    for kill in range(1, 3):
-        while sum(one is not None for one in done) < kill * tells // 3:
-            time.sleep(0.01)
-        server.stop(signal.SIGKILL)
-        server.start()
-        _, estimate = server.call("GET", "/experiments/doses/estimate", token=operator)
-        seen[kill] = server.call("GET", "/experiments", token=operator)[1][0]["releases"], estimate
-    for thread in threads:
-        thread.join()
-    _, [overview] = server.call("GET", "/experiments", token=operator)
-    before = server.call("GET", "/experiments/doses/estimate", token=operator)[1]
-    server.stop()
-    with Store(str(ledger)).read() as execute:
-        rows = execute("SELECT ask, told FROM reticent_rounds WHERE told IS NOT NULL ORDER BY told", [])
-        kept = execute("SELECT COUNT(*) FROM reticent_rounds WHERE reward IS NOT NULL", [])[0][0]
-    assert {one for one in done} <= {ask for ask, _ in rows}  # no acknowledged tell is lost
-    assert [told for _, told in rows] == list(range(1, len(rows) + 1))  # none counted twice
-    assert overview["rounds"] == len(rows)
-    assert kept < len(rows)  # records that are part of a release are blanked
-    assert len(Ledger(ledger).history("patients")) == 1  # paid once
-    server.start()
-    assert server.call("GET", "/experiments/doses/estimate", token=operator)[1] == before  # no noise drawn again
-    server.stop()
+    found, _ = kill_in_the_middle(tmp_path / "budget.db", tells=150, clients=8, kills=2)
+    assert found == dict.fromkeys(found, True)
 
 
 def test_requests_are_limited(tmp_path):
@@ -301,7 +211,9 @@ def test_no_request_makes_the_service_fail_inside(served):
     server, operator, token = served
     for result in schemathesis.openapi.from_dict(server.call("GET", "/openapi.json")[1]).get_all_operations():
 
-        @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True)
+        @settings(
+            max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True
+        )
         @given(case=result.ok().as_strategy())
         def check(case):
             id_ = urllib.parse.quote(str((case.path_parameters or {}).get("id", "0")), safe="")

@@ -38,7 +38,9 @@ def bandit_serve(
         raise BadInput('The service needs FastAPI and uvicorn: pip install "reticent[serve]".') from None
     if not rate > 0:
         raise BadInput("rate must be more than 0.")
-    uvicorn.run(make_app(ledger, rate=rate), host=host, port=port, log_level="warning", access_log=False, server_header=False)
+    uvicorn.run(
+        make_app(ledger, rate=rate), host=host, port=port, log_level="warning", access_log=False, server_header=False
+    )
 
 
 @bandit_app.command("token", epilog=example("reticent bandit token budget.db --days 30"))
@@ -55,4 +57,3 @@ def bandit_token(
         raise BadInput("days must be between 0 and 3650.")
     print(issue(Store(ledger), "operator", days=days))
     return advise("reticent bandit serve, and open its page with this token")
-

@@ -36,8 +36,8 @@ class BanditClient:
 
     Privacy
     -------
-    The service sees candidates and rewards and is trusted with them (joint differential privacy). A tell that is sent twice, because its
-    answer was lost, counts once.
+    The service sees candidates and rewards and is trusted with them (joint differential privacy). A tell that is sent twice,
+    because its answer was lost, counts once.
     """
 
     def __init__(self, url: str, *, experiment: str, token: str, timeout: float = 30.0) -> None:
@@ -71,7 +71,9 @@ class BanditClient:
             except (urllib.error.URLError, ConnectionError, TimeoutError, OSError) as error:
                 problem = str(error)
             time.sleep(wait)
-        raise ReticentError(f"The service at {self._url} does not answer: {problem} Check that it runs, then try again.")
+        raise ReticentError(
+            f"The service at {self._url} does not answer: {problem} Check that it runs, then try again."
+        )
 
 
 def _detail(said: bytes) -> str:

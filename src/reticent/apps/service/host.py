@@ -60,7 +60,7 @@ class Host:
         self._thread.join()
 
     def submit(self, job: Callable[[Execute], T]) -> "Future[T]":
-        """Do a job in the next transaction; its result comes when that is on disk. A job that raises must have changed nothing."""
+        """Do a job in the next transaction; its result comes when that is on disk. A job that raises has changed nothing."""
         future: Future[T] = Future()
         self._jobs.put((job, future))
         return future
@@ -90,7 +90,9 @@ class Host:
                         self._store.keep_state(execute, name, running.released, running.told)
         except BaseException as error:
             self._running.clear()
-            answers = [(None, error if isinstance(error, LedgerError) else LedgerError("The service failed inside."))] * len(jobs)
+            answers = [
+                (None, error if isinstance(error, LedgerError) else LedgerError("The service failed inside."))
+            ] * len(jobs)
         for running in self._running.values():
             running.released = None
         for (_, future), (answer, problem) in zip(jobs, answers, strict=True):
@@ -121,7 +123,9 @@ class Host:
 
     def create(self, name: str, mode: str, dataset: str, make: Callable[[], JointBandit]) -> None:
         """Take the name, pay, and begin. Whoever fails after paying has paid."""
-        if not self.submit(lambda execute: self._store.add_experiment(execute, Experiment(name, mode, dataset, "", now()))).result():
+        if not self.submit(
+            lambda execute: self._store.add_experiment(execute, Experiment(name, mode, dataset, "", now()))
+        ).result():
             raise BadInput(f"There is an experiment {name!r} already: choose another name.")
         try:
             state = make().trusted_state().decode()  # charges: in a transaction of its own
@@ -156,5 +160,3 @@ class Host:
 
 def _sometimes() -> bool:
     return secrets.randbelow(64) == 0
-
-

@@ -85,7 +85,9 @@ class Store:
     @staticmethod
     def experiments(execute: Execute) -> list[Experiment]:
         """All of them, oldest first."""
-        rows = execute("SELECT name, mode, dataset, state, created FROM reticent_experiments ORDER BY created, name", [])
+        rows = execute(
+            "SELECT name, mode, dataset, state, created FROM reticent_experiments ORDER BY created, name", []
+        )
         return [Experiment(*row) for row in rows]
 
     @staticmethod
@@ -130,7 +132,10 @@ class Store:
     @staticmethod
     def unreleased(execute: Execute, name: str) -> list[Round]:
         """Rounds that were told after the last release, in the order of telling."""
-        return [Round(*row) for row in execute(f"{_ROUND} AND candidate IS NOT NULL AND told IS NOT NULL ORDER BY told", [name])]
+        return [
+            Round(*row)
+            for row in execute(f"{_ROUND} AND candidate IS NOT NULL AND told IS NOT NULL ORDER BY told", [name])
+        ]
 
     @staticmethod
     def counts(execute: Execute, name: str) -> tuple[int, int]:
@@ -157,7 +162,10 @@ class Store:
     def add_token(execute: Execute, one: Token) -> None:
         """A new one."""
         values: list[Any] = [one.id, one.hash, one.role, one.experiment, one.expires, one.revoked]
-        execute("INSERT INTO reticent_tokens (id, hash, role, experiment, expires, revoked) VALUES (?, ?, ?, ?, ?, ?)", values)
+        execute(
+            "INSERT INTO reticent_tokens (id, hash, role, experiment, expires, revoked) VALUES (?, ?, ?, ?, ?, ?)",
+            values,
+        )
 
     @staticmethod
     def revoke(execute: Execute, id_: str, experiment: str) -> bool:
