@@ -16,7 +16,8 @@ __all__ = ["Experiment", "Round", "Store", "Token"]
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS reticent_experiments (
-        name TEXT NOT NULL PRIMARY KEY, mode TEXT NOT NULL, dataset TEXT NOT NULL, state TEXT NOT NULL, created BIGINT NOT NULL)""",
+        name TEXT NOT NULL PRIMARY KEY, mode TEXT NOT NULL, dataset TEXT NOT NULL, state TEXT NOT NULL,
+        created BIGINT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS reticent_rounds (
         experiment TEXT NOT NULL, ask TEXT NOT NULL, token TEXT NOT NULL, asked BIGINT NOT NULL, told BIGINT,
         candidate TEXT, reward TEXT, PRIMARY KEY (experiment, ask))""",
