@@ -10,6 +10,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "reticent.apps.plan": ("plan",),
+    "reticent.apps.service.client": ("BanditClient",),
     "reticent.errors": (
         "BadInput",
         "BoundsMissing",
@@ -49,6 +50,7 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names} | _MODU
 __all__ = [
     "PCA",
     "BadInput",
+    "BanditClient",
     "BinnedGPRegressor",
     "Bounds",
     "BoundsMissing",
@@ -96,6 +98,7 @@ __all__ = [
 if TYPE_CHECKING:
     from reticent import plot
     from reticent.apps.plan import plan
+    from reticent.apps.service.client import BanditClient
     from reticent.errors import (
         BadInput,
         BoundsMissing,

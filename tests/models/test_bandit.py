@@ -299,3 +299,22 @@ def test_a_kernel_and_the_papers_width():
     first = one.posterior_.width
     play(one, 40)
     assert one.posterior_.width > first > 2
+
+
+def test_a_state_that_was_written_down_at_a_release_goes_on_as_if_nothing_had_happened():
+    """The journal is called in the middle of a tell, when the batch is released but not yet taken in."""
+    states, rng = [], np.random.default_rng(0)
+    one = JointBandit(
+        bounds=Bounds(x=[(0, 1)], y=(0, 1)), horizon=60, contexts="public", epsilon=5, delta=1e-6, random_state=0
+    )
+    one.journal = states.append
+    records = rng.uniform(size=(60, 2))
+    for x, y in records:
+        one.ask([[x]])
+        one.tell([x], y)
+    first = JointBandit.resume(states[0], open_asks=0)
+    for x, y in records[first.rounds_ :]:
+        first.ask([[x]])
+        first.tell([x], y)
+    for ours, theirs in zip(first.releases_, one.releases_, strict=True):
+        np.testing.assert_array_equal(ours.value, theirs.value)

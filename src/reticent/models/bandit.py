@@ -338,15 +338,18 @@ class JointBandit:
             "params": plain_params(self._params),
             "releases": [plain_release(one) for one in self.releases_],
             "stream": base64.b64encode(stream.state()).decode(),
-            "gram": self._gram.tolist(),
+            "gram": self._gram.tolist() if stream.rows else [],  # a batch that was just released is no longer open
             "rounds": self.rounds_,
             "open": self._open,
         }
         return json.dumps(told).encode()
 
     @classmethod
-    def resume(cls, state: bytes) -> Self:
-        """Go on where `trusted_state` was taken; nothing is charged again. Never go on twice, or from an old state."""
+    def resume(cls, state: bytes, *, open_asks: int | None = None) -> Self:
+        """Go on where `trusted_state` was taken; nothing is charged again. Never go on twice, or from an old state.
+
+        ``open_asks``: how many asks wait for their tell by now, where that is known better than by the state.
+        """
         from reticent.models.storage import restored_params, restored_release
 
         told = json.loads(state)
@@ -356,8 +359,8 @@ class JointBandit:
         bandit._rebuilt = False
         bandit._stream = bandit._paid(base64.b64decode(told["stream"]))
         bandit._clear()
-        bandit.rounds_, bandit._open = told["rounds"], told["open"]
-        if len(told["gram"]) == len(bandit._gram):
+        bandit.rounds_, bandit._open = told["rounds"], told["open"] if open_asks is None else open_asks
+        if told["gram"]:
             bandit._gram = np.array(told["gram"])
         return bandit
 
