@@ -204,6 +204,18 @@ def test_points_of_interest_may_be_inputs_and_are_known_best_there():
     assert model.predict(GRID, return_std=True)[1].max() > plain.predict(GRID, return_std=True)[1].max()
 
 
+def test_points_of_interest_far_from_all_inputs_and_hardly_any_noise():
+    """Nothing can be known there; nothing fails, and the prior is what is left. Extreme promises work too."""
+    x = np.full((5, 1), 0.5)
+    for epsilon in (1e-4, 1e5):
+        model = reticent.LabelGPRegressor(
+            RBF(0.02), at=[[9.0]], noise=0.25, learn_kernel=False, bounds=BOUNDS, epsilon=epsilon, delta=1e-5
+        ).fit(x, np.ones(5))
+        mean, std = model.predict([[9.0]], return_std=True)
+        assert mean[0] == pytest.approx(0.0, abs=1e-6)
+        assert std[0] == pytest.approx(1.0, rel=1e-3)
+
+
 def test_labels_far_outside_their_bounds_change_nothing_but_their_own_share():
     """A clean table and one with ten wild labels: the same releases, but for ten clipped residuals."""
     x, y = records()

@@ -5,7 +5,9 @@ f(x) = ψ(x)ᵀw + rest, ψ(x) = L⁻¹k(z, x) with LLᵀ = k(z, z), w ~ N(0, I)
 independent between inputs (FITC). Each release tells o = Σ a_j v_j + noise with public columns a_j, clipped and centred as in
 `maths.stages`. All of them together are one linear observation of w, whose law is known:
 
-    o = Gw + N(0, S − GGᵀ),   G = Σ c_j a_j ψ_jᵀ,   S = GGᵀ + Σ (c_j s² + c_j² rest_j) a_j a_jᵀ + noise,   c_j records at input j
+    o = Gw + normal noise of covariance N,   G = Σ c_j a_j ψ_jᵀ,   N = Σ (c_j s² + c_j² rest_j) a_j a_jᵀ + privacy noise,
+
+with c_j records at input j.
 
 Hypotheses about the kernel are weighed by their evidence, and their noise by the released second moments: free post-processing.
 """
@@ -171,7 +173,6 @@ class LabelBelief:
         self.centre = np.zeros(len(inputs))  # the mean of the function at the inputs
         doubts = [float(counts @ one.k.diag(inputs)) / counts.sum() for one in self._features]
         self.doubt = float(np.mean(doubts))  # its variance there, on average over the records
-
         self.before = math.sqrt(self.doubt)
 
     @property
@@ -232,16 +233,18 @@ class LabelBelief:
         A = np.vstack([one.rows for one in self._stages])
         o = np.concatenate([one.observed for one in self._stages])
         G = (A * self.counts) @ psi.T
-        S = G @ G.T + (A * (self.counts * s2 + self.counts**2 * rest)) @ A.T
+        N = (A * (self.counts * s2 + self.counts**2 * rest)) @ A.T
         start = 0
         for one in self._stages:
             own = slice(start, start + len(one.rows))
-            S[own, own] += one.noise * np.eye(len(one.rows)) + one.distortion * (one.rows * self.counts) @ one.rows.T
+            N[own, own] += one.noise * np.eye(len(one.rows)) + one.distortion * (one.rows * self.counts) @ one.rows.T
             start = own.stop
-        lower = factor(S, ROUNDING)
-        g, z = solve_lower(lower, G), solve_lower(lower, o)
-        evidence = -np.log(np.diag(lower)).sum() - z @ z / 2
-        return g.T @ z, np.eye(len(psi)) - g.T @ g, float(evidence)
+        lower = factor(N, ROUNDING)
+        H, z = solve_lower(lower, G), solve_lower(lower, o)
+        inner = factor(np.eye(len(psi)) + H.T @ H, LEAST_ROUNDING)  # by precisions: positive definite in any arithmetic
+        half, told = solve_lower(inner, np.eye(len(psi))), solve_lower(inner, H.T @ z)
+        logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
+        return half.T @ told, half.T @ half, float(-logdet - (z @ z - told @ told) / 2)
 
     def _noise(self, h: int, centre: Array, doubt: float) -> tuple[float, float]:
         """The noise variance that fits the released second moments best, and how well."""

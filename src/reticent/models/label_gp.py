@@ -39,6 +39,7 @@ _TRIALS = 48
 _CARRIERS, _CANDIDATES, _INDUCING = 256, 2000, 10
 _MOST_INPUTS, _MOST_POINTS = 20_000, 10_000
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
+_TRACE = 1e-6
 _HUGE, _TINY, _AT_ONCE = 1e150, 1e-24, 4096
 
 
@@ -251,10 +252,11 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         told_apart = self.mechanism != "inducing" or self.approximation == "fitc"
         nu = belief.s2 + belief.counts * (rest if told_apart else 0.0)
         root = factor(belief.known(features), LEAST_ROUNDING)  # what is known already need not be told again
-        points, weight = psi, belief.counts
-        if self.at is not None:
-            points, weight = features(_points("at", self.at, bounds))[0], np.array(1.0)
-        target = root.T @ ((points * weight) @ points.T) @ root
+        target = (psi * belief.counts) @ psi.T
+        if self.at is not None:  # a trace of the inputs stays: points far from all of them would ask for nothing
+            points = features(_points("at", self.at, bounds))[0]
+            target = points @ points.T + _TRACE * target
+        target = root.T @ target @ root
         problem = Problem(root.T @ psi, belief.counts, nu, target, (2 * multiplier * reach) ** 2 / (1 - squares))
         columns, cloak = design(problem, None if self.mechanism == "functional" else self.criterion)
         words = self.mechanism if cloak is None else f"{self.mechanism}, {self.criterion}, within {cloak.gap:.1e}"
