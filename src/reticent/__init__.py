@@ -41,6 +41,7 @@ _HOMES = {
     "reticent.models.label_gp": ("LabelGPRegressor",),
     "reticent.models.mixture": ("GaussianMixture",),
     "reticent.models.mean": ("PrivateMean",),
+    "reticent.models.obfuscator": ("Obfuscator",),
     "reticent.models.search": ("PrivateSearch",),
     "reticent.models.storage": ("load",),
 }
@@ -72,6 +73,7 @@ __all__ = [
     "Laplace",
     "Ledger",
     "LedgerError",
+    "Obfuscator",
     "PrivateCovariance",
     "PrivateEstimator",
     "PrivateHistogram",
@@ -120,6 +122,7 @@ if TYPE_CHECKING:
     from reticent.models.label_gp import LabelGPRegressor
     from reticent.models.mean import PrivateMean
     from reticent.models.mixture import GaussianMixture
+    from reticent.models.obfuscator import Obfuscator
     from reticent.models.search import PrivateSearch
     from reticent.models.storage import load
     from reticent.privacy.accounting import calibrate, epsilon

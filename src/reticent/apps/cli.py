@@ -12,6 +12,7 @@ from reticent.apps.audit_command import audit_command
 from reticent.apps.bandit_commands import bandit_app
 from reticent.apps.ledger_commands import ledger_app
 from reticent.apps.letters import SPELLED
+from reticent.apps.obfuscate_command import obfuscate_command
 from reticent.apps.options import Classes, Json, LevelColumn, Quiet, example
 from reticent.apps.reproduce import reproduce_command
 from reticent.apps.search_command import search_command
@@ -399,6 +400,15 @@ def predict(
     elif not quiet:
         print_prediction(about)
 
+
+app.command(
+    "obfuscate",
+    epilog=example(
+        "reticent obfuscate orbit.csv --x time --y radius --sensitive 3.5:4.2 \\",
+        "    --variance 0.01 --out W.csv --report page.html \\",
+        "    --ledger budget.db --dataset orbit --new-ledger",
+    ),
+)(guarded(obfuscate_command))
 
 app.command("audit", epilog=example("reticent audit mean --quick"))(guarded(audit_command))
 

@@ -28,7 +28,7 @@ from reticent.apps.slices import BAND, Grid, Line, grid, lines
 from reticent.apps.svg import inline
 from reticent.models.storage import read
 
-__all__ = ["write"]
+__all__ = ["render", "write"]
 
 _WIDTHS = {"wide": 7.2, "narrow": 3.6}  # inches; the page shows the one that there is room for
 
@@ -51,7 +51,8 @@ def write(
     header, digest = _file(model, file)
     account = None if ledger is None else budget(model, ledger, dataset)
     parts = [_part(one, number) for number, one in enumerate(outputs(model))]
-    page = _render(
+    page = render(
+        "report.html",
         headline=report_facts.headline(model),
         words=report_facts.words(model),
         attack=_attack(model.guarantee_),
@@ -80,7 +81,8 @@ def _file(model: Any, file: Path | None) -> tuple[dict[str, Any], str]:
         return _file(model, Path(folder) / "model.reticent")
 
 
-def _render(**parts: Any) -> str:
+def render(template: str, **parts: Any) -> str:
+    """Fill a page in; all that comes from elsewhere is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -94,7 +96,7 @@ def _render(**parts: Any) -> str:
     environment.filters.update(figure=figure, drawing=Markup)
     style, script = (files("reticent.apps").joinpath("templates", name).read_text("utf-8") for name in _FILES)
     seal = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = environment.get_template("report.html")
+    page = environment.get_template(template)
     return page.render(colours=COLOURS, style=Markup(style), script=Markup(script), script_hash=seal, **parts)
 
 

@@ -26,7 +26,7 @@ from reticent.privacy import accounting, database
 from reticent.privacy.database import TABLE, Execute
 from reticent.privacy.events import Event, Gaussian, Selection, event_from_json
 
-__all__ = ["RELATIONS", "Account", "Entry", "Ledger"]
+__all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
 
 RELATIONS = {
     "record": "neighbours differ in one record, replaced by any other; the number of records is public",
@@ -92,6 +92,11 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"Ledger({database.shown(self.url)!r})"
+
+    def create(self) -> "Ledger":
+        """Make an empty ledger if there is none: a place to remember obfuscated curves, which have no cap to open."""
+        database.create(self.url)
+        return self
 
     def open(self, dataset: str, epsilon: float, delta: float, *, relation: str = "record") -> Account:
         """Open an account with its cap, and the ledger if there is none. Doing it again changes nothing."""
@@ -279,13 +284,14 @@ def _seal(previous: str, fields: Sequence[object]) -> str:
 def _append(execute: Execute, kind: str, dataset: str, body: str, what: str) -> tuple[Any, ...]:
     last = execute(f"SELECT number, hash FROM {TABLE} ORDER BY number DESC LIMIT 1", [])
     number, previous = last[0] if last else (0, _FIRST)
-    fields = (number + 1, kind, dataset, body, _who(), datetime.now(UTC).isoformat(timespec="seconds"), what)
+    fields = (number + 1, kind, dataset, body, describe_user(), datetime.now(UTC).isoformat(timespec="seconds"), what)
     row = (*fields, _seal(previous, fields))
     execute(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     return row
 
 
-def _who() -> str:
+def describe_user() -> str:
+    """Give user and machine, as the operating system says: no proof of identity."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a container may run under a number that has no name

@@ -1,0 +1,72 @@
+"""Figures of an obfuscated curve, as in the paper: the curve with its band and the private part, and the noise covariance."""
+
+from typing import Any
+
+import numpy as np
+
+from reticent.apps.canvas import Axes, Figure, styled
+from reticent.apps.colours import LIGHT
+from reticent.apps.figures import shortened
+
+__all__ = ["MOST_SHOWN", "covariance", "curve"]
+
+MOST_SHOWN = 400  # records whose covariance matrix is drawn
+_POINTS, _BAND = 600, 2.0
+
+
+@styled
+def curve(model: Any, names: tuple[str, str] = ("input", "output"), width: float = 7.2) -> Figure:
+    """Draw the released values, what follows from them, and the sensitive part; for one input."""
+    figure = Figure(figsize=(width, 0.42 * width + 0.9), layout="constrained")
+    axes = figure.add_subplot()
+    x, checked = model.X_[:, 0], model.checked_[:, 0]
+    at = np.linspace(min(x.min(), checked.min()), max(x.max(), checked.max()), _POINTS)
+    mean, sd = model.predict(at, return_std=True)
+    _shade(axes, model)
+    axes.fill_between(at, mean - _BAND * sd, mean + _BAND * sd, color=LIGHT["privacy"], lw=0, label="± 2 sd")
+    axes.plot(at, mean, color=LIGHT["accent"], lw=1.3, label="what can be concluded")
+    size = 12 if len(x) <= 200 else 3
+    axes.scatter(x, model.released_, s=size, color=LIGHT["ink"], lw=0, zorder=3, label="released")
+    axes.set(xlabel=shortened(names[0]), ylabel=shortened(names[1]))
+    axes.tick_params(colors=LIGHT["muted"], length=3)
+    figure.legend(loc="outside lower center", ncols=4 if width > 5 else 2)
+    if not model.private_:
+        axes.set_title("NOT PRIVATE: seeded", color=LIGHT["broken"])
+    return figure
+
+
+def _shade(axes: Axes, model: Any) -> None:
+    given, label = np.asarray(model.sensitive if model.solution != "uniform" else [], dtype=float), "sensitive"
+    if given.ndim == 1:
+        for one in given:
+            axes.axvline(one, color=LIGHT["below-3"], lw=1, label=label)
+            label = "_"
+        return
+    for low, high in given.reshape(-1, 2):
+        axes.axvspan(low, high, color=LIGHT["below-1"], lw=0, zorder=0, label=label)
+        label = "_"
+
+
+@styled
+def covariance(model: Any, names: tuple[str, str] = ("input", "output"), width: float = 7.2) -> Figure:
+    """Draw Σ as a heat map."""
+    figure = Figure(figsize=(width, min(0.55 * width + 0.5, 0.9 * width)), layout="constrained")
+    axes = figure.add_subplot()
+    sigma = model.covariance_
+    most = float(np.abs(sigma).max())
+    colours = [LIGHT[f"below-{i}"] for i in (4, 3, 2, 1)] + [LIGHT[f"above-{i}"] for i in (0, 1, 2, 3, 4)]
+    at, label = np.arange(len(sigma), dtype=np.float64), "record"
+    if model.n_features_in_ == 1 and len(sigma) > 1 and (np.diff(model.X_[:, 0]) > 0).all():
+        at, label = model.X_[:, 0], shortened(names[0])
+    if len(sigma) == 1:
+        at, sigma = np.array([0.0, 1.0]), np.broadcast_to(sigma, (2, 2))
+    shown = axes.contourf(at, at, sigma, np.linspace(-most, most, len(colours) + 1), colors=colours)
+    shown.set(edgecolor="face", linewidth=0.4)  # no seams
+    axes.set(xlabel=label, ylabel=label)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    bar = figure.colorbar(shown, ax=axes, shrink=0.8)
+    bar.outline.set_visible(False)
+    for one in (axes, bar.ax):
+        one.tick_params(colors=LIGHT["muted"], length=3)
+    return figure

@@ -1,0 +1,91 @@
+"""What is promised where: sensitive points, or whole regions, with the variance that each must keep.
+
+A region is a box, checked on a lattice of about 10,000 cell centres. Between them the promise holds by a margin that
+follows from the
+prior alone: sd[f(s)|W] − sd[f(s′)|W] ≤ sd[f(s) − f(s′)|W] ≤ sd[f(s) − f(s′)], and every s is within half a cell of a
+centre s′. So the
+centres are promised (√ξ + margin)², and all of the region has ξ. (Half a cell away in every direction is taken to be the
+farthest, as it is
+for kernels that fall with distance.)
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from reticent.maths.obfuscation import between, prior_variance
+
+__all__ = ["CHECKED", "Promise", "cells", "promise"]
+
+Array = NDArray[np.float64]
+CHECKED = 10_000  # points, for all regions together
+_BLOCK = 100  # points whose kernel matrix is made for its diagonal
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Points s, the prior variance there, the promised variance ξ, and what a solver has to keep: (√ξ + margin)²."""
+
+    at: Array
+    prior: Array
+    promised: Array
+    margin: Array
+    regions: int  # 0: the points themselves are meant
+
+    @property
+    def kept(self) -> Array:
+        """(√ξ + margin)²."""
+        return np.asarray((np.sqrt(self.promised) + self.margin) ** 2)
+
+
+def cells(boxes: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Cell centres of boxes (k, d, 2), half the cells' sizes, and the box of each."""
+    k, d, _ = boxes.shape
+    centres, halves, owner = [], [], []
+    for number, box in enumerate(boxes):
+        wide = box[:, 1] > box[:, 0]
+        per = max(int((CHECKED / k) ** (1 / max(wide.sum(), 1))), 2)
+        half = np.where(wide, (box[:, 1] - box[:, 0]) / (2 * per), 0.0)
+        axes = [low + (2 * np.arange(per if w else 1) + 1) * h for (low, _), h, w in zip(box, half, wide, strict=True)]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
+        centres.append(grid)
+        halves.append(np.broadcast_to(half, grid.shape))
+        owner.append(np.full(len(grid), number))
+    return np.vstack(centres), np.vstack(halves), np.concatenate(owner)
+
+
+def promise(kernel: Kernel, at: Array, promised: Array, half: Array | None, regions: int) -> Promise:
+    """Put together what is promised; ``half``: half the cells of regions, none for points."""
+    if not (np.isfinite(promised).all() and promised.min() > 0):
+        wrong = promised[~(promised > 0) | ~np.isfinite(promised)]
+        raise ValueError(f"a promised variance must be a positive number, not {wrong[0]:g}")
+    prior = prior_variance(kernel, at)
+    margin = np.zeros(len(at)) if half is None else _margin(kernel, at, half, prior)
+    made = Promise(at, prior, promised, margin, regions)
+    kept, where = made.kept, "near" if regions else "at"
+    worst = int((kept / prior).argmax())
+    if kept[worst] >= prior[worst]:
+        more = f" (and {kept[worst]:.6g} with the margin between checked points)" if regions else ""
+        raise ValueError(
+            f"the promised variance {promised[worst]:.6g}{more} {where} {np.array2string(at[worst], precision=6)} is not "
+            f"below the prior "
+            f"variance {prior[worst]:.6g}: nobody can know less of a function than before any data. Promise less"
+        )
+    return made
+
+
+def _margin(kernel: Kernel, at: Array, half: Array, prior: Array) -> Array:
+    """The largest prior standard deviation of f(s) − f(s′) with s′ at a corner of the cell around s."""
+    square = np.zeros(len(at))
+    for sign in product((-1.0, 1.0), repeat=at.shape[1]):
+        corner = at + np.array(sign) * half
+        there = prior_variance(kernel, corner)
+        for start in range(0, len(at), _BLOCK):
+            some = slice(start, start + _BLOCK)
+            both = between(kernel, at[some], corner[some]).diagonal()
+            square[some] = np.maximum(square[some], prior[some] + there[some] - 2 * both)
+    rounding = 8 * np.finfo(np.float64).eps * prior
+    return np.asarray(np.sqrt(np.maximum(square, 0) + rounding))

@@ -1,0 +1,52 @@
+"""Step 1 of Tuo & Bhattacharya: kernel hyperparameters and a constant mean by maximum likelihood, from the raw data."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+from sklearn.gaussian_process.kernels import Kernel
+
+__all__ = ["train"]
+
+Array = NDArray[np.float64]
+_MOST = 1000  # records, evenly spread, that the likelihood is made of
+_JITTER = 1e-10  # of the mean variance
+_STARTS = 3
+
+
+def train(kernel: Kernel, x: Array, y: Array, noise: float | Array, mean: float | None) -> tuple[Kernel, float]:
+    """Give the kernel with its free hyperparameters at their likeliest, and the mean (the likeliest one if None is given)."""
+    some = np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).round().astype(int))
+    x, y = x[some], y[some]
+    v = np.asarray(noise, dtype=np.float64)
+    v = v[np.ix_(some, some)] if v.ndim == 2 else np.diag(np.broadcast_to(v, len(x)) if v.ndim == 0 else v[some])
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        k, gradients = kernel.clone_with_theta(theta)(x, eval_gradient=True)
+        try:
+            weights, level, logdet, inverse = _posterior(k + v, y, mean)
+        except np.linalg.LinAlgError:
+            return 1e25, np.zeros_like(theta)
+        outer = np.outer(weights, weights) - inverse
+        return float((y - level) @ weights + logdet) / 2, -np.einsum("ij,ijk->k", outer, gradients) / 2
+
+    found = kernel
+    if kernel.theta.size:
+        rng = np.random.default_rng(0)
+        low, high = kernel.bounds.T
+        starts = [kernel.theta, *(rng.uniform(low, high) for _ in range(_STARTS - 1))]
+        fits = [minimize(loss, start, jac=True, method="L-BFGS-B", bounds=kernel.bounds) for start in starts]
+        found = kernel.clone_with_theta(min(fits, key=lambda fit: fit.fun).x)
+    if mean is not None:
+        return found, float(mean)
+    return found, float(_posterior(found(x) + v, y, None)[1])
+
+
+def _posterior(m: Array, y: Array, mean: float | None) -> tuple[Array, float, float, Array]:
+    """M⁻¹(y − mean), the mean, log det M and M⁻¹."""
+    n = len(y)
+    factored = cho_factor(m + _JITTER * np.trace(m) / n * np.eye(n), lower=True)
+    inverse = cho_solve(factored, np.eye(n))
+    ones = inverse.sum(axis=0)
+    level = float(ones @ y / ones.sum()) if mean is None else mean
+    return inverse @ (y - level), level, 2 * float(np.log(np.diag(factored[0])).sum()), inverse

@@ -1,0 +1,362 @@
+"""Obfuscator: promises kept in fact, attacks that fail, one release only, and errors that name what is wrong."""
+
+import json
+import multiprocessing
+import sqlite3
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+
+import reticent
+from reticent import BadInput, BudgetExceeded, LedgerError, Obfuscator, ReleaseRefused
+from reticent.maths import obfuscation_solution
+from reticent.maths.obfuscation import between
+from reticent.privacy import obfuscation as drawing
+from reticent.privacy.obfuscation import grid_step, obfuscated
+
+K = RBF(0.2, "fixed")
+X = np.linspace(0, 1, 21)
+Y = np.sin(6 * X)
+COMMON = {"sensitive": [0.4, 0.6], "variance": 0.5, "mean": 0.0}
+
+
+def variance(model, at):
+    """The attacker's, by the formula and nothing of ours: K, X and Σ are public."""
+    x, at = model.X_, np.asarray(at, dtype=float).reshape(-1, model.n_features_in_)
+    a = between(model.kernel_, x, x) + model.covariance_
+    a += model.noise_ if np.ndim(model.noise_) == 2 else np.diag(np.broadcast_to(model.noise_, len(x)))
+    c = between(model.kernel_, x, at)
+    return between(model.kernel_, at[:1], at[:1])[0, 0] - np.einsum("ij,ij->j", c, np.linalg.solve(a, c))
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "budget.db"
+    reticent.Ledger(path).create()
+    return str(path)
+
+
+@pytest.mark.parametrize("solution", ["weak", "strong", "diagonal"])
+def test_promises_at_points(solution):
+    model = Obfuscator(K, solution=solution, **COMMON)
+    w = model.obfuscate(X, Y)
+    assert w.shape == X.shape
+    assert (variance(model, [0.4, 0.6]) >= 0.5 - 1e-9).all()
+    _, sd = model.predict([0.4, 0.6], return_std=True)
+    assert sd**2 == pytest.approx(variance(model, [0.4, 0.6]), abs=1e-8)
+    assert model.certificate_.held
+    assert model.certificate_.gap < 1e-6
+    assert "NOT differential privacy" in model.statement_
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"variance": 0.5},
+        {"share": 0.4, "solution": "kernel"},
+        {"variance": ConstantKernel(0.3) * RBF(0.22), "solution": "kernel"},
+        {"variance": 0.4, "solution": "strong"},
+    ],
+)
+def test_a_region_is_kept_between_the_points_that_were_checked(how):
+    model = Obfuscator(K, sensitive=[(0.4, 0.55)], mean=0.0, **how)
+    model.obfuscate(X, Y)
+    at = np.random.default_rng(0).uniform(0.4, 0.55, 10_000)
+    least = {"kernel": 0.4 if "share" in how else 0.3}.get(model.solution, how.get("variance"))
+    assert variance(model, at).min() >= least
+    assert variance(model, at).min() < least * 1.05 or model.solution != "weak"
+    assert model.certificate_.checked == 10_000
+    assert model.certificate_.regions == 1
+    assert variance(model, [0.0, 1.0]).max() < 0.2  # elsewhere much is known
+
+
+def test_a_box_and_overlapping_regions():
+    x = np.random.default_rng(0).uniform(size=(30, 2))
+    model = Obfuscator(
+        RBF(0.5, "fixed"), sensitive=[[(0.2, 0.5), (0.2, 0.5)], [(0.4, 0.6), (0.4, 0.6)]], variance=[0.3, 0.2]
+    )
+    model.obfuscate(x, x.sum(axis=1))
+    rng = np.random.default_rng(1)
+    assert variance(model, rng.uniform(0.2, 0.5, (4000, 2))).min() >= 0.3
+    assert variance(model, rng.uniform(0.4, 0.6, (4000, 2))).min() >= 0.2
+
+
+@pytest.mark.parametrize("how", [{"share": 0.3}, {"variance": ConstantKernel(0.3) * RBF(0.22)}])
+def test_everywhere(how):
+    model = Obfuscator(K, sensitive="everywhere", solution="uniform", mean=0.0, **how)
+    model.obfuscate(X, Y)
+    assert variance(model, np.random.default_rng(0).uniform(-0.2, 1.2, 3000)).min() >= 0.3
+
+
+def test_noise_has_the_covariance_that_is_stated_and_rounding_adds():
+    factor, floor = np.array([[1.0, 0.0], [2.0, 0.5], [0.0, 0.0]]), 1e-4
+    draws = np.array([obfuscated(np.zeros(3), factor, floor, seed=b"%d" % i) for i in range(1500)])
+    sigma = factor @ factor.T + floor * np.eye(3)
+    spread = np.sqrt((sigma**2 + np.outer(sigma.diagonal(), sigma.diagonal())) / 1500)
+    assert (np.abs(np.cov(draws.T) - sigma) < 5 * spread + grid_step(floor) ** 2).all()
+    step = grid_step(floor)
+    assert step <= np.sqrt(floor) < 2 * step
+    assert (draws / step - 0.5 == np.round(draws / step - 0.5)).all()  # on the grid, whatever y is
+
+
+def test_integers_are_those_of_the_factor():
+    values = np.array([1.0, -3.75, 2.0**-40, np.pi, 0.0, -1e-9])
+    exact = drawing._integers(values, 90)
+    assert [int(one) for one in exact[:3]] == [2**90, -15 * 2**88, 2**50]
+    assert all(abs(int(one) / 2**90 - v) < 2**-80 for one, v in zip(exact, values, strict=True))
+
+
+def test_draws_differ_unless_seeded_and_seeds_are_stamped():
+    first, second = (Obfuscator(K, **COMMON).obfuscate(X, Y) for _ in range(2))
+    assert (first != second).any()
+    np.random.seed(0)  # noqa: NPY002
+    one = Obfuscator(K, **COMMON).obfuscate(X, Y)
+    np.random.seed(0)  # noqa: NPY002
+    assert (one != Obfuscator(K, **COMMON).obfuscate(X, Y)).any()
+    seeded = [Obfuscator(K, random_state=1, **COMMON) for _ in range(2)]
+    assert (seeded[0].obfuscate(X, Y) == seeded[1].obfuscate(X, Y)).all()
+    assert not seeded[0].private_
+    assert "NOT PRIVATE" in seeded[0].statement_
+
+
+def test_an_object_remembers_its_release():
+    model = Obfuscator(K, **COMMON)
+    first = model.obfuscate(X, Y)
+    assert (model.obfuscate(X, Y + 1) == first).all()  # y is not even looked at
+    model.set_params(variance=0.4)
+    assert (model.obfuscate(X, Y) != first).any()
+
+
+def test_the_best_linear_attack_on_simulated_releases():
+    """Nobody gets under the promised variance; from five fresh releases they would."""
+    model = Obfuscator(K, sensitive=[0.47], variance=0.5, mean=0.0, random_state=0)
+    model.obfuscate(X, Y)
+    rng = np.random.default_rng(0)
+    points = np.append(X, 0.47)[:, None]
+    values, vectors = np.linalg.eigh(between(K, points, points))
+    f = rng.normal(size=(20_000, 22)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+
+    def releases():
+        return f[:, :-1] + rng.normal(size=(20_000, model.factor_.shape[1])) @ model.factor_.T
+
+    half = 10_000
+
+    def attack(seen):
+        weights = np.linalg.lstsq(seen[:half], f[:half, -1], rcond=1e-10)[0]
+        return ((seen[half:] @ weights - f[half:, -1]) ** 2).mean()
+
+    once, five = attack(releases()), attack(np.mean([releases() for _ in range(5)], axis=0))
+    error = 0.5 * np.sqrt(2 / half)
+    assert once > 0.5 - 3 * error
+    assert five < 0.25
+    best = variance(model, [0.47])[0]
+    assert best == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_ledger_gives_the_same_release_again_and_refuses_others(ledger):
+    model = Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON)
+    first = model.obfuscate(X, Y)
+    again = clone(model)
+    assert (again.obfuscate(X, np.zeros(21)) == first).all()
+    assert (again.covariance_ == model.covariance_).all()
+    for change in (
+        {"variance": 0.4},
+        {"sensitive": [0.4]},
+        {"kernel": RBF(0.3, "fixed")},
+        {"noise": 0.1},
+        {"mean": 1.0},
+        {"solution": "strong"},
+    ):
+        with pytest.raises(BudgetExceeded, match="another question"):
+            clone(model).set_params(**change).obfuscate(X, Y)
+    with pytest.raises(BudgetExceeded, match="another question"):
+        clone(model).obfuscate(X + 0.01, Y)
+    other = clone(model).set_params(dataset="another").obfuscate(X, Y)
+    assert (other != first).any()
+
+
+def test_learned_hyperparameters_come_back_from_the_ledger(ledger):
+    model = Obfuscator(ConstantKernel(1.0) * RBF(0.3), ledger=ledger, dataset="orbit", sensitive=[0.5], share=0.5)
+    first = model.obfuscate(X, Y)
+    again = clone(model)
+    assert (again.obfuscate(X, np.zeros(21)) == first).all()
+    assert again.kernel_ == model.kernel_
+    assert again.mean_ == model.mean_
+    assert (again.predict(X) == model.predict(X)).all()
+
+
+def test_what_the_ledger_holds(ledger):
+    """Only what was released: no raw value, no noise, no key, and no hash that y could be tried out on."""
+    model = Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON)
+    w = model.obfuscate(X, Y)
+    with sqlite3.connect(ledger) as database:
+        rows = database.execute("SELECT * FROM reticent_curves").fetchall()
+    assert len(rows) == 1
+    answer = json.loads(rows[0][3])
+    assert answer == {"w": w.tolist(), "theta": [], "mean": 0.0}
+    assert not any(repr(float(one)) in str(rows) for one in Y[1:])
+
+
+def test_a_changed_ledger_is_refused(ledger):
+    Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
+    with sqlite3.connect(ledger) as database:
+        database.execute("UPDATE reticent_curves SET question = 'x'")
+    with pytest.raises(LedgerError, match="does not fit"):
+        Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
+
+
+def test_curves_and_accounts_do_not_mix(ledger):
+    reticent.Ledger(ledger).open("people", 1, 1e-6)
+    with pytest.raises(BudgetExceeded, match="do not add up"):
+        Obfuscator(K, ledger=ledger, dataset="people", **COMMON).obfuscate(X, Y)
+    with pytest.raises(LedgerError, match="no ledger"):
+        Obfuscator(K, ledger=ledger + "x", dataset="orbit", **COMMON).obfuscate(X, Y)
+
+
+def _release(path, queue):
+    queue.put(Obfuscator(K, ledger=path, dataset="orbit", **COMMON).obfuscate(X, Y).tolist())
+
+
+def test_two_processes_get_one_release(ledger):
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    workers = [context.Process(target=_release, args=(ledger, queue)) for _ in range(2)]
+    for one in workers:
+        one.start()
+    found = [queue.get(timeout=60) for _ in workers]
+    for one in workers:
+        one.join()
+    assert found[0] == found[1]
+
+
+def test_rebuilt_from_the_release_bit_for_bit():
+    params = {"kernel": ConstantKernel(1.0) * RBF(0.3), "sensitive": [(0.4, 0.5)], "share": 0.5}
+    model = Obfuscator(**params)
+    model.obfuscate(X, Y)
+    again = Obfuscator.from_release(X, json.loads(json.dumps(model.release())), **params)
+    assert (again.covariance_ == model.covariance_).all()
+    for one, two in zip(again.predict(X, return_std=True), model.predict(X, return_std=True), strict=True):
+        assert (one == two).all()
+    assert again.certificate_ == model.certificate_
+
+
+def test_training_finds_what_is_likely():
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 4, 120)[:, None]
+    k = 4.0 * RBF(0.4)
+    y = 7 + np.linalg.cholesky(k(x) + 1e-8 * np.eye(120)) @ rng.normal(size=120) + 0.1 * rng.normal(size=120)
+    model = Obfuscator(ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1), sensitive=[2.0], share=0.3)
+    model.obfuscate(x, y)
+    assert model.kernel_.k1.k2.length_scale == pytest.approx(0.4, rel=0.3)
+    assert model.kernel_.k2.noise_level == pytest.approx(0.01, rel=0.6)
+    assert model.mean_ == pytest.approx(7, abs=3)
+    assert variance(model, [2.0])[0] >= 0.3 * model.kernel_.k1.k1.constant_value - 1e-6
+
+
+def test_predictions_know_the_noise():
+    rng, inside = np.random.default_rng(0), []
+    points = np.append(X, [0.47, 0.3])[:, None]
+    root = np.linalg.cholesky(between(K, points, points) + 1e-9 * np.eye(23))
+    for seed in range(40):
+        f = root @ rng.normal(size=23)
+        model = Obfuscator(K, sensitive=[0.47], variance=0.5, mean=0.0, random_state=seed)
+        model.obfuscate(X, f[:21])
+        mean, sd = model.predict([0.47, 0.3], return_std=True)
+        inside.append(np.abs(f[21:] - mean) < 2 * sd)
+    assert 0.85 < np.mean(inside) <= 1
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"variance": 1.0}, "prior variance 1"),
+        ({"variance": 1.5}, r"promised variance 1\.5"),
+        ({"variance": -1.0}, "positive number"),
+        ({"variance": [0.5, 0.5, 0.5]}, "shape"),
+        ({"variance": None}, "variance=… or share"),
+        ({"share": 0.5}, "variance=… or share"),
+        ({"variance": None, "share": 1.0}, "share must be"),
+        ({"variance": [[0.5, 0.9], [0.9, 0.5]], "solution": "strong"}, "negative eigenvalue"),
+        ({"variance": ConstantKernel(0.9) * RBF(0.1), "solution": "kernel"}, "spectral condition fails"),
+        ({"solution": "best"}, "solution must be"),
+        ({"solution": "kernel"}, "needs share"),
+        ({"sensitive": "everywhere"}, "go together"),
+        ({"sensitive": []}, "points or regions"),
+        ({"sensitive": [[0.1, 0.2, 0.3]]}, "shape"),
+        ({"sensitive": [(0.6, 0.4)]}, "low end"),
+        ({"sensitive": [np.nan]}, "finite"),
+        ({"noise": -0.1}, "cannot be"),
+        ({"noise": np.ones(3)}, "shape"),
+        ({"noise": -np.eye(21)}, "negative eigenvalue"),
+        ({"noise": np.triu(np.ones((21, 21)))}, "not symmetric"),
+        ({"kernel": None}, "scikit-learn"),
+        ({"ledger": "budget.db"}, "both ledger and dataset"),
+        ({"ledger": "budget.db", "dataset": "a", "random_state": 1}, "seeded"),
+    ],
+)
+def test_wrong_use_names_what_is_wrong(change, names):
+    with pytest.raises(BadInput, match=names):
+        Obfuscator(**{"kernel": K, **COMMON, **change}).obfuscate(X, Y)
+
+
+def test_duplicates_are_named():
+    x = np.append(X, X[3])
+    with pytest.raises(BadInput, match=r"records 3 and 21 .* singular|singular: records 3 and 21"):
+        Obfuscator(K, **COMMON).obfuscate(x, np.append(Y, Y[3]))
+    model = Obfuscator(K, noise=0.01, **COMMON)
+    model.obfuscate(x, np.append(Y, Y[3]))
+    assert variance(model, [0.4, 0.6]).min() >= 0.5 - 1e-9
+
+
+def test_odd_cases_that_work():
+    at_data = Obfuscator(K, sensitive=[X[8]], variance=0.5, mean=0.0)  # a sensitive point that is a data point
+    at_data.obfuscate(X, Y)
+    assert variance(at_data, [X[8]])[0] >= 0.5 - 1e-9
+    single = Obfuscator(K, sensitive=[0.5], variance=0.5, mean=0.0)
+    single.obfuscate([0.45], [1.0])
+    assert variance(single, [0.5])[0] == pytest.approx(0.5, abs=1e-9)
+    nothing = Obfuscator(K, sensitive=[30.0], variance=0.5, mean=0.0)  # unknown anyway: no noise but the floor
+    w = nothing.obfuscate(X, Y)
+    assert np.abs(w - Y).max() < 1e-3
+    assert nothing.certificate_.trace == pytest.approx(21 * nothing.certificate_.floor)
+    smooth = Obfuscator(RBF(3.0, "fixed"), sensitive=[0.5], variance=0.5, mean=0.0)  # K is singular to sixteen digits
+    smooth.obfuscate(X, Y)
+    assert variance(smooth, [0.5])[0] >= 0.5 - 1e-6
+    rough = Obfuscator(Matern(0.2, length_scale_bounds="fixed", nu=0.5), sensitive=[0.5, 0.5], variance=0.5, mean=0.0)
+    rough.obfuscate(X, Y)
+    assert variance(rough, [0.5])[0] >= 0.5 - 1e-9
+
+
+def test_what_cannot_be_certified_is_refused(monkeypatch):
+    """A solver that fails must not lead to a release without noise, as in the only public code."""
+    drawn = []
+    monkeypatch.setattr("reticent.models.obfuscator.obfuscated", lambda *a, **k: drawn.append(1))
+    monkeypatch.setattr(
+        obfuscation_solution, "_weak", lambda raw, scaled, promise: (np.zeros((len(raw.inner), 1)), 0.0)
+    )
+    with pytest.raises(ReleaseRefused, match="never weakened"):
+        Obfuscator(K, **COMMON).obfuscate(X, Y)
+    assert not drawn
+
+
+def test_a_solver_that_falls_short_is_scaled_up(monkeypatch):
+    solver = obfuscation_solution._weak
+    monkeypatch.setattr(obfuscation_solution, "_weak", lambda *a: (0.9 * solver(*a)[0], solver(*a)[1]))
+    model = Obfuscator(K, **COMMON)
+    model.obfuscate(X, Y)
+    assert variance(model, [0.4, 0.6]).min() >= 0.5 - 1e-9
+
+
+def test_manners():
+    model = Obfuscator(K, **COMMON)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    with pytest.raises(BadInput, match="NaN"):
+        model.obfuscate(X, np.full(21, np.nan))
+    model.fit(X, Y)
+    with pytest.raises(BadInput, match="2 features"):
+        model.predict(np.zeros((3, 2)))
+    assert clone(model).get_params()["variance"] == 0.5
