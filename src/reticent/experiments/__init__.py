@@ -121,4 +121,22 @@ STUDIES = {
         repeats=5,
         quick=2,
     ),
+    "tuo-examples": Study(
+        "tuo_examples",
+        "Tuo and Bhattacharya, Examples 1–3: the least noise that hides one or two values, against independent noise.",
+        repeats=1,
+        quick=1,
+    ),
+    "tuo-orbit": Study(
+        "tuo_orbit",
+        "Tuo and Bhattacharya, Fig 3: one arc of a simulated satellite orbit hidden, in radius, angle and velocities.",
+        repeats=1,
+        quick=1,
+    ),
+    "tuo-attacks": Study(
+        "tuo_attacks",
+        "Learners that see 100,000 simulated releases of an obfuscated curve, and what five fresh releases would tell.",
+        repeats=1,
+        quick=1,
+    ),
 }

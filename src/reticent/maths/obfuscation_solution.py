@@ -21,10 +21,12 @@ from reticent.maths.obfuscation_weak import GAP, weak
 __all__ = ["SOLUTIONS", "Certificate", "Noise", "solve"]
 
 Array = NDArray[np.float64]
+_STRONG = ("strong", "kernel")
 SOLUTIONS = ("weak", "strong", "kernel", "uniform", "diagonal")
-_SLACK = 1e-9  # of the prior variance: what a check may be short by
+_SLACK = 1e-7  # of the prior variance, for strong promises: combinations that vary less than this are not resolved
 _SUBSET, _LEFT_OUT = 300, 1e-9  # of a region, for strong promises: points, and variance that they leave unexplained
 _MOST_DIAGONAL = 600
+_TRIES = 40
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,10 @@ class Certificate:
     @property
     def held(self) -> bool:
         """Whether the promise is kept."""
-        return bool(self.attained >= self.promised * (1 - 1e-12) - 1e-12 and self.eigenvalue >= -_SLACK)
+        return bool(
+            self.attained >= self.promised * (1 - 1e-12) - 1e-12
+            and self.eigenvalue >= -(_SLACK if self.solution in _STRONG else 0.0)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Give it as plain values."""
@@ -158,7 +163,7 @@ def _strong(raw: Raw, c: Array, p: Array) -> tuple[Array, float]:
             f"some combination of "
             "the sensitive values. Lower Ξ, or its correlations where they exceed the prior's"
         )
-    kept = values > 1e-12 * scale
+    kept = values > 1e-11 * scale
     u = raw.into(c @ (vectors[:, kept] / np.sqrt(values[kept])))[0]
     factor = positive_part(u, raw.inner)
     return factor, float((factor**2).sum())
@@ -204,16 +209,17 @@ def _checked(
 ) -> Noise:
     """Check every constraint, scale the noise up where it falls short, and write down how it stands."""
     room = promise.prior - promise.kept
-    for _ in range(60):
+    for tried in range(_TRIES):
         reduction = raw.reductions(cross, factor)
-        eigenvalue = float((1 - reduction / room).min())
+        eigenvalue, matrix = float((1 - reduction / room).min()), 0.0
         if strong is not None:
             # relative to the prior's variance, for Ξ has that unit
             rest = np.linalg.eigvalsh(strong[1] - raw.reduced(strong[0], factor))[0] / float(promise.prior.max())
-            eigenvalue = min(eigenvalue, float(rest) + 0.5 * _SLACK)
-        if eigenvalue >= 0:
+            matrix = float(rest)
+        if eigenvalue >= 0 and matrix >= -_SLACK / 2:
             break
-        factor = factor * np.sqrt(1 + 1.5 * abs(eigenvalue) + 1e-12)
+        # how much helps is not known beforehand: more each time
+        factor = factor * np.sqrt(1 + 1.5**tried * (abs(min(eigenvalue, matrix)) + 1e-12))
     attained = np.maximum(np.sqrt(np.maximum(promise.prior - reduction, 0)) - promise.margin, 0) ** 2
     worst = int((attained / promise.promised).argmin())
     trace = float((factor**2).sum()) + raw.n * raw.floor
@@ -222,7 +228,7 @@ def _checked(
         promised=float(promise.promised[worst]),
         attained=float(attained[worst]),
         ratio=float(attained[worst] / promise.promised[worst]),
-        eigenvalue=eigenvalue,
+        eigenvalue=min(eigenvalue, matrix),
         checked=len(promise.at),
         regions=promise.regions,
         trace=trace,
