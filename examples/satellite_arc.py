@@ -1,4 +1,4 @@
-"""An operator publishes a satellite's radius over three orbits, but for one arc. Inferential privacy, not differential privacy."""
+"""An operator publishes a satellite's radius over three orbits, but for one arc. Inferential privacy, not DP."""
 
 import tempfile
 from pathlib import Path

@@ -54,7 +54,7 @@ def test_release_report_and_memory(run, data, tmp_path):
         (["--solution", "best"], 2, "solution must be"),
         (["--share", "2"], 2, "share must be"),
         (["--y", "weight"], 5, "no column"),
-        (["--y", "note"], 5, "cannot be"),
+        (["--y", "note"], 5, "no number"),
         (["--ledger", "nowhere.db", "--dataset", "a"], 5, "no ledger"),
     ],
 )
