@@ -80,9 +80,8 @@ def positive(quick):
     u = between(kernel, x, np.linspace(0.4, 0.6, 10)[:, None]) * 1.5
     few, factor = timed(lambda: positive_part(u, m))
     full, values = timed(lambda: eigh(u @ u.T - m)[0])
-    print(
-        f"  n={n:,}: {few:.2f} s against {full:.2f} s: {full / few:.0f} ×; traces {(factor**2).sum():.6f}, {values[values > 0].sum():.6f}"
-    )
+    traces = f"traces {(factor**2).sum():.6f}, {values[values > 0].sum():.6f}"
+    print(f"  n={n:,}: {few:.2f} s against {full:.2f} s: {full / few:.0f} ×; {traces}")
 
 
 def main():
