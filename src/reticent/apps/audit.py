@@ -128,6 +128,8 @@ PAIRS = {
     "bins": Pair("BinnedGPRegressor", (-0.5, 1), (0.5, 1), outputs=1, options=_BINS),
     "bins-labels": Pair("BinnedGPRegressor", (-0.5, 1), (-0.5, -1), outputs=1, options={**_BINS, "protect": "labels"}),
     "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), 1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
+    "kmeans": Pair("KMeans", (1, 1), (-1, -1), options={"n_clusters": 2}),
+    "factors": Pair("FactorAnalysis", (1, 1), (-1, -1)),
     "classifier": Pair("GPClassifier", (0.75, 0), (0.75, 1), 1, 2, {"basis": 4, "kernel": RBF(1.0, "fixed")}),
     "gp-labels": Pair("LabelGPRegressor", (0.5, 1), (0.5, -1), outputs=1, options=_LABELS),
     "gp-labels-functional": Pair(

@@ -14,7 +14,10 @@ __all__ = ["audit_command"]
 
 def audit_command(
     statistic: Annotated[
-        str, typer.Argument(metavar="STATISTIC", help="mean, histogram, covariance, gp, classifier, search or all.")
+        str,
+        typer.Argument(
+            metavar="STATISTIC", help="mean, histogram, covariance, kmeans, factors, gp, classifier, search or all."
+        ),
     ] = "all",
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer runs: seconds instead of minutes, and a weaker bound.")

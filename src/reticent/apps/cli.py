@@ -185,7 +185,8 @@ def fit(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last has public inputs), classifier.",
+            help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last has public inputs), classifier, "
+            "kmeans, factors or components.",
         ),
     ],
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
@@ -235,6 +236,10 @@ def fit(
         ),
     ] = None,
     noise_column: LevelColumn = None,
+    n_clusters: Annotated[int | None, typer.Option(metavar="K", help="kmeans: number of clusters.")] = None,
+    n_components: Annotated[
+        int | None, typer.Option(metavar="K", help="factors, components: how many of them.")
+    ] = None,
     basis: Annotated[
         int | None,
         typer.Option(
@@ -287,6 +292,8 @@ def fit(
                 "basis": basis,
                 "method": method,
                 "mechanism": mechanism,
+                "n_clusters": n_clusters,
+                "n_components": n_components,
             },
             ledger=ledger,
             dataset=dataset,

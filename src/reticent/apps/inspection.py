@@ -15,6 +15,7 @@ from reticent.apps.outputs import output_names
 from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_numbers, search_table, search_words, seen
+from reticent.apps.structure import has_structure
 from reticent.apps.terminal import advise, aside, compact, indented, line, table
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
@@ -112,7 +113,8 @@ def print_fit(
     else:
         line("Ledger", "none, so nothing remembers this: see reticent ledger open --help")
     line("Written", str(out))
-    predict = [f"reticent predict {out} new.csv --out predictions.csv"] if model_of(model).outputs else []
+    able = model_of(model).outputs or has_structure(model)
+    predict = [f"reticent predict {out} new.csv --out predictions.csv"] if able else []
     advise(f"reticent inspect {out}", *predict)
 
 

@@ -32,6 +32,7 @@ from reticent.apps.figures import column_names, measured
 from reticent.apps.figures import shortened as _short
 from reticent.apps.outputs import one_output, output_name
 from reticent.apps.slices import BAND, MOST_COLUMNS, Line, grid, grouped, lines, ranges
+from reticent.apps.structure_plots import draw_clusters, draw_factors
 from reticent.errors import BadInput
 from reticent.privacy.guarantee import Guarantee
 
@@ -139,7 +140,8 @@ def release(model: Any, *, output: int | str | None = None, width: float = WIDE)
     check_fitted(model)
     if hasattr(model, "variance_parts") or hasattr(model, "predict_proba_band"):
         return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, output=output, width=width)
-    for attribute, draw in (("counts_", _histograms), ("correlation_", _correlations), ("mean_", _means)):
+    drawings = {"cluster_centers_": draw_clusters, "components_": draw_factors, "counts_": _histograms}
+    for attribute, draw in (drawings | {"correlation_": _correlations, "mean_": _means}).items():
         if hasattr(model, attribute):
             return draw(model, width)
     raise BadInput(f"There is no drawing of {type(model).__name__}.")

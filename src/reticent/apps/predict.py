@@ -20,6 +20,7 @@ from reticent.apps.outfile import check_new, new_text
 from reticent.apps.outputs import output_names, outputs
 from reticent.apps.results import MODELS, model_of
 from reticent.apps.searched import seen
+from reticent.apps.structure import has_structure, placed, placed_names, placed_words
 from reticent.apps.terminal import BadFile, aside, line
 from reticent.errors import BadInput
 from reticent.models.storage import load
@@ -42,7 +43,8 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     check_new(out, "It is not replaced")
     with heard():
         model: Any = seen(load(file))
-    if not model_of(model).outputs:
+    places = has_structure(model)
+    if not (model_of(model).outputs or places):
         able = ", ".join(f"reticent fit {word}" for word, one in MODELS.items() if one.outputs)
         raise BadInput(f"{file} holds a {type(model).__name__}, which does not predict. Models that do: {able}.")
     source, fields, columns = _open(data, model)
@@ -53,14 +55,20 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     low, high = np.array(ranges).T
     classes = class_names(model) if model_of(model).labels else []
     suffixes = _chances(classes) if classes else _RESULTS if spread else _RESULTS[:-1]
-    results = _named(output_names(model), columns, suffixes)
+    results = _named(placed_names(model), columns, ("{}",)) if places else _named(output_names(model), columns, suffixes)
     records = missing = outside = 0
     with new_text(out) as written:
         lines = csv.writer(written, lineterminator="\n")
         lines.writerow([*columns, *results])
         for block in _blocks(source, fields):
             given = ([_cell(v) for v in row] for row in block.tolist())
-            told = _classified(model, block) if classes else _predicted(model, block, spread=spread)
+            told = (
+                placed(model, block)
+                if places
+                else _classified(model, block)
+                if classes
+                else _predicted(model, block, spread=spread)
+            )
             lines.writerows([*one, *found] for one, found in zip(given, told, strict=True))
             records += len(block)
             missing += int(np.isnan(block).sum())
@@ -71,7 +79,8 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     return {
         "model": type(model).__name__,
         "private": model.guarantee_.private,
-        "outputs": output_names(model),
+        "outputs": placed_names(model) if places else output_names(model),
+        **({"about": placed_words(model)} if places else {}),
         **({"classes": classes} if classes else {}),
         "records": records,
         "missing": missing,
@@ -85,14 +94,20 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
 def print_prediction(about: dict[str, Any]) -> None:
     """Say to a person what ``predict`` did."""
     results = about["columns"][len(about["inputs"]) :]
-    first, second, *rest = results[: len(results) // len(about["outputs"])]
+    first, *rest = results[: len(results) // len(about["outputs"])]
     line("Predicted", f"{', '.join(about['outputs'])} for {about['records']:,} lines")
-    if "classes" in about:
-        told = f"{first}: the likeliest class; {second} to {rest[-1]}: the chance of each, doubt and privacy noise counted in."
+    if "about" in about:
+        told = about["about"]
+    elif "classes" in about:
+        told = (
+            f"{first}: the likeliest class; {rest[0]} to {rest[-1]}: the chance of each, doubt and privacy noise counted in."
+        )
     else:
-        told = f"{first}: the mean; {second}: its standard deviation, model doubt and privacy noise"
+        told = f"{first}: the mean; {rest[0]}: its standard deviation, model doubt and privacy noise"
         told += (
-            f"; {rest[0]}: of a single output." if rest else ". How noisy single outputs are, the file does not say."
+            f"; {rest[1]}: of a single output."
+            if rest[1:]
+            else ". How noisy single outputs are, the file does not say."
         )
     aside(told, 12)
     if about["missing"] or about["outside"]:

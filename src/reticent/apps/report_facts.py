@@ -21,6 +21,7 @@ from reticent.apps.report_classes import class_assumed, class_described, class_q
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_rows, search_words
 from reticent.apps.slices import BAND, MOST_COLUMNS, MOST_LINES, Line, average_sd, grouped, lines
+from reticent.apps.structure import has_structure, structure_quality, structure_results, structure_title
 from reticent.apps.terminal import compact
 from reticent.privacy.guarantee import Guarantee
 
@@ -77,6 +78,8 @@ def title(model: Any) -> str:
     names = _listed(column_names(model))
     if model_of(model).outputs:
         return f"{_listed(output_names(model))}, predicted from {names}"
+    if has_structure(model):
+        return f"{structure_title(model)} of {names}"
     kinds = {"counts_": "Histogram", "correlation_": "Means and correlations", "mean_": "Mean"}
     kind = next(kind for attribute, kind in kinds.items() if hasattr(model, attribute))
     return f"{kind}{'' if model.n_features_in_ == 1 or kind.endswith('s') else 's'} of {names}"
@@ -147,7 +150,8 @@ def described(model: Any) -> str:
     if model_of(model).outputs:
         told = [_told(line) for line in lines(model)[:_TOLD]]
         return f"The mean of {output_name(model)} with its 95 % bands. {' '.join(told)} The numbers are in the tables below."
-    return f"{title(model)}, with 95 % bands of the privacy noise. The numbers are in the tables below."
+    bands = "" if has_structure(model) else ", with 95 % bands of the privacy noise"
+    return f"{title(model)}{bands}. The numbers are in the tables below."
 
 
 def _told(line: Line) -> str:
@@ -183,6 +187,8 @@ def results(model: Any) -> dict[str, Any]:
             "words": [*_moves(model, along), *said, spread],
             "remarks": remarks,
         }
+    if has_structure(model):
+        return structure_results(model, remarks)
     if hasattr(model, "counts_"):
         return {"heading": "", "caption": _COUNTS, "tables": _histogram_tables(model), "words": [], "remarks": remarks}
     rows = [
@@ -264,7 +270,9 @@ def quality(model: Any) -> dict[str, Any]:
             "about": "This is what the model expects of itself, where there are records and where there are none.",
         }
     about["about"] = "This is the privacy noise only. That the records are a sample, or wrong, comes on top of it."
-    if hasattr(model, "counts_"):
+    if has_structure(model):
+        line = structure_quality(model)
+    elif hasattr(model, "counts_"):
         usual = f"{first.n / model.counts_.shape[1]:,.0f}"
         line = f"Each count has a privacy noise of ± {figure(model.counts_sd_, 2)}; a bin holds {usual} records on average."
     else:

@@ -21,6 +21,7 @@ from reticent.apps.effects import (
     regression_tables,
 )
 from reticent.apps.figures import column_names, digits_beside, measured
+from reticent.apps.structure import cluster_notes, cluster_numbers, cluster_table, factor_numbers, factor_tables
 from reticent.apps.terminal import table
 from reticent.errors import BadInput
 
@@ -231,4 +232,7 @@ MODELS = {
         outputs=True,
         labels=True,
     ),
+    "kmeans": Model("KMeans", ("n_clusters",), cluster_numbers, cluster_table, notes=cluster_notes),
+    "factors": Model("FactorAnalysis", ("n_components",), factor_numbers, factor_tables, notes=_mean_notes),
+    "components": Model("PCA", ("n_components",), factor_numbers, factor_tables, notes=_mean_notes),
 }

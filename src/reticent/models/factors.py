@@ -188,6 +188,8 @@ class PCA(_Factors):
         Orthonormal directions, in the columns' own units, the one with most variance first.
     explained_variance_, explained_variance_ratio_ : arrays of shape (n_components,)
         Variance of the records along each, and its share of the whole.
+    column_std_ : array of shape (n_features,)
+        Standard deviation of each column, as far as the releases tell.
     mean_, mean_sd_ : arrays of shape (n_features,)
         Means, and the standard deviation of the privacy noise in them.
     guarantee_, releases_, n_features_in_, feature_names_in_
@@ -215,6 +217,7 @@ class PCA(_Factors):
         self.components_ = components * np.where(components.sum(axis=1) < 0, -1.0, 1.0)[:, None]
         self.explained_variance_ = values[: -k - 1 : -1].copy()
         self.explained_variance_ratio_ = self.explained_variance_ / values.sum()
+        self.column_std_ = scale
 
     def transform(self, X: Any) -> Array:
         """Coordinates of each record along the components. Not protected."""
