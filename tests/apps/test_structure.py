@@ -44,17 +44,17 @@ X = ["--x", "longitude=5:15", "--x", "latitude=47:55", "--epsilon", "1", "--delt
 def test_from_a_file_to_clusters_of_its_lines(run, folder):
     data, model, out = (str(folder / name) for name in ("places.csv", "m.reticent", "p.csv"))
     shown = run("fit", "kmeans", data, *X, "--n-clusters", "2", "--out", model)
-    assert shown.exit_code == 0, shown.output
-    assert "cluster" in shown.output
-    assert "reticent predict" in shown.output
-    told = json.loads(run("inspect", model, "--json").output)["results"]["clusters"]
+    assert shown.code == 0, shown.err
+    assert "cluster" in shown.out
+    assert "reticent predict" in shown.out
+    told = json.loads(run("inspect", model, "--json").out)["results"]["clusters"]
     assert [round(one["center"]["latitude"]) for one in sorted(told, key=lambda one: one["center"]["latitude"])] == [
         48,
         52,
     ]
     said = run("predict", model, data, "--out", out)
-    assert said.exit_code == 0, said.output
-    assert "nearest centre" in " ".join(said.output.split())
+    assert said.code == 0, said.err
+    assert "nearest centre" in " ".join(said.out.split())
     with open(out, newline="") as file:
         rows = list(csv.DictReader(file))
     assert set(rows[0]) == {"longitude", "latitude", "cluster", "cluster_distance"}
@@ -62,7 +62,7 @@ def test_from_a_file_to_clusters_of_its_lines(run, folder):
         {("0", True), ("1", False)},
         {("0", False), ("1", True)},
     )
-    assert run("report", model, "--out", str(folder / "r.html")).exit_code == 0
+    assert run("report", model, "--out", str(folder / "r.html")).code == 0
     page = (folder / "r.html").read_text()
     assert "2 clusters of longitude and latitude" in page
     assert "noisy counts that were released" in page
@@ -72,17 +72,17 @@ def test_from_a_file_to_clusters_of_its_lines(run, folder):
 def test_from_a_file_to_factors_of_its_lines(run, folder, word, column):
     data, model, out = (str(folder / name) for name in ("places.csv", f"{word}.reticent", f"{word}.csv"))
     shown = run("fit", word, data, *X, "--n-components", "1", "--out", model)
-    assert shown.exit_code == 0, shown.output
-    assert run("predict", model, data, "--out", out).exit_code == 0
+    assert shown.code == 0, shown.err
+    assert run("predict", model, data, "--out", out).code == 0
     with open(out, newline="") as file:
         assert next(csv.DictReader(file)).keys() == {"longitude", "latitude", column}
-    assert len(json.loads(run("inspect", model, "--json").output)["results"]["loadings"]) == 1
+    assert len(json.loads(run("inspect", model, "--json").out)["results"]["loadings"]) == 1
 
 
 def test_options_of_other_models_are_refused(run, folder):
     wrong = run("fit", "kmeans", str(folder / "places.csv"), *X, "--n-components", "2", "--out", str(folder / "w"))
-    assert wrong.exit_code == 2
-    assert "kmeans has no option --n-components" in " ".join(wrong.output.split())
+    assert wrong.code == 2
+    assert "kmeans has no option --n-components" in wrong.err
 
 
 def test_drawings(clusters, factors):

@@ -9,15 +9,16 @@ import os
 import subprocess
 import tempfile
 import venv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.experiments.peers.comparison import Cell
 
-__all__ = ["PINNED", "Unavailable", "environment", "predictions"]
+__all__ = ["PINNED", "Unavailable", "centres", "environment", "predictions"]
 
 Array = NDArray[np.float64]
 PINNED = ("diffprivlib==0.6.6", "scikit-learn==1.7.2", "numpy==2.2.6", "scipy==1.15.3")
@@ -52,6 +53,17 @@ for epsilon in given["epsilons"]:
 np.savez(sys.argv[3], found=np.array(found))
 """
 
+_KMEANS = """
+import sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from diffprivlib.models import KMeans
+given = np.load(sys.argv[2])
+k, epsilon, seed = int(given["k"]), float(given["epsilon"]), int(given["seed"])
+model = KMeans(n_clusters=k, epsilon=epsilon, bounds=(-1, 1), random_state=seed)
+np.savez(sys.argv[3], found=model.fit(given["X"]).cluster_centers_)
+"""
+
 
 class Unavailable(Exception):
     """diffprivlib cannot be run here: no network, or a pinned version that does not install."""
@@ -76,21 +88,25 @@ def environment() -> Path:
 
 def predictions(model: str, cell: Cell, epsilons: Sequence[float]) -> dict[float, Array]:
     """Fit the named model once per ε and predict at the cell's new inputs: outputs, or chances of the classes."""
-    python, bounds = environment(), cell.bounds
+    bounds = cell.bounds
+    outputs = bounds.y[0] if bounds.classes is None else np.arange(len(bounds.classes))
+    given = {"X": cell.X, "y": cell.y, "X_new": cell.X_new, "epsilons": epsilons, "seed": cell.seed}
+    found = _answered(_SCRIPT, model, given | {"x_bounds": np.array(bounds.x).T, "outputs": outputs})
+    return dict(zip(epsilons, found, strict=True))
+
+
+def centres(X: Array, k: int, epsilon: float, seed: int) -> Array:
+    """The centres that diffprivlib's KMeans finds for records in [−1, 1]ᵈ."""
+    return _answered(_KMEANS, "KMeans", {"X": X, "k": k, "epsilon": epsilon, "seed": seed})
+
+
+def _answered(script: str, model: str, given: Mapping[str, Any]) -> Array:
+    """What a script finds in diffprivlib's environment for these arrays."""
+    python = environment()
     with tempfile.TemporaryDirectory() as folder:
-        given, found = Path(folder, "given.npz"), Path(folder, "found.npz")
-        np.savez(
-            given,
-            X=cell.X,
-            y=cell.y,
-            X_new=cell.X_new,
-            x_bounds=np.array(bounds.x).T,
-            outputs=bounds.y[0] if bounds.classes is None else np.arange(len(bounds.classes)),
-            epsilons=epsilons,
-            seed=cell.seed,
-        )
-        command = [str(python), "-c", _SCRIPT, model, str(given), str(found)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        asked, found = Path(folder, "given.npz"), Path(folder, "found.npz")
+        np.savez(asked, **given)
+        done = subprocess.run([str(python), "-c", script, model, str(asked), str(found)], capture_output=True, text=True)
         if done.returncode:
             raise Unavailable(f"diffprivlib failed ({done.stderr.strip().splitlines()[-1:]})")
-        return dict(zip(epsilons, np.load(found)["found"], strict=True))
+        return np.asarray(np.load(found)["found"])

@@ -1,0 +1,119 @@
+"""DP-EM, Fig 4: k-means of 1.25 million places at ε = 0.01, and of clouds in 5, 10 and 20 columns at ε = 0.3 and 1.
+
+Excess: how much larger the mean squared distance to the nearest centre is than without privacy (the best of several starts of
+Lloyd's algorithm on the records). DPLloyd and diffprivlib protect against a record added or removed, and are given ε alone.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans as Plain
+
+from reticent.experiments.dp_lloyd import dp_lloyd
+from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error, plus_minus, times
+from reticent.experiments.peers.diffpriv import Unavailable, centres
+from reticent.experiments.pictures import Line, Panel, draw
+from reticent.experiments.places import clouds, places
+from reticent.maths.clusters import nearest
+from reticent.models.clusters import KMeans
+from reticent.privacy.bounds import Bounds
+
+__all__ = ["run"]
+
+Array = NDArray[np.float64]
+_PLACES, _CLUSTERS, _EPSILON = 1_256_384, 5, 0.01
+_COLUMNS, _RECORDS, _EPSILONS, _DELTA = (5, 10, 20), 20_000, (0.3, 1.0), 1e-7
+
+
+def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
+    """Compare centres by the distances of records from them."""
+    excess: dict[tuple[str, float, str], list[float]] = {}
+    notes = [
+        f"{times(repeats)}; other records and other noise in each; δ = {_DELTA:g}. Neighbours of the others: added or removed."
+    ]
+    done, all_ = 0, repeats * (1 + len(_COLUMNS))
+    n, last = (_PLACES // 20, np.zeros((0, 2))) if quick else (_PLACES, np.zeros((0, 2)))
+    for repeat in range(repeats):
+        progress(done, all_, "places")
+        X, chance = places(n, seed + repeat), seed + 1000 * repeat
+        epsilon = _EPSILON * _PLACES / n
+        ours = _fitted(_CLUSTERS, X, epsilon, chance)
+        found = {"reticent": ours, "DPLloyd": dp_lloyd(X, _CLUSTERS, epsilon, chance)}
+        if not quick:
+            try:
+                found["diffprivlib"] = centres(X, _CLUSTERS, epsilon, chance)
+            except Unavailable as problem:
+                notes.append(f"Without diffprivlib: {problem}.")
+        best = min([_plain(X, _CLUSTERS, chance), *(_refined(X, one) for one in found.values())])
+        for name, one in found.items():
+            excess.setdefault(("places", epsilon, name), []).append(_within(X, one) / best - 1)
+        last, done = X[:4000], done + 1
+        for columns in _COLUMNS:
+            progress(done, all_, f"{columns} columns")
+            train, test = np.split(clouds(2 * _RECORDS, columns, _CLUSTERS, seed + repeat), 2)
+            best = min(
+                _within(test, Plain(_CLUSTERS, n_init=5, random_state=i).fit(train).cluster_centers_) for i in range(2)
+            )
+            for epsilon_ in _EPSILONS:
+                one = _fitted(_CLUSTERS, train, epsilon_, chance)
+                excess.setdefault((f"{columns} columns", epsilon_, "reticent"), []).append(
+                    _within(test, one) / best - 1
+                )
+            done += 1
+    progress(done, all_, "done")
+    records: list[dict[str, Value]] = []
+    for (data, eps, name), values in excess.items():
+        mean, error = mean_error(values)
+        records.append(
+            {"data": data, "epsilon": eps, "method": name, "excess": mean, "error": error, "worst": max(values)}
+        )
+    rows = []
+    for (data, eps, name), values in excess.items():
+        mean_words = f"{plus_minus([100 * value for value in values], 2)} %"
+        rows.append((data, f"{eps:g}", name, mean_words, f"{100 * max(values):.2f} %"))
+    table = Table("Excess over k-means without privacy", ("data", "ε", "method", "mean", "worst"), rows, left=3)
+    points = Line("places", last[:, 1].tolist(), x=last[:, 0].tolist(), colour="naive", style="", marker=".")
+    shown = Line("private centres", ours[:, 1].tolist(), x=ours[:, 0].tolist(), colour="reticent", style="", marker="o")
+    picture = draw(out / "clusters.png", [[Panel(f"ε = {_EPSILON:g}, {n:,} places", [points, shown])]])
+    return Findings("k-means", records, [table], [] if quick else _claims(excess), notes, [picture])
+
+
+def _claims(excess: dict[tuple[str, float, str], list[float]]) -> list[Claim]:
+    limits = {("places", _EPSILON): 0.01} | {(f"{c} columns", 1.0): 0.02 for c in _COLUMNS}
+    limits |= {(f"{c} columns", 0.3): 0.03 for c in _COLUMNS}
+    claims = []
+    for (data, epsilon), most in limits.items():
+        mean, error = mean_error(excess[data, epsilon, "reticent"])
+        claim = f"{data}, ε={epsilon:g}: within {most:.0%} of k-means without privacy"
+        claims.append(Claim(claim, f"{mean:.2%} ± {error:.2%}", mean <= most))
+    return claims
+
+
+def _fitted(k: int, X: Array, epsilon: float, seed: int) -> Array:
+    model = KMeans(k, bounds=Bounds(x=(-1.0, 1.0)), epsilon=epsilon, delta=_DELTA, random_state=seed)
+    return np.asarray(model.fit(X).cluster_centers_)
+
+
+def _blocks(X: Array) -> list[Array]:
+    return np.array_split(X, max(len(X) // 50_000, 1))
+
+
+def _within(X: Array, found: Array) -> float:
+    return sum(float(nearest(block, found)[1].sum()) for block in _blocks(X)) / len(X)
+
+
+def _plain(X: Array, k: int, seed: int) -> float:
+    """The best of several starts on a part of the records, refined on all."""
+    part = X[:: max(len(X) // 50_000, 1)]
+    return min(_refined(X, Plain(k, n_init=6, random_state=seed + i).fit(part).cluster_centers_) for i in range(2))
+
+
+def _refined(X: Array, found: Array, steps: int = 8) -> float:
+    """What some of Lloyd's steps on all records reach from there."""
+    for _ in range(steps):
+        which = np.concatenate([nearest(block, found)[0] for block in _blocks(X)])
+        counts = np.bincount(which, minlength=len(found))
+        sums = np.stack([np.bincount(which, column, len(found)) for column in X.T], axis=1)
+        found = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], found)
+    return _within(X, found)

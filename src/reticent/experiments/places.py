@@ -1,0 +1,37 @@
+"""Made-up data for clusters: places on a map, and normal clusters in many columns."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["clouds", "places"]
+
+Array = NDArray[np.float64]
+_CONTINENTS = np.array([[-0.53, 0.42], [0.05, 0.55], [0.6, 0.3], [0.75, -0.3], [-0.35, -0.2]])
+_VISITS = np.array([0.50, 0.33, 0.11, 0.02, 0.04])
+
+
+def places(n: int, seed: int) -> Array:
+    """Check-ins of a social network on a map of [−1, 1]²: sixty cities on five continents, and a few people in between.
+
+    Cities' sizes follow a power law, and places in a city have heavy tails.
+    """
+    random = np.random.default_rng([seed, 60])
+    where = random.choice(5, 60, p=[0.4, 0.3, 0.15, 0.05, 0.1])
+    cities = _CONTINENTS[where] + random.normal(size=(60, 2)) * [0.09, 0.055]
+    weight = _VISITS[where] * random.pareto(1.2, 60)
+    size = 0.002 + 0.012 * random.random(60)
+    city = random.choice(60, n, p=weight / weight.sum())
+    found = cities[city] + random.standard_t(3, size=(n, 2)) * size[city, None]
+    between = random.random(n) < 0.005
+    continents = random.choice(5, int(between.sum()), p=_VISITS)
+    found[between] = _CONTINENTS[continents] + random.normal(size=(len(continents), 2)) * 0.12
+    return np.clip(found, -1.0, 1.0)
+
+
+def clouds(n: int, columns: int, clusters: int, seed: int) -> Array:
+    """Records around ``clusters`` centres in [−1, 1]ᵈ, normal, of unequal sizes and widths."""
+    random = np.random.default_rng([seed, columns])
+    centres = random.uniform(-0.6, 0.6, size=(clusters, columns))
+    weight, width = random.dirichlet(np.full(clusters, 5.0)), 0.1 * random.uniform(0.6, 1.4, size=clusters)
+    which = random.choice(clusters, n, p=weight)
+    return np.clip(centres[which] + width[which, None] * random.normal(size=(n, columns)), -1.0, 1.0)
