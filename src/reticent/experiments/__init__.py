@@ -120,6 +120,7 @@ STUDIES = {
         "GPClassifier against diffprivlib and DP-SGD on real data with 2 to 10 classes, same records, bounds, ε and δ.",
         repeats=5,
         quick=2,
+    ),
     "dpem-kmeans": Study(
         "dpem_kmeans",
         "DP-EM, Fig 4: k-means of 1.25 million places at ε = 0.01, beside DPLloyd and diffprivlib; and in 5 to 20 columns.",

@@ -106,7 +106,9 @@ def _answered(script: str, model: str, given: Mapping[str, Any]) -> Array:
     with tempfile.TemporaryDirectory() as folder:
         asked, found = Path(folder, "given.npz"), Path(folder, "found.npz")
         np.savez(asked, **given)
-        done = subprocess.run([str(python), "-c", script, model, str(asked), str(found)], capture_output=True, text=True)
+        done = subprocess.run(
+            [str(python), "-c", script, model, str(asked), str(found)], capture_output=True, text=True
+        )
         if done.returncode:
             raise Unavailable(f"diffprivlib failed ({done.stderr.strip().splitlines()[-1:]})")
         return np.asarray(np.load(found)["found"])
