@@ -55,7 +55,9 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     low, high = np.array(ranges).T
     classes = class_names(model) if model_of(model).labels else []
     suffixes = _chances(classes) if classes else _RESULTS if spread else _RESULTS[:-1]
-    results = _named(placed_names(model), columns, ("{}",)) if places else _named(output_names(model), columns, suffixes)
+    results = (
+        _named(placed_names(model), columns, ("{}",)) if places else _named(output_names(model), columns, suffixes)
+    )
     records = missing = outside = 0
     with new_text(out) as written:
         lines = csv.writer(written, lineterminator="\n")
@@ -99,9 +101,7 @@ def print_prediction(about: dict[str, Any]) -> None:
     if "about" in about:
         told = about["about"]
     elif "classes" in about:
-        told = (
-            f"{first}: the likeliest class; {rest[0]} to {rest[-1]}: the chance of each, doubt and privacy noise counted in."
-        )
+        told = f"{first}: the likeliest class; {rest[0]} to {rest[-1]}: the chance of each, doubt and privacy noise counted in."
     else:
         told = f"{first}: the mean; {rest[0]}: its standard deviation, model doubt and privacy noise"
         told += (

@@ -11,7 +11,9 @@ from reticent.privacy.statistic import Counts
 __all__ = ["GridCounts", "bins_for"]
 
 Array = NDArray[np.float64]
-_PER_NOISE = 0.22  # cells for each n/sd records: a cell of the average has 4.5 times its noise
+_PER_NOISE = (
+    1.0  # cells for each n/sd records: an average cell has as many records as noise, but most records are in few
+)
 _MOST_CELLS = 4096
 
 

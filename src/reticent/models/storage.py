@@ -145,6 +145,7 @@ def restored_release(told: Mapping[str, Any]) -> Release:
         records_per_person=told["records_per_person"],
         private=told["private"],
         fit=told["fit"],
+        times=told.get("times", 1),
     )
 
 
