@@ -57,7 +57,7 @@ def test_public_numbers_alone_decide_what_is_asked():
     assert [one.statistic["name"] for one in fitted(3, many).releases_] == ["GridCounts", "ResidualMoments"]
     wide = [one.times for one in fitted(3, blobs(300, 5, 3)[1]).releases_]
     assert sum(wide) == 16
-    assert bins_for(1_256_384, 450.0, 2) == 52
+    assert bins_for(1_256_384, 450.0, 2) == 37
     assert (bins_for(10, 1e6, 2), bins_for(10**12, 1.0, 2), bins_for(10**12, 1.0, 3)) == (2, 64, 16)
 
 

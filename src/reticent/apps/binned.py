@@ -82,7 +82,9 @@ def binned_remarks(model: Any) -> list[str]:
     """Say how the tables are to be read."""
     said = []
     if model.kind == "count":
-        said = ["The density is in records per unit of the inputs; the widest band is that of their number in one unit."]
+        said = [
+            "The density is in records per unit of the inputs; the widest band is that of their number in one unit."
+        ]
     if model.protect == "labels":
         said.append("Inputs are NOT protected: how many are in each bin is part of this release.")
     if (model.counts_ < 0).any():
