@@ -11,9 +11,7 @@ from reticent.privacy.statistic import Counts
 __all__ = ["GridCounts", "bins_for"]
 
 Array = NDArray[np.float64]
-_PER_NOISE = (
-    1.0  # cells for each n/sd records: an average cell has as many records as noise, but most records are in few
-)
+_PER_NOISE = 0.5  # cells for each n/sd records: an average cell has twice its noise, but most records are in few cells
 _MOST_CELLS = 4096
 
 
