@@ -146,7 +146,7 @@ def _findings(out: Path, lengths: Any, errors: Any, found: Any, repeats: int) ->
     best = {method: min(means[method, at] for at in lengths) for method in _METHODS}
     claims = [
         Claim(
-            "the integral kernel is nowhere worse than the point kernel by two standard errors; it gains at short lengths (Fig 1c)",
+            "the integral kernel is nowhere worse than the point kernel by 2 standard errors; it gains at short lengths (Fig 1c)",
             f"by {min(better):.3f} to {max(better):.3f}",
             all(gain >= -2 * error for gain, error in gains) and better[0] == max(better) > 0,
         ),
