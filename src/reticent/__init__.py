@@ -40,6 +40,7 @@ _HOMES = {
     "reticent.models.histogram": ("PrivateHistogram",),
     "reticent.models.label_gp": ("LabelGPRegressor",),
     "reticent.models.mixture": ("GaussianMixture",),
+    "reticent.models.local_bandit": ("LocalBanditClient", "LocalBanditServer"),
     "reticent.models.mean": ("PrivateMean",),
     "reticent.models.obfuscator": ("Obfuscator",),
     "reticent.models.search": ("PrivateSearch",),
@@ -73,6 +74,8 @@ __all__ = [
     "Laplace",
     "Ledger",
     "LedgerError",
+    "LocalBanditClient",
+    "LocalBanditServer",
     "Obfuscator",
     "PrivateCovariance",
     "PrivateEstimator",
@@ -120,6 +123,7 @@ if TYPE_CHECKING:
     from reticent.models.gp import GPRegressor
     from reticent.models.histogram import PrivateHistogram
     from reticent.models.label_gp import LabelGPRegressor
+    from reticent.models.local_bandit import LocalBanditClient, LocalBanditServer
     from reticent.models.mean import PrivateMean
     from reticent.models.mixture import GaussianMixture
     from reticent.models.obfuscator import Obfuscator

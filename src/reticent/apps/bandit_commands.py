@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from reticent.apps.bandit_simulation import simulate
 from reticent.apps.ledger_commands import LedgerUrl
 from reticent.apps.options import example
 from reticent.apps.terminal import advise, guarded
@@ -16,6 +17,12 @@ bandit_app = typer.Typer(
     help="Experiments on people: choose, learn from the outcome, tell on no one.",
     epilog=example("reticent bandit serve budget.db"),
 )
+
+
+bandit_app.command(
+    "simulate",
+    epilog=example("reticent bandit simulate --epsilon 1 --delta 1e-5", "reticent bandit simulate camel --rounds 2000"),
+)(guarded(simulate))
 
 
 @bandit_app.command("serve", epilog=example("reticent bandit serve budget.db --port 8080"))

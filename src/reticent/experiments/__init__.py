@@ -151,4 +151,16 @@ STUDIES = {
         repeats=1,
         quick=1,
     ),
+    "gpucb-regret": Study(
+        "gpucb_regret",
+        "Dubey, Figs 1–2 and Table 1: regret of private bandits on four environments, ours, the paper's, and without privacy.",
+        repeats=10,
+        quick=1,
+    ),
+    "gpucb-factorisations": Study(
+        "gpucb_factorisations",
+        "Dubey, Alg 2: the noise of running sums by binary tree, square root and buffers.",
+        repeats=1,
+        quick=1,
+    ),
 }

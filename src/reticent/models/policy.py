@@ -23,7 +23,7 @@ from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 
-__all__ = ["GROWTH", "Policy", "batch_sizes"]
+__all__ = ["GROWTH", "Policy", "batch_sizes", "best_of", "upper"]
 
 Array = NDArray[np.float64]
 GROWTH = 1.35
@@ -101,12 +101,7 @@ class Policy:
 
     def scores(self, phi: Array) -> Array:
         """mean + width·sd at each feature row, in half-ranges."""
-        mean = phi @ self.belief.mean
-        if self.width == 0:
-            return np.asarray(mean)
-        spread = phi.astype(np.float32) @ self._single
-        np.multiply(spread, spread, out=spread)
-        return np.asarray(mean + self.width * np.sqrt(spread.sum(axis=-1)))
+        return upper(phi, self.belief.mean, self._single, self.width)
 
     def features(self, candidates: Array) -> Array:
         """Features of candidates, whatever the shape before the last axis."""
@@ -116,9 +111,7 @@ class Policy:
 
     def choose(self, candidates: Array, rng: np.random.Generator) -> NDArray[np.int64]:
         """The best of each set of candidates (rounds × candidates × inputs); among equals, one at random."""
-        scores = self.scores(self.features(candidates))
-        best = scores == scores.max(axis=1, keepdims=True)
-        return np.asarray((best * (1 + rng.random(best.shape))).argmax(axis=1))
+        return best_of(self.scores(self.features(candidates)), rng)
 
     def take(self, release: Release, noise: float = 1.0) -> None:
         """Learn from a released batch, whose noise is ``noise`` times that of the release's scale."""
@@ -153,6 +146,22 @@ class Policy:
         phi = self.features(candidates)
         spread = ((phi @ self._root) ** 2).sum(axis=-1) + float(self.belief.weights @ self.belief.outside)
         return self.middle + self.half * (phi @ self.belief.mean), self.half * np.sqrt(spread)
+
+
+def upper(phi: Array, mean: Array, root: NDArray[np.float32], width: float) -> Array:
+    """mean + width·sd at each feature row."""
+    level = phi @ mean
+    if width == 0:
+        return np.asarray(level)
+    spread = phi.astype(np.float32) @ root
+    np.multiply(spread, spread, out=spread)
+    return np.asarray(level + width * np.sqrt(spread.sum(axis=-1)))
+
+
+def best_of(scores: Array, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The best of each row; among equals, one at random."""
+    best = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray((best * (1 + rng.random(best.shape))).argmax(axis=1))
 
 
 def batch_sizes(mu: float, horizon: int | None, growth: float = GROWTH, first: float | None = None) -> Iterator[int]:

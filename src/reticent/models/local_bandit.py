@@ -1,0 +1,223 @@
+"""Gaussian-process bandits with local differential privacy: only the person's own client sees a record. Proof: local_bandit.md.
+
+The server sends its public state; the client chooses among its candidates, sees the reward, and sends back the Gram matrix of
+(φ, e/r) of its one record, with noise. The server adds reports up, batch by batch, and learns from the sums as a joint bandit
+does; but the noise of a batch of n reports is √n times as large.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.models.bandit_setup import check, numbers
+from reticent.models.base import seed_bytes
+from reticent.models.policy import GROWTH, Policy, batch_sizes, best_of, upper
+from reticent.models.residuals import Features, ResidualGram
+from reticent.models.storage import plain_release, restored_release
+from reticent.privacy.accounting import calibrate, check_epsilon_delta
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Release
+from reticent.privacy.events import Gaussian
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.stream import Stream
+from reticent.privacy.sums import one_blas_thread
+
+__all__ = ["LocalBanditClient", "LocalBanditServer"]
+
+Array = NDArray[np.float64]
+_FIRST = 4.0  # √records of the first batch, by μ
+
+
+class LocalBanditClient:
+    """One person's side of one round: chooses, and tells the server a noisy statistic, once.
+
+    Parameters
+    ----------
+    message : bytes
+        What ``LocalBanditServer.message()`` gave.
+    epsilon, delta : float
+        The strength of the promise: the client's own, whatever the server says.
+    random_state : int, optional
+        For tests; what is told then is not private.
+
+    Privacy
+    -------
+    Neighbours: any two records (candidates and reward). Released: one noisy Gram matrix of (features, clipped residual).
+    Must be public: what the server sent, that there was a round, and how long it took. A server that lies about features, weights
+    or clip cannot weaken the promise: the limits are enforced and the noise is calibrated here.
+    """
+
+    def __init__(self, message: bytes, *, epsilon: float, delta: float, random_state: Any = None) -> None:
+        eps, delta = check_epsilon_delta(epsilon, delta, pure=False)
+        event = Gaussian(noise_multiplier=calibrate(eps, delta))
+        seed = seed_bytes(random_state)
+        try:
+            told = json.loads(message)
+            asked, bounds = told["statistic"], Bounds.from_dict(told["bounds"])
+            weights = tuple(tuple(w) for w in asked["weights"])
+            self._statistic = ResidualGram(
+                Features.from_dict(asked["head"]), weights, asked["shift"], tuple(asked["reach"])
+            )
+            self._mean, self._root = np.array(told["mean"]), np.array(told["root"], dtype=np.float32)
+            self._width, self._batch = float(told["width"]), told["batch"]
+        except (KeyError, TypeError, ValueError):
+            raise BadInput("This is not a message of a LocalBanditServer.") from None
+        self._bounds, self._rng = bounds, np.random.default_rng(None if seed is None else list(seed))
+        self._stream: Stream | None = Stream(bounds=bounds, event=event, seed=seed)
+        self.guarantee_ = Guarantee(delta=delta, relation="record", events=(event,), private=seed is None)
+
+    def ask(self, candidates: Any) -> int:
+        """Choose one of the candidates (rows). Nothing of it leaves."""
+        rows = numbers(candidates, "candidates")
+        if rows.ndim != 2 or rows.shape[1] != len(self._bounds.x) or not len(rows):
+            raise BadInput(f"candidates must be rows of {len(self._bounds.x)} numbers, at least one.")
+        with np.errstate(all="ignore"):
+            phi = self._statistic.head.features(self._bounds._with(y=(), y_names=None).unit(rows))
+        return int(best_of(upper(phi[None], self._mean, self._root, self._width), self._rng)[0])
+
+    def tell(self, candidate: Any, reward: Any) -> bytes:
+        """The report to send to the server: noisy, and all that leaves. A client tells once."""
+        record = np.append(numbers(candidate, "candidate"), numbers(reward, "reward"))
+        if record.shape != (len(self._bounds.x) + 1,):
+            raise BadInput(f"tell takes one candidate of {len(self._bounds.x)} numbers and its reward.")
+        if self._stream is None:
+            raise ReleaseRefused("This client has told its record: telling again would cost as much again.")
+        stream, self._stream = self._stream, None
+        stream.add(self._statistic, record[None])
+        release = stream.release(self._statistic)
+        told = plain_release(replace(release, statistic={}))
+        return json.dumps({"batch": self._batch, "release": told}).encode()
+
+
+class LocalBanditServer:
+    """Learns from clients' noisy reports, and tells them what it knows. It never sees a record.
+
+    Parameters
+    ----------
+    kernel, bounds, horizon, epsilon, delta, width, arms, growth, basis
+        As for `JointBandit`. ε and δ are what clients must use: the server counts on their noise.
+
+    Attributes
+    ----------
+    posterior_, releases_ (sums of reports, one for each batch), rounds_
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        bounds: Bounds | None = None,
+        horizon: int,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        width: Any = 0.7,
+        arms: int = 25,
+        growth: float = GROWTH,
+        basis: int | None = None,
+    ) -> None:
+        self._params = {k: v for k, v in locals().items() if k != "self"} | {"random_state": None}
+        check(self._params)
+        if bounds is None or isinstance(width, str):
+            raise BadInput("A local bandit needs bounds and a number of standard deviations.")
+        eps, self._delta = check_epsilon_delta(epsilon, delta, pure=False)
+        self._event, self.horizon = Gaussian(noise_multiplier=calibrate(eps, self._delta)), horizon
+        mu = 1 / self._event.noise_multiplier
+        with one_blas_thread():
+            self.posterior_ = Policy(
+                bounds, kernel=kernel, mu=mu / math.sqrt(horizon), horizon=horizon, arms=arms, width=width, basis=basis
+            )
+        self._sizes = batch_sizes(mu, horizon, growth, first=(_FIRST / mu) ** 2)
+        self._size, self.rounds_ = next(self._sizes), 0
+        self.releases_: list[Release] = []
+        self._reports: Release | None = None
+
+    def message(self) -> bytes:
+        """What a client needs; public. It stays the same until the batch is full."""
+        policy = self.posterior_
+        return json.dumps(
+            {
+                "bounds": policy.bounds.to_dict(),
+                "statistic": policy.statistic.describe(),
+                "mean": policy.belief.mean.tolist(),
+                "root": policy._root.tolist(),
+                "width": policy.width,
+                "batch": len(self.releases_),
+            }
+        ).encode()
+
+    def receive(self, report: bytes) -> bool:
+        """Take in a report; False if it answers an older message, whose residuals do not fit the others: it is left out."""
+        try:
+            told = json.loads(report)
+            one, batch = restored_release(told["release"]), told["batch"]
+        except (KeyError, TypeError, ValueError):
+            raise BadInput("This is not a report of a LocalBanditClient.") from None
+        statistic = self.posterior_.statistic
+        whole = one.value.shape == one.scale.shape == (statistic.size,) and one.n == 1
+        if one.event != self._event or not whole or not np.isfinite(one.value).all():
+            raise BadInput("This report was made with another promise than the server counts on, or was altered.")
+        if self.rounds_ >= self.horizon:
+            raise ReleaseRefused(f"The horizon of {self.horizon} rounds is used up.")
+        if batch != len(self.releases_):
+            return False
+        before = self._reports
+        n, value = (1, one.value) if before is None else (before.n + 1, before.value + one.value)
+        private = one.private and (before is None or before.private)
+        self._reports = replace(one, n=n, value=value, statistic=statistic.describe(), fit="reports", private=private)
+        self.rounds_ += 1
+        if n == self._size:
+            self._learn(replace(self._reports, scale=one.scale * math.sqrt(n)))
+            self._reports = None
+        return True
+
+    def _learn(self, release: Release) -> None:
+        self.releases_.append(release)
+        with one_blas_thread():
+            self.posterior_.take(release)
+        self._size = next(self._sizes, 1)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the sums of reports and the parameters to a file; ``reticent.load`` reads it."""
+        from reticent.models.storage import check_free, save
+
+        check_free(Path(path), overwrite=overwrite)
+        save(self, Path(path))
+
+    def state(self) -> bytes:
+        """All that is needed to go on after a restart; it holds noisy reports only."""
+        from reticent.models.storage import plain_params
+
+        now = None if self._reports is None else plain_release(self._reports)
+        told = {"params": plain_params(self._params), "releases": list(map(plain_release, self.releases_)), "now": now}
+        return json.dumps(told).encode()
+
+    @classmethod
+    def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:
+        """Rebuild the server from its sums of reports."""
+        params.pop("random_state", None)
+        server = cls(**params)
+        for release in releases:
+            if release.n != server._size or release.value.shape != (server.posterior_.statistic.size,):
+                raise BadInput("These releases do not fit the parameters: rebuild with those they had.")
+            server.rounds_ += release.n
+            server._learn(release)
+        return server
+
+    @classmethod
+    def resume(cls, state: bytes) -> Self:
+        """Go on where `state` was taken."""
+        from reticent.models.storage import restored_params
+
+        told = json.loads(state)
+        server = cls.from_releases(list(map(restored_release, told["releases"])), **restored_params(told["params"]))
+        if told["now"] is not None:
+            server._reports = restored_release(told["now"])
+            server.rounds_ += server._reports.n
+        return server

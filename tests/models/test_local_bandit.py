@@ -1,0 +1,145 @@
+"""Local bandits: only noisy reports leave a client, a hostile server gains nothing, and the server learns and goes on."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import reticent
+from reticent import Bounds, LocalBanditClient, LocalBanditServer
+from reticent.errors import BadInput, ReleaseRefused
+
+LINE = Bounds(x=[(0, 1)], y=(0, 1))
+PROMISE = {"epsilon": 50.0, "delta": 0.1}
+
+
+def server(**params):
+    return LocalBanditServer(**{"bounds": LINE, "horizon": 150, **PROMISE, **params})
+
+
+def play(one, rounds, seed=0):
+    rng, regret, chance = np.random.default_rng(seed), 0.0, 0.0
+    for t in range(rounds):
+        client = LocalBanditClient(one.message(), **PROMISE, random_state=1000 * seed + t)
+        doses = rng.uniform(size=(6, 1))
+        k = client.ask(doses)
+        assert one.receive(client.tell(doses[k], doses[k, 0] + 0.05 * rng.normal()))
+        regret += doses.max() - doses[k, 0]
+        chance += doses.max() - doses.mean()
+    return regret, chance
+
+
+@pytest.fixture(scope="module")
+def played():
+    one = server()
+    return one, play(one, 150)
+
+
+def test_it_learns_and_is_rebuilt(played, tmp_path):
+    one, (regret, chance) = played
+    assert regret < 0.7 * chance
+    assert sum(release.n for release in one.releases_) == 150
+    one.save(tmp_path / "s.reticent")
+    loaded = reticent.load(tmp_path / "s.reticent")
+    assert (loaded.posterior_.belief.mean == one.posterior_.belief.mean).all()
+    with pytest.raises(ReleaseRefused, match="horizon of 150"):
+        play(one, 1)
+    with pytest.raises(BadInput, match="do not fit"):
+        LocalBanditServer.from_releases(one.releases_[1:], **one._params)
+
+
+def test_a_restart_changes_nothing():
+    a, b = server(), server()
+    play(a, 30)
+    play(b, 17)
+    b = LocalBanditServer.resume(b.state())
+    assert b.rounds_ == 17
+    rng = np.random.default_rng(0)
+    for t in range(30):  # the same people as in play
+        doses = rng.uniform(size=(6, 1))
+        noise = rng.normal()
+        if t >= 17:
+            client = LocalBanditClient(b.message(), **PROMISE, random_state=t)
+            k = client.ask(doses)
+            b.receive(client.tell(doses[k], doses[k, 0] + 0.05 * noise))
+    assert (a.posterior_.belief.mean == b.posterior_.belief.mean).all()
+
+
+def reports(reward, runs, message):
+    out = []
+    for seed in range(runs):
+        client = LocalBanditClient(message, epsilon=1.0, delta=0.1, random_state=[seed + 5, seed][0])
+        out.append(json.loads(client.tell([0.9], reward))["release"])
+    return np.array([one["value"] for one in out]), np.array(out[0]["scale"])
+
+
+def test_audit_of_the_client():
+    """Two records that differ in the reward alone: the best test reaches what is allowed for them, and no more than μ."""
+    message, runs = server().message(), 150
+    a, scale = reports(0.0, runs, message)
+    b, _ = reports(1.0, runs, message)
+    exact = [LocalBanditClient(message, epsilon=1e9, delta=0.1, random_state=1).tell([0.9], r) for r in (0.0, 1.0)]
+    values = [np.array(json.loads(one)["release"]["value"]) for one in exact]
+    direction = (values[1] - values[0]) / scale**2
+    allowed = math.sqrt(float((((values[1] - values[0]) / scale) ** 2).sum()))
+    mu = 1 / reticent.calibrate(1.0, 0.1)
+    scores = a @ direction, b @ direction
+    # the noise of both worlds comes from the same seeds: means differ exactly, spreads tell the noise
+    found = (scores[1].mean() - scores[0].mean()) / scores[0].std(ddof=1)
+    assert 0.3 * mu < allowed <= mu
+    assert found == pytest.approx(allowed, rel=5 / math.sqrt(2 * runs))
+
+
+def test_what_leaves_is_the_noisy_matrix_alone():
+    client = LocalBanditClient(server().message(), **PROMISE)
+    report = json.loads(client.tell([0.123456789], 0.987654321))
+    assert set(report) == {"batch", "release"}
+    assert set(report["release"]) >= {"value", "scale", "event", "n", "bounds"}
+    assert report["release"]["statistic"] == {}
+    assert "0.1234567" not in json.dumps(report)
+    assert report["release"]["private"]
+    with pytest.raises(ReleaseRefused, match="has told"):
+        client.tell([0.1], 0.2)
+    assert client.guarantee_.epsilon == pytest.approx(50, rel=1e-3)
+
+
+def test_a_hostile_server_gains_nothing():
+    """Weights, reach and radius of any size: the noise follows the limits that are enforced."""
+    told = json.loads(server().message())
+    told["statistic"]["reach"], told["statistic"]["head"]["radius2"] = [1e-9], 4.0
+    told["statistic"]["head"]["energy"] = [1e6] * len(told["statistic"]["head"]["energy"])
+    message = json.dumps(told).encode()
+    exact = [
+        LocalBanditClient(message, epsilon=1e9, delta=0.1, random_state=1).tell([x], r) for x, r in ((0, 0), (1, 1))
+    ]
+    moved = np.subtract(*(json.loads(one)["release"]["value"] for one in exact))
+    scale = np.array(json.loads(LocalBanditClient(message, **PROMISE).tell([0], 0))["release"]["scale"])
+    assert math.sqrt(float(((moved / scale) ** 2).sum())) <= 1 / reticent.calibrate(50.0, 0.1) * (1 + 1e-6)
+
+
+def test_refusals():
+    one = server()
+    message = one.message()
+    late = LocalBanditClient(message, **PROMISE)
+    play(one, one._size)
+    assert one.receive(late.tell([0.5], 0.5)) is False
+    for bad in (b"{}", b"[]", b'{"statistic": 1, "bounds": 2}', b"nonsense"):
+        with pytest.raises(BadInput):
+            LocalBanditClient(bad, **PROMISE)
+        with pytest.raises(BadInput):
+            one.receive(bad)
+    with pytest.raises(BadInput, match="another promise"):
+        one.receive(LocalBanditClient(one.message(), epsilon=60.0, delta=0.1).tell([0.5], 0.5))
+    client = LocalBanditClient(one.message(), **PROMISE)
+    for wrong in ([], [[1, 2]], [0.5]):
+        with pytest.raises(BadInput):
+            client.ask(wrong)
+    with pytest.raises(BadInput):
+        client.tell([0.5, 0.5], 1.0)
+    with pytest.raises(BadInput):
+        server(bounds=None)
+    with pytest.raises(BadInput):
+        server(width="paper")
+    client.ask([[np.nan], [np.inf]])
+    assert np.isfinite(json.loads(client.tell([np.nan], np.inf))["release"]["value"]).all()
