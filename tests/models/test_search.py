@@ -365,3 +365,15 @@ def test_a_search_does_not_promise_more_than_its_estimator():
 
     with pytest.raises(BadInput, match="protects less than whole records"):
         PrivateSearch(Labels(), [{"bins": 3}], **HISTOGRAM).fit(AGES)
+
+
+def test_a_candidate_that_protects_less_is_refused_before_the_charge(tmp_path):
+    ledger = str(tmp_path / "budget.db")
+    Ledger(ledger).open("people", epsilon=5, delta=1e-5)
+    model = reticent.BinnedGPRegressor(bins=4)
+    search = PrivateSearch(
+        model, {"protect": ["records", "labels"]}, bounds=PLANE, **PROMISE, ledger=ledger, dataset="people"
+    )
+    with pytest.raises(BadInput, match="protects less than whole records"):
+        search.fit(X, Y)
+    assert Ledger(ledger).history("people") == []

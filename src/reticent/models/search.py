@@ -159,10 +159,7 @@ class PrivateSearch(PrivateEstimator):
     def _check(self) -> None:
         if not isinstance(self.estimator, PrivateEstimator) or isinstance(self.estimator, PrivateSearch):
             raise BadInput(f"estimator must be a private estimator such as GPRegressor(), not {self.estimator!r}.")
-        if self.estimator._relation != self._relation:
-            raise BadInput(
-                f"{type(self.estimator).__name__} protects less than whole records: a search cannot promise more."
-            )
+        self._check_relation(self.estimator)
         for name, known in (("scheme", _SCHEMES), ("law", _LAWS)):
             if getattr(self, name) not in known:
                 raise BadInput(f"{name} must be {' or '.join(map(repr, known))}, not {getattr(self, name)!r}.")
@@ -215,6 +212,10 @@ class PrivateSearch(PrivateEstimator):
         own = {"ledger": None, "dataset": None, "random_state": None, "records_per_person": self.records_per_person}
         return model.set_params(epsilon=one_run, delta=delta, **own)
 
+    def _check_relation(self, model: PrivateEstimator) -> None:
+        if model._relation != self._relation:
+            raise BadInput(f"{type(model).__name__} protects less than whole records: a search cannot promise more.")
+
     def _prepare(self, data: Source, bounds: Bounds) -> dict[str, Any]:
         """Rehearse every candidate, so that one that makes no sense is found before anything is charged."""
         multiplier = self._event().noise_multiplier  # type: ignore[attr-defined]
@@ -224,6 +225,7 @@ class PrivateSearch(PrivateEstimator):
         ready, candidates = [], []
         for index in range(len(self._grid())):
             model = self._model(index, multiplier)
+            self._check_relation(model)
             event, own = model._event(), model._bounds()
             model._rehearse(own.resolve(data, targets=self._targets)[0])
             assert isinstance(event, Gaussian)
