@@ -137,7 +137,7 @@ def test_a_bound_just_above_the_claim_says_to_run_again(run, monkeypatch):
 def test_wrong_use(run):
     answer = run("audit", "median")
     assert answer.code == 2
-    assert "mean, histogram, covariance, gp, classifier" in answer.err
+    assert ", ".join(PAIRS) in answer.err
     answer = run("audit", "mean", "--quick", "--epsilon", 0)
     assert answer.code == 2
     assert "--epsilon must be a positive number, not 0" in answer.err
