@@ -38,6 +38,7 @@ _PLAYS = 512  # rounds that are played in thought, to guess which candidates wil
 _VARIANCES, _LENGTHS, _LINEAR = (0.05, 0.3), (0.2, 0.4, 0.8), 0.1
 _SHARES, _ADDITIVE, _FEW = (0.5, 0.35, 0.15), (1.0, 1e-3, 1e-4), 5
 _TRIALS = 8
+_CACHE = 2**18  # numbers
 
 
 class Policy:
@@ -111,7 +112,9 @@ class Policy:
 
     def choose(self, candidates: Array, rng: np.random.Generator) -> NDArray[np.int64]:
         """The best of each set of candidates (rounds × candidates × inputs); among equals, one at random."""
-        return best_of(self.scores(self.features(candidates)), rng)
+        together = max(_CACHE // (candidates.shape[1] * self.head.columns), 1)  # rounds whose features stay in cache
+        pieces = [candidates[start : start + together] for start in range(0, len(candidates), together)]
+        return best_of(np.concatenate([self.scores(self.features(piece)) for piece in pieces]), rng)
 
     def take(self, release: Release, noise: float = 1.0) -> None:
         """Learn from a released batch, whose noise is ``noise`` times that of the release's scale."""

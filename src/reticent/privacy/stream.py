@@ -236,7 +236,9 @@ class Stream:
             self._sum = exact = exact + self._sum
         rows, self.rows, self._total = self.rows, 0, 0
         self._asked = None if not self._correlation.running else self._asked
-        scale = np.array([float(scales[int(share)].exact) for share in shares]) * statistic.step
+        scale = np.empty(statistic.size)
+        for share, one in scales.items():
+            scale[shares == share] = float(one.exact) * statistic.step
         return Release(
             statistic={**statistic.describe(), "step": self.made, "records": rows},
             value=((exact + noise).astype(np.float64) + 0.5) * statistic.step,
