@@ -59,11 +59,15 @@ _BATCH = 500  # releases of one curator
 _CONFIDENCE = 0.95
 _SURE = 1 - 1e-6  # an alarm should not be an accident
 _THRESHOLDS = 200
+_MADE_UP = 400  # records
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A model, and two records whose exchange moves its first statistic by its full sensitivity; inputs lie in [−1, 1]ᵈ."""
+    """A model, and two records whose exchange moves its first statistic by its full sensitivity; inputs lie in [−1, 1]ᵈ.
+
+    ``kind``: not the first statistic but the first of this kind, after others were answered from made-up records.
+    """
 
     model: str
     a: tuple[float, ...]  # inputs, then outputs
@@ -71,6 +75,7 @@ class Pair:
     outputs: int = 0
     classes: int = 0  # if any, the output is one of them, numbered from 0
     options: dict[str, Any] = field(default_factory=dict)  # of the model
+    kind: str = ""
 
     @property
     def inputs(self) -> int:
@@ -85,7 +90,7 @@ class Pair:
 
     def statistic(self) -> Statistic:
         """Ask the model which statistic it wants to have released."""
-        heard = _Listener(self.bounds, _with_middle(self.a)[:, : self.inputs])
+        heard = _Listener(self.bounds, _with_middle(self.a)[:, : self.inputs], self.kind)
         try:
             getattr(reticent, self.model)(bounds=self.bounds, epsilon=1.0, delta=1e-6, **self.options).learn(heard)
         except _Asked as asked:
@@ -101,13 +106,17 @@ class _Asked(Exception):
 class _Listener:
     """Stands where a curator would, to hear what it is asked."""
 
-    n = 2
-
-    def __init__(self, bounds: Bounds, inputs: Values) -> None:
-        self.bounds, self._inputs = bounds, inputs
+    def __init__(self, bounds: Bounds, inputs: Values, kind: str) -> None:
+        self.bounds, self._inputs, self._kind = bounds, inputs, kind
+        self.n = _MADE_UP if kind else 2
 
     def release(self, statistic: Statistic, *, times: int = 1) -> Release:
-        raise _Asked(statistic)
+        if self._kind in ("", statistic.kind):
+            raise _Asked(statistic)
+        heaps = np.random.default_rng(0).normal(0, 0.05, size=(_MADE_UP, len(self.bounds.x)))
+        heaps[::2] += 0.1
+        event = Gaussian(count=times, noise_multiplier=1e-3)
+        return reticent.Curator(scan(heaps), bounds=self.bounds, event=event).release(statistic, times=times)
 
     def release_given_inputs(self, design: Design) -> Release:
         return self.release(design(self._inputs))
@@ -116,6 +125,7 @@ class _Listener:
 _BINS: dict[str, Any] = {"bins": 2, "kernel": RBF(1.0, "fixed")}
 _LABELS: dict[str, Any] = {"stages": 1, "kernel": RBF(1.0, "fixed"), "noise": 0.5, "learn_kernel": False}
 
+# mixture: opposite corners, far from all centres, so that both have residuals of full length, in different parts.
 # Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
 # gp-labels: both ends of the label's range, at one input; of two inputs that are alike, both have columns of full length.
 # bins: one record, with the highest output, in one of two bins; bins-labels: the highest and the lowest output in one bin.
@@ -127,6 +137,7 @@ PAIRS = {
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
     "bins": Pair("BinnedGPRegressor", (-0.5, 1), (0.5, 1), outputs=1, options=_BINS),
     "bins-labels": Pair("BinnedGPRegressor", (-0.5, 1), (-0.5, -1), outputs=1, options={**_BINS, "protect": "labels"}),
+    "mixture": Pair("GaussianMixture", (1, 1, 1), (-1, -1, -1), options={"n_components": 2}, kind="shared"),
     "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), 1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
     "kmeans": Pair("KMeans", (1, 1), (-1, -1), options={"n_clusters": 2}),
     "factors": Pair("FactorAnalysis", (1, 1), (-1, -1)),

@@ -16,7 +16,8 @@ def audit_command(
     statistic: Annotated[
         str,
         typer.Argument(
-            metavar="STATISTIC", help="mean, histogram, covariance, kmeans, factors, gp, classifier, search or all."
+            metavar="STATISTIC",
+            help="mean, histogram, covariance, mixture, kmeans, factors, gp, classifier, search or all.",
         ),
     ] = "all",
     quick: Annotated[

@@ -15,6 +15,7 @@ from reticent.apps.letters import SPELLED
 from reticent.apps.obfuscate_command import obfuscate_command
 from reticent.apps.options import Classes, Json, LevelColumn, Quiet, example
 from reticent.apps.reproduce import reproduce_command
+from reticent.apps.sample_command import sample_command
 from reticent.apps.search_command import search_command
 from reticent.apps.terminal import advise, console, fail, guarded, line, print_json, progress
 
@@ -186,7 +187,7 @@ def fit(
         typer.Argument(
             metavar="MODEL",
             help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last has public inputs), classifier, "
-            "kmeans, factors or components.",
+            "kmeans, mixture, factors or components.",
         ),
     ],
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
@@ -238,7 +239,7 @@ def fit(
     noise_column: LevelColumn = None,
     n_clusters: Annotated[int | None, typer.Option(metavar="K", help="kmeans: number of clusters.")] = None,
     n_components: Annotated[
-        int | None, typer.Option(metavar="K", help="factors, components: how many of them.")
+        int | None, typer.Option(metavar="K", help="mixture, factors, components: how many of them.")
     ] = None,
     basis: Annotated[
         int | None,
@@ -249,6 +250,9 @@ def fit(
     method: Annotated[
         str | None,
         typer.Option(metavar="METHOD", help="classifier: softmax (nearly always best), labels or dirichlet."),
+    ] = None,
+    covariance: Annotated[
+        str | None, typer.Option(metavar="TYPE", help="mixture: full (if left out), tied, diag or spherical.")
     ] = None,
     mechanism: Annotated[
         str | None, typer.Option(metavar="NAME", help="gp-labels: cloak (if left out), functional or inducing.")
@@ -294,6 +298,7 @@ def fit(
                 "mechanism": mechanism,
                 "n_clusters": n_clusters,
                 "n_components": n_components,
+                "covariance_type": covariance,
             },
             ledger=ledger,
             dataset=dataset,
@@ -416,6 +421,8 @@ app.command(
         "    --ledger budget.db --dataset orbit --new-ledger",
     ),
 )(guarded(obfuscate_command))
+
+app.command("sample", epilog=example("reticent sample m.reticent -n 1000 --out synthetic.csv"))(guarded(sample_command))
 
 app.command("audit", epilog=example("reticent audit mean --quick"))(guarded(audit_command))
 

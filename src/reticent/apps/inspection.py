@@ -115,7 +115,8 @@ def print_fit(
     line("Written", str(out))
     able = model_of(model).outputs or has_structure(model)
     predict = [f"reticent predict {out} new.csv --out predictions.csv"] if able else []
-    advise(f"reticent inspect {out}", *predict)
+    sample = [f"reticent sample {out} -n 1000 --out synthetic.csv"] if hasattr(model, "sample") else []
+    advise(f"reticent inspect {out}", *predict, *sample)
 
 
 def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import TextIO
 
 from reticent.apps.terminal import BadFile
 
-__all__ = ["check_new", "new_text"]
+__all__ = ["check_new", "new_file", "new_text"]
 
 
 def check_new(out: Path, why: str) -> None:
@@ -26,10 +26,16 @@ def check_new(out: Path, why: str) -> None:
 @contextmanager
 def new_text(out: Path) -> Iterator[TextIO]:
     """Open a text file that appears under its name when all of it is written, and not at all if that fails."""
+    with new_file(out) as scratch, open(scratch, "w", newline="", encoding="utf-8") as file:
+        yield file
+
+
+@contextmanager
+def new_file(out: Path) -> Iterator[Path]:
+    """Give the name of a scratch file that takes its final name when all of it is written, and vanishes if that fails."""
     scratch = out.with_name(out.name + ".part")
     try:
-        with open(scratch, "w", newline="", encoding="utf-8") as file:
-            yield file
+        yield scratch
         os.replace(scratch, out)
     except BaseException:
         scratch.unlink(missing_ok=True)

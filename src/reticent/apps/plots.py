@@ -28,6 +28,7 @@ from reticent.apps.canvas import (
 )
 from reticent.apps.class_plots import class_curve, class_effects, class_map
 from reticent.apps.colours import LIGHT, STEPS, shades
+from reticent.apps.ellipses import ellipses
 from reticent.apps.figures import column_names, measured
 from reticent.apps.figures import shortened as _short
 from reticent.apps.outputs import one_output, output_name
@@ -140,6 +141,8 @@ def release(model: Any, *, output: int | str | None = None, width: float = WIDE)
     check_fitted(model)
     if hasattr(model, "variance_parts") or hasattr(model, "predict_proba_band"):
         return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, output=output, width=width)
+    if hasattr(model, "pooled_mean_"):
+        return ellipses(model, width)
     drawings = {"cluster_centers_": draw_clusters, "components_": draw_factors, "counts_": _histograms}
     for attribute, draw in (drawings | {"correlation_": _correlations, "mean_": _means}).items():
         if hasattr(model, attribute):

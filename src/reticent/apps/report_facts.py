@@ -16,6 +16,7 @@ from reticent.apps.chances import class_names
 from reticent.apps.effects import COUNTED, OWN_LEVELS, effect_numbers, kernel_words
 from reticent.apps.figures import column_names, digits_beside, level_name, measured
 from reticent.apps.outputs import output_name, output_names, outputs
+from reticent.apps.parts import column_rows, part_rows, weights_noise
 from reticent.apps.release_groups import Group, groups
 from reticent.apps.report_classes import class_assumed, class_described, class_quality, class_results
 from reticent.apps.results import model_of
@@ -56,6 +57,7 @@ _LEVELS = (
 )
 _MEANS = "Each mean on the range of its column, with its 95 % band of privacy noise."
 _COUNTS = "Counts as they were released, with 95 % bands of privacy noise; a count can come out below zero."
+_PARTS = "Each part as an ellipse that holds 86 % of it, drawn thicker where it has more records; its mean is a dot."
 _CORRELATIONS = "Correlations: blue for columns that rise together, orange where one falls as the other rises."
 
 Table = dict[str, Any]
@@ -78,6 +80,8 @@ def title(model: Any) -> str:
     names = _listed(column_names(model))
     if model_of(model).outputs:
         return f"{_listed(output_names(model))}, predicted from {names}"
+    if hasattr(model, "pooled_mean_"):
+        return f"Mixture of {_count(model.n_components_, 'normal law')} for {names}"
     if has_structure(model):
         return f"{structure_title(model)} of {names}"
     kinds = {"counts_": "Histogram", "correlation_": "Means and correlations", "mean_": "Mean"}
@@ -187,6 +191,10 @@ def results(model: Any) -> dict[str, Any]:
             "words": [*_moves(model, along), *said, spread],
             "remarks": remarks,
         }
+    if hasattr(model, "pooled_mean_"):
+        head, rows = part_rows(model)
+        tables = [{"head": head, "rows": rows}]
+        return {"heading": "", "caption": _PARTS, "tables": tables, "words": [], "remarks": remarks}
     if has_structure(model):
         return structure_results(model, remarks)
     if hasattr(model, "counts_"):
@@ -270,6 +278,17 @@ def quality(model: Any) -> dict[str, Any]:
             "about": "This is what the model expects of itself, where there are records and where there are none.",
         }
     about["about"] = "This is the privacy noise only. That the records are a sample, or wrong, comes on top of it."
+    if hasattr(model, "pooled_mean_"):
+        head = ["column", "mean, mixture", "mean, all", "standard deviation, mixture", "standard deviation, all"]
+        told = (
+            f"Each share has a privacy noise of ± {percent(weights_noise(model))}." if model.n_components_ > 1 else ""
+        )
+        compared = "Released twice: what the mixture implies for each column, and one normal law for all, from the first stage."
+        return {
+            **about,
+            "tables": [{"head": head, "rows": column_rows(model)}],
+            "lines": [*filter(None, [told]), compared],
+        }
     if has_structure(model):
         line = structure_quality(model)
     elif hasattr(model, "counts_"):

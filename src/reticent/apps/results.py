@@ -21,6 +21,7 @@ from reticent.apps.effects import (
     regression_tables,
 )
 from reticent.apps.figures import column_names, digits_beside, measured
+from reticent.apps.parts import mixture_notes, mixture_numbers, mixture_remarks, mixture_tables
 from reticent.apps.structure import cluster_notes, cluster_numbers, cluster_table, factor_numbers, factor_tables
 from reticent.apps.terminal import table
 from reticent.errors import BadInput
@@ -187,6 +188,15 @@ _FUNCTION = (
 )
 MODELS = {
     "mean": Model("PrivateMean", (), _mean_numbers, _mean_table, notes=_mean_notes),
+    "mixture": Model(
+        "GaussianMixture",
+        ("n_components", "covariance_type"),
+        mixture_numbers,
+        mixture_tables,
+        mixture_remarks,
+        mixture_notes,
+        covers="The ± is how far records of a part spread; privacy noise and this are not in it.",
+    ),
     "histogram": Model("PrivateHistogram", ("bins",), _histogram_numbers, _histogram_chart, _histogram_remarks),
     "covariance": Model(
         "PrivateCovariance", (), _covariance_numbers, _covariance_tables, _covariance_remarks, _mean_notes

@@ -73,6 +73,12 @@ STUDIES = {
         repeats=40,
         quick=2,
     ),
+    "dpem-mixture": Study(
+        "dpem_mixture",
+        "DP-EM, Figs 2 and 3: log-likelihood of mixtures against ε on stand-ins, the paper's four compositions and ours.",
+        repeats=3,
+        quick=1,
+    ),
     "gp-classes": Study(
         "gp_classes",
         "Accuracy and calibration of private classification, softmax, labels and Dirichlet, on digits and breast cancer.",

@@ -137,8 +137,10 @@ class Mixture:
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """Points of the mixture."""
         which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
-        noise = rng.normal(size=(n, self.means.shape[1]))
-        return self.means[which] + np.einsum("ijk,ik->ij", self.roots[which], noise)
+        found = rng.normal(size=(n, self.means.shape[1]))
+        for k, (mean, root) in enumerate(zip(self.means, self.roots, strict=True)):
+            found[which == k] = mean + found[which == k] @ root.T
+        return found
 
 
 def merged(weights: Array, means: Array, parts: int) -> tuple[Array, Array]:

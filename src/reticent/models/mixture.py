@@ -64,6 +64,8 @@ class GaussianMixture(PrivateEstimator):
     means_ : array of shape (n_components_, n_features)
     covariances_ : array of shape (n_components_, n_features, n_features)
         In the columns' own units, whatever the type of covariance.
+    pooled_mean_, pooled_covariance_ : arrays
+        Those of one normal law for all records, from the first stage, to compare with.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
@@ -143,6 +145,8 @@ class GaussianMixture(PrivateEstimator):
         self.weights_ = self._mixture.weights
         self.means_ = bounds.natural(self._mixture.means)
         self.covariances_ = self._mixture.covariances * np.outer(scale, scale)
+        self.pooled_mean_ = bounds.natural(one.means[0])
+        self.pooled_covariance_ = one.covariances[0] * np.outer(scale, scale)
 
     def _parts(self, curator: Oracle, one: Mixture, noise: float) -> Mixture:
         """The parts of the mixture. ``noise``: of a count, if a release takes one of the paid ones."""

@@ -19,7 +19,7 @@ from reticent.privacy.cells import Column, label_table, labels, numbers, text_la
 from reticent.privacy.lines import count_lines, cut, read_header, sort_out, split
 from reticent.privacy.sources import Field, Kind, Source, check_features
 
-__all__ = ["CsvSource", "ParquetSource", "scan_path"]
+__all__ = ["CsvSource", "ParquetSource", "scan_path", "write_parquet"]
 
 _CSV = {".csv": b",", ".tsv": b"\t"}
 _PARQUET = (".parquet", ".pq")
@@ -271,3 +271,8 @@ def _text_numbers(cells: Any) -> Column:
 
 def _text_labels(cells: Any, table: dict[object, int]) -> Column:
     return _each(cells, lambda text: text_label(text, table), missing=0.0)
+
+
+def write_parquet(path: Path, columns: dict[str, Any]) -> None:
+    """Write columns of numbers that need no protection to a Parquet file."""
+    pq.write_table(pa.table(columns), path)

@@ -1,0 +1,52 @@
+"""The DP-EM study: its stand-ins, the paper's scheme, and that a quick run gives what it promises."""
+
+import math
+
+import numpy as np
+import pytest
+
+from reticent.experiments import STUDIES
+from reticent.experiments.dpem_data import LIFE, STROKE
+from reticent.experiments.dpem_literal import COMPOSITIONS, literal_mixture, multiplier
+
+
+@pytest.mark.parametrize("kind", [LIFE, STROKE], ids=lambda kind: kind.name)
+def test_stand_ins_lie_in_the_ball_and_have_the_level_that_is_said(kind):
+    X, law = kind.draw(3, 2000)
+    assert X.shape == (2000, kind.d)
+    assert np.linalg.norm(X, axis=1).max() <= 1 + 1e-9
+    assert law.score(X).mean() >= kind.level - 0.2
+    again, _ = kind.draw(3, 2000)
+    assert np.array_equal(X, again)
+
+
+def test_multipliers_are_those_of_the_paper():
+    uses, each = 70, 1e-8
+    linear = multiplier("linear", 1.0, 1e-4, uses, each)
+    assert linear == pytest.approx(uses * math.sqrt(2 * math.log(1.25 / each)))
+    zcdp = multiplier("zCDP", 1.0, 1e-4, uses, each)
+    rho = uses / (2 * zcdp**2)
+    assert rho + 2 * math.sqrt(rho * math.log(1e4)) == pytest.approx(1.0)
+    moments = multiplier("moments accountant", 1.0, 1e-4, uses, each)
+    assert moments == pytest.approx(zcdp, rel=0.02)
+    assert moments > zcdp  # whole orders only
+    advanced = multiplier("advanced", 1.0, 1e-4, uses, each)
+    assert zcdp < advanced < linear
+    assert [multiplier(name, 4.0, 1e-4, uses, each) < multiplier(name, 1.0, 1e-4, uses, each) for name in COMPOSITIONS]
+
+
+def test_the_papers_scheme_without_noise_is_plain_em():
+    X, law = LIFE.draw(4, 3000)
+    found = literal_mixture(X, 3, 40, 0.0, np.random.default_rng(0))
+    assert found.score(X).mean() > law.score(X).mean() - 0.6
+    noisy = literal_mixture(X, 3, 10, 1000.0, np.random.default_rng(0))
+    assert np.isfinite(noisy.score(X)).all()
+    assert noisy.score(X).mean() < found.score(X).mean()
+
+
+def test_a_quick_study(tmp_path):
+    found = STUDIES["dpem-mixture"].run(tmp_path, repeats=1, quick=True, seed=0, progress=lambda *_: None)
+    scores = {record["method"]: record["score"] for record in found.records}
+    assert scores["ours"] > scores["zCDP"]
+    assert scores["ours"] > scores["ours, one normal law"]
+    assert "Life-like" in (tmp_path / "table.md").read_text(encoding="utf-8")
