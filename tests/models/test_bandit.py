@@ -1,6 +1,7 @@
 """JointBandit: it learns, between releases it is frozen, it is rebuilt and goes on bit for bit, and it refuses what it must."""
 
 import json
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -215,7 +216,7 @@ def test_wild_numbers_are_moved_and_nothing_fails():
     assert np.isfinite(one.posterior_.belief.mean).all()
 
 
-@pytest.mark.parametrize("call", ["[]", "[[]]", "[[1, 2]]", "[[[1, 2]]]", "'x'", "[['a']]", "[[1], [1, 2]]", "0.5"])
+@pytest.mark.parametrize("call", ["[]", "[[]]", "[[1, 2]]", "[[[1, 2]]]", "'x'", "[[1], [1, 2]]", "0.5"])
 def test_bad_candidates(call):
     with pytest.raises(BadInput):
         bandit().ask(eval(call))
@@ -318,3 +319,27 @@ def test_a_state_that_was_written_down_at_a_release_goes_on_as_if_nothing_had_ha
         first.tell([x], y)
     for ours, theirs in zip(first.releases_, one.releases_, strict=True):
         np.testing.assert_array_equal(ours.value, theirs.value)
+
+
+def test_whoever_tells_at_the_same_time_every_round_counts_once():
+    one = bandit(horizon=400)
+    one.ask(np.full((400, 2, 1), 0.5))
+    threads = [threading.Thread(target=lambda: [one.tell([0.5], 0.5) for _ in range(100)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert one.rounds_ == 400
+    assert sum(release.n for release in one.releases_) == 400
+
+
+@pytest.mark.parametrize("reward", [10**400, "high", None, np.nan, -np.inf, [[1]]])
+def test_no_reward_fails(reward):
+    one = bandit()
+    one.ask([[0.5]])
+    if np.shape(reward) == (1, 1):
+        with pytest.raises(BadInput, match="tell takes"):
+            one.tell([0.5], reward)
+    else:
+        one.tell([0.5], reward)
+        assert one.rounds_ == 1

@@ -372,3 +372,12 @@ def test_cells_that_do_not_exist_are_none():
     assert total.tolist() == [2, 1, 1, 4]  # −0.5 is truncated to 0
     assert (one.integers(said).sum(axis=0) == one.block_sum(said)).all()
     assert one.sensitivity2 == 4 * one.limit2
+
+
+def test_a_rebuild_with_other_bins_is_refused():
+    x, y = np.random.default_rng(0).uniform(size=(2, 50))
+    params = {"protect": "labels", "bounds": reticent.Bounds(x=[(0, 1)], y=(0, 1)), "epsilon": 1.0, "delta": 1e-6}
+    model = reticent.BinnedGPRegressor(bins=[0, 0.5, 1], **params).fit(x[:, None], y)
+    reticent.BinnedGPRegressor.from_releases(model.releases_, bins=[0, 0.5, 1], **params)
+    with pytest.raises(reticent.BadInput, match="other parameters"):
+        reticent.BinnedGPRegressor.from_releases(model.releases_, bins=[0, 0.7, 1], **params)

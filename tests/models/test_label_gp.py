@@ -293,3 +293,15 @@ def test_an_input_that_is_not_in_the_table_adds_nothing():
         np.array([[0.0]]), np.ones(1), np.ones((1, 1)), design="", centre=np.zeros(1), reach=1.0, squares=0.0
     )
     assert statistic.block_sum(np.array([[0.0, 0.5], [-0.0, 0.25], [1e-300, 1.0]])) == 0.75 * 2**24
+
+
+def test_labels_are_not_published_as_inputs():
+    """One range for all columns of a frame once covered the label's column too, which was then released as an input."""
+    import pandas
+
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"age": rng.uniform(0, 100, 40), "weight": rng.uniform(0, 100, 40)})
+    bounds = reticent.Bounds(x=(0, 150), y={"weight": (0, 150)})
+    model = reticent.LabelGPRegressor(bounds=bounds, epsilon=0.1, delta=1e-6).fit(frame)
+    assert model.n_features_in_ == 1
+    assert list(model.feature_names_in_) == ["age"]

@@ -141,3 +141,28 @@ def test_columns_that_do_not_fit_are_refused(bounds, data, message):
     }
     with pytest.raises(BadInput, match=message):
         bounds.resolve(sources[data](), targets=True)
+
+
+@pytest.mark.parametrize("x", [(0, 150), [(0, 110)], {"age": (0, 110)}])
+def test_the_output_is_never_among_the_inputs(x):
+    """A model of labels hands its inputs over: a label among them would be published."""
+    import pandas
+
+    frame = pandas.DataFrame({"age": [1.0, 2.0], "weight": [3.0, 4.0]})
+    bounds, fields = Bounds(x=x, y={"weight": (0, 150)}).resolve(scan(frame), targets=True)
+    assert bounds.x_names == ("age",)
+    assert [field.key if isinstance(field.key, str) else scan(frame).names[field.key] for field in fields] == [
+        "age",
+        "weight",
+    ]
+
+
+@pytest.mark.parametrize("given", [{"y": {"weight": (0, 150)}}, {"classes": {"weight": [3.0, 4.0]}}])
+def test_a_column_is_an_input_or_the_output(given):
+    import pandas
+
+    frame = pandas.DataFrame({"age": [1.0, 2.0], "weight": [3.0, 4.0]})
+    both = Bounds(x={"age": (0, 110), "weight": (0, 150)}, **given)
+    with pytest.raises(BadInput, match="'weight' is both an input and the output"):
+        both.resolve(scan(frame), targets=True)
+    assert both.resolve(scan(frame), targets=False)[0].x_names == ("age", "weight")

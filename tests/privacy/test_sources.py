@@ -341,3 +341,11 @@ def test_what_numpy_cannot_have_seen_is_not_touched_before_it_is_paid_for():
     source = scan(X)
     source.check([Field(0), Field(1, ("a", "b"))])
     assert source.known_n == 1
+
+
+@pytest.mark.parametrize("odd", [[1.0], np.array([1.0, 2.0]), np.array(1.0), "text", None, 10**400])
+def test_no_output_in_a_list_fails(odd):
+    """Whether one label is a list or an array would be told by an error."""
+    source = scan(np.zeros((3, 1)), y=[odd, 0.0, 1.0])
+    (block,) = source.blocks((Field(0), Field(1)))
+    assert block[1:, 1].tolist() == [0.0, 1.0]

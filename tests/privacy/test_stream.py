@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -260,3 +261,26 @@ def test_the_state_is_plain_and_exact():
     assert told["rows"] == 1
     assert all(isinstance(v, int) for v in told["total"])
     assert repr(one) == "<Stream: 0 steps released>"
+
+
+def test_a_record_is_in_one_release_whoever_adds_meanwhile(monkeypatch):
+    """``add`` once read the old total before ``release`` emptied it, and wrote it back afterwards."""
+    one, noiseless = stream(multiplier=1e-9), Both()
+    inside, go_on = threading.Event(), threading.Event()
+    sums = Both.block_sum
+
+    def slow(self, records):
+        inside.set()
+        go_on.wait(0.2)
+        return sums(self, records)
+
+    one.add(noiseless, np.ones((1, 2)))
+    monkeypatch.setattr(Both, "block_sum", slow)
+    adding = threading.Thread(target=one.add, args=(noiseless, np.ones((1, 2))))
+    adding.start()
+    inside.wait()
+    releases = [one.release(noiseless)]
+    go_on.set()
+    adding.join()
+    releases.append(one.release(noiseless))
+    np.testing.assert_allclose(sum(release.value for release in releases), 2.0, atol=1e-3)

@@ -9,6 +9,7 @@ is frozen: a single update without noise would tell of the person it came from.
 import base64
 import json
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -77,7 +78,7 @@ class JointBandit:
         Tells so far.
     journal : callable, optional
         Called with `trusted_state` whenever noise has been drawn, before anything that depends on it can be seen: write it
-        down there.
+        down there. If it raises, go on from the state that was written down last.
 
     Privacy
     -------
@@ -124,6 +125,7 @@ class JointBandit:
     ) -> None:
         self._params = {k: v for k, v in locals().items() if k != "self"}
         self._settings(self._params)
+        self._lock = threading.RLock()  # a round belongs to one batch, whoever tells at the same time
         self._stream: Stream | None = None
         self._rebuilt = False  # from releases: it advises, and learns no more
         self._seed = seed_bytes(random_state)
@@ -176,6 +178,10 @@ class JointBandit:
                 f"candidates must be rows of {self.posterior_.dimension} numbers, at least one, or several such sets of "
                 f"the same size; not an array of shape {np.shape(candidates)}."
             )
+        with self._lock:
+            return self._ask(sets, one)
+
+    def _ask(self, sets: Array, one: bool) -> Any:
         used = self.rounds_ + self._open + len(sets)
         if self.horizon is not None and used > self.horizon and not self._rebuilt:
             raise ReleaseRefused(
@@ -196,12 +202,15 @@ class JointBandit:
             raise BadInput(
                 f"tell takes a candidate of {self.posterior_.dimension} numbers and its reward, or rows of them."
             )
-        if len(tried) > self._open and not self._rebuilt:
+        with self._lock:
+            self._tell(np.column_stack([tried, rewards]))
+
+    def _tell(self, records: Array) -> None:
+        if len(records) > self._open and not self._rebuilt:
             raise ReleaseRefused(
-                f"{len(tried)} told, but {self._open} asked and not yet told: each tell belongs to one ask, and counts once."
+                f"{len(records)} told, but {self._open} asked and not yet told: each tell belongs to one ask, and counts once."
             )
         stream = self._start()
-        records = np.column_stack([tried, rewards])
         while len(records):
             now = records[: self._size - stream.rows]
             stream.add(self._statistic(), now)
@@ -216,9 +225,10 @@ class JointBandit:
 
     def cancel(self, asks: int = 1) -> None:
         """Some asks will never be told: their rounds are free again."""
-        if not 0 <= asks <= self._open:
-            raise BadInput(f"{asks} asks cannot be cancelled: {self._open} are open.")
-        self._open -= asks
+        with self._lock:
+            if not 0 <= asks <= self._open:
+                raise BadInput(f"{asks} asks cannot be cancelled: {self._open} are open.")
+            self._open -= asks
 
     def _start(self) -> Stream:
         """Pay, before the first round is looked at."""
@@ -333,15 +343,16 @@ class JointBandit:
         """All that is needed to go on after a restart. TRUSTED: exact sums and noise. Keep it as you keep the records."""
         from reticent.models.storage import plain_params, plain_release
 
-        stream = self._start()
-        told = {
-            "params": plain_params(self._params),
-            "releases": [plain_release(one) for one in self.releases_],
-            "stream": base64.b64encode(stream.state()).decode(),
-            "gram": self._gram.tolist() if stream.rows else [],  # a batch that was just released is no longer open
-            "rounds": self.rounds_,
-            "open": self._open,
-        }
+        with self._lock:
+            stream = self._start()
+            told = {
+                "params": plain_params(self._params),
+                "releases": [plain_release(one) for one in self.releases_],
+                "stream": base64.b64encode(stream.state()).decode(),
+                "gram": self._gram.tolist() if stream.rows else [],  # a batch that was just released is no longer open
+                "rounds": self.rounds_,
+                "open": self._open,
+            }
         return json.dumps(told).encode()
 
     @classmethod

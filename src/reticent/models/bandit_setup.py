@@ -14,6 +14,7 @@ from reticent.maths.factorisation import (
     row_variances,
     tree_variances,
 )
+from reticent.privacy import cells
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.stream import TREE, Buffers, Correlation, Toeplitz
 
@@ -69,8 +70,8 @@ def correlation(mechanism: str, steps: int) -> tuple[Correlation, Array]:
 
 
 def numbers(value: Any, name: str) -> Array:
-    """An array of numbers; what is in it is never looked at."""
+    """An array of numbers, cell by cell: nothing fails for what is in it."""
     try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+        return cells.numbers(np.asarray(value))
+    except (TypeError, ValueError):  # lists of different lengths
         raise BadInput(f"{name} must be numbers, in an array or in lists of the same length.") from None

@@ -22,6 +22,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.bins import BinCounts, BinSums, Grid, LabelSums, make_grid
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
+from reticent.privacy.release import alike
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["BinnedGPRegressor"]
@@ -243,8 +244,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         size, value, sd = grid.size, release.value, release.sd
         squares: tuple[float, float] | None = None
         if self.protect == "labels":
-            given = release.statistic.get("counts", ())
-            if release.statistic.get("name") != LabelSums.__name__ or len(given) != size:
+            told = release.statistic
+            given = tuple(told.get("counts", ()))
+            if len(given) != size or not alike(told, LabelSums(grid, bounds, spread, given).describe()):
                 raise BadInput("These releases were made with other parameters: rebuild them with those they had.")
             self.counts_, self.counts_sd_ = np.array(given, dtype=np.float64), np.zeros(size)
             sums, sums_sd = value[:size], sd[:size]

@@ -181,7 +181,10 @@ class Bounds:
         Looks at names and shapes only. ``targets`` says whether the model uses y at all; without, a noise level is not used
         either, and X may have its column or not.
         """
-        inputs, level = source.width - source.targets, self.level
+        level, named = self.level, (self.y_names or ()) if targets and not source.targets else ()
+        outputs = [source.position(name) for name in named if name in (source.names or ())]
+        places = [i for i in range(source.width - source.targets) if i not in outputs]
+        inputs = len(places)
         if self.x_names is not None:
             _need_names(source, "x", self.x_names if level is None or not targets else (*self.x_names, str(level.name)))
             fields = [Field(name) for name in self.x_names]
@@ -193,13 +196,12 @@ class Bounds:
                     f"X has {inputs} features, but the bounds are for {known}: give one range per column, or "
                     "choose columns by name, as in Bounds(x={'age': (0, 110)})."
                 )
-            places = list(range(inputs))
             if level is not None and inputs == known:
-                del places[level.at]
-                level = replace(level, name=None if source.names is None else source.names[level.at])
+                at = places.pop(level.at)
+                level = replace(level, name=None if source.names is None else source.names[at])
             fields = [Field(i) for i in places]
             names = None if source.names is None else tuple(source.names[i] for i in places)
-            bounds = self._with(x=self.x * inputs if self.same else self.x, x_names=names, same=False, level=level)
+            bounds = self._with(x=self.x * len(places) if self.same else self.x, x_names=names, same=False, level=level)
         if not targets:
             return bounds.inputs_alone(), tuple(fields)
         if level is not None:
@@ -221,6 +223,11 @@ class Bounds:
             )
         else:
             _need_names(source, "y", self.y_names)
+            for field in fields:  # a model of labels would hand its inputs over, and the label with them
+                if source.position(field.key) in outputs:
+                    raise BadInput(
+                        f"Column {field.key!r} is both an input and the output: a column can be one of them. Take it out of x."
+                    )
             fields += [Field(name, self.classes) for name in self.y_names]
         return bounds, tuple(fields)
 

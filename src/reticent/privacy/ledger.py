@@ -130,8 +130,9 @@ class Ledger:
                 raise LedgerError(
                     f"Data set {dataset!r} of {self!r} is open for relation {account.relation!r} "
                     f"({RELATIONS[account.relation]}), and this charge is for {relation!r} "
-                    f"({RELATIONS[relation]}). The two do not add up: open another account for it, under "
-                    "another name."
+                    f"({RELATIONS[relation]}). The two do not add up. A fit that protects labels gives "
+                    "the inputs away, and with them what was promised to whole records: for the same people, stay with "
+                    "one of the two; for other people, open an account under another name."
                 )
             events = [entry.event for entry in entries]
             total = accounting.account_epsilon([*events, event], account.delta)

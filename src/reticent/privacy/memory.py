@@ -151,8 +151,8 @@ def _part(data: Any, what: str) -> _Part:
 
 def _nested(data: Sequence[Any], what: str) -> NDArray[Any]:
     """Lay out nested lists cell by cell. NumPy would look into the cells to find a shape."""
-    rows = [row for row in data if isinstance(row, (list, tuple, np.ndarray))]
-    if not rows:
+    rows = [row for row in data if isinstance(row, (list, tuple)) or (isinstance(row, np.ndarray) and row.ndim == 1)]
+    if not rows or (what == "y" and len(rows) < len(data)):  # an output that is no number is a cell like any other
         flat = np.empty(len(data), dtype=object)
         for i, cell in enumerate(data):
             flat[i] = cell

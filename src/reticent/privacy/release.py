@@ -16,7 +16,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Event, Laplace, Selection
 from reticent.privacy.statistic import Statistic
 
-__all__ = ["CHOICE", "Attempt", "Choice", "Design", "Oracle", "Release", "Replay"]
+__all__ = ["CHOICE", "Attempt", "Choice", "Design", "Oracle", "Release", "Replay", "alike"]
 
 CHOICE = "choice"  # the kind of a release that tells which candidate a search chose: its number, and its noisy score
 
@@ -105,15 +105,15 @@ class Choice:
     validation: list[Release]
 
 
-def _alike(a: Any, b: Any) -> bool:
+def alike(a: Any, b: Any) -> bool:
     """Whether two descriptions say the same, but for the last digits, in which machines differ."""
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_alike(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
         if a and all(isinstance(v, (int, float)) for v in [*a, *b]):
             largest = max(map(abs, a))
             return len(a) == len(b) and all(abs(v - w) <= 1e-5 * largest for v, w in zip(a, b, strict=True))
-        return len(a) == len(b) and all(map(_alike, a, b))
+        return len(a) == len(b) and all(map(alike, a, b))
     if isinstance(a, float) and isinstance(b, float):
         return abs(a - b) <= 1e-5 * abs(a)
     return bool(a == b)
@@ -180,7 +180,7 @@ class Replay:
         """Give the next recorded release, which must be of the same statistic, and have taken as many releases."""
         release = self._following()
         asked = statistic.describe()
-        if times != release.times or not _alike(release.statistic, asked):
+        if times != release.times or not alike(release.statistic, asked):
             raise ReleaseRefused(
                 f"The model asks for {asked['name']} with {asked['size']} numbers, but the record holds "
                 f"{release.statistic['name']} with {release.statistic['size']}, or one with other parameters: rebuild it "

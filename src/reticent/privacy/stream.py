@@ -14,6 +14,7 @@ its own sensitivity times the length of C's first column, which is computed here
 import json
 import os
 import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
@@ -192,6 +193,7 @@ class Stream:
         self.bounds, self._event, self._correlation, self._steps = bounds, event, correlation, steps
         self._records_per_person, self._seed, self._process = records_per_person, seed, os.getpid()
         self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0
+        self._lock = threading.Lock()
         self._total: Any = 0
         self._sum: Any = 0
         self._memory: list[NDArray[Any]] = []
@@ -207,16 +209,20 @@ class Stream:
         """Add raw records (inputs, then the output, one row each) to this step's sum. Nothing can fail for what is in them."""
         if not isinstance(statistic, (Gram, Sum)):
             raise ReleaseRefused("Only a Sum or a Gram statistic can be released step by step.")
-        self._same(statistic)
-        unit = self.bounds.unit(records, reach=statistic.output_reach)
-        with one_blas_thread(), np.errstate(all="ignore"):
+        with self._lock, one_blas_thread(), np.errstate(all="ignore"):
+            self._same(statistic)
+            unit = self.bounds.unit(records, reach=statistic.output_reach)
             for start in range(0, len(unit), statistic.block_rows):
                 block = statistic.block_sum(unit[start : start + statistic.block_rows])
                 self._total = self._total + statistic.coordinates(block).astype(np.int64).astype(object)
-        self.rows += len(records)
+            self.rows += len(records)
 
     def release(self, statistic: Statistic) -> Release:
         """Give away the sum of this step, or all sums up to it, with noise; the next step begins."""
+        with self._lock:  # a record that is added meanwhile is in this step or in the next, never in both
+            return self._released(statistic)
+
+    def _released(self, statistic: Statistic) -> Release:
         if os.getpid() != self._process:
             raise ReleaseRefused(
                 "This stream was paid for in another process: a fork would draw noise for the same sums again."
@@ -270,6 +276,10 @@ class Stream:
 
     def state(self) -> bytes:
         """All that is needed to go on elsewhere. TRUSTED: it holds exact sums and noise. Never to be shown."""
+        with self._lock:
+            return self._state()
+
+    def _state(self) -> bytes:
         told = {
             "fit": self._fit,
             "made": self.made,
