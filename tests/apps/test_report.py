@@ -55,9 +55,10 @@ def made(word, *, columns=("age", "height", "weight", "ward"), **options):
     """A cheap model of any kind."""
     bounds, options = {"x": dict.fromkeys(columns, (0, 10))}, {"epsilon": 1.0, "delta": 1e-6, **options}
     outputs = options.pop("outputs", ("output <i>",))
-    if word == "gp":
+    if word.startswith("gp"):
         bounds["y"] = dict.fromkeys(outputs, (0, 10))
-        options = {"kernel": RBF(4.0, "fixed"), "basis": 5, "stages": 2, **options}
+        small = {"gp": {"basis": 5, "stages": 2}, "gp-labels": {"stages": 2}, "gp-binned": {"bins": 3}}[word]
+        options = {"kernel": RBF(4.0, "fixed"), **small, **options}
     classes = options.pop("classes", ("no", "</svg>"))
     records = np.random.default_rng(0).uniform(0, 10, (500, len(columns) + len(outputs)))
     frame = pandas.DataFrame(records, columns=[*columns, *outputs])
@@ -87,6 +88,12 @@ CASES = {
     "classifier of three, nine classes": lambda: made(
         "classifier", columns=("age", EVIL, "ward"), classes=[*"abcdefgh<"]
     ),
+    "binned": lambda: made("gp-binned", columns=("age", EVIL)),
+    "labels": lambda: made("gp-labels", columns=("age", EVIL)),
+    "mixture": lambda: made("mixture", columns=("age", EVIL), n_components=2),
+    "kmeans": lambda: made("kmeans", columns=("age", EVIL), n_clusters=2),
+    "factors": lambda: made("factors", columns=("age", EVIL, "ward"), n_components=1),
+    "components": lambda: made("components", columns=("age", EVIL, "ward"), n_components=1),
     "gp of four": lambda: made("gp", columns=("age", EVIL, "weight", "</script><script>alert(2)</script>")),
 }
 
@@ -116,7 +123,8 @@ def test_every_part_is_there(case):
     for one in groups(model.releases_):
         assert f"{one.title} {one.kind} {one.numbers}" in found.text
     best = percent(float(recognised(promise, 0.05)))
-    said = f"An attacker who accepts 5 % false alarms recognises at most {best} of the people in the data."
+    whom = "labels" if promise.relation == "label" else "people"
+    said = f"An attacker who accepts 5 % false alarms recognises at most {best} of the {whom} in the data."
     assert (said in found.text) == promise.private
 
 

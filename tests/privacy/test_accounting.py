@@ -102,7 +102,7 @@ def test_reference_figure():
 
 def test_calibration_is_never_unsafe_and_is_tight():
     rng = random.Random(2)
-    cases = 10_000
+    cases = 2_000
     many = zip(
         spread(1e-3, 50, cases, rng),
         spread(1e-60, 0.4, cases, rng),
