@@ -25,6 +25,7 @@ __all__ = ["CRITERIA", "Cloak", "cloak"]
 Array = NDArray[np.float64]
 CRITERIA = ("trace", "logdet")
 _STEPS = 20_000
+_EVEN = 0.05
 _LEAST = 1e-12  # of the largest eigenvalue: what lies below is arithmetic
 _POWER = {
     "trace": 2.0,
@@ -40,15 +41,18 @@ class Cloak:
     back: Array  # rows of D × rank
     value: float  # tr M, or log det M
     bound: float  # what no M can go below
+    weight: Array  # λ of each label, with sum one: where the search for another cloak like this may begin
     gap: float  # how far from the optimum at most: a share of tr M, or of each axis of the ellipsoid on average
 
 
-def cloak(columns: Array, criterion: str = "trace", tolerance: float = 1e-3) -> Cloak:
-    """The cloak of ``columns`` (one per label), within ``tolerance`` of the optimum."""
+def cloak(columns: Array, criterion: str = "trace", tolerance: float = 1e-3, like: Cloak | None = None) -> Cloak:
+    """The cloak of ``columns`` (one per label), within ``tolerance`` of the optimum; ``like``: of similar columns."""
     axes, values, _ = np.linalg.svd(columns @ columns.T)
     axes = axes[:, : max(int((values > _LEAST * values[0]).sum()), 1)]
     d = axes.T @ columns
     weight = np.full(d.shape[1], 1.0 / d.shape[1])
+    if like is not None:
+        weight = (1 - _EVEN) * like.weight + _EVEN * weight  # a label that did not matter there may matter here
     step = _trace if criterion == "trace" else _logdet
     for _ in range(_STEPS):
         whiten, back, reach, value, bound = step(d, weight)
@@ -58,7 +62,7 @@ def cloak(columns: Array, criterion: str = "trace", tolerance: float = 1e-3) -> 
         weight = weight * (reach / reach.max()) ** _POWER[criterion]
         weight /= weight.sum()
     most = math.sqrt(float(reach.max()))
-    return Cloak(whiten @ axes.T / most, axes @ back * most, value, bound, gap)
+    return Cloak(whiten @ axes.T / most, axes @ back * most, value, bound, weight, gap)
 
 
 def _trace(d: Array, weight: Array) -> tuple[Array, Array, Array, float, float]:

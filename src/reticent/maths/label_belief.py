@@ -33,6 +33,7 @@ _NOISES = np.geomspace(1e-3, 1e1, 41)  # s² as a multiple of the first guess
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _MEMORY = 2**25  # numbers
 _ALIVE = 1e-3  # of the largest weight
+_LOST = 1e-5  # weight of a hypothesis that is not looked at again
 _KEPT, _MOST = 0.99, 8  # share of the weight, and number, of the hypotheses that are kept for prediction
 
 
@@ -201,9 +202,9 @@ class LabelBelief:
 
     def _weigh(self) -> None:
         """Solve for every hypothesis, and weigh them by evidence and second moments."""
-        scores, doubts = np.zeros(len(self._features)), np.zeros(len(self._features))
+        scores, doubts = np.full(len(self._features), -math.inf), np.zeros(len(self._features))
         centres = np.zeros((len(self._features), len(self.inputs)))
-        for h in range(len(self._features)):
+        for h in np.flatnonzero(self.weights > _LOST).tolist():
             psi, rest = self._at_inputs(h)
             mean, covariance, scores[h] = self._solve(psi, rest, self._s2[h])
             centres[h] = mean @ psi

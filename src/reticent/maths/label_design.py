@@ -55,21 +55,25 @@ def coefficients(psi: Array, counts: Array, nu: Array) -> Array:
 def design(problem: Problem, criterion: str | None) -> tuple[Array, Cloak | None]:
     """Columns, a row for each input, none longer than one; ``criterion`` None: noise that is white for the coefficients."""
     best, least = 1.0, math.inf
+    near: Cloak | None = None
     for smoother in _SMOOTHER:  # the expected error falls, then rises
-        expected = problem.expected(_columns(problem, smoother, criterion, _ROUGHLY)[0])
+        columns, near = _columns(problem, smoother, criterion, _ROUGHLY, near)
+        expected = problem.expected(columns)
         if expected > least:
             break
         best, least = smoother, expected
-    return _columns(problem, best, criterion, _NEARLY)
+    return _columns(problem, best, criterion, _NEARLY, near)
 
 
-def _columns(problem: Problem, smoother: float, criterion: str | None, tolerance: float) -> tuple[Array, Cloak | None]:
+def _columns(
+    problem: Problem, smoother: float, criterion: str | None, tolerance: float, like: Cloak | None
+) -> tuple[Array, Cloak | None]:
     h = coefficients(problem.psi, problem.counts, smoother * problem.nu)
     if criterion is None:
         longest = math.sqrt(float(np.square(h).sum(axis=0).max()))
         return h.T / (longest * (1 + 1e-12)), None
     values, vectors = np.linalg.eigh(problem.target)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    found = cloak(root @ h, criterion, tolerance)
+    found = cloak(root @ h, criterion, tolerance, like)
     columns = (found.whiten @ (root @ h)).T
     return columns / (1 + 1e-12), found
