@@ -42,3 +42,12 @@ def test_environments_are_what_they_say(name):
     if name == "gp-sum":
         assert ((values >= 0.8).sum(axis=1) == 1).all()
         assert ((values <= 0.6).sum(axis=1) == 24).all()
+
+
+@pytest.mark.parametrize("name", ["none.db", "people.csv"])
+def test_serving_what_is_no_ledger_is_refused_in_words(tmp_path, name):
+    (tmp_path / "people.csv").write_text("age\n1\n")
+    answer = CliRunner().invoke(app, ["bandit", "serve", str(tmp_path / name)])
+    assert answer.exit_code == 5
+    assert "ledger" in answer.output
+    assert "Traceback" not in answer.output

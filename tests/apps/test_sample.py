@@ -96,3 +96,11 @@ def test_densities_and_ellipses_are_drawn(columns):
     drawn = reticent.plot.release(model)
     assert len(drawn.axes) == (1 if columns == 1 else 3)
     assert all(axes.lines for axes in drawn.axes)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_factors_can_be_sampled_too(folder, ending, tmp_path):
+    reticent.FactorAnalysis(1, bounds=BOUNDS, epsilon=3, delta=1e-6).fit(people()).save(tmp_path / "f.reticent")
+    done = run("sample", tmp_path / "f.reticent", "-n", 50, "--out", tmp_path / f"s.{ending}", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["records"] == 50

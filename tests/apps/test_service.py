@@ -13,8 +13,9 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 
-from reticent import Ledger
+from reticent import Bounds, JointBandit, Ledger
 from reticent.apps.service.client import BanditClient, Choice
+from reticent.apps.service.host import Host
 from reticent.apps.service.limits import Buckets
 from reticent.apps.service.store import Store
 from reticent.apps.service.tokens import Tokens, issue
@@ -224,3 +225,59 @@ def test_no_request_makes_the_service_fail_inside(served):
                 assert status < 500, (case.method, path, data, said)
 
         check()
+
+
+def test_tells_after_a_release_in_the_same_transaction_are_kept(tmp_path):
+    """The state is that of the release; what was told after it must not be blanked with what is in it."""
+    ledger = tmp_path / "budget.db"
+    Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
+    store = Store(str(ledger))
+    host = Host(store)
+    params = {"bounds": Bounds(x=[(0, 1)], y=(0, 1)), "horizon": 100, "epsilon": 1.0, "delta": 1e-6}
+    host.create("doses", "joint", "", lambda: JointBandit(**params))
+    asks = [host.submit(lambda execute: host.ask(execute, "doses", "t", [[0.5]])).result()[0] for _ in range(60)]
+    size = host.submit(lambda execute: host.running(execute, "doses").bandit._size).result()
+
+    def tells(execute):
+        return [host.tell(execute, "doses", "t", ask, 0.5) for ask in asks[: size + 5]]
+
+    assert host.submit(tells).result()[-1] == size + 5
+    host.close()
+    again = Host(store)
+    bandit = again.submit(lambda execute: again.running(execute, "doses").bandit).result()
+    assert (bandit.rounds_, len(bandit.releases_)) == (size + 5, 1)
+    taken = pytest.raises(LedgerError, match="Another server has taken over")
+    with taken, store.write() as execute:  # the first host, had it gone on
+        store.check_serving(execute, host._id)
+    again.close()
+
+
+def test_a_cancelled_request_stops_nothing(tmp_path):
+    ledger = tmp_path / "budget.db"
+    Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
+    host = Host(Store(str(ledger)))
+    host.submit(lambda execute: time.sleep(0.2))
+    host.submit(lambda execute: None).cancel()
+    assert host.submit(lambda execute: 7).result(timeout=10) == 7
+    host.close()
+
+
+def test_what_was_given_is_neither_answered_nor_logged(served):
+    server, _, token = served
+    body = b'{"ask": "0", "reward": 0.123456, "patient": [61.7, NaN]}'
+    status, said = server.call("POST", "/experiments/doses/tell", token=token, data=body)
+    assert status == 422
+    assert "61.7" not in json.dumps(said)
+    assert "0.123456" not in json.dumps(said)
+
+
+def test_only_its_owner_reads_the_file(served):
+    server, *_ = served
+    assert os.stat(server.ledger).st_mode & 0o077 == 0
+
+
+def test_another_name_of_the_same_file_is_the_same_database(served, tmp_path):
+    server, *_ = served
+    (tmp_path / "link.db").symlink_to(server.ledger)
+    with pytest.raises(LedgerError, match="Another server works on"), Store(str(tmp_path / "link.db")).alone():
+        pass

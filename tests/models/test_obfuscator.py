@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, ExpSineSquared, Matern, WhiteKernel
 
 import reticent
 from reticent import BadInput, BudgetExceeded, LedgerError, Obfuscator, ReleaseRefused
@@ -360,3 +360,46 @@ def test_manners():
     with pytest.raises(BadInput, match="2 features"):
         model.predict(np.zeros((3, 2)))
     assert clone(model).get_params()["variance"] == 0.5
+
+
+def test_the_mean_gives_nothing_away():
+    """A mean learned from y is aᵀy for a public a: with aᵀW it told a combination of the noise, and so the curve."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 1, 41)
+    y = rng.multivariate_normal(np.zeros(41), RBF(0.2)(x[:, None]) + 1e-10 * np.eye(41)) + 3
+    one = Obfuscator(RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4)
+    w = one.obfuscate(x[:, None], y)
+    K = RBF(0.2)(x[:, None]) + 1e-8 * np.eye(41)
+    weights = np.linalg.solve(K, np.ones(41))
+    assert abs(one.mean_ - weights @ y / weights.sum()) > 1e-3  # not that of y
+    again = Obfuscator.from_release(x[:, None], one.release(), kernel=RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4)
+    assert again.mean_ == one.mean_
+    np.testing.assert_array_equal(again.released_, w)
+
+
+def test_kernels_that_differ_are_different_questions(tmp_path):
+    ledger = str(tmp_path / "curves.db")
+    reticent.Ledger(ledger).create() if hasattr(reticent.Ledger(ledger), "create") else None
+    x, y = np.linspace(0, 1, 5)[:, None], np.zeros(5)
+    first, second = RBF(0.2, "fixed"), RBF(0.7, "fixed")
+    how = {"sensitive": [0.5], "share": 0.5, "mean": 0.0, "noise": 0.1, "ledger": ledger, "dataset": "curve"}
+    Obfuscator(first + second, **how).obfuscate(x, y)
+    for other in (first * second, first + RBF(0.7000000001, "fixed")):
+        with pytest.raises(reticent.BudgetExceeded):
+            Obfuscator(other, **how).obfuscate(x, y)
+
+
+def test_periods_shorter_than_what_is_checked_are_refused():
+    x = np.linspace(0, 20_000, 30)[:, None]
+    with pytest.raises(reticent.BadInput, match="period 1 is too short"):
+        Obfuscator(ExpSineSquared(1.0, 1.0, "fixed", "fixed"), sensitive=[(0, 20_000)], variance=0.5).obfuscate(
+            x, x[:, 0]
+        )
+
+
+def test_white_noise_that_differs_from_place_to_place_is_no_part_of_the_function():
+    from reticent.maths.obfuscation import prior_variance
+
+    at = np.array([[0.0], [1.0], [3.0]])
+    kernel = RBF(1.0) + WhiteKernel(0.5) * DotProduct(1.0)
+    np.testing.assert_allclose(prior_variance(kernel, at), 1.0)

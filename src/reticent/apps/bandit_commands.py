@@ -41,10 +41,13 @@ def bandit_serve(
         import uvicorn
 
         from reticent.apps.service.app import make_app
+        from reticent.apps.service.store import Store
     except ImportError:
         raise BadInput('The service needs FastAPI and uvicorn: pip install "reticent[serve]".') from None
     if not rate > 0:
         raise BadInput("rate must be more than 0.")
+    with Store(ledger).alone():  # says now, in words, what the server would say by failing
+        print(f"Serving on http://{host}:{port}/ (the operators' page). Ctrl-C stops it.", flush=True)
     uvicorn.run(
         make_app(ledger, rate=rate), host=host, port=port, log_level="warning", access_log=False, server_header=False
     )

@@ -12,7 +12,9 @@ __all__ = ["sample_command"]
 
 
 def sample_command(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A model file that reticent fit mixture wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A model file that reticent fit mixture or factors wrote.")
+    ],
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="CSV or Parquet file to write; an existing file is never replaced.")
     ],

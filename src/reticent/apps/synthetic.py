@@ -27,7 +27,7 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
         model: Any = seen(load(file))
     if not hasattr(model, "sample"):
         raise BadInput(
-            f"{file} holds a {type(model).__name__}, which draws no records. Models that do: reticent fit mixture."
+            f"{file} holds a {type(model).__name__}, which draws no records. Models that do: reticent fit mixture or factors."
         )
     if out.suffix.lower() not in (".csv", ".parquet"):
         raise BadInput(f"{out} must end in .csv or .parquet: that says how it is written.")

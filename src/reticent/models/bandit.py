@@ -273,7 +273,12 @@ class JointBandit:
             release = replace(release, value=value, scale=scale)
         self.releases_.append(release)
         if self.journal is not None:
-            self.journal(self.trusted_state())
+            try:
+                self.journal(self.trusted_state())
+            except BaseException:  # nobody may see a release whose noise could be drawn again
+                self.releases_.pop()
+                self._rebuilt = True
+                raise
         self._take(release)
 
     def _take(self, release: Release) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
@@ -165,7 +164,7 @@ class FactorAnalysis(_Factors):
         check_is_fitted(self)
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise BadInput(f"n must be a whole number of at least 1, not {n!r}.")
-        random = check_random_state(random_state)
+        random = np.random.default_rng(random_state)
         factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
         own = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
         low, high = np.array(self.releases_[0].bounds.x).T

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import ExpSineSquared, Kernel
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from reticent.errors import BadInput, ReleaseRefused
@@ -42,6 +42,10 @@ _SEEDED = (
     "NOT PRIVATE: the noise was drawn from a seed (random_state), so whoever knows the seed can take it away again. Use "
     "it for "
     "tests only."
+)
+_TRAINED = (
+    " The kernel's free hyperparameters were learned from the curve itself and are released as they are, without noise: the "
+    "promise is for a kernel that was fixed beforehand, and what they tell about the sensitive values is not counted."
 )
 _MOST_SHOWN = 6000  # records whose whole covariance matrix is made
 
@@ -70,7 +74,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         The variance V of the measurement error in ``y``: for all, for each record, or a covariance matrix. Default: that of a
         WhiteKernel in ``kernel``, or none.
     mean : float, optional
-        The prior mean. Default: a constant, learned.
+        The prior mean. Default: a constant, learned from what is released (from the curve itself it would tell on it).
     ledger, dataset : str, optional
         Where the release is remembered. Asking again gives the same release; asking something else about the data set is
         refused.
@@ -150,6 +154,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             kernel, mean = self._trained(x, y, noise)
             found = self._found = self._solve(kernel, x, noise, at)
             w = obfuscated(y, found.factor, found.floor, seed=self._seed())
+            mean = _likeliest(self._raw, self._raw.into(found.factor)[0], w) if self.mean is None else mean
             return {"w": w.tolist(), "theta": kernel.theta.tolist(), "mean": mean}
 
         with one_blas_thread():
@@ -193,7 +198,9 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     def statement_(self) -> str:
         """What is promised, in words."""
         check_is_fitted(self, "released_")
-        return STATEMENT if self.private_ else _SEEDED
+        if not self.private_:
+            return _SEEDED
+        return STATEMENT + _TRAINED if len(self.kernel_.theta) else STATEMENT
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """What an honest user knows of f(X) from the release: mean, and standard deviation if asked for (Eqs 3, 4)."""
@@ -276,6 +283,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
 
     def _promise(self, kernel: Kernel, at: tuple[Array, Array | None, NDArray[np.intp]]) -> Promise:
         points, half, owner = at
+        if half is not None:
+            _check_periods(kernel, half)
         count = int(owner.max()) + 1
         if self.share is not None:
             promised = self.share * prior_variance(kernel, points)
@@ -294,8 +303,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
 
     def _noise(self, x: Array) -> float | Array:
         if self.noise is None:
-            white = float(self.kernel.diag(x[:1])[0] - prior_variance(self.kernel, x[:1])[0])
-            return max(white, 0.0)
+            return _white(self.kernel, x)
         noise = np.asarray(self.noise, dtype=np.float64)
         if noise.shape not in ((), (len(x),), (len(x), len(x))) or not np.isfinite(noise).all():
             raise BadInput(
@@ -319,7 +327,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         """Find the noise, or refuse: nothing is drawn for a promise that is not certified."""
         matrix = np.asarray(self.variance, dtype=np.float64) if _is_matrix(self.variance) else None
         if self.noise is None:
-            noise = max(float(kernel.diag(x[:1])[0] - prior_variance(kernel, x[:1])[0]), 0.0)
+            noise = _white(kernel, x)
         try:
             made = self._promise(kernel, at)
             self._raw = observe(kernel, x, noise, made.at)
@@ -371,7 +379,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         """All that is public and decides the release, as text."""
         told = {
             "X": [list(map(float.hex, row)) for row in x.tolist()],
-            "kernel": repr(self.kernel.get_params()),
+            "kernel": _exact(self.kernel),
             "sensitive": _told(self.sensitive),
             "variance": _told(self.variance),
             "noise": _told(self.noise),
@@ -385,8 +393,43 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         return None if self.random_state is None else b"obfuscate %d" % int(self.random_state)
 
 
+def _likeliest(raw: Any, factor: Array, w: Array) -> float:
+    """The mean, from what is released alone: learned from y it would give a combination of the noise away."""
+    ones = np.ones((len(w), 1))
+    inside, _ = raw.into(ones)
+    weights = raw.out(np.linalg.solve(raw.inner + factor @ factor.T, inside))
+    weights = weights + (ones - raw.out(inside)) / raw.rest
+    return float(weights[:, 0] @ w / weights.sum())
+
+
+def _exact(kernel: Kernel) -> Any:
+    """A kernel as plain values, to the last digit: its own text rounds, and a sum's parameters are those of a product."""
+    parts = sorted(kernel.get_params(deep=False).items())
+    plain = {name: _exact(v) if isinstance(v, Kernel) else repr(np.asarray(v).tolist()) for name, v in parts}
+    return [f"{type(kernel).__module__}.{type(kernel).__qualname__}", plain]
+
+
+def _check_periods(kernel: Kernel, half: Array) -> None:
+    """Between checked points the margin looks at the corners of cells: a cell must not hold a whole period."""
+    widest = 2 * float(np.linalg.norm(half, axis=-1).max())
+    for one in (kernel, *kernel.get_params().values()):
+        if isinstance(one, ExpSineSquared) and one.periodicity < 2 * widest:
+            raise BadInput(
+                f"The kernel's period {one.periodicity:g} is too short for these regions, whose cells are {widest:g} wide: "
+                "split the regions, or give points."
+            )
+
+
 def _told(value: Any) -> Any:
+    if isinstance(value, Kernel):
+        return _exact(value)
     return value if value is None or isinstance(value, str) else repr(np.asarray(value, dtype=object).tolist())
+
+
+def _white(kernel: Kernel, x: Array) -> float | Array:
+    """Variance of the kernel's own white noise at each record; one number if it is the same for all."""
+    white = np.maximum(kernel.diag(x) - prior_variance(kernel, x), 0.0)
+    return float(white[0]) if np.ptp(white) <= 1e-12 * white.max() else np.asarray(white)
 
 
 def _is_matrix(value: Any) -> bool:

@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from reticent.errors import BadInput, LedgerError
 
-__all__ = ["TABLE", "check_url", "create", "held_alone", "shown", "transaction"]
+__all__ = ["TABLE", "check_url", "create", "held_alone", "keep_to_owner", "shown", "transaction"]
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
@@ -154,6 +154,7 @@ def transaction(url: str, *, write: bool = False) -> Iterator[Execute]:
     ):
         _check_sqlite_format(connection, path)
         connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA secure_delete = ON")  # what is blanked leaves the file
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         yield lambda sql, values: connection.execute(sql, values).fetchall()
         connection.execute("COMMIT")
@@ -171,7 +172,7 @@ def held_alone(url: str) -> Iterator[None]:
         return
     import fcntl
 
-    handle = os.open(f"{shown(url)}.serving", os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(f"{os.path.realpath(shown(url))}.serving", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -180,6 +181,13 @@ def held_alone(url: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def keep_to_owner(url: str) -> None:
+    """Let nobody but its owner read the file, where there is one: it is about to hold more than a history."""
+    path = shown(url)
+    if not _is_postgres(url) and os.path.isfile(path):
+        os.chmod(path, 0o600)
 
 
 def _is_postgres(url: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
 from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -113,6 +114,12 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         status = next((code for kind, code in _STATUS.items() if isinstance(error, kind)), 409)
         return JSONResponse({"detail": str(error)}, status_code=status)
 
+    @app.exception_handler(RequestValidationError)
+    async def misunderstood(request: Request, error: RequestValidationError) -> Any:
+        """What is wrong and where, but not what was given: that may be a person's."""
+        told = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
+        return JSONResponse({"detail": told}, status_code=422)
+
     def known(request: Request) -> Token:
         """The token of a request, which must not come too often."""
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
@@ -203,7 +210,10 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
     @app.get("/health")
     async def health() -> dict[str, str]:
         """Whether the database can be used."""
-        await done(lambda execute: None)
+        try:
+            await done(lambda execute: None)
+        except ReticentError:
+            raise HTTPException(503, "The database cannot be used.") from None
         return {"status": "well"}
 
     @app.get("/metrics", response_class=PlainTextResponse)

@@ -1,5 +1,6 @@
 """A client of the bandit service, for programs that ask and tell: standard library only."""
 
+import http.client
 import json
 import time
 import urllib.error
@@ -68,7 +69,7 @@ class BanditClient:
                 if error.code not in (429, 503):
                     raise ReticentError(f"The service refused ({error.code}): {_detail(said)}") from None
                 problem = _detail(said)
-            except (urllib.error.URLError, ConnectionError, TimeoutError, OSError) as error:
+            except (OSError, http.client.HTTPException, ValueError) as error:  # no answer, or half of one
                 problem = str(error)
             time.sleep(wait)
         raise ReticentError(

@@ -37,7 +37,7 @@ class _Running:
     experiment: Experiment
     bandit: JointBandit
     told: int
-    released: str | None = None
+    released: tuple[str, int] | None = None  # and how many rounds were told by then
 
 
 class Host:
@@ -47,10 +47,12 @@ class Host:
         self._store, self._open_seconds = store, open_seconds
         self._running: dict[str, _Running] = {}
         self._jobs: queue.SimpleQueue[tuple[Callable[[Execute], Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._id = secrets.token_hex(16)
         with store.write() as execute:  # names that were taken by a server that died before it had paid for them
             for one in store.experiments(execute):
                 if not one.state:
                     store.drop_experiment(execute, one.name)
+            store.start_serving(execute, self._id)
         self._thread = threading.Thread(target=self._work, name="experiments", daemon=True)
         self._thread.start()
 
@@ -80,6 +82,7 @@ class Host:
         answers: list[Any] = []
         try:
             with self._store.write() as execute:
+                self._store.check_serving(execute, self._id)
                 for job, _ in jobs:
                     try:
                         answers.append((job(execute), None))
@@ -87,7 +90,7 @@ class Host:
                         answers.append((None, error))
                 for name, running in self._running.items():
                     if running.released is not None:
-                        self._store.keep_state(execute, name, running.released, running.told)
+                        self._store.keep_state(execute, name, *running.released)
         except BaseException as error:
             self._running.clear()
             answers = [
@@ -96,6 +99,8 @@ class Host:
         for running in self._running.values():
             running.released = None
         for (_, future), (answer, problem) in zip(jobs, answers, strict=True):
+            if not future.set_running_or_notify_cancel():
+                continue
             future.set_exception(problem) if problem is not None else future.set_result(answer)
 
     def running(self, execute: Execute, name: str) -> _Running:
@@ -117,7 +122,8 @@ class Host:
         """See to it that a state is written down in the transaction in which its noise was drawn."""
 
         def journal(state: bytes) -> None:
-            self._running[name].released = state.decode()
+            running = self._running[name]
+            running.released = state.decode(), running.told
 
         bandit.journal = journal
 

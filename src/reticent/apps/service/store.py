@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from reticent.errors import LedgerError
 from reticent.privacy import database
 from reticent.privacy.database import Execute
 
@@ -21,6 +22,7 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS reticent_rounds (
         experiment TEXT NOT NULL, ask TEXT NOT NULL, token TEXT NOT NULL, asked BIGINT NOT NULL, told BIGINT,
         candidate TEXT, reward TEXT, PRIMARY KEY (experiment, ask))""",
+    "CREATE TABLE IF NOT EXISTS reticent_serving (id TEXT NOT NULL)",
     """CREATE INDEX IF NOT EXISTS reticent_rounds_told ON reticent_rounds (experiment, told)""",
     """CREATE TABLE IF NOT EXISTS reticent_tokens (
         id TEXT NOT NULL PRIMARY KEY, hash TEXT NOT NULL, role TEXT NOT NULL, experiment TEXT NOT NULL,
@@ -71,6 +73,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = database.check_url(url)
+        database.keep_to_owner(self.url)
         with self.write() as execute:
             for statement in _TABLES:
                 execute(statement, [])
@@ -82,6 +85,18 @@ class Store:
     def read(self) -> contextlib.AbstractContextManager[Execute]:
         """A transaction that only looks."""
         return database.transaction(self.url)
+
+    @staticmethod
+    def start_serving(execute: Execute, id_: str) -> None:
+        """Take over: whichever server wrote before may write no more."""
+        execute("DELETE FROM reticent_serving", [])
+        execute("INSERT INTO reticent_serving (id) VALUES (?)", [id_])
+
+    @staticmethod
+    def check_serving(execute: Execute, id_: str) -> None:
+        """A server that lost its lock without noticing must not draw noise for rounds that another one has."""
+        if execute("SELECT id FROM reticent_serving", []) != [(id_,)]:
+            raise LedgerError("Another server has taken over this database: this one does nothing more. Stop it.")
 
     @staticmethod
     def experiments(execute: Execute) -> list[Experiment]:
