@@ -238,3 +238,9 @@ def test_chances_as_people_read_them():
     assert [chance(value) for value in (0.5, 0.019, 0.985, 0, 1)] == ["50 %", "1.9 %", "98.5 %", "< 0.1 %", "> 99.9 %"]
     assert band(0.1, 0.25) == "10 to 25 %"
     assert band(0, 0.25) == "< 0.1 % to 25 %"
+
+
+def test_misspelt_classes_are_suspected_from_what_came_out(fit):
+    answer = fit(*X, "--classes", "ill=No,Yes", "--epsilon", 10, "--delta", 1e-5, *SMALL)
+    assert answer.code == 0
+    assert "compare the spelling and capitals" in " ".join((answer.out + answer.err).split())

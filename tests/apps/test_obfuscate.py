@@ -50,6 +50,7 @@ def test_release_report_and_memory(run, data, tmp_path):
     ("change", "code", "says"),
     [
         (["--sensitive", "a:b"], 2, "LOW:HIGH"),
+        (["--sensitive", "80:100"], 2, "lies outside the curve"),
         (["--variance", "0.1"], 2, "either a variance or a share"),
         (["--solution", "best"], 2, "solution must be"),
         (["--share", "2"], 2, "share must be"),

@@ -37,6 +37,7 @@ Values = NDArray[np.float64]
 
 _FEW = 7
 _UNKNOWN = 0.8  # width of a band that says nothing
+_ALL = 0.98  # chance of the first class everywhere that is suspicious
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,14 @@ def class_remarks(model: Any) -> list[str]:
 
 
 def class_notes(model: Any) -> list[str]:
-    """Say so if the chances are hardly known."""
-    widths = np.concatenate([line.width for line in chance_lines(model, _FEW)])
-    if np.median(widths) < _UNKNOWN:
-        return []
-    return ["the chances are hardly known: the budget (--epsilon) is too small for so few records."]
+    """Say so if the chances are hardly known, or look as if the classes were misspelt."""
+    lines = chance_lines(model, _FEW)
+    notes, first = [], class_names(model)[0]
+    if np.median(np.concatenate([line.width for line in lines])) >= _UNKNOWN:
+        notes.append("the chances are hardly known: the budget (--epsilon) is too small for so few records.")
+    elif min(float(line.chances[..., 0].min()) for line in lines) > _ALL:
+        notes.append(
+            f"nearly every record counted as {first}. Labels that are not among the classes do: compare the spelling and "
+            "capitals of the classes with the file."
+        )
+    return notes

@@ -237,7 +237,9 @@ def fit(
         ),
     ] = None,
     noise_column: LevelColumn = None,
-    n_clusters: Annotated[int | None, typer.Option(metavar="K", help="kmeans: number of clusters.")] = None,
+    n_clusters: Annotated[
+        int | None, typer.Option(metavar="K", help="kmeans: number of clusters; 8 if left out.")
+    ] = None,
     n_components: Annotated[
         int | None, typer.Option(metavar="K", help="mixture, factors, components: how many of them.")
     ] = None,

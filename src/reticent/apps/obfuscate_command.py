@@ -115,6 +115,12 @@ def obfuscate_command(
     name, output = (text.partition("=")[0] for text in (x, y))
     at, values = _curve(data, name, output)
     reach = float(np.ptp(at)) or 1.0
+    for low, high in regions:
+        if high < at.min() or low > at.max():
+            raise BadInput(
+                f"--sensitive {low:g}:{high:g} lies outside the curve, whose {name} goes from {at.min():g} to {at.max():g}: "
+                f"nothing would be hidden. Give the interval in units of {name}."
+            )
     # nothing here may depend on the values: a ledger knows the question by it
     scale = (_LEAST_LENGTH * reach, _MOST_LENGTH * reach) if length is None else "fixed"
     kernel = ConstantKernel(1.0, (1e-12, 1e12)) * RBF(length or 0.1 * reach, scale)
