@@ -1,7 +1,9 @@
 """Local bandits: only noisy reports leave a client, a hostile server gains nothing, and the server learns and goes on."""
 
+import copy
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -143,3 +145,22 @@ def test_refusals():
         server(width="paper")
     client.ask([[np.nan], [np.inf]])
     assert np.isfinite(json.loads(client.tell([np.nan], np.inf))["release"]["value"]).all()
+
+
+@pytest.mark.parametrize("scale", [float("nan"), 0.0, 1e300])
+def test_a_report_with_another_noise_is_refused(scale):
+    host = LocalBanditServer(bounds=Bounds(x=[(0, 1)], y=(0, 1)), horizon=500, epsilon=1.0, delta=0.1)
+    client = LocalBanditClient(host.message(), epsilon=1.0, delta=0.1)
+    told = json.loads(client.tell([0.5], 0.5))
+    assert host.receive(json.dumps(told).encode())
+    told["release"]["scale"] = [scale] * len(told["release"]["scale"])
+    with pytest.raises(BadInput, match="another promise"):
+        host.receive(json.dumps(told).encode())
+
+
+def test_a_client_cannot_be_copied():
+    host = LocalBanditServer(bounds=Bounds(x=[(0, 1)], y=(0, 1)), horizon=500, epsilon=1.0, delta=0.1)
+    client = LocalBanditClient(host.message(), epsilon=1.0, delta=0.1)
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="tells once"):
+            attempt(client)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,9 @@ class LocalBanditClient:
         told = plain_release(replace(release, statistic={}))
         return json.dumps({"batch": self._batch, "release": told}).encode()
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A client tells once: it is never copied, pickled or sent.")
+
 
 class LocalBanditServer:
     """Learns from clients' noisy reports, and tells them what it knows. It never sees a record.
@@ -161,7 +164,9 @@ class LocalBanditServer:
             raise BadInput("This is not a report of a LocalBanditClient.") from None
         statistic = self.posterior_.statistic
         whole = one.value.shape == one.scale.shape == (statistic.size,) and one.n == 1
-        if one.event != self._event or not whole or not np.isfinite(one.value).all():
+        expected = self._event.noise_multiplier * statistic.step * np.sqrt(statistic.sensitivity2 / statistic.shares())
+        usual = whole and np.isfinite(one.value).all() and np.allclose(one.scale, expected, rtol=1e-6, atol=0)
+        if one.event != self._event or not usual:
             raise BadInput("This report was made with another promise than the server counts on, or was altered.")
         if self.rounds_ >= self.horizon:
             raise ReleaseRefused(f"The horizon of {self.horizon} rounds is used up.")
