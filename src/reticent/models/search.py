@@ -96,8 +96,8 @@ class PrivateSearch(PrivateEstimator):
     >>> search = reticent.PrivateSearch(
     ...     reticent.PrivateHistogram(), {"bins": [3, 200]}, bounds=reticent.Bounds(x=(0, 110)), epsilon=1, delta=1e-6
     ... ).fit(ages)
-    >>> search.best_candidate_
-    {'bins': 200}
+    >>> search.best_candidate_ in [{"bins": 3}, {"bins": 200}]  # which one is chance, though 200 is far likelier
+    True
     >>> round(search.guarantee_.epsilon, 6)
     1.0
     """
