@@ -15,6 +15,7 @@ import json
 import os
 import secrets
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import isqrt
@@ -38,18 +39,18 @@ SHIFT = 30  # coefficients are whole multiples of 2^-30
 _ONE = 1 << SHIFT
 
 
-class Correlation:
+class Correlation(ABC):
     """Abstract: how the noise of steps hangs together. ``next`` turns fresh noise into the noise of a step's release."""
 
     running = True  # whether running sums are released, or each step's own
 
+    @abstractmethod
     def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
         """By how much the squared sensitivity grows, at least; ``size`` numbers of squared sensitivity ``sensitivity2``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
         """The noise of step 1, 2, …; ``memory`` is what it left to itself, and may be changed."""
-        raise NotImplementedError
 
 
 class _Batches(Correlation):
