@@ -27,7 +27,7 @@ def models():
 def test_release_draws_chances(models):
     for (inputs, classes), model in models.items():
         figure = reticent.plot.release(model)
-        assert "Not private" in figure.get_suptitle()
+        assert "Not private" in figure.get_supxlabel()
         lines = figure.axes[2:4] if inputs == 2 else figure.axes
         for axes, line in zip(lines, chance_lines(model), strict=True):
             curves = [one for one in axes.lines if len(one.get_xdata()) == 101]

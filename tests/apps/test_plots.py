@@ -17,7 +17,8 @@ from reticent.apps.attacker import composed_mu, percent, recognised
 from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS, LIGHT
 from reticent.apps.effects import regression_remarks
-from reticent.apps.slices import BAND, _median, grouped, lines, ranges
+from reticent.apps.report_facts import results
+from reticent.apps.slices import BAND, _median, grouped, inhabited, lines, ranges
 
 
 def regression(inputs, *, names=None, norm=None, epsilon=5.0, **options):
@@ -95,6 +96,29 @@ def test_lines_go_through_the_people_where_released_counts_tell_where_they_are()
     assert ranges(crowd(stages=3))[1].tolist() == [50, 50]
     assert ranges(crowd(norm=60.0))[1].tolist() == [50, 50]  # away from the middle, lines would leave the ball
     assert ranges(crowd(n=20, epsilon=0.1))[1].tolist() == [50, 50]  # nothing but noise
+
+
+def test_a_curve_is_dashed_where_nearly_nobody_is():
+    model = crowd()
+    (low, high), (second, _) = inhabited(model)
+    assert low < 10
+    assert 20 < high < 45
+    assert 5 < second < 25
+    drawn = lines(model)[0]
+    assert drawn.guessed[drawn.at > high].all()
+    assert not drawn.guessed[(drawn.at >= low) & (drawn.at <= high)].any()
+    solid, dashed = reticent.plot.effects(model).axes[0].lines
+    assert np.array_equal(np.isnan(solid.get_ydata()), drawn.guessed)
+    assert np.array_equal(np.isnan(dashed.get_ydata()), ~drawn.guessed)
+    words = results(model)["words"]
+    assert any(text.startswith(f"nearly all records have column 0 from {low:.3g}") for text in words)
+    assert words[-1].startswith("beyond (dashed)")
+
+
+def test_no_place_is_called_empty_without_counts_that_tell():
+    for model in (crowd(kernel=RBF(30.0, "fixed")), crowd(n=20, epsilon=0.1)):
+        assert inhabited(model) == [(0, 100), (0, 100)]
+        assert not any("nearly" in text for text in results(model)["words"])
 
 
 def test_the_caption_says_where_the_lines_go():
@@ -232,8 +256,8 @@ def test_a_seed_leaves_no_limit_and_is_said_in_every_drawing():
     model = simple(reticent.PrivateMean, random_state=1)
     assert recognised(model.guarantee_, [0.0, 0.05]).tolist() == [1, 1]
     for figure in (reticent.plot.release(model), reticent.plot.attacker(model.guarantee_)):
-        assert "Not private" in figure.get_suptitle()
-    assert reticent.plot.release(simple(reticent.PrivateMean)).get_suptitle() == ""
+        assert "Not private" in figure.get_supxlabel()
+    assert reticent.plot.release(simple(reticent.PrivateMean)).get_supxlabel() == ""
 
 
 def test_nothing_outside_is_touched_and_nothing_outside_matters():

@@ -99,7 +99,7 @@ def sheet(
     for axes in found[:count]:
         quiet(axes)
     if not guarantee.private:
-        figure.suptitle("Not private: the noise came from a seed", color=LIGHT["broken"], weight="bold", size=9)
+        figure.supxlabel("Not private: the noise came from a seed", color=LIGHT["broken"], weight="bold", size=9)
     return figure, found[:count]
 
 

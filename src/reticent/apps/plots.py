@@ -251,7 +251,9 @@ def _draw_line(axes: Axes, line: Line) -> None:
         reach = BAND * line.sds[part]
         low, high = line.mean - reach, line.mean + reach
         axes.fill_between(line.at, low, high, color=LIGHT[part], lw=0, label=_CAUSES[part])
-    axes.plot(line.at, line.mean, color=LIGHT["accent"], lw=1.8, label="mean")
+    axes.plot(line.at, np.where(line.guessed, np.nan, line.mean), color=LIGHT["accent"], lw=1.8, label="mean")
+    if line.guessed.any():
+        axes.plot(line.at, np.where(line.guessed, line.mean, np.nan), color=LIGHT["accent"], lw=1.8, ls=DASHED)
     axes.set_xlim(line.at[0], line.at[-1])
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.set_xlabel(_short(line.name))

@@ -188,7 +188,7 @@ def results(model: Any) -> dict[str, Any]:
             "heading": "" if len(model.releases_[0].bounds.y) == 1 else output_name(model),
             "caption": _LEVELS if model.noise_ is None else _BINNED if hasattr(model, "bins_") else _REGRESSION,
             "tables": tables,
-            "words": [*_moves(model, along), *said, spread],
+            "words": [*_moves(model, along), *said, spread, *_guessed(along)],
             "remarks": remarks,
         }
     if hasattr(model, "pooled_mean_"):
@@ -228,6 +228,21 @@ def _moves(model: Any, along: Sequence[Line]) -> list[str]:
     largest = sorted(along, key=lambda one: -np.ptp(one.mean))[:_NAMED]
     return [
         f"along {one.name} the mean of {output_name(model)} moves by {figure(np.ptp(one.mean), 2)}" for one in largest
+    ]
+
+
+def _guessed(along: Sequence[Line]) -> list[str]:
+    """Where nearly nobody is: there a curve goes on as smoothly as it was, and its band knows of no surprise."""
+    said = [
+        f"nearly all records have {one.name} from {figure(one.ends[0], 3)} to {figure(one.ends[1], 3)}"
+        for one in along
+        if one.guessed.any()
+    ]
+    if not said:
+        return []
+    return [
+        *said[:_NAMED],
+        "beyond (dashed), the curve is a guess: it goes on as smoothly as it came, and so does its band",
     ]
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "average_sd",
     "grid",
     "grouped",
+    "inhabited",
     "lines",
     "medians",
     "mesh",
@@ -40,6 +41,10 @@ POINTS, GRID = 101, 41
 _BOX = 512
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
+_FEW, _UNSURE = (
+    0.005,
+    0.05,
+)  # share of the records beyond the ends between which nearly all are; noise that hides the ends
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
 
 
@@ -47,13 +52,19 @@ MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of othe
 class Line:
     """A line through the anchor along one input. ``sds``: with each part of the doubt added to those before.
 
-    Without "noise" where it is not known, since each record has a level of its own.
+    Without "noise" where it is not known, since each record has a level of its own. ``ends``: nearly all records are between.
     """
 
     name: str
     at: Values
     mean: Values
     sds: dict[str, Values]
+    ends: tuple[float, float]
+
+    @property
+    def guessed(self) -> NDArray[np.bool_]:
+        """Which points are beyond nearly all records."""
+        return (self.at < self.ends[0]) | (self.at > self.ends[1])
 
 
 @dataclass(frozen=True)
@@ -81,23 +92,46 @@ def ranges(model: Any) -> Values:
 
 def medians(model: Any) -> Values | None:
     """Give the median of each input, where the model released counts of the inputs that tell it; in round numbers."""
+    bounds, (counts, noise) = model.releases_[0].bounds, _counted(model)
+    if noise > _NOISE or bounds.norm is not None:  # away from the middle, lines would leave the ball
+        return None
+    n = model.releases_[0].n
+    return np.array([_median(one, n, *ends) for one, ends in zip(counts, bounds.x, strict=True)])
+
+
+def inhabited(model: Any) -> list[tuple[float, float]]:
+    """Give for each input the ends between which nearly all records are, where released counts tell them; else its range."""
+    bounds, (counts, noise) = model.releases_[0].bounds, _counted(model)
+    if noise > _UNSURE:
+        return [(float(low), float(high)) for low, high in bounds.x]
+    n, found = model.releases_[0].n, []
+    for one, (low, high) in zip(counts, bounds.x, strict=True):
+        edges = np.linspace(low, high, len(one) + 1)
+        few = n * np.maximum(_FEW, noise * np.sqrt(np.arange(len(edges)) / len(one)))  # or as few as noise can tell
+        first, last = (int((_below(counts) > few).argmax()) - 1 for counts in (one, one[::-1]))
+        found.append((float(edges[max(first, 0)]), float(edges[len(one) - max(last, 0)])))
+    return found
+
+
+def _counted(model: Any) -> tuple[Values, float]:
+    """Released counts of the inputs, a row each, and their noise in a sum over all bins as a share of the records."""
     counted = [one for one in model.releases_ if one.statistic.get("name") == "InputCounts"]
-    bounds = model.releases_[0].bounds
-    if not counted or bounds.norm is not None:  # away from the middle, lines would leave the ball
-        return None
+    if not counted:
+        return np.empty((0, 0)), np.inf
     first = counted[0]
-    counts = np.mean([one.value for one in counted], axis=0).reshape(len(bounds.x), -1)
-    noise = float(first.sd[0]) / len(counted) ** 0.5 * counts.shape[1] ** 0.5  # in a sum over all bins
-    if noise > _NOISE * first.n:
-        return None
-    return np.array([_median(one, first.n, *ends) for one, ends in zip(counts, bounds.x, strict=True)])
+    counts = np.mean([one.value for one in counted], axis=0).reshape(len(first.bounds.x), -1)
+    return counts, float(first.sd[0]) * (counts.shape[1] / len(counted)) ** 0.5 / first.n
+
+
+def _below(counts: Values) -> Values:
+    """How many records are below each edge of the bins: sums of noisy counts, made to rise."""
+    below = np.concatenate([[0.0], np.cumsum(counts)])
+    return np.asarray((np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2)
 
 
 def _median(counts: Values, n: int, low: float, high: float) -> float:
     """Where half of the records are below, by noisy counts in equal bins; an edge where very many records are (0 or 1)."""
-    below = np.concatenate([[0.0], np.cumsum(counts)])
-    rising = (np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2
-    at = np.interp(n / 2, rising, np.linspace(low, high, len(below)))
+    at = np.interp(n / 2, _below(counts), np.linspace(low, high, len(counts) + 1))
     last = len(counts) - 1
     bin_ = min(int((at - low) / (high - low) * len(counts)), last)
     if bin_ in (0, last) and counts[bin_] > _MANY * n:
@@ -119,8 +153,10 @@ def along(model: Any, points: int) -> list[tuple[str, Values]]:
 
 def lines(model: Any) -> list[Line]:
     """Give the line along each input; with very many inputs, those that move the output most."""
+    ends = inhabited(model)
     found = [
-        Line(name, points[:, j], *_predicted(model, points)) for j, (name, points) in enumerate(along(model, POINTS))
+        Line(name, points[:, j], *_predicted(model, points), ends[j])
+        for j, (name, points) in enumerate(along(model, POINTS))
     ]
     largest = sorted(range(len(found)), key=lambda j: -np.ptp(found[j].mean))[:MOST_LINES]
     return [found[j] for j in sorted(largest)]
