@@ -13,10 +13,15 @@ temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
 time = np.linspace(0, 3, 61)
 radius = orbit(time)[:, 0]  # simulated; yours would be a file of your own
+other = orbit(time, perigee=1.15, eccentricity=0.17)[:, 0]  # another satellite, of which nothing is secret
 
 reticent.Ledger(folder / "budget.db").create()  # remembers the one release
 hide = reticent.Obfuscator(
-    ConstantKernel(1.0, (1e-8, 1e8)) * RBF(0.1, "fixed"),  # its variance is learned, and released
+    ConstantKernel(1.0, (1e-8, 1e8)) * RBF(0.1, "fixed"),
+    train_on=(
+        time,
+        other,
+    ),  # the variance is learned from it, and released; from the arc's own curve it would tell on it
     sensitive=[(1.4, 1.8)],  # an interval: every moment in it, not only some
     share=0.5,  # half of the prior's variance stays
     ledger=str(folder / "budget.db"),

@@ -32,6 +32,7 @@ MODEL_PLUMBING = {
         "base",
         "bins",
         "classes",
+        "curves",
         "em",
         "grids",
         "inputs",

@@ -9,7 +9,8 @@ import pytest
 from reticent.experiments.tuo_orbit import orbit
 
 SENSITIVE = ("--x", "time", "--y", "radius", "--sensitive", "1.4:1.8")
-FAST = ("--length", "0.2", "--share", "0.5")
+KERNEL = ("--length", "0.2", "--spread", "0.2")
+FAST = (*KERNEL, "--share", "0.5")
 
 
 @pytest.fixture
@@ -57,6 +58,13 @@ def test_release_report_and_memory(run, data, tmp_path):
         (["--y", "weight"], 5, "no column"),
         (["--y", "note"], 5, "no number"),
         (["--ledger", "nowhere.db", "--dataset", "a"], 5, "no ledger"),
+        (["--length", "0"], 2, "--length must be"),
+        (["--spread", "nan"], 2, "--spread must be"),
+        (["--train-on", "nowhere.csv"], 5, "nowhere.csv"),
+        (["--train-on", "a.csv", "--unprotected-training"], 2, "exclude each other"),
+        (["--releases", "2"], 2, "needs a ledger"),
+        (["--number", "2"], 3, "1 is planned"),
+        (["--noise", "-1"], 2, "cannot be -1"),
     ],
 )
 def test_refusals(run, data, tmp_path, change, code, says):
@@ -71,3 +79,63 @@ def test_an_existing_file_is_not_replaced(run, data, tmp_path):
     done = run("obfuscate", str(data), *SENSITIVE, *FAST, "--out", str(tmp_path / "W.csv"))
     assert done.code == 5
     assert (tmp_path / "W.csv").read_text() == "mine"
+
+
+def test_a_kernel_is_given_or_learned_elsewhere_or_the_promise_is_conditional(run, data, tmp_path):
+    common = ["obfuscate", str(data), *SENSITIVE, "--share", "0.5"]
+    refused = run(*common, "--length", "0.2", "--out", str(tmp_path / "W.csv"))
+    assert refused.code == 4
+    assert "The spread of the curve is not given" in refused.err
+    for option in ("--spread", "--train-on", "--unprotected-training"):
+        assert option in refused.err
+    assert not (tmp_path / "W.csv").exists()
+    other = run(*common, "--train-on", str(data), "--out", str(tmp_path / "A.csv"), "--json")
+    assert json.loads(other.out)["trained_on"] == "another curve"
+    assert json.loads(other.out)["conditional"] is False
+    page = tmp_path / "B.html"
+    own = run(*common, "--unprotected-training", "--out", str(tmp_path / "B.csv"), "--report", str(page))
+    assert own.code == 0
+    assert "CONDITIONAL" in own.out
+    assert "The promise is conditional" in page.read_text()
+    assert "; conditional" in page.read_text()
+
+
+def test_planned_releases_the_ledger_and_files(run, data, tmp_path):
+    ledger, file = tmp_path / "b.db", tmp_path / "W.reticent"
+    common = [
+        "obfuscate",
+        str(data),
+        *SENSITIVE,
+        *FAST,
+        "--ledger",
+        str(ledger),
+        "--dataset",
+        "orbit",
+        "--releases",
+        "2",
+    ]
+    first = run(*common, "--out", str(tmp_path / "1.csv"), "--new-ledger", "--model", str(file))
+    assert first.code == 0, first.err
+    assert "number 1 of 2" in first.out
+    assert run(*common, "--number", "2", "--out", str(tmp_path / "2.csv")).code == 0
+    assert (tmp_path / "1.csv").read_text() != (tmp_path / "2.csv").read_text()
+    assert run(*common, "--number", "3", "--out", str(tmp_path / "3.csv")).code == 3
+    shown = run("ledger", "show", str(ledger))
+    assert "orbit" in shown.out
+    assert "not DP" in shown.out
+    assert json.loads(run("ledger", "show", str(ledger), "orbit", "--json").out)[0]["releases"] == 2
+    assert run("ledger", "verify", str(ledger)).code == 0
+    opened = run("ledger", "open", str(ledger), "orbit", "--epsilon", "1", "--delta", "1e-6")
+    assert opened.code == 3
+    assert "obfuscated curve" in opened.err
+    about = run("inspect", str(file))
+    assert "NOT DP" in about.out
+    assert "radius over time" in about.out
+    assert json.loads(run("inspect", str(file), "--json").out)["differential_privacy"] is False
+    told = run("predict", str(file), str(data), "--out", str(tmp_path / "p.csv"))
+    assert told.code == 0, told.err
+    assert (tmp_path / "p.csv").read_text().startswith("time,radius,radius_std\n")
+    page = run("report", str(file), "--out", str(tmp_path / "page.html"))
+    assert page.code == 0, page.err
+    assert "Inferential privacy, not DP" in (tmp_path / "page.html").read_text()
+    assert run("sample", str(file), "-n", "3", "--out", str(tmp_path / "s.csv")).code == 2

@@ -21,10 +21,12 @@ def test_examples_have_the_papers_traces(tmp_path):
 
 def test_five_fresh_releases_break_what_one_keeps(tmp_path):
     found = study("tuo-attacks", tmp_path)
-    for record in found.records:
-        if record["releases"] == 1:
+    *learners, learned = found.records
+    for record in learners:
+        if record["releases"] == record["planned"]:
             assert record["variance"] > 0.5 - 4 * record["error"]
-    assert min(record["variance"] for record in found.records if record["releases"] == 5) < 0.25
+    assert min(record["variance"] for record in learners if record["releases"] > record["planned"]) < 0.25
+    assert learned["variance"] < 0.25
 
 
 def test_the_arc_is_hidden_and_the_rest_is_not(tmp_path):

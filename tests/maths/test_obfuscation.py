@@ -175,16 +175,29 @@ def test_general_noise():
     assert found.certificate.gap < 1e-6
 
 
-def test_lanczos_finds_the_whole_positive_part(monkeypatch):
-    rng = np.random.default_rng(0)
-    x = np.sort(rng.uniform(size=(200, 1)), axis=0)
-    m = between(Matern(0.1, nu=0.5), x, x) + 0.01 * np.eye(200)
-    u = 3 * between(RBF(0.1), x, np.linspace(0.2, 0.8, 20)[:, None])
+@pytest.mark.parametrize(("kernel", "scale", "noise"), [(Matern(0.1, nu=1.5), 1.5, 0.01), (RBF(0.1), 3.0, 1e-6)])
+def test_lanczos_finds_the_whole_positive_part(kernel, scale, noise, monkeypatch):
+    x = np.linspace(0, 1, 400)[:, None]
+    m = between(kernel, x, x) + noise * np.eye(400)
+    u = scale * between(kernel, x, np.linspace(0.4, 0.6, 6)[:, None])
     dense = positive_part(u, m)
     monkeypatch.setattr(obfuscation, "_LANCZOS", 50)
+    assert obfuscation._few_positive(u, m) is not None
     few = positive_part(u, m)
     assert few.shape == dense.shape
     assert np.abs(few @ few.T - dense @ dense.T).max() < 1e-9 * np.abs(dense @ dense.T).max()
+
+
+def test_lanczos_without_anything_positive_and_with_columns_alike():
+    x = np.linspace(0, 1, 300)[:, None]
+    m = between(Matern(0.1, nu=0.5), x, x) + 0.01 * np.eye(300)
+    u = between(RBF(0.1), x, np.array([[0.5], [0.5]]))
+    values, _ = obfuscation._few_positive(1e-3 * u, m)
+    assert not (values > 0).any()
+    values, vectors = obfuscation._few_positive(3 * u, m)
+    exact = np.linalg.eigvalsh(9 * u @ u.T - m)
+    assert values[values > 0] == pytest.approx(exact[exact > 0], rel=1e-9)
+    assert vectors.shape[1] == len(values)
 
 
 def test_incomplete_factor_is_below_the_kernel():

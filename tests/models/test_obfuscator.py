@@ -1,8 +1,4 @@
-"""Obfuscator: promises kept in fact, attacks that fail, one release only, and errors that name what is wrong."""
-
-import json
-import multiprocessing
-import sqlite3
+"""Obfuscator: promises kept in fact, and errors that name what is wrong."""
 
 import numpy as np
 import pytest
@@ -11,32 +7,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, ExpSineSquared, Matern, WhiteKernel
 
 import reticent
-from reticent import BadInput, BudgetExceeded, LedgerError, Obfuscator, ReleaseRefused
+from reticent import BadInput, Obfuscator, ReleaseRefused
 from reticent.maths import obfuscation_solution
 from reticent.maths.obfuscation import between
 from reticent.privacy import obfuscation as drawing
 from reticent.privacy.obfuscation import grid_step, obfuscated
-
-K = RBF(0.2, "fixed")
-X = np.linspace(0, 1, 21)
-Y = np.sin(6 * X)
-COMMON = {"sensitive": [0.4, 0.6], "variance": 0.5, "mean": 0.0}
-
-
-def variance(model, at):
-    """The attacker's, by the formula and nothing of ours: K, X and Σ are public."""
-    x, at = model.X_, np.asarray(at, dtype=float).reshape(-1, model.n_features_in_)
-    a = between(model.kernel_, x, x) + model.covariance_
-    a += model.noise_ if np.ndim(model.noise_) == 2 else np.diag(np.broadcast_to(model.noise_, len(x)))
-    c = between(model.kernel_, x, at)
-    return between(model.kernel_, at[:1], at[:1])[0, 0] - np.einsum("ij,ij->j", c, np.linalg.solve(a, c))
-
-
-@pytest.fixture
-def ledger(tmp_path):
-    path = tmp_path / "budget.db"
-    reticent.Ledger(path).create()
-    return str(path)
+from tests.curves import COMMON, K, X, Y, variance
 
 
 @pytest.mark.parametrize("solution", ["weak", "strong", "diagonal"])
@@ -120,140 +96,6 @@ def test_draws_differ_unless_seeded_and_seeds_are_stamped():
     assert (seeded[0].obfuscate(X, Y) == seeded[1].obfuscate(X, Y)).all()
     assert not seeded[0].private_
     assert "NOT PRIVATE" in seeded[0].statement_
-
-
-def test_an_object_remembers_its_release():
-    model = Obfuscator(K, **COMMON)
-    first = model.obfuscate(X, Y)
-    assert (model.obfuscate(X, Y + 1) == first).all()  # y is not even looked at
-    model.set_params(variance=0.4)
-    assert (model.obfuscate(X, Y) != first).any()
-
-
-def test_the_best_linear_attack_on_simulated_releases():
-    """Nobody gets under the promised variance; from five fresh releases they would."""
-    model = Obfuscator(K, sensitive=[0.47], variance=0.5, mean=0.0, random_state=0)
-    model.obfuscate(X, Y)
-    rng = np.random.default_rng(0)
-    points = np.append(X, 0.47)[:, None]
-    values, vectors = np.linalg.eigh(between(K, points, points))
-    f = rng.normal(size=(20_000, 22)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-
-    def releases():
-        return f[:, :-1] + rng.normal(size=(20_000, model.factor_.shape[1])) @ model.factor_.T
-
-    half = 10_000
-
-    def attack(seen):
-        weights = np.linalg.lstsq(seen[:half], f[:half, -1], rcond=1e-10)[0]
-        return ((seen[half:] @ weights - f[half:, -1]) ** 2).mean()
-
-    once, five = attack(releases()), attack(np.mean([releases() for _ in range(5)], axis=0))
-    error = 0.5 * np.sqrt(2 / half)
-    assert once > 0.5 - 3 * error
-    assert five < 0.25
-    best = variance(model, [0.47])[0]
-    assert best == pytest.approx(0.5, abs=1e-6)
-
-
-def test_a_ledger_gives_the_same_release_again_and_refuses_others(ledger):
-    model = Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON)
-    first = model.obfuscate(X, Y)
-    again = clone(model)
-    assert (again.obfuscate(X, np.zeros(21)) == first).all()
-    assert (again.covariance_ == model.covariance_).all()
-    for change in (
-        {"variance": 0.4},
-        {"sensitive": [0.4]},
-        {"kernel": RBF(0.3, "fixed")},
-        {"noise": 0.1},
-        {"mean": 1.0},
-        {"solution": "strong"},
-    ):
-        with pytest.raises(BudgetExceeded, match="another question"):
-            clone(model).set_params(**change).obfuscate(X, Y)
-    with pytest.raises(BudgetExceeded, match="another question"):
-        clone(model).obfuscate(X + 0.01, Y)
-    other = clone(model).set_params(dataset="another").obfuscate(X, Y)
-    assert (other != first).any()
-
-
-def test_learned_hyperparameters_come_back_from_the_ledger(ledger):
-    model = Obfuscator(ConstantKernel(1.0) * RBF(0.3), ledger=ledger, dataset="orbit", sensitive=[0.5], share=0.5)
-    first = model.obfuscate(X, Y)
-    again = clone(model)
-    assert (again.obfuscate(X, np.zeros(21)) == first).all()
-    assert again.kernel_ == model.kernel_
-    assert again.mean_ == model.mean_
-    assert (again.predict(X) == model.predict(X)).all()
-
-
-def test_what_the_ledger_holds(ledger):
-    """Only what was released: no raw value, no noise, no key, and no hash that y could be tried out on."""
-    model = Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON)
-    w = model.obfuscate(X, Y)
-    with sqlite3.connect(ledger) as database:
-        rows = database.execute("SELECT * FROM reticent_curves").fetchall()
-    assert len(rows) == 1
-    answer = json.loads(rows[0][3])
-    assert answer == {"w": w.tolist(), "theta": [], "mean": 0.0}
-    assert not any(repr(float(one)) in str(rows) for one in Y[1:])
-
-
-def test_a_changed_ledger_is_refused(ledger):
-    Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
-    with sqlite3.connect(ledger) as database:
-        database.execute("UPDATE reticent_curves SET question = 'x'")
-    with pytest.raises(LedgerError, match="does not fit"):
-        Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
-
-
-def test_curves_and_accounts_do_not_mix(ledger):
-    reticent.Ledger(ledger).open("people", 1, 1e-6)
-    with pytest.raises(BudgetExceeded, match="do not add up"):
-        Obfuscator(K, ledger=ledger, dataset="people", **COMMON).obfuscate(X, Y)
-    with pytest.raises(LedgerError, match="no ledger"):
-        Obfuscator(K, ledger=ledger + "x", dataset="orbit", **COMMON).obfuscate(X, Y)
-
-
-def _release(path, queue):
-    queue.put(Obfuscator(K, ledger=path, dataset="orbit", **COMMON).obfuscate(X, Y).tolist())
-
-
-def test_two_processes_get_one_release(ledger):
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    workers = [context.Process(target=_release, args=(ledger, queue)) for _ in range(2)]
-    for one in workers:
-        one.start()
-    found = [queue.get(timeout=60) for _ in workers]
-    for one in workers:
-        one.join()
-    assert found[0] == found[1]
-
-
-def test_rebuilt_from_the_release_bit_for_bit():
-    params = {"kernel": ConstantKernel(1.0) * RBF(0.3), "sensitive": [(0.4, 0.5)], "share": 0.5}
-    model = Obfuscator(**params)
-    model.obfuscate(X, Y)
-    again = Obfuscator.from_release(X, json.loads(json.dumps(model.release())), **params)
-    assert (again.covariance_ == model.covariance_).all()
-    for one, two in zip(again.predict(X, return_std=True), model.predict(X, return_std=True), strict=True):
-        assert (one == two).all()
-    assert again.certificate_ == model.certificate_
-
-
-def test_training_finds_what_is_likely():
-    rng = np.random.default_rng(0)
-    x = np.linspace(0, 4, 120)[:, None]
-    k = 4.0 * RBF(0.4)
-    y = 7 + np.linalg.cholesky(k(x) + 1e-8 * np.eye(120)) @ rng.normal(size=120) + 0.1 * rng.normal(size=120)
-    model = Obfuscator(ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1), sensitive=[2.0], share=0.3)
-    model.obfuscate(x, y)
-    assert model.kernel_.k1.k2.length_scale == pytest.approx(0.4, rel=0.3)
-    assert model.kernel_.k2.noise_level == pytest.approx(0.01, rel=0.6)
-    assert model.mean_ == pytest.approx(7, abs=3)
-    assert variance(model, [2.0])[0] >= 0.3 * model.kernel_.k1.k1.constant_value - 1e-6
 
 
 def test_predictions_know_the_noise():
@@ -360,33 +202,6 @@ def test_manners():
     with pytest.raises(BadInput, match="2 features"):
         model.predict(np.zeros((3, 2)))
     assert clone(model).get_params()["variance"] == 0.5
-
-
-def test_the_mean_gives_nothing_away():
-    """A mean learned from y is aᵀy for a public a: with aᵀW it told a combination of the noise, and so the curve."""
-    rng = np.random.default_rng(0)
-    x = np.linspace(0, 1, 41)
-    y = rng.multivariate_normal(np.zeros(41), RBF(0.2)(x[:, None]) + 1e-10 * np.eye(41)) + 3
-    one = Obfuscator(RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4)
-    w = one.obfuscate(x[:, None], y)
-    K = RBF(0.2)(x[:, None]) + 1e-8 * np.eye(41)
-    weights = np.linalg.solve(K, np.ones(41))
-    assert abs(one.mean_ - weights @ y / weights.sum()) > 1e-3  # not that of y
-    again = Obfuscator.from_release(x[:, None], one.release(), kernel=RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4)
-    assert again.mean_ == one.mean_
-    np.testing.assert_array_equal(again.released_, w)
-
-
-def test_kernels_that_differ_are_different_questions(tmp_path):
-    ledger = str(tmp_path / "curves.db")
-    reticent.Ledger(ledger).create() if hasattr(reticent.Ledger(ledger), "create") else None
-    x, y = np.linspace(0, 1, 5)[:, None], np.zeros(5)
-    first, second = RBF(0.2, "fixed"), RBF(0.7, "fixed")
-    how = {"sensitive": [0.5], "share": 0.5, "mean": 0.0, "noise": 0.1, "ledger": ledger, "dataset": "curve"}
-    Obfuscator(first + second, **how).obfuscate(x, y)
-    for other in (first * second, first + RBF(0.7000000001, "fixed")):
-        with pytest.raises(reticent.BudgetExceeded):
-            Obfuscator(other, **how).obfuscate(x, y)
 
 
 def test_periods_shorter_than_what_is_checked_are_refused():

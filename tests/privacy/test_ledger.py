@@ -17,6 +17,7 @@ from reticent.privacy import database
 from reticent.privacy.accounting import account_epsilon, calibrate, epsilon, remaining_epsilon
 from reticent.privacy.events import Gaussian, Laplace, Pure
 from reticent.privacy.ledger import RELATIONS, Ledger, _append
+from reticent.privacy.remembered import recall, recall_or, remembered
 
 SMALL = Gaussian(noise_multiplier=20.0)
 
@@ -285,3 +286,29 @@ def test_the_cap_less_what_is_spent_would_be_too_much(events):
     left = remaining_epsilon(events, cap, delta)
     assert 0.7 < left < naive
     assert epsilon([*events, Gaussian(noise_multiplier=calibrate(left, delta))], delta) <= cap
+
+
+def test_curves_are_remembered_on_both_databases(ledger):
+    url, drawn = ledger.url, []
+
+    def draw():
+        drawn.append(1)
+        return {"w": [[0.5, 1.0]]}
+
+    assert recall(url, "orbit", "asked") is None
+    assert remembered(url) == []
+    assert (
+        recall_or(url, "orbit", "asked", draw)
+        == recall_or(url, "orbit", "asked", draw)
+        == recall(url, "orbit", "asked")
+    )
+    assert len(drawn) == 1
+    for ask in (lambda: recall(url, "orbit", "other"), lambda: recall_or(url, "people", "asked", draw)):
+        with pytest.raises(BudgetExceeded):
+            ask()
+    with pytest.raises(BudgetExceeded, match="obfuscated curve"):
+        ledger.open("orbit", 1, 1e-6)
+    [one] = remembered(url)
+    assert (one["dataset"], one["releases"], one["values"]) == ("orbit", 1, 2)
+    with pytest.raises(BadInput, match="printable"):
+        recall(url, "a\nb", "asked")

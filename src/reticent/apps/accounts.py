@@ -7,11 +7,12 @@ from reticent.apps.notes import COMPOSED
 from reticent.apps.terminal import compact, indented, table
 from reticent.privacy.accounting import account_epsilon
 from reticent.privacy.ledger import Ledger
+from reticent.privacy.remembered import remembered
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["accounts", "accounts_table", "history", "history_table", "open_account", "verify"]
+__all__ = ["accounts", "accounts_table", "curves", "curves_table", "history", "history_table", "open_account", "verify"]
 
 
 def open_account(url: str, dataset: str, *, epsilon: float, delta: float, relation: str) -> list[dict[str, Any]]:
@@ -21,8 +22,23 @@ def open_account(url: str, dataset: str, *, epsilon: float, delta: float, relati
 
 
 def verify(url: str, head: str | None) -> str:
-    """Check a ledger's history and give its head."""
+    """Check a ledger's history, and that of obfuscated curves, and give its head."""
+    remembered(url)
     return Ledger(url).verify(head)
+
+
+def curves(url: str, dataset: str | None) -> list[dict[str, Any]]:
+    """Give every obfuscated curve that a ledger remembers, or that of one data set."""
+    return [one for one in remembered(url) if dataset in (None, one["dataset"])]
+
+
+def curves_table(found: list[dict[str, Any]]) -> "RenderableType":
+    """Lay out what ``curves`` gives."""
+    rows = table("obfuscated curve (not DP)", "released (UTC)", "who", "values", "releases", left=3)
+    for one in found:
+        when = one["when"][:16].replace("T", " ")
+        rows.add_row(one["dataset"], when, one["who"], f"{one['values']:,}", str(one["releases"]))
+    return rows
 
 
 def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:

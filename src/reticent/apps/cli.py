@@ -363,13 +363,20 @@ def report(
     The page opens offline in any browser and holds the guarantee in plain words and exactly, the budget, the model, how good
     it is, what was public and what is not protected. It is made from the model's releases only, and charges nothing.
     """
+    from reticent.apps.curve_files import is_curve
+    from reticent.apps.obfuscation_report import write as write_curve
     from reticent.apps.outfile import check_new
     from reticent.apps.report import write
     from reticent.models.storage import load
 
     check_new(out, "Somebody may have been given it")
     with progress(f"Drawing {file.name}", quiet=quiet):
-        digest = write(load(file), out, file=file, ledger=ledger, dataset=dataset)
+        model = load(file)
+        digest = (
+            write_curve(model, out, file=file)
+            if is_curve(model)
+            else write(model, out, file=file, ledger=ledger, dataset=dataset)
+        )
     if json:
         print_json({"out": str(out), "model_sha256": digest})
     elif not quiet:
@@ -419,7 +426,7 @@ app.command(
     "obfuscate",
     epilog=example(
         "reticent obfuscate orbit.csv --x time --y radius --sensitive 3.5:4.2 \\",
-        "    --variance 0.01 --out W.csv --report page.html \\",
+        "    --variance 0.01 --length 0.2 --spread 0.3 --out W.csv --report page.html \\",
         "    --ledger budget.db --dataset orbit --new-ledger",
     ),
 )(guarded(obfuscate_command))

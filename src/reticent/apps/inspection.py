@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.apps.chances import class_names
+from reticent.apps.curve_files import describe_curve, is_curve, print_curve
 from reticent.apps.figures import column_names, level_name
 from reticent.apps.letters import spelled
 from reticent.apps.notes import COMPOSED, FILLED_IN, heard
@@ -31,6 +32,8 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
     header, releases, digest = read(path)
     with heard() as notes:
         model = seen(load(path))
+    if is_curve(model):
+        return model, describe_curve(model, path, header, digest)
     guarantee = model.guarantee_
     return model, {
         "file": str(path),
@@ -123,6 +126,8 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     """Show a model file to a person."""
     from rich.text import Text
 
+    if is_curve(model):
+        return print_curve(model, about)
     first = about["releases"][0]
     _print_results(console, model, about["notes"])
     bounds = table("column", "low", "high")
@@ -154,3 +159,4 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     console.print(Text("\nGuarantee", "bold"))
     console.print(indented(about["guarantee"]["statement"]), "", sep="\n")
     console.print(Text("SHA-256  ", "bold"), Text(about["sha256"]), sep="", soft_wrap=True)
+    return None

@@ -44,13 +44,18 @@ def ledger_open(
 @ledger_app.command("show", epilog=example("reticent ledger show budget.db"))
 @guarded
 def ledger_show(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = False) -> None:
-    """Show what is spent and what is left."""
-    from reticent.apps.accounts import accounts, accounts_table
+    """Show what is spent and what is left, and which curves were obfuscated."""
+    from reticent.apps.accounts import accounts, accounts_table, curves, curves_table
 
-    states = accounts(ledger, dataset)
+    found = curves(ledger, dataset)
+    states = [] if dataset is not None and found else accounts(ledger, dataset)
     if json:
-        return print_json(states)
-    console().print(accounts_table(states))
+        kept = ({"dataset": one["dataset"], "relation": "obfuscated curve, not DP", **one} for one in found)
+        return print_json([*states, *kept])
+    if states or not found:
+        console().print(accounts_table(states))
+    if found:
+        console().print(*([""] if states else []), curves_table(found), sep="\n")
     return advise("reticent ledger history, for every charge")
 
 

@@ -9,13 +9,14 @@ import typer
 
 from reticent.apps.options import Json, Quiet
 from reticent.apps.outfile import check_new, new_text
-from reticent.apps.terminal import BadFile, advise, aside, compact, line, print_json, progress
-from reticent.errors import BadInput, ReticentError
+from reticent.apps.terminal import advise, aside, compact, line, print_json, progress
+from reticent.errors import BadInput, ReleaseRefused
 
 __all__ = ["obfuscate_command"]
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _SENSITIVE = re.compile(rf"({_NUMBER})(?::({_NUMBER}))?", re.ASCII)
+_MORE = "reticent obfuscate … --model W.reticent --report page.html, for a file to keep and a page to hand over"
 _LEAST_LENGTH, _MOST_LENGTH = 1e-2, 1e1  # of a learned length scale, relative to the inputs' range
 
 
@@ -31,27 +32,30 @@ def _regions(texts: list[str]) -> list[tuple[float, float]]:
     return found
 
 
-def _curve(data: str, x: str, y: str) -> tuple[Any, Any]:
-    """Read two columns of a file. The curve is its owner's own, so messages may name lines."""
-    import numpy as np
+def _check_known(length: float | None, spread: float | None, *, trained: bool) -> None:
+    """Say what is missing before anything is read: a kernel is given, or there is something to learn it from."""
+    for option, value in (("--length", length), ("--spread", spread)):
+        if value is not None and not 0 < value < float("inf"):
+            raise BadInput(f"{option} must be a positive number, not {value:g}.")
+    missing = [text for text, value in (("length scale", length), ("spread", spread)) if value is None]
+    if missing and not trained:
+        raise ReleaseRefused(
+            f"The {' and the '.join(missing)} of the curve {'is' if len(missing) == 1 else 'are'} not given. Learned from the "
+            "curve itself they would be released with it and tell on it. Say what is known beforehand of such curves,\n"
+            "      --length 0.2 --spread 1.5      (over which input they change, and by how much: a standard deviation)\n"
+            "  or learn it from another curve, whose values are no secret,\n"
+            "      --train-on earlier.csv\n"
+            "  or, if a conditional promise will do, from this one: --unprotected-training"
+        )
 
-    from reticent.privacy.sources import Field, scan
 
-    try:
-        source = scan(data)
-        names = list(source.names or ())
-        for name in (x, y):
-            if name not in names:
-                raise BadInput(f"There is no column {name!r}. Columns: {', '.join(names)}.")
-        fields = (Field(x), Field(y))
-        source.check(fields)
-        table = np.vstack(list(source.blocks(fields)))
-    except ReticentError as error:
-        raise BadFile(f"{data} cannot be obfuscated. {error}") from None
-    bad = np.flatnonzero(~np.isfinite(table).all(axis=1))
-    if len(bad):
-        raise BadFile(f"{data}: record {bad[0] + 1} has a cell that is no number. Remove it, or fill it in.")
-    return table[:, 0], table[:, 1]
+def _kernel(length: float | None, spread: float | None, reach: float) -> Any:
+    """The kernel, with what is not given left to be learned. Depends on nothing that is hidden."""
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+    variance = ConstantKernel(1.0, (1e-12, 1e12)) if spread is None else ConstantKernel(spread**2, "fixed")
+    bounds = (_LEAST_LENGTH * reach, _MOST_LENGTH * reach) if length is None else "fixed"
+    return variance * RBF(length or 0.1 * reach, bounds)
 
 
 def obfuscate_command(
@@ -76,11 +80,42 @@ def obfuscate_command(
     ] = "weak",
     length: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="Length scale of the curve, in units of the input; learned if left out."),
+        typer.Option(metavar="NUMBER", help="Length scale of such curves, in units of the input."),
     ] = None,
+    spread: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER", help="Standard deviation of such curves about their mean, in the output's unit."
+        ),
+    ] = None,
+    mean: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Mean of such curves; concluded from the release if left out."),
+    ] = None,
+    train_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Learn what is not given from another curve, with the same columns; it is not protected.",
+        ),
+    ] = None,
+    unprotected_training: Annotated[
+        bool,
+        typer.Option(
+            "--unprotected-training", help="Learn it from this curve: it tells on it, the promise is conditional."
+        ),
+    ] = False,
     noise: Annotated[
         float | None,
         typer.Option(metavar="VARIANCE", help="Variance of the measurement error in the output; none if left out."),
+    ] = None,
+    releases: Annotated[
+        int, typer.Option(metavar="K", help="How many releases are planned: together they keep the promise.")
+    ] = 1,
+    number: Annotated[int, typer.Option(metavar="NUMBER", help="Which of the planned releases is written.")] = 1,
+    model_file: Annotated[
+        Path | None,
+        typer.Option("--model", metavar="FILE", help="Model file to write, for reticent inspect, predict and report."),
     ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="HTML page to write: figure and certificate.")
@@ -96,24 +131,32 @@ def obfuscate_command(
     """Release a curve so that part of it stays unknown, with the least possible noise.
 
     Inferential privacy, NOT differential privacy: whoever reads the release, knows the noise's law and takes the curve for a
-    Gaussian process cannot infer the sensitive values better than promised. The kernel is a squared exponential; its variance,
-    length scale and mean are learned from the curve, and are released with it. A curve is released once: with a ledger,
-    asking again gives the same release.
+    Gaussian process cannot infer the sensitive values better than promised. The kernel is a squared exponential; give its
+    length scale and spread, or another curve to learn them from: they are released. A curve is released once, or as often as
+    was planned: with a ledger, asking again gives the same release.
     """
-    import numpy as np
-    from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+    regions = _regions(sensitive)
+    _check_known(length, spread, trained=train_on is not None or unprotected_training)
 
-    from reticent.apps.obfuscation_report import promise_in_words
+    import numpy as np
+
+    from reticent.apps.curve_files import print_promise, read_columns, told
     from reticent.apps.obfuscation_report import write as write_report
+    from reticent.models.curves import UNPROTECTED
     from reticent.models.obfuscator import Obfuscator
     from reticent.privacy.ledger import Ledger
 
-    regions = _regions(sensitive)
-    for file in filter(None, (out, report)):
+    for file in filter(None, (out, report, model_file)):
         check_new(file, "Somebody may have been given it")
+    if train_on is not None and unprotected_training:
+        raise BadInput("--train-on and --unprotected-training exclude each other: the first one needs no second.")
+    if releases > 1 and ledger is None:
+        raise BadInput(
+            "--releases needs a ledger, which keeps them apart: --ledger budget.db --dataset NAME --new-ledger."
+        )
     # time=… is what reticent fit takes; the range is not needed here
     name, output = (text.partition("=")[0] for text in (x, y))
-    at, values = _curve(data, name, output)
+    at, values = read_columns(data, [name, output]).T
     reach = float(np.ptp(at)) or 1.0
     for low, high in regions:
         if high < at.min() or low > at.max():
@@ -121,53 +164,52 @@ def obfuscate_command(
                 f"--sensitive {low:g}:{high:g} lies outside the curve, whose {name} goes from {at.min():g} to {at.max():g}: "
                 f"nothing would be hidden. Give the interval in units of {name}."
             )
-    # nothing here may depend on the values: a ledger knows the question by it
-    scale = (_LEAST_LENGTH * reach, _MOST_LENGTH * reach) if length is None else "fixed"
-    kernel = ConstantKernel(1.0, (1e-12, 1e12)) * RBF(length or 0.1 * reach, scale)
     points = all(low == high for low, high in regions)
+    other = None if train_on is None else tuple(read_columns(train_on, [name, output]).T)
     model = Obfuscator(
-        kernel,
+        _kernel(length, spread, reach),
         sensitive=[low for low, _ in regions] if points else regions,
         variance=variance,
         share=share,
         solution=solution,
         noise=noise,
+        mean=mean,
+        train_on=UNPROTECTED if unprotected_training else other,
+        releases=releases,
         ledger=ledger,
         dataset=dataset,
     )
     if ledger is not None and new_ledger:
         Ledger(ledger).create()
     with progress(f"Hiding part of {Path(data).name}", quiet=quiet):
-        released = model.obfuscate(at, values)
+        released = model.obfuscate(at, values, number=number)
+    model.names_ = [name, output]
     with new_text(out) as text:
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow([name, output])
         lines.writerows([repr(float(a)), repr(float(w))] for a, w in zip(at, released, strict=True))
+    if model_file is not None:
+        model.save(model_file)
     if report is not None:
-        write_report(model, report, (name, output))
-    one = model.certificate_
+        write_report(model, report)
     if json:
-        about = {"out": str(out), "records": len(at), "private": model.private_, "differential_privacy": False}
-        return print_json({**about, "statement": model.statement_, "certificate": one.to_dict(), **_learned(model)})
+        return print_json({"out": str(out), **told(model)})
     if quiet:
         return None
     line("Released", f"{len(at):,} values of {output} to {out}")
-    line("Promise", promise_in_words(model))
-    line(
-        "Attained",
-        f"{compact(one.attained)} at least, promised {compact(one.promised)}; checked at {one.checked:,} points",
-    )
-    line("Noise", f"trace {compact(one.trace)}, within {one.gap:.0e} of the least possible; {one.rank} directions")
+    print_promise(model)
     line("Seal", "inferential privacy, NOT differential privacy")
     aside("It holds against readers whose knowledge of the curve is the Gaussian process below, and nothing else.", 12)
+    if model.conditional_:
+        aside(
+            "CONDITIONAL: the kernel was learned from the curve itself. What it tells about the hidden part is not counted, and "
+            "can be nearly all of it.",
+            12,
+        )
     aside(f"Released with it: kernel {model.kernel_}, mean {compact(model.mean_)}.", 12)
     if ledger is None:
         aside("No ledger remembers it. Do not release this curve again: fresh noise could be averaged away.", 12)
         return advise("--ledger budget.db --dataset NAME --new-ledger, so that it is remembered")
-    return advise(
-        f"open {report} in a browser" if report else "reticent obfuscate … --report page.html, for a page to hand over"
-    )
-
-
-def _learned(model: Any) -> dict[str, Any]:
-    return {"kernel": str(model.kernel_), "theta": model.kernel_.theta.tolist(), "mean": model.mean_}
+    shown = [f"open {report} in a browser"] if report else []
+    kept = [f"reticent inspect {model_file}"] if model_file else []
+    return advise(*(shown + kept or [_MORE]))

@@ -12,6 +12,7 @@ from reticent.apps.outfile import new_text
 from reticent.apps.report import render
 from reticent.apps.report_facts import figure
 from reticent.apps.svg import inline
+from reticent.models.storage import read
 
 __all__ = ["promise_in_words", "write"]
 
@@ -32,12 +33,14 @@ def promise_in_words(model: Any) -> str:
         if model.share
         else f"a variance of {figure(one.promised)}"
     )
-    return f"{what} for {_WORDS[one.solution]}"
+    together = f", by {model.releases} releases together" if model.releases > 1 else ""
+    return f"{what} for {_WORDS[one.solution]}{together}"
 
 
-def write(model: Any, out: Path, names: tuple[str, str] = ("input", "output")) -> None:
-    """Write the report of a fitted ``Obfuscator``; ``names``: what the input and the output are called."""
-    one = model.certificate_
+def write(model: Any, out: Path, *, file: Path | None = None) -> str:
+    """Write the report of a fitted ``Obfuscator``; give the SHA-256 of the ``file`` that it was loaded from, if it was."""
+    one, digest = model.certificate_, "" if file is None else read(file)[2]
+    names = (", ".join(model.names_[:-1]), model.names_[-1])
     drawings = [
         {
             "wide": inline(raw_svg(draw(model, names, 7.2)), f"{name}-wide", title, about),
@@ -54,11 +57,13 @@ def write(model: Any, out: Path, names: tuple[str, str] = ("input", "output")) -
         promise=promise_in_words(model),
         drawings=drawings,
         rows=_rows(model),
-        sd=float(np.sqrt(np.maximum((model.factor_**2).sum(axis=1) + one.floor, 0)).max()),
+        sd=float(np.sqrt(np.maximum((model.factor_**2).sum(axis=1) + model.floor_, 0)).max()),
         version=reticent.__version__,
+        digest=digest,
     )
     with new_text(out) as text:
         text.write(page)
+    return digest
 
 
 def _drawings(model: Any) -> list[tuple[str, Any, str, str, str]]:
@@ -88,11 +93,12 @@ def _rows(model: Any) -> list[list[str]]:
         ["attained over promised, smallest", f"{one.ratio:.9f}"],
         ["smallest eigenvalue of a constraint", figure(one.eigenvalue, 3)],
         ["checked", where],
+        ["planned releases, which keep it together", str(model.releases)],
         ["trace of the noise covariance", figure(one.trace, 7)],
         ["least trace that any such noise has", figure(one.bound, 7)],
         ["gap", figure(one.gap, 2)],
         ["directions with noise", str(one.rank)],
-        ["white noise on all values, sd", figure(float(np.sqrt(one.floor)), 3)],
+        ["white noise on all values, sd", figure(float(np.sqrt(model.floor_)), 3)],
         ["grid of the released values", figure(model.step_, 3)],
     ]
     if one.converged:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.apps.chances import class_names
+from reticent.apps.curve_files import is_curve, predict_curve
 from reticent.apps.notes import heard
 from reticent.apps.outfile import check_new, new_text
 from reticent.apps.outputs import output_names, outputs
@@ -43,6 +44,8 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     check_new(out, "It is not replaced")
     with heard():
         model: Any = seen(load(file))
+    if is_curve(model):
+        return predict_curve(model, data, out)
     places = has_structure(model)
     if not (model_of(model).outputs or places):
         able = ", ".join(f"reticent fit {word}" for word, one in MODELS.items() if one.outputs)

@@ -13,16 +13,15 @@ low-rank K is an
 incomplete Cholesky factor LLᵀ ⪯ K, with which noise comes out larger, never smaller.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh, solve_triangular
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.linalg import cho_factor, cho_solve, eigh, qr
 from sklearn.gaussian_process.kernels import Kernel
 
-__all__ = ["Raw", "between", "diagonal", "observe", "pivots", "positive_part", "prior_variance"]
+__all__ = ["Raw", "between", "diagonal", "observe", "pivots", "positive_part", "prior_variance", "white_noise"]
 
 Array = NDArray[np.float64]
 _BLOCK = 64  # points whose covariances are made together
@@ -31,6 +30,7 @@ _ROUNDING = 64 * np.finfo(np.float64).eps  # of a variance, for each record: far
 _LEFT_OUT = 1e-13  # of the prior's variance: where the incomplete factor stops
 _SMALL, _MOST_FACTORS, _MOST_DENSE = 64, 400, 6000
 _LANCZOS = 500  # dimensions from which on only the eigenpairs that are needed are computed
+_EVERY, _EXACT, _NOTHING = 3, 1e-11, 1e-9  # steps between looks at them; residual, and size, relative to the largest
 
 
 def between(kernel: Kernel, a: Array, b: Array) -> Array:
@@ -45,6 +45,12 @@ def prior_variance(kernel: Kernel, at: Array) -> Array:
         some = at[start : start + _BLOCK]
         values[start : start + _BLOCK] = between(kernel, some, some).diagonal()
     return values
+
+
+def white_noise(kernel: Kernel, x: Array) -> float | Array:
+    """Variance of the kernel's own white noise at each record; one number if it is the same for all."""
+    white = np.maximum(kernel.diag(x) - prior_variance(kernel, x), 0.0)
+    return float(white[0]) if np.ptp(white) <= 1e-12 * white.max() else np.asarray(white)
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,20 @@ class Raw:
     def out(self, inside: Array) -> Array:
         """Back to n-vectors."""
         return inside if self.basis is None else self.basis @ inside
+
+    def mean(self, w: Array, factor: Array) -> float:
+        """The likeliest constant mean of W, whose noise is factor·factorᵀ (``factor`` with n rows) and the floor."""
+        ones = np.ones((self.n, 1))
+        inside, _ = self.into(ones)
+        own, _ = self.into(factor)
+        weights = self.out(np.asarray(np.linalg.solve(self.inner + own @ own.T, inside)))
+        weights = weights + (ones - self.out(inside)) / self.rest
+        return float(weights[:, 0] @ w / weights.sum())
+
+    def with_floor(self, floor: float) -> "Raw":
+        """The same raw data under another floor."""
+        more = floor - self.floor
+        return replace(self, inner=self.inner + more * np.eye(len(self.inner)), rest=self.rest + more, floor=floor)
 
     def reduced(self, columns: Array, factor: Array) -> Array:
         """KᵀA⁻¹K for columns K, with A = M + factor·factorᵀ (``factor`` in the basis) and half of the floor."""
@@ -145,26 +165,51 @@ def observe(kernel: Kernel, x: Array, noise: float | Array, sensitive: Array) ->
 def positive_part(u: Array, m: Array) -> Array:
     """F with FFᵀ = (UUᵀ − M)⁺. It has at most as many columns as U, and only those eigenpairs are computed."""
     n, wanted = u.shape
-    few = 0 if n <= _LANCZOS or 3 * wanted > n else _positive(u, m)
-    if few:
-        # the start is fixed, so that the same problem has the same answer
-        operator = LinearOperator((n, n), matvec=lambda x: u @ (u.T @ x) - m @ x, dtype=np.float64)
-        try:
-            values, vectors = eigsh(
-                operator, k=few, which="LA", v0=u @ np.ones(wanted), tol=1e-11, ncv=min(n, 2 * few + 30)
-            )
-        except ArpackError:
-            few = 0
-    if not few:
-        values, vectors = eigh(u @ u.T - m, check_finite=False)
+    found = _few_positive(u, m) if n > _LANCZOS and 3 * wanted <= n else None
+    values, vectors = eigh(u @ u.T - m, check_finite=False) if found is None else found
     kept = values > 0
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
-def _positive(u: Array, m: Array) -> int:
-    """How many eigenvalues of UUᵀ − M are positive: as many as those of UᵀM⁻¹U that exceed one (inertia)."""
-    half = solve_triangular(np.linalg.cholesky(m), u, lower=True, check_finite=False)
-    return int((np.linalg.eigvalsh(half.T @ half) > 1).sum())
+def _few_positive(u: Array, m: Array) -> tuple[Array, Array] | None:
+    """Positive eigenvalues of UUᵀ − M and their vectors, by block Lanczos from U; none if it would take too many steps.
+
+    M alone has no positive part to offer, so all that is looked for has a share in U: the start is fixed, and good. It ends
+    when each Ritz pair is either exact or next to nothing, if it is positive at all.
+    """
+    block = _directions(u)
+    basis, image = block, u @ (u.T @ block) - m @ block
+    small, look = np.zeros((0, 0)), _EVERY
+    for step in range(1, len(u) // (3 * block.shape[1]) + 1):
+        image_in = basis.T @ image
+        size, width = basis.shape[1], block.shape[1]
+        grown = np.zeros((size, size))
+        grown[: len(small), : len(small)] = small
+        grown[:, size - width :] = image_in
+        grown[size - width :, :] = image_in.T
+        small = grown
+        rest = image - basis @ image_in
+        rest -= basis @ (basis.T @ rest)
+        if step == look:
+            look += max(_EVERY, look // 2)
+            values, vectors = np.linalg.eigh(small)
+            off = np.linalg.norm(rest @ vectors[size - width :], axis=0)
+            top = max(values[-1], 0.0)
+            if ((off <= _EXACT * top) | (values + off <= _NOTHING * top)).all():
+                return values[values > 0], basis @ vectors[:, values > 0]
+        block = _directions(rest, float(np.abs(small).max()))
+        if not block.shape[1]:
+            values, vectors = np.linalg.eigh(small)  # the whole space that M and U can reach
+            return values, basis @ vectors
+        basis, image = np.hstack([basis, block]), u @ (u.T @ block) - m @ block
+    return None
+
+
+def _directions(columns: Array, scale: float = 0.0) -> Array:
+    """An orthonormal basis of the columns, without what rounding has made."""
+    q, r, _ = qr(columns, mode="economic", pivoting=True, check_finite=False)
+    sizes = np.abs(np.diag(r))
+    return np.asarray(q[:, sizes > 1e-13 * max(float(sizes.max(initial=0.0)), scale)])
 
 
 def diagonal(m: Array, c: Array, *, gap: float = 3e-7) -> tuple[Array, float]:

@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import ExpSineSquared, Kernel
 
 from reticent.maths.obfuscation import between, prior_variance
 
@@ -62,6 +62,8 @@ def promise(kernel: Kernel, at: Array, promised: Array, half: Array | None, regi
     if not (np.isfinite(promised).all() and promised.min() > 0):
         wrong = promised[~(promised > 0) | ~np.isfinite(promised)]
         raise ValueError(f"a promised variance must be a positive number, not {wrong[0]:g}")
+    if half is not None:
+        _check_periods(kernel, half)
     prior = prior_variance(kernel, at)
     margin = np.zeros(len(at)) if half is None else _margin(kernel, at, half, prior)
     made = Promise(at, prior, promised, margin, regions)
@@ -75,6 +77,17 @@ def promise(kernel: Kernel, at: Array, promised: Array, half: Array | None, regi
             f"variance {prior[worst]:.6g}: nobody can know less of a function than before any data. Promise less"
         )
     return made
+
+
+def _check_periods(kernel: Kernel, half: Array) -> None:
+    """Between checked points the margin looks at the corners of cells: a cell must not hold a whole period."""
+    widest = 2 * float(np.linalg.norm(half, axis=-1).max())
+    for one in (kernel, *kernel.get_params().values()):
+        if isinstance(one, ExpSineSquared) and one.periodicity < 2 * widest:
+            raise ValueError(
+                f"the kernel's period {one.periodicity:g} is too short for these regions, whose cells are {widest:g} wide: "
+                "split the regions, or give points"
+            )
 
 
 def _margin(kernel: Kernel, at: Array, half: Array, prior: Array) -> Array:

@@ -1,4 +1,8 @@
-"""Step 1 of Tuo & Bhattacharya: kernel hyperparameters and a constant mean by maximum likelihood, from the raw data."""
+"""Step 1 of Tuo & Bhattacharya: kernel hyperparameters and a constant mean by maximum likelihood.
+
+The search stays within the kernel's own bounds, and where the prior's variance is within a factor ``REACH`` of the values'
+mean square about their median: a jump or a straight line would otherwise be explained by a variance without end.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,12 +10,14 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import Kernel
 
-__all__ = ["train"]
+__all__ = ["REACH", "train"]
 
 Array = NDArray[np.float64]
 _MOST = 1000  # records, evenly spread, that the likelihood is made of
 _JITTER = 1e-10  # of the mean variance
 _STARTS = 3
+REACH = 100.0
+_STEEP = 100.0  # of the penalty beyond, for each record
 
 
 def train(kernel: Kernel, x: Array, y: Array, noise: float | Array, mean: float | None) -> tuple[Kernel, float]:
@@ -21,6 +27,13 @@ def train(kernel: Kernel, x: Array, y: Array, noise: float | Array, mean: float 
     v = np.asarray(noise, dtype=np.float64)
     v = v[np.ix_(some, some)] if v.ndim == 2 else np.diag(np.broadcast_to(v, len(x)) if v.ndim == 0 else v[some])
 
+    middle = np.median(y) if mean is None else mean
+    spread = float(((y - middle) ** 2).mean())
+    if kernel.theta.size and not spread > 0:
+        raise ValueError(
+            f"all values to learn from are {middle:g}, which tells nothing about a kernel: give the kernel itself"
+        )
+
     def loss(theta: Array) -> tuple[float, Array]:
         k, gradients = kernel.clone_with_theta(theta)(x, eval_gradient=True)
         try:
@@ -28,7 +41,13 @@ def train(kernel: Kernel, x: Array, y: Array, noise: float | Array, mean: float 
         except np.linalg.LinAlgError:
             return 1e25, np.zeros_like(theta)
         outer = np.outer(weights, weights) - inverse
-        return float((y - level) @ weights + logdet) / 2, -np.einsum("ij,ijk->k", outer, gradients) / 2
+        fit = float((y - level) @ weights + logdet) / 2
+        slope = -np.einsum("ij,ijk->k", outer, gradients) / 2
+        prior = float(np.trace(k)) / len(k)
+        away = np.log(prior / spread)
+        beyond = np.sign(away) * max(abs(away) - np.log(REACH), 0.0)
+        towards = np.einsum("iik->k", gradients) / np.trace(k)
+        return fit + _STEEP * len(k) * beyond**2, slope + 2 * _STEEP * len(k) * beyond * towards
 
     found = kernel
     if kernel.theta.size:

@@ -1,52 +1,36 @@
 """Hide part of a function with the least possible noise, and prove it (Tuo & Bhattacharya 2023).
 
-    Step 1   train: mean and kernel by maximum likelihood, or given
+    Step 1   mean and kernel: given, or by maximum likelihood from another curve
     Step 2   Σ such that nobody can infer f(s) better than promised; W = y + z, z ~ N(0, Σ)
     Step 3   the predictor that an honest user builds from W, the mean, the kernel, V and Σ, all of which are public
 
-**Inferential privacy, not differential privacy**: the promise holds for somebody who believes in the Gaussian process
-and nothing else.
-The proof is beside this file, in obfuscator.md.
+**Inferential privacy, not differential privacy**: the promise holds for somebody who believes in the Gaussian process and
+nothing else. The proof is beside this file, in obfuscator.md.
 """
 
-import json
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import ExpSineSquared, Kernel
-from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from reticent.errors import BadInput, ReleaseRefused
-from reticent.maths.obfuscation import between, observe, prior_variance
-from reticent.maths.obfuscation_promise import Promise, cells, promise
+from reticent.errors import BadInput, BudgetExceeded, ReleaseRefused
+from reticent.maths.obfuscation import Raw, between, observe, prior_variance, white_noise
+from reticent.maths.obfuscation_promise import promise
 from reticent.maths.obfuscation_solution import SOLUTIONS, Noise, solve
 from reticent.maths.obfuscation_training import train
+from reticent.models import curves
+from reticent.models.curves import ANOTHER, UNPROTECTED
 from reticent.privacy.obfuscation import grid_step, obfuscated
-from reticent.privacy.remembered import recall_or
+from reticent.privacy.remembered import recall, recall_or
 from reticent.privacy.sums import one_blas_thread
 
-__all__ = ["STATEMENT", "Obfuscator"]
+__all__ = ["Obfuscator"]
 
 Array = NDArray[np.float64]
-STATEMENT = (
-    "Inferential privacy, NOT differential privacy: to somebody who knows the released values, the inputs, the mean, the "
-    "kernel and "
-    "the noise covariances, and whose knowledge of the function is this Gaussian process, each sensitive value keeps at "
-    "least the "
-    "promised variance. Nothing is promised against other knowledge, or for other values."
-)
-_SEEDED = (
-    "NOT PRIVATE: the noise was drawn from a seed (random_state), so whoever knows the seed can take it away again. Use "
-    "it for "
-    "tests only."
-)
-_TRAINED = (
-    " The kernel's free hyperparameters were learned from the curve itself and are released as they are, without noise: the "
-    "promise is for a kernel that was fixed beforehand, and what they tell about the sensitive values is not counted."
-)
 _MOST_SHOWN = 6000  # records whose whole covariance matrix is made
 
 
@@ -56,25 +40,32 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : scikit-learn kernel
-        The prior covariance of the function. Hyperparameters that are not "fixed" are learned from the raw data by maximum
-        likelihood; they, too, are then released.
+        The prior covariance of the function, with the hyperparameters that it has, unless ``train_on`` is given.
     sensitive : array, or "everywhere"
         Points: shape (g, d), or (g,) with one input. Regions: boxes of shape (k, d, 2), or pairs (low, high) with one input.
     variance : number, array, matrix or kernel
         The promised posterior variance: one for all, or one for each point or region. With ``solution="strong"`` also a
-        matrix Ξ; with
-        "kernel" and "uniform" a kernel H.
+        matrix Ξ; with "kernel" and "uniform" a kernel H.
     share : float
         Instead of ``variance``: promise this share of the prior, H = share · K.
     solution : str
-        "weak": each sensitive value by itself, with the least noise (default). "strong", "kernel": all linear "
-        "combinations of sensitive values.
-        "uniform": all inputs. "diagonal": independent noise, to compare with.
+        "weak": each sensitive value by itself, with the least noise (default). "strong", "kernel": all linear
+        combinations of sensitive values. "uniform": all inputs. "diagonal": independent noise, to compare with.
     noise : number, array or matrix, optional
         The variance V of the measurement error in ``y``: for all, for each record, or a covariance matrix. Default: that of a
         WhiteKernel in ``kernel``, or none.
     mean : float, optional
-        The prior mean. Default: a constant, learned from what is released (from the curve itself it would tell on it).
+        The prior mean. Default: a constant, learned from ``train_on`` if that is another curve, or else from what is
+        released (from the curve itself it would tell on it).
+    train_on : (X, y), or "curve-unprotected", optional
+        Learn the hyperparameters that are not "fixed", by maximum likelihood, from another curve whose values are public or
+        have nothing to do with the hidden ones; or from the curve itself. They are released, and what they tell about their
+        own curve is **not counted**: learned from the curve itself they can tell all of it, so the promise is then
+        conditional, and says so. The search stays within the kernel's bounds, and the prior's variance within a factor 100 of
+        the values' mean square.
+    releases : int
+        How many releases are planned. They have independent noise, so much more of it that all of them together keep the
+        promise: ``obfuscate(X, y, number=2)`` gives the second one. More are refused.
     ledger, dataset : str, optional
         Where the release is remembered. Asking again gives the same release; asking something else about the data set is
         refused.
@@ -83,30 +74,28 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    released_ : array of shape (n,)
-        W.
-    covariance_ : array of shape (n, n)
-        Σ, the covariance of the added noise.
+    released_, covariance_ : arrays of shapes (n,) and (n, n)
+        W, and the covariance of the noise in it: Σ, times the number of planned releases.
     certificate_ : Certificate
-        Promised and attained variance, smallest eigenvalue, gap to the least possible noise.
+        Promised and attained variance, smallest eigenvalue, gap to the least possible noise; for all releases together.
     kernel_, mean_, noise_
         What was learned or given.
-    private_, statement_ : bool, str
+    trained_on_ : None, "another curve" or "curve-unprotected"
+        Where hyperparameters were learned.
+    private_, conditional_, statement_ : bool, bool, str
 
     Privacy
     -------
     Inferential privacy, not differential privacy: ``statement_`` says against whom. Released: W, mean, kernel, V and Σ.
-    Must be public: the
-    inputs X and all parameters. Mean and hyperparameters that are learned are functions of the raw data, and not
-    protected. One release for
-    each curve: without a ledger nothing remembers it but this object.
+    Must be public: the inputs X and all parameters; ``train_on`` as it says there. One plan of releases for each curve: without a
+    ledger nothing remembers it but this object.
 
     Examples
     --------
     >>> import numpy as np, reticent
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> t = np.linspace(0, 1, 41)
-    >>> hide = reticent.Obfuscator(RBF(0.2, "fixed"), sensitive=[(0.4, 0.5)], variance=0.5, mean=0.0)
+    >>> hide = reticent.Obfuscator(RBF(0.2), sensitive=[(0.4, 0.5)], variance=0.5, mean=0.0)
     >>> W = hide.obfuscate(t, np.sin(6 * t))
     >>> mean, sd = hide.predict(np.linspace(0.4, 0.5, 7), return_std=True)
     >>> bool((sd**2 >= 0.5).all()), hide.certificate_.held
@@ -123,6 +112,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         solution: str = "weak",
         noise: Any = None,
         mean: float | None = None,
+        train_on: Any = None,
+        releases: int = 1,
         ledger: str | None = None,
         dataset: str | None = None,
         random_state: int | None = None,
@@ -134,34 +125,40 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         self.solution = solution
         self.noise = noise
         self.mean = mean
+        self.train_on = train_on
+        self.releases = releases
         self.ledger = ledger
         self.dataset = dataset
         self.random_state = random_state
 
-    def obfuscate(self, X: Any, y: Any) -> Array:
-        """Train, find the noise, draw it once, and give W. A question that was asked before gets the answer it got."""
+    def obfuscate(self, X: Any, y: Any, *, number: int = 1) -> Array:
+        """Find the noise, draw it once, and give W; with several planned releases, the one with this ``number``.
+
+        A question that was asked before gets the answer it got, and ``y`` is not looked at.
+        """
         self._check()
-        x, y = _inputs(X), _outputs(y)
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+            raise BadInput(f"number says which of the planned releases is meant: 1, 2, …, not {number!r}.")
+        if number > self.releases:
+            raise BudgetExceeded(
+                f"Release number {number} was asked for, and {self.releases} {'is' if self.releases == 1 else 'are'} planned "
+                "(releases=…): one more would break the promise that all of them keep together. Nothing was read. Plan all "
+                "releases before the first one: each then has more noise."
+            )
+        x = curves.inputs(X)
+        names, y = curves.names(X, y, x.shape[1]), curves.outputs(y)
         check_consistent_length(x, y)
         noise = self._noise(x)
-        _check_duplicates(x, noise)
-        at = self._sensitive(x)  # also what no training can mend is refused now
-        question, self._found = self._question(x), None
-        if getattr(self, "_asked", None) == question:
-            return np.array(self.released_)
-
-        def make() -> dict[str, Any]:
-            kernel, mean = self._trained(x, y, noise)
-            found = self._found = self._solve(kernel, x, noise, at)
-            w = obfuscated(y, found.factor, found.floor, seed=self._seed())
-            mean = _likeliest(self._raw, self._raw.into(found.factor)[0], w) if self.mean is None else mean
-            return {"w": w.tolist(), "theta": kernel.theta.tolist(), "mean": mean}
-
+        curves.check_duplicates(x, noise)
+        at = self._places(x)  # also what no training can mend is refused now
+        question = self._question(x)
+        if getattr(self, "_asked", (None, None))[0] != question:
+            self._found = None
+            with one_blas_thread():
+                self._asked = question, self._answer(question, x, y, noise, at)
+        answer = self._asked[1]
         with one_blas_thread():
-            known = self.ledger is not None
-            answer = recall_or(str(self.ledger), str(self.dataset), question, make) if known else make()
-            self._settle(x, noise, at, answer)
-        self._asked = question
+            self._settle(x, noise, at, {**answer, "w": answer["w"][number - 1], "number": int(number), "names": names})
         return np.array(self.released_)
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -172,40 +169,54 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def from_release(cls, X: Any, release: dict[str, Any], **params: Any) -> Self:
         """Rebuild from ``release()`` and the public parameters, without the raw data: bit for bit on the same machine."""
-        model = cls(**{**params, "ledger": None, "dataset": None})
+        model = cls(**{**params, "ledger": None, "dataset": None, "train_on": None})
         model._check()
-        x = _inputs(X)
+        x = curves.inputs(X)
         with one_blas_thread():
-            model._settle(x, model._noise(x), model._sensitive(x), release)
+            model._settle(x, model._noise(x), model._places(x), release)
         return model
 
     def release(self) -> dict[str, Any]:
-        """Give all that leaves, as plain values: W, the mean, and the kernel's free hyperparameters (in logarithms)."""
+        """Give all that leaves, as plain values: W, the mean, what was learned (in logarithms), where, and what it is called."""
         check_is_fitted(self, "released_")
-        return {"w": self.released_.tolist(), "theta": self.kernel_.theta.tolist(), "mean": self.mean_}
+        theta = self.kernel_.theta.tolist() if self.trained_on_ else []
+        told = {"w": self.released_.tolist(), "theta": theta, "mean": self.mean_, "trained_on": self.trained_on_}
+        return {**told, "number": self.number_, "names": list(self.names_)}
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the release and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it."""
+        from reticent.models.storage import check_free, save_curve
+
+        check_is_fitted(self, "released_")
+        check_free(Path(path), overwrite=overwrite)
+        save_curve(self, Path(path))
 
     @property
     def covariance_(self) -> Array:
-        """Σ = factor_·factor_ᵀ + floor·I."""
+        """factor_·factor_ᵀ + floor_·I."""
         check_is_fitted(self, "factor_")
         if len(self.factor_) > _MOST_SHOWN:
             raise BadInput(
-                f"Σ of {len(self.factor_):,} records is not made whole: use factor_ (Σ = factor_·factor_ᵀ + floor·I)."
+                f"Σ of {len(self.factor_):,} records is not made whole: use factor_ (Σ = factor_·factor_ᵀ + floor_·I)."
             )
-        return np.asarray(self.factor_ @ self.factor_.T + self.certificate_.floor * np.eye(len(self.factor_)))
+        return np.asarray(self.factor_ @ self.factor_.T + self.floor_ * np.eye(len(self.factor_)))
+
+    @property
+    def conditional_(self) -> bool:
+        """Whether something was released that the promise does not count."""
+        check_is_fitted(self, "released_")
+        return bool(self.trained_on_ == UNPROTECTED)
 
     @property
     def statement_(self) -> str:
         """What is promised, in words."""
         check_is_fitted(self, "released_")
-        if not self.private_:
-            return _SEEDED
-        return STATEMENT + _TRAINED if len(self.kernel_.theta) else STATEMENT
+        return curves.statement(self.trained_on_, self.releases, private=self.private_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """What an honest user knows of f(X) from the release: mean, and standard deviation if asked for (Eqs 3, 4)."""
         check_is_fitted(self, "released_")
-        at = _inputs(X, self.n_features_in_)
+        at = curves.inputs(X, self.n_features_in_)
         cross = between(self.kernel_, self.X_, at)
         inside, outside = self._raw.into(cross)
         mean = self.mean_ + inside.T @ self._weights
@@ -240,101 +251,78 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         if self.solution in ("kernel", "uniform") and self.share is None and not isinstance(self.variance, Kernel):
             raise BadInput(f"solution={self.solution!r} needs share=…, or a kernel as variance=….")
         if (self.ledger is None) != (self.dataset is None):
+            raise BadInput("Give both ledger and dataset, or neither: a release is remembered by its data set's name.")
+        if isinstance(self.releases, bool) or not isinstance(self.releases, (int, np.integer)) or self.releases < 1:
+            raise BadInput(f"releases must be a whole number, 1 or more, not {self.releases!r}: how many are planned.")
+        other = isinstance(self.train_on, (tuple, list)) and len(self.train_on) == 2
+        if not (self.train_on is None or other or (isinstance(self.train_on, str) and self.train_on == UNPROTECTED)):
             raise BadInput(
-                "Give both ledger and dataset, or neither: a release is remembered by the name of its data set."
+                "train_on must be another curve, (X, y), to learn hyperparameters from; or, if the promise may be "
+                f"conditional, {UNPROTECTED!r}; or left out, and the kernel is taken as it is."
             )
         if self.ledger is not None and self.random_state is not None:
-            raise BadInput(
-                "A seeded release is not private and is not remembered: leave out the ledger, or random_state."
-            )
+            raise BadInput("A seeded release is not private and not remembered: leave out the ledger, or random_state.")
 
-    def _sensitive(self, x: Array) -> tuple[Array, Array | None, NDArray[np.intp]]:
-        """Points that are checked, half the cells around them (none for points), and whom each stands for."""
-        d = x.shape[1]
-        if self.solution == "uniform":
-            low, high = x.min(axis=0), x.max(axis=0)
-            reach = 0.25 * (high - low)
-            return cells(np.stack([low - reach, high + reach], axis=1)[None])
-        try:
-            given = np.asarray(self.sensitive, dtype=np.float64)
-        except (TypeError, ValueError):
-            given = np.empty(0)
-        if d == 1 and given.ndim == 2 and given.shape[1] == 2:
-            given = given[:, None, :]
-        if given.ndim == 1 and d == 1 and len(given):
-            given = given[:, None]
-        if not given.size or not np.isfinite(given).all():
-            raise BadInput(
-                "sensitive must be points or regions, all finite: sensitive=[0.4, 0.6], or sensitive=[(0.4, 0.6)] for an "
-                "interval."
-            )
-        if given.ndim == 2 and given.shape[1] == d:
-            return given, None, np.arange(len(given))
-        if given.ndim == 3 and given.shape[1:] == (d, 2):
-            if (given[:, :, 0] > given[:, :, 1]).any():
-                raise BadInput(
-                    f"A region's low end is above its high end: "
-                    f"{given[(given[:, :, 0] > given[:, :, 1]).any(axis=1)][0].tolist()}."
-                )
-            return cells(given)
-        raise BadInput(
-            f"sensitive has shape {given.shape}, but X has {d} columns: points are (g, {d}), regions (k, {d}, 2)."
-        )
+    def _answer(self, question: str, x: Array, y: Array, noise: float | Array, at: curves.Places) -> dict[str, Any]:
+        """Give the answer that a ledger remembers, or make one: all planned releases, drawn at once."""
+        place = (str(self.ledger), str(self.dataset), question) if self.ledger is not None else None
+        if place is not None and (known := recall(*place)) is not None:
+            return dict(known)
+        trained, kernel, mean = self._trained(x, y, noise)
+        found, raw = self._found = self._solve(kernel, x, noise, at)
+        factor, floor = _each(found, self.releases)
 
-    def _promise(self, kernel: Kernel, at: tuple[Array, Array | None, NDArray[np.intp]]) -> Promise:
-        points, half, owner = at
-        if half is not None:
-            _check_periods(kernel, half)
-        count = int(owner.max()) + 1
-        if self.share is not None:
-            promised = self.share * prior_variance(kernel, points)
-        elif isinstance(self.variance, Kernel):
-            promised = prior_variance(self.variance, points)
-        else:
-            given = np.asarray(self.variance, dtype=np.float64)
-            if given.ndim == 2 and self.solution == "strong" and given.shape == (count, count) and half is None:
-                given = given.diagonal()
-            if given.shape not in ((), (count,)):
-                raise BadInput(
-                    f"variance has shape {given.shape}: give one number, or one for each of the {count} points or regions."
-                )
-            promised = np.broadcast_to(given, count)[owner].astype(np.float64)
-        return promise(kernel, points, promised, half, 0 if half is None else count)
+        def draw() -> dict[str, Any]:
+            w = [obfuscated(y, factor, floor, seed=self._seed(i)) for i in range(self.releases)]
+            level = raw.mean(np.mean(w, axis=0), found.factor) if mean is None else mean
+            theta = kernel.theta.tolist() if trained else []
+            return {"w": [one.tolist() for one in w], "theta": theta, "mean": level, "trained_on": trained}
+
+        if place is None:
+            return draw()
+        answer = dict(recall_or(*place, draw))
+        if answer["theta"] != (kernel.theta.tolist() if trained else []):
+            self._found = None  # another process was first, with a kernel of its own
+        return answer
+
+    def _places(self, x: Array) -> curves.Places:
+        return curves.places(self.sensitive, x, everywhere=self.solution == "uniform")
 
     def _noise(self, x: Array) -> float | Array:
-        if self.noise is None:
-            return _white(self.kernel, x)
-        noise = np.asarray(self.noise, dtype=np.float64)
-        if noise.shape not in ((), (len(x),), (len(x), len(x))) or not np.isfinite(noise).all():
+        return white_noise(self.kernel, x) if self.noise is None else curves.measurement_error(self.noise, len(x))
+
+    def _trained(self, x: Array, y: Array, noise: float | Array) -> tuple[str | None, Kernel, float | None]:
+        """Give where hyperparameters are learned, if they are, and Step 1: kernel and mean; none: from W, later."""
+        error = noise if self.noise is not None else 0.0  # a white kernel brings its own
+        if self.train_on is None or (self.train_on == UNPROTECTED and not self.kernel.theta.size):
+            return None, self.kernel, self.mean
+        if isinstance(self.train_on, str):
+            return UNPROTECTED, _taught(self.kernel, x, y, error, self.mean)[0], self.mean
+        other, values = curves.inputs(self.train_on[0], x.shape[1]), curves.outputs(self.train_on[1])
+        check_consistent_length(other, values)
+        if np.ndim(error):
             raise BadInput(
-                f"noise has shape {noise.shape}: give a variance, one for each of the {len(x)} records, or a covariance "
-                f"matrix."
+                "noise is of each record of the curve, and says nothing of train_on: give one variance, or train beforehand "
+                "and give the kernel."
             )
-        if noise.ndim == 2:
-            if not np.allclose(noise, noise.T):
-                raise BadInput("noise is a covariance matrix that is not symmetric.")
-            least = float(np.linalg.eigvalsh(noise)[0])
-            if least < -1e-10 * float(np.abs(noise).max()):
-                raise BadInput(f"noise is a covariance matrix with the negative eigenvalue {least:.4g}.")
-        elif noise.min() < 0:
-            raise BadInput(f"noise is a variance and cannot be {noise.min():g}.")
-        return float(noise) if noise.ndim == 0 else noise
+        curves.check_duplicates(other, error if self.noise is not None else noise)
+        return ANOTHER, *_taught(self.kernel, other, values, error, self.mean)
 
-    def _trained(self, x: Array, y: Array, noise: float | Array) -> tuple[Kernel, float]:
-        return train(self.kernel, x, y, noise if self.noise is not None else 0.0, self.mean)
-
-    def _solve(self, kernel: Kernel, x: Array, noise: float | Array, at: Any) -> Noise:
+    def _solve(self, kernel: Kernel, x: Array, noise: float | Array, at: curves.Places) -> tuple[Noise, Raw]:
         """Find the noise, or refuse: nothing is drawn for a promise that is not certified."""
-        matrix = np.asarray(self.variance, dtype=np.float64) if _is_matrix(self.variance) else None
+        given = self.variance
+        matrix = np.asarray(given, dtype=np.float64) if not isinstance(given, Kernel) and np.ndim(given) == 2 else None
         if self.noise is None:
-            noise = _white(kernel, x)
+            noise = white_noise(kernel, x)
         try:
-            made = self._promise(kernel, at)
-            self._raw = observe(kernel, x, noise, made.at)
+            strong = self.solution == "strong"
+            promised = curves.promised(self.variance, self.share, kernel, at, matrix=strong)
+            made = promise(kernel, at[0], promised, at[1], 0 if at[1] is None else int(at[2].max()) + 1)
+            raw = observe(kernel, x, noise, made.at)
             found = solve(
                 kernel,
                 x,
-                self._raw,
+                raw,
                 made,
                 solution=self.solution,
                 hidden=self.variance if isinstance(self.variance, Kernel) else None,
@@ -344,7 +332,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         except np.linalg.LinAlgError:  # a ValueError, too
             raise ReleaseRefused(
                 "The noise could not be computed: a covariance matrix is singular beyond what rounding explains. Nothing "
-                "is released."
+                "is released. Give the variance of the measurement error (noise=…), a shorter length scale, or fewer records."
             ) from None
         except ValueError as error:
             raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
@@ -352,116 +340,50 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             one = found.certificate
             raise ReleaseRefused(
                 f"The promise could not be certified: promised {one.promised:.6g}, attained {one.attained:.6g}, smallest "
-                f"eigenvalue "
-                f"{one.eigenvalue:.3g}. Nothing is released; a promise is never weakened."
+                f"eigenvalue {one.eigenvalue:.3g}. Nothing is released; a promise is never weakened. Promise less, hide "
+                "smaller regions, or give the variance of the measurement error (noise=…)."
             )
-        return found
+        return found, raw
 
-    _found: Noise | None = None  # of the release that is being made, which need not be computed twice
+    _found: tuple[Noise, Raw] | None = None  # of the question that was asked last, which need not be computed twice
 
-    def _settle(self, x: Array, noise: float | Array, at: Any, answer: dict[str, Any]) -> None:
+    def _settle(self, x: Array, noise: float | Array, at: curves.Places, answer: dict[str, Any]) -> None:
         """Compute all that follows from a release: public numbers only."""
         kernel = self.kernel.clone_with_theta(np.array(answer["theta"])) if answer["theta"] else self.kernel
-        found = self._found if self._found is not None else self._solve(kernel, x, noise, at)
-        self._found = None
-        self.kernel_, self.mean_, self.noise_ = kernel, float(answer["mean"]), noise
-        self.X_, self.n_features_in_ = x, x.shape[1]
-        self.factor_, self.certificate_ = found.factor, found.certificate
+        found, raw = self._found = self._found if self._found is not None else self._solve(kernel, x, noise, at)
+        self.kernel_, self.mean_ = kernel, float(answer["mean"])
+        self.noise_ = noise if self.noise is not None else white_noise(kernel, x)
+        self.trained_on_, self.number_ = answer["trained_on"], answer["number"]
+        self.X_, self.n_features_in_, self.names_ = x, x.shape[1], list(answer["names"])
+        self.certificate_ = found.certificate
+        self.factor_, self.floor_ = _each(found, self.releases)
         self.released_ = np.array(answer["w"], dtype=np.float64)
         self.checked_, self.attained_ = at[0], found.attained
         self.private_ = self.random_state is None
-        self.step_ = grid_step(found.floor)
+        self.step_ = grid_step(self.floor_)
+        self._raw = raw.with_floor(self.floor_)
         inside, _ = self._raw.into(self.factor_)
         self._a = self._raw.inner + inside @ inside.T
         self._weights = np.linalg.solve(self._a, self._raw.into((self.released_ - self.mean_)[:, None])[0])[:, 0]
 
     def _question(self, x: Array) -> str:
-        """All that is public and decides the release, as text."""
-        told = {
-            "X": [list(map(float.hex, row)) for row in x.tolist()],
-            "kernel": _exact(self.kernel),
-            "sensitive": _told(self.sensitive),
-            "variance": _told(self.variance),
-            "noise": _told(self.noise),
-            "share": self.share,
-            "solution": self.solution,
-            "mean": self.mean,
-        }
-        return json.dumps(told, sort_keys=True, default=repr)
+        trained = self.train_on if self.train_on is None or isinstance(self.train_on, str) else ANOTHER
+        told = ("kernel", "sensitive", "variance", "noise", "share", "solution", "mean", "releases")
+        return curves.question(x, train_on=trained, **{name: getattr(self, name) for name in told})
 
-    def _seed(self) -> bytes | None:
-        return None if self.random_state is None else b"obfuscate %d" % int(self.random_state)
+    def _seed(self, number: int) -> bytes | None:
+        return None if self.random_state is None else b"obfuscate %d %d" % (int(self.random_state), number)
 
 
-def _likeliest(raw: Any, factor: Array, w: Array) -> float:
-    """The mean, from what is released alone: learned from y it would give a combination of the noise away."""
-    ones = np.ones((len(w), 1))
-    inside, _ = raw.into(ones)
-    weights = raw.out(np.linalg.solve(raw.inner + factor @ factor.T, inside))
-    weights = weights + (ones - raw.out(inside)) / raw.rest
-    return float(weights[:, 0] @ w / weights.sum())
+def _taught(*told: Any) -> tuple[Kernel, float]:
+    try:
+        return train(*told)
+    except ValueError as error:
+        raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
 
 
-def _exact(kernel: Kernel) -> Any:
-    """A kernel as plain values, to the last digit: its own text rounds, and a sum's parameters are those of a product."""
-    parts = sorted(kernel.get_params(deep=False).items())
-    plain = {name: _exact(v) if isinstance(v, Kernel) else repr(np.asarray(v).tolist()) for name, v in parts}
-    return [f"{type(kernel).__module__}.{type(kernel).__qualname__}", plain]
-
-
-def _check_periods(kernel: Kernel, half: Array) -> None:
-    """Between checked points the margin looks at the corners of cells: a cell must not hold a whole period."""
-    widest = 2 * float(np.linalg.norm(half, axis=-1).max())
-    for one in (kernel, *kernel.get_params().values()):
-        if isinstance(one, ExpSineSquared) and one.periodicity < 2 * widest:
-            raise BadInput(
-                f"The kernel's period {one.periodicity:g} is too short for these regions, whose cells are {widest:g} wide: "
-                "split the regions, or give points."
-            )
-
-
-def _told(value: Any) -> Any:
-    if isinstance(value, Kernel):
-        return _exact(value)
-    return value if value is None or isinstance(value, str) else repr(np.asarray(value, dtype=object).tolist())
-
-
-def _white(kernel: Kernel, x: Array) -> float | Array:
-    """Variance of the kernel's own white noise at each record; one number if it is the same for all."""
-    white = np.maximum(kernel.diag(x) - prior_variance(kernel, x), 0.0)
-    return float(white[0]) if np.ptp(white) <= 1e-12 * white.max() else np.asarray(white)
-
-
-def _is_matrix(value: Any) -> bool:
-    return not isinstance(value, Kernel) and value is not None and np.ndim(value) == 2
-
-
-def _inputs(X: Any, columns: int | None = None) -> Array:
-    x = np.asarray(X, dtype=np.float64) if not hasattr(X, "iloc") else X
-    x = check_array(x[:, None] if getattr(x, "ndim", 2) == 1 else x, dtype=np.float64)
-    if columns is not None and x.shape[1] != columns:
-        raise BadInput(f"X has {x.shape[1]} features, but Obfuscator is expecting {columns} features as input.")
-    return np.asarray(x)
-
-
-def _outputs(y: Any) -> Array:
-    y = np.asarray(column_or_1d(y), dtype=np.float64)
-    if not np.isfinite(y).all():
-        raise BadInput("y holds NaN or infinity: remove these records, for no noise can be added to them.")
-    return y
-
-
-def _check_duplicates(x: Array, noise: float | Array) -> None:
-    """Two records at one input without measurement error must be equal, and then K(X, X) is singular."""
-    v = np.asarray(noise)
-    v = v.diagonal() if v.ndim == 2 else np.broadcast_to(v, len(x))
-    order = np.lexsort(x.T)
-    same = (x[order][1:] == x[order][:-1]).all(axis=1) & (v[order][1:] == 0) & (v[order][:-1] == 0)
-    if same.any():
-        first = int(np.flatnonzero(same)[0])
-        pair = sorted((int(order[first]), int(order[first + 1])))
-        raise BadInput(
-            f"K(X, X) is singular: records {pair[0]} and {pair[1]} have the same input {x[pair[0]].tolist()} and no "
-            f"noise. Remove one of them, or "
-            "give the variance of the measurement error as noise=…."
-        )
+def _each(found: Noise, releases: int) -> tuple[Array, float]:
+    """The noise of each of so many releases, which together have the noise that was found: factor and floor."""
+    if releases == 1:
+        return found.factor, found.floor
+    return found.factor * (np.sqrt(releases) * (1 + 4 * np.finfo(np.float64).eps)), found.floor * releases

@@ -3,6 +3,7 @@
 A file is one line, ``reticent 1 <sha-256 of the rest>``, and then a safetensors block: one tensor per released array, and
 all that is not an array as JSON in its header. Loading rebuilds the model from the releases (`from_releases`), so a file
 cannot hold anything that the releases do not say. The ledger's URL is left out: it may hold a password.
+The file of an obfuscated curve holds its inputs X and its release W as tensors.
 """
 
 import json
@@ -10,7 +11,7 @@ import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,17 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.events import event_from_dict
 
-if TYPE_CHECKING:
-    from reticent.models.base import PrivateEstimator
-
-__all__ = ["check_free", "load", "plain_params", "plain_release", "read", "restored_params", "restored_release", "save"]
+__all__ = [
+    "check_free",
+    "load",
+    "plain_params",
+    "plain_release",
+    "read",
+    "restored_params",
+    "restored_release",
+    "save",
+    "save_curve",
+]
 
 _MAGIC = b"reticent 1 "
 _NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
@@ -39,8 +47,6 @@ def check_free(path: Path, *, overwrite: bool) -> None:
 
 def save(model: Any, path: Path) -> None:
     """Write ``model`` to ``path``, whole or not at all."""
-    from safetensors.numpy import save as to_bytes
-
     import reticent
 
     header = {
@@ -52,7 +58,30 @@ def save(model: Any, path: Path) -> None:
     tensors: dict[str, NDArray[np.float64]] = {}
     for i, release in enumerate(model.releases_):
         tensors[f"{i}.value"], tensors[f"{i}.scale"] = release.value, release.scale
-    body = to_bytes(tensors, metadata={"reticent": json.dumps(header, sort_keys=True)})
+    _write(path, header, tensors)
+
+
+def save_curve(model: Any, path: Path) -> None:
+    """Write a released curve to ``path``: what the curve was trained on is no part of it, only what was learned."""
+    import reticent
+
+    told, seed = model.release(), model.random_state
+    params = {**model.get_params(deep=False), "train_on": None, "random_state": seed if seed is None else int(seed)}
+    header = {
+        "model": type(model).__name__,
+        "version": reticent.__version__,
+        "params": plain_params(params),
+        "release": {name: value for name, value in told.items() if name != "w"},
+        "releases": [],
+    }
+    _write(path, header, {"X": model.X_, "w": model.released_})
+
+
+def _write(path: Path, header: dict[str, Any], tensors: dict[str, NDArray[np.float64]]) -> None:
+    from safetensors.numpy import save as to_bytes
+
+    whole = {name: np.ascontiguousarray(one) for name, one in tensors.items()}
+    body = to_bytes(whole, metadata={"reticent": json.dumps(header, sort_keys=True)})
     scratch = path.with_name(path.name + ".part")
     try:
         with open(scratch, "wb") as file:
@@ -66,9 +95,10 @@ def save(model: Any, path: Path) -> None:
         ) from None
 
 
-def load(path: str | Path) -> "PrivateEstimator":
+def load(path: str | Path) -> Any:
     """Read a model file and rebuild the fitted model from its releases."""
-    header, releases, _ = read(path)
+    header, tensors, _ = _contents(path)
+    releases = _releases(path, header, tensors)
     try:
         cls = _class_named(header["model"])
     except ValueError:
@@ -77,16 +107,22 @@ def load(path: str | Path) -> "PrivateEstimator":
         ) from None
     try:
         params = restored_params(header["params"])
-        model: PrivateEstimator = cls.from_releases(releases, **params)
+        if "release" in header:
+            return cls.from_release(tensors["X"], {**header["release"], "w": tensors["w"].tolist()}, **params)
+        return cls.from_releases(releases, **params)
     except (ReticentError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise CorruptModel(
             f"{path} was written by reticent {header['version']} and does not fit this one: {error}"
         ) from None
-    return model
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
-    """Read and check a model file: its header, its releases, and its SHA-256."""
+    """Read and check a model file: its header, its releases (none: a curve), and its SHA-256."""
+    header, tensors, digest = _contents(path)
+    return header, _releases(path, header, tensors), digest
+
+
+def _contents(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]], str]:
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
@@ -105,14 +141,23 @@ def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
     try:
         size = int.from_bytes(body[:8], "little")
         header = json.loads(json.loads(body[8 : 8 + size])["__metadata__"]["reticent"])
-        tensors = from_bytes(body)
-        releases = [
+        return header, from_bytes(body), digest
+    except (SafetensorError, AttributeError, LookupError, ValueError, TypeError):
+        raise _other_contents(path) from None
+
+
+def _releases(path: str | Path, header: dict[str, Any], tensors: dict[str, NDArray[np.float64]]) -> list[Release]:
+    try:
+        return [
             restored_release({**one, "value": tensors[f"{i}.value"], "scale": tensors[f"{i}.scale"]})
             for i, one in enumerate(header["releases"])
         ]
-    except (SafetensorError, AttributeError, LookupError, ValueError, TypeError):
-        raise CorruptModel(f"{path} has the right checksum but not the contents of a reticent model file.") from None
-    return header, releases, digest
+    except (AttributeError, LookupError, ValueError, TypeError):
+        raise _other_contents(path) from None
+
+
+def _other_contents(path: str | Path) -> CorruptModel:
+    return CorruptModel(f"{path} has the right checksum but not the contents of a reticent model file.")
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,11 +228,11 @@ def _plain(name: str, value: Any) -> Any:
     raise BadInput(f"The parameter {name} cannot be written to a model file: {type(value).__name__}.")
 
 
-def _class_named(name: Any) -> "type[PrivateEstimator]":
+def _class_named(name: Any) -> Any:
     import reticent
 
     cls = getattr(reticent, name, None) if name in reticent.__all__ else None
-    if not (isinstance(cls, type) and hasattr(cls, "from_releases")):
+    if not (isinstance(cls, type) and (hasattr(cls, "from_releases") or hasattr(cls, "from_release"))):
         raise ValueError("not an estimator of reticent")
     return cls
 

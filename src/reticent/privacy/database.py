@@ -18,11 +18,12 @@ from urllib.parse import quote
 
 from reticent.errors import BadInput, LedgerError
 
-__all__ = ["TABLE", "check_url", "create", "held_alone", "keep_to_owner", "shown", "transaction"]
+__all__ = ["CURVES", "TABLE", "check_url", "create", "has_table", "held_alone", "keep_to_owner", "shown", "transaction"]
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 TABLE = "reticent_ledger"
+CURVES = "reticent_curves"  # obfuscated curves, made when the first one is remembered
 FORMAT = 1  # of the table and of the hash chain in it; raised when either changes
 LOCK_SECONDS = 30.0  # how long to wait for another process to finish its charge
 
@@ -158,6 +159,13 @@ def transaction(url: str, *, write: bool = False) -> Iterator[Execute]:
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         yield lambda sql, values: connection.execute(sql, values).fetchall()
         connection.execute("COMMIT")
+
+
+def has_table(url: str, execute: Execute, name: str) -> bool:
+    """Whether there is such a table."""
+    if _is_postgres(url):
+        return bool(execute("SELECT to_regclass(?) IS NOT NULL", [name])[0][0])
+    return bool(execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name]))
 
 
 @contextlib.contextmanager

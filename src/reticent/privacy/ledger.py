@@ -23,7 +23,7 @@ from typing import Any
 
 from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
 from reticent.privacy import accounting, database
-from reticent.privacy.database import TABLE, Execute
+from reticent.privacy.database import CURVES, TABLE, Execute
 from reticent.privacy.events import Event, Gaussian, Selection, event_from_json
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
@@ -109,6 +109,7 @@ class Ledger:
             if existing:
                 account = self._account(existing[0])
             else:
+                self._refuse_curve(execute, dataset)
                 cap = {"relation": relation, "epsilon": epsilon, "delta": delta}
                 account = self._account(_append(execute, "open", dataset, _canonical(cap), ""))
         if (account.relation, account.epsilon, account.delta) != (relation, epsilon, delta):
@@ -207,6 +208,16 @@ class Ledger:
             opened.add(dataset)
             head = stored
         return rows
+
+    def _refuse_curve(self, execute: Execute, dataset: str) -> None:
+        if database.has_table(self.url, execute, CURVES) and execute(
+            f"SELECT 1 FROM {CURVES} WHERE dataset = ?", [dataset]
+        ):
+            raise BudgetExceeded(
+                f"Data set {dataset!r} of {self!r} has been released as an obfuscated curve. That promises something else "
+                "than differential privacy, and the two do not add up: open an account under another name if it is another "
+                "data set, and release nothing more if it is not. No account was opened."
+            )
 
     def _events(self, dataset: str) -> tuple[Account, list[Event]]:
         with database.transaction(self.url) as execute:

@@ -1,12 +1,10 @@
-"""What a ledger remembers of obfuscated curves: one release for each data set, given again whenever it is asked for again.
+"""What a ledger remembers of obfuscated curves: one answer for each data set, given again whenever it is asked for again.
 
-Five releases of one curve with fresh noise say as much as one with a fifth of the noise, so there is one. A table beside
-the ledger's
-own holds, for each data set: its name, a SHA-256 of the public question (inputs, kernel, sensitive points, promise), the
-*released* answer,
-who and when, chained by hashes. It holds nothing of the raw curve, no noise and no key: whoever may see the release may
-read it.
-The same question finds the same answer, and reads no data; another question about the same data set is refused.
+Five releases of one curve with fresh noise say as much as one with a fifth of the noise, so there is one, or as many as
+were planned, all drawn at once. A table beside the ledger's own holds, for each data set: its name, a SHA-256 of the public
+question (inputs, kernel, sensitive points, promise), the *released* answer, who and when, chained by hashes. It holds
+nothing of the raw curve, no noise and no key: whoever may see all planned releases may read it. The same question finds the
+same answer, and reads no data; another question about the same data set is refused.
 """
 
 import hashlib
@@ -17,57 +15,61 @@ from typing import Any
 
 from reticent.errors import BadInput, BudgetExceeded, LedgerError
 from reticent.privacy import database
-from reticent.privacy.database import Execute
+from reticent.privacy.database import CURVES, Execute
 from reticent.privacy.ledger import Ledger, describe_user
 
-__all__ = ["recall_or", "recalled"]
+__all__ = ["recall", "recall_or", "remembered"]
 
-_TABLE = "reticent_curves"
-_CREATE = f"""CREATE TABLE IF NOT EXISTS {_TABLE} (
+_CREATE = f"""CREATE TABLE IF NOT EXISTS {CURVES} (
     number BIGINT NOT NULL PRIMARY KEY, dataset TEXT NOT NULL UNIQUE, question TEXT NOT NULL, answer TEXT NOT NULL,
     who TEXT NOT NULL, at TEXT NOT NULL, hash TEXT NOT NULL)"""
 
 
-def recall_or(url: str, dataset: str, question: str, make: Callable[[], Any]) -> Any:
-    """Give the remembered answer to ``question``; or make one, remember it durably, and give it.
-
-    ``question``: a text that says all that is public. ``make``: draws the release; called at most once for a data set, ever.
-    Two processes that ask at the same time get the same answer.
-    """
+def recall(url: str, dataset: str, question: str) -> Any:
+    """Give the remembered answer to ``question``, none if the data set is new; refuse what ``recall_or`` would refuse."""
     if not isinstance(dataset, str) or not 1 <= len(dataset) <= 200 or not dataset.isprintable():
         raise BadInput(f"A data set's name is printable text of 1 to 200 characters on one line, not {dataset!r}.")
-    digest = hashlib.sha256(question.encode()).hexdigest()
+    ledger = Ledger(url)
+    with database.transaction(ledger.url) as execute:
+        rows = _rows(execute, url) if database.has_table(ledger.url, execute, CURVES) else []
+        return _found(execute, rows, dataset, question)
+
+
+def recall_or(url: str, dataset: str, question: str, draw: Callable[[], Any]) -> Any:
+    """Give the remembered answer to ``question``; or draw one, remember it durably, and give it.
+
+    ``question``: a text that says all that is public. ``draw``: draws the release; called at most once for a data set, ever.
+    Two processes that ask at the same time get the same answer.
+    """
     with database.transaction(Ledger(url).url, write=True) as execute:
         execute(_CREATE, [])
         rows = _rows(execute, url)
-        for row in rows:
-            if row[1] == dataset:
-                return _answer(row, digest)
-        if execute(f"SELECT 1 FROM {database.TABLE} WHERE dataset = ?", [dataset]):
-            raise BudgetExceeded(
-                f"Data set {dataset!r} has an account for differentially private releases in this ledger. An obfuscated "
-                f"curve promises "
-                "something else, and the two do not add up: use another name if it is another data set, and release one "
-                "of the two if it is not."
-            )
-        answer = make()
-        fields = [len(rows) + 1, dataset, digest, json.dumps(answer), describe_user(), _now()]
+        answer = _found(execute, rows, dataset, question)
+        if answer is not None:
+            return answer
+        answer = draw()
+        fields = [len(rows) + 1, dataset, _digest(question), json.dumps(answer), describe_user(), _now()]
         execute(
-            f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", [*fields, _seal(rows[-1][-1] if rows else "", fields)]
+            f"INSERT INTO {CURVES} VALUES (?, ?, ?, ?, ?, ?, ?)", [*fields, _seal(rows[-1][-1] if rows else "", fields)]
         )
         return json.loads(json.dumps(answer))
 
 
-def recalled(url: str, dataset: str) -> dict[str, str] | None:
-    """When and by whom a curve was released, if one was."""
-    with database.transaction(Ledger(url).url, write=True) as execute:
-        execute(_CREATE, [])
-        found = [row for row in _rows(execute, url) if row[1] == dataset]
-    return {"question": found[0][2], "who": found[0][4], "at": found[0][5]} if found else None
+def remembered(url: str) -> list[dict[str, Any]]:
+    """Every curve that was released, oldest first: data set, how many releases and values, who and when."""
+    ledger = Ledger(url)
+    with database.transaction(ledger.url) as execute:
+        rows = _rows(execute, url) if database.has_table(ledger.url, execute, CURVES) else []
+    told = []
+    for _, dataset, question, answer, who, at, _ in rows:
+        looks = json.loads(answer)["w"]
+        size = {"releases": len(looks), "values": len(looks[0])}
+        told.append({"dataset": dataset, **size, "who": who, "when": at, "question": question})
+    return told
 
 
 def _rows(execute: Execute, url: str) -> list[tuple[Any, ...]]:
-    rows = execute(f"SELECT number, dataset, question, answer, who, at, hash FROM {_TABLE} ORDER BY number", [])
+    rows = execute(f"SELECT number, dataset, question, answer, who, at, hash FROM {CURVES} ORDER BY number", [])
     before = ""
     for row in rows:
         if row[-1] != _seal(before, row[:-1]):
@@ -80,16 +82,27 @@ def _rows(execute: Execute, url: str) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _answer(row: tuple[Any, ...], digest: str) -> Any:
-    if row[2] != digest:
+def _found(execute: Execute, rows: list[tuple[Any, ...]], dataset: str, question: str) -> Any:
+    for _, name, asked, answer, _, when, _ in rows:
+        if name == dataset and asked == _digest(question):
+            return json.loads(answer)
+        if name == dataset:
+            raise BudgetExceeded(
+                f"Data set {dataset!r} has been released on {when} with another question (other inputs, kernel, sensitive "
+                "points, promise or number of releases). A second release would break the promise of the first: noise that "
+                "differs can be averaged away. Ask as you did then to get the same release again. Nothing was read."
+            )
+    if execute(f"SELECT 1 FROM {database.TABLE} WHERE dataset = ?", [dataset]):
         raise BudgetExceeded(
-            f"Data set {row[1]!r} has been released on {row[5]} with another question (other inputs, kernel, sensitive "
-            f"points or promise). "
-            "A second release would break the promise of the first: noise that differs can be averaged away. Ask as you "
-            "did then to get the "
-            "same release again. Nothing was read."
+            f"Data set {dataset!r} has an account for differentially private releases in this ledger. An obfuscated curve "
+            "promises something else, and the two do not add up: use another name if it is another data set, and release "
+            "one of the two if it is not."
         )
-    return json.loads(row[3])
+    return None
+
+
+def _digest(question: str) -> str:
+    return hashlib.sha256(question.encode()).hexdigest()
 
 
 def _seal(before: str, fields: Any) -> str:

@@ -1,0 +1,199 @@
+"""What an `Obfuscator` is told, checked: inputs, outputs, sensitive places, measurement error; and what it says in words."""
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_array, column_or_1d
+
+from reticent.errors import BadInput
+from reticent.maths.obfuscation import prior_variance
+from reticent.maths.obfuscation_promise import cells
+
+__all__ = [
+    "ANOTHER",
+    "UNPROTECTED",
+    "Places",
+    "check_duplicates",
+    "inputs",
+    "measurement_error",
+    "names",
+    "outputs",
+    "places",
+    "promised",
+    "question",
+    "statement",
+]
+
+Array = NDArray[np.float64]
+Places = tuple[
+    Array, Array | None, NDArray[np.intp]
+]  # checked points, half the cells around them, whom each stands for
+UNPROTECTED = "curve-unprotected"
+ANOTHER = "another curve"
+_STATEMENT = (
+    "Inferential privacy, NOT differential privacy: to somebody who knows the released values, the inputs, the mean, the "
+    "kernel and the noise covariances, and whose knowledge of the function is this Gaussian process, each sensitive value "
+    "keeps at least the promised variance. Nothing is promised against other knowledge, or for other values."
+)
+_SEEDED = (
+    "NOT PRIVATE: the noise was drawn from a seed (random_state), so whoever knows the seed can take it away again. Use "
+    "it for tests only."
+)
+_TRAINED = {
+    None: "",
+    ANOTHER: (
+        " The kernel's hyperparameters, and the mean if it was not given, were learned from another curve and are released "
+        "as they are: nothing in that curve is protected, and it must tell nothing of this one."
+    ),
+    UNPROTECTED: (
+        " CONDITIONAL: the kernel's hyperparameters were learned from the curve itself and are released as they are. The "
+        "promise is for a kernel that was fixed beforehand; what the hyperparameters tell about the sensitive values is NOT "
+        "counted, and it can be nearly all."
+    ),
+}
+
+
+def inputs(X: Any, columns: int | None = None) -> Array:
+    """X as a matrix, with so many columns if that is known."""
+    x = np.asarray(X, dtype=np.float64) if not hasattr(X, "iloc") else X
+    x = check_array(x[:, None] if getattr(x, "ndim", 2) == 1 else x, dtype=np.float64)
+    if columns is not None and x.shape[1] != columns:
+        raise BadInput(f"X has {x.shape[1]} features, but Obfuscator is expecting {columns} features as input.")
+    return np.asarray(x)
+
+
+def outputs(y: Any) -> Array:
+    """Give y as a vector of finite numbers."""
+    y = np.asarray(column_or_1d(y), dtype=np.float64)
+    if not np.isfinite(y).all():
+        raise BadInput("y holds NaN or infinity: remove these records, for no noise can be added to them.")
+    return y
+
+
+def names(X: Any, y: Any, columns: int) -> list[str]:
+    """What the inputs and the output are called: by the frames they come in, or by what they are."""
+    own = [str(one) for one in getattr(X, "columns", [])]
+    plain = ["input"] if columns == 1 else [f"input {i + 1}" for i in range(columns)]
+    last = getattr(y, "name", None)
+    return [*(own if len(own) == columns else plain), last if isinstance(last, str) else "output"]
+
+
+def check_duplicates(x: Array, noise: float | Array) -> None:
+    """Two records at one input without measurement error must be equal, and then K(X, X) is singular."""
+    v = np.asarray(noise)
+    v = v.diagonal() if v.ndim == 2 else np.broadcast_to(v, len(x))
+    order = np.lexsort(x.T)
+    same = (x[order][1:] == x[order][:-1]).all(axis=1) & (v[order][1:] == 0) & (v[order][:-1] == 0)
+    if same.any():
+        first = int(np.flatnonzero(same)[0])
+        pair = sorted((int(order[first]), int(order[first + 1])))
+        raise BadInput(
+            f"K(X, X) is singular: records {pair[0]} and {pair[1]} have the same input {x[pair[0]].tolist()} and no "
+            "noise. Remove one of them, or give the variance of the measurement error as noise=…."
+        )
+
+
+def measurement_error(noise: Any, n: int) -> float | Array:
+    """Give V: a variance, one for each record, or a covariance matrix."""
+    v = np.asarray(noise, dtype=np.float64)
+    if v.shape not in ((), (n,), (n, n)) or not np.isfinite(v).all():
+        raise BadInput(
+            f"noise has shape {v.shape}, or is not finite: give a variance, one for each of the {n} records, or a covariance "
+            "matrix."
+        )
+    if v.ndim == 2:
+        if not np.allclose(v, v.T):
+            raise BadInput(
+                "noise is a covariance matrix that is not symmetric: give (V + V.T) / 2, if that is what is meant."
+            )
+        least = float(np.linalg.eigvalsh(v)[0])
+        if least < -1e-10 * float(np.abs(v).max()):
+            raise BadInput(
+                f"noise is a covariance matrix with the negative eigenvalue {least:.4g}: no errors have it. Add at least "
+                "that much to its diagonal, or give variances."
+            )
+    elif v.min() < 0:
+        raise BadInput(f"noise is a variance and cannot be {v.min():g}: give 0, or a positive number.")
+    return float(v) if v.ndim == 0 else v
+
+
+def places(sensitive: Any, x: Array, *, everywhere: bool) -> Places:
+    """Points that are checked, half the cells around them (none for points), and whom each stands for."""
+    d = x.shape[1]
+    if everywhere:
+        low, high = x.min(axis=0), x.max(axis=0)
+        reach = 0.25 * (high - low)
+        return cells(np.stack([low - reach, high + reach], axis=1)[None])
+    try:
+        given = np.asarray(sensitive, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if d == 1 and given.ndim == 2 and given.shape[1] == 2:
+        given = given[:, None, :]
+    if given.ndim == 1 and d == 1 and len(given):
+        given = given[:, None]
+    if not given.size or not np.isfinite(given).all():
+        raise BadInput(
+            "sensitive must be points or regions, all finite: sensitive=[0.4, 0.6], or sensitive=[(0.4, 0.6)] for an interval."
+        )
+    if given.ndim == 2 and given.shape[1] == d:
+        return given, None, np.arange(len(given))
+    if given.ndim == 3 and given.shape[1:] == (d, 2):
+        turned = (given[:, :, 0] > given[:, :, 1]).any(axis=1)
+        if turned.any():
+            raise BadInput(
+                f"A region's low end is above its high end: {given[turned][0].tolist()}. Give it as (low, high) for each input."
+            )
+        return cells(given)
+    raise BadInput(
+        f"sensitive has shape {given.shape}, but X has {d} columns: points are (g, {d}), regions (k, {d}, 2)."
+    )
+
+
+def promised(variance: Any, share: float | None, kernel: Kernel, at: Places, *, matrix: bool) -> Array:
+    """Give the variance that is promised at each checked point; a ``matrix`` Ξ has it on its diagonal."""
+    points, half, owner = at
+    if share is not None:
+        return share * prior_variance(kernel, points)
+    if isinstance(variance, Kernel):
+        return prior_variance(variance, points)
+    given, count = np.asarray(variance, dtype=np.float64), int(owner.max()) + 1
+    if matrix and half is None and given.shape == (count, count):
+        given = given.diagonal()
+    if given.shape not in ((), (count,)):
+        raise BadInput(
+            f"variance has shape {given.shape}: give one number, or one for each of the {count} points or regions."
+        )
+    return np.asarray(np.broadcast_to(given, count)[owner], dtype=np.float64)
+
+
+def statement(trained_on: str | None, releases: int, *, private: bool) -> str:
+    """What is promised, in words."""
+    if not private:
+        return _SEEDED
+    together = f" It is kept by all {releases} planned releases together." if releases > 1 else ""
+    return _STATEMENT + together + _TRAINED[trained_on]
+
+
+def question(x: Array, **told: Any) -> str:
+    """All that is public and decides the release, as text."""
+    rows = [list(map(float.hex, row)) for row in x.tolist()]
+    return json.dumps({"X": rows, **{name: _told(value) for name, value in told.items()}}, sort_keys=True, default=repr)
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, Kernel):
+        return _exact(value)
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return repr(np.asarray(value, dtype=object).tolist())
+
+
+def _exact(kernel: Kernel) -> Any:
+    """A kernel as plain values, to the last digit: its own text rounds, and a sum's parameters are those of a product."""
+    parts = sorted(kernel.get_params(deep=False).items())
+    plain = {name: _exact(v) if isinstance(v, Kernel) else repr(np.asarray(v).tolist()) for name, v in parts}
+    return [f"{type(kernel).__module__}.{type(kernel).__qualname__}", plain]

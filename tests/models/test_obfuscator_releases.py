@@ -1,0 +1,243 @@
+"""One release of a curve, or as many as were planned: what is remembered, what is refused, and what files hold."""
+
+import json
+import multiprocessing
+import sqlite3
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+import reticent
+from reticent import BadInput, BudgetExceeded, LedgerError, Obfuscator
+from reticent.maths.obfuscation import between
+from reticent.privacy.remembered import remembered
+from tests.curves import COMMON, K, X, Y, variance
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    path = tmp_path / "budget.db"
+    reticent.Ledger(path).create()
+    return str(path)
+
+
+def test_an_object_remembers_its_release():
+    model = Obfuscator(K, **COMMON)
+    first = model.obfuscate(X, Y)
+    assert (model.obfuscate(X, Y + 1) == first).all()  # y is not even looked at
+    model.set_params(variance=0.4)
+    assert (model.obfuscate(X, Y) != first).any()
+
+
+def test_the_best_linear_attack_on_simulated_releases():
+    """Nobody gets under the promised variance; from five fresh releases they would."""
+    model = Obfuscator(K, sensitive=[0.47], variance=0.5, mean=0.0, random_state=0)
+    model.obfuscate(X, Y)
+    rng = np.random.default_rng(0)
+    points = np.append(X, 0.47)[:, None]
+    values, vectors = np.linalg.eigh(between(K, points, points))
+    f = rng.normal(size=(20_000, 22)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+
+    def releases():
+        return f[:, :-1] + rng.normal(size=(20_000, model.factor_.shape[1])) @ model.factor_.T
+
+    half = 10_000
+
+    def attack(seen):
+        weights = np.linalg.lstsq(seen[:half], f[:half, -1], rcond=1e-10)[0]
+        return ((seen[half:] @ weights - f[half:, -1]) ** 2).mean()
+
+    once, five = attack(releases()), attack(np.mean([releases() for _ in range(5)], axis=0))
+    error = 0.5 * np.sqrt(2 / half)
+    assert once > 0.5 - 3 * error
+    assert five < 0.25
+    best = variance(model, [0.47])[0]
+    assert best == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_ledger_gives_the_same_release_again_and_refuses_others(ledger):
+    model = Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON)
+    first = model.obfuscate(X, Y)
+    again = clone(model)
+    assert (again.obfuscate(X, np.zeros(21)) == first).all()
+    assert (again.covariance_ == model.covariance_).all()
+    for change in (
+        {"variance": 0.4},
+        {"sensitive": [0.4]},
+        {"kernel": RBF(0.3, "fixed")},
+        {"noise": 0.1},
+        {"mean": 1.0},
+        {"solution": "strong"},
+    ):
+        with pytest.raises(BudgetExceeded, match="another question"):
+            clone(model).set_params(**change).obfuscate(X, Y)
+    with pytest.raises(BudgetExceeded, match="another question"):
+        clone(model).obfuscate(X + 0.01, Y)
+    other = clone(model).set_params(dataset="another").obfuscate(X, Y)
+    assert (other != first).any()
+
+
+def test_learned_hyperparameters_come_back_from_the_ledger(ledger):
+    kernel = ConstantKernel(1.0) * RBF(0.3)
+    common = {"ledger": ledger, "dataset": "orbit", "sensitive": [0.5], "share": 0.5}
+    model = Obfuscator(kernel, train_on=(X, Y + X), **common)
+    first = model.obfuscate(X, Y)
+    again = Obfuscator(kernel, train_on=(X, np.zeros(21)), **common)  # nor is what it was trained on looked at again
+    assert (again.obfuscate(X, np.zeros(21)) == first).all()
+    assert again.kernel_ == model.kernel_
+    assert again.mean_ == model.mean_
+    assert (again.predict(X) == model.predict(X)).all()
+
+
+def test_what_the_ledger_holds(ledger):
+    """Only what was released: no raw value, no noise, no key, and no hash that y could be tried out on."""
+    model = Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON)
+    w = model.obfuscate(X, Y)
+    with sqlite3.connect(ledger) as database:
+        rows = database.execute("SELECT * FROM reticent_curves").fetchall()
+    assert len(rows) == 1
+    answer = json.loads(rows[0][3])
+    assert answer == {"w": [w.tolist()], "theta": [], "mean": 0.0, "trained_on": None}
+    assert not any(repr(float(one)) in str(rows) for one in Y[1:])
+
+
+def test_a_changed_ledger_is_refused(ledger):
+    Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
+    with sqlite3.connect(ledger) as database:
+        database.execute("UPDATE reticent_curves SET question = 'x'")
+    with pytest.raises(LedgerError, match="does not fit"):
+        Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
+
+
+def test_curves_and_accounts_do_not_mix(ledger):
+    reticent.Ledger(ledger).open("people", 1, 1e-6)
+    with pytest.raises(BudgetExceeded, match="do not add up"):
+        Obfuscator(K, ledger=ledger, dataset="people", **COMMON).obfuscate(X, Y)
+    with pytest.raises(LedgerError, match="no ledger"):
+        Obfuscator(K, ledger=ledger + "x", dataset="orbit", **COMMON).obfuscate(X, Y)
+    Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
+    with pytest.raises(BudgetExceeded, match="as an obfuscated curve"):
+        reticent.Ledger(ledger).open("orbit", 1, 1e-6)
+    assert [one.dataset for one in reticent.Ledger(ledger).datasets()] == ["people"]
+    assert [one["dataset"] for one in remembered(ledger)] == ["orbit"]
+
+
+def _release(path, queue):
+    queue.put(Obfuscator(K, ledger=path, dataset="orbit", **COMMON).obfuscate(X, Y).tolist())
+
+
+def test_two_processes_get_one_release(ledger):
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    workers = [context.Process(target=_release, args=(ledger, queue)) for _ in range(2)]
+    for one in workers:
+        one.start()
+    found = [queue.get(timeout=60) for _ in workers]
+    for one in workers:
+        one.join()
+    assert found[0] == found[1]
+
+
+def test_rebuilt_from_the_release_bit_for_bit():
+    params = {"kernel": ConstantKernel(1.0) * RBF(0.3), "sensitive": [(0.4, 0.5)], "share": 0.5}
+    model = Obfuscator(train_on=(X, Y + X), **params)
+    model.obfuscate(X, Y)
+    again = Obfuscator.from_release(X, json.loads(json.dumps(model.release())), **params)
+    assert (again.covariance_ == model.covariance_).all()
+    for one, two in zip(again.predict(X, return_std=True), model.predict(X, return_std=True), strict=True):
+        assert (one == two).all()
+    assert again.certificate_ == model.certificate_
+
+
+def test_kernels_that_differ_are_different_questions(ledger):
+    x, y = np.linspace(0, 1, 5)[:, None], np.zeros(5)
+    first, second = RBF(0.2, "fixed"), RBF(0.7, "fixed")
+    how = {"sensitive": [0.5], "share": 0.5, "mean": 0.0, "noise": 0.1, "ledger": ledger, "dataset": "curve"}
+    Obfuscator(first + second, **how).obfuscate(x, y)
+    for other in (first * second, first + RBF(0.7000000001, "fixed")):
+        with pytest.raises(reticent.BudgetExceeded):
+            Obfuscator(other, **how).obfuscate(x, y)
+
+
+def test_planned_releases_keep_the_promise_together_and_one_more_would_not(ledger):
+    model = Obfuscator(K, sensitive=[0.47], variance=0.5, mean=0.0, releases=3, ledger=ledger, dataset="orbit")
+    looks = [model.obfuscate(X, Y, number=i) for i in (1, 2, 3)]
+    assert len({one.tobytes() for one in looks}) == 3
+    assert (clone(model).obfuscate(X, np.zeros(21), number=2) == looks[1]).all()
+
+    def kept(count):  # what all of so many looks leave: their mean is sufficient, with so much less noise
+        a = between(K, model.X_, model.X_) + model.covariance_ / count
+        c = between(K, model.X_, np.array([[0.47]]))[:, 0]
+        return 1 - c @ np.linalg.solve(a, c)
+
+    assert kept(3) == pytest.approx(0.5, abs=1e-6)
+    assert kept(3) >= 0.5 - 1e-9
+    assert kept(4) < 0.49
+    assert kept(1) > kept(2) > 0.55
+    _, sd = model.predict([0.47], return_std=True)
+    assert sd[0] ** 2 == pytest.approx(kept(1), abs=1e-8)
+    assert "all 3 planned releases" in model.statement_
+    with pytest.raises(BudgetExceeded, match="number 4"):
+        model.obfuscate(X, Y, number=4)
+    with pytest.raises(BudgetExceeded, match="another question"):
+        clone(model).set_params(releases=4).obfuscate(X, Y, number=4)
+
+
+def test_planned_releases_have_independent_noise_of_the_stated_size():
+    model = Obfuscator(K, sensitive=[0.47], variance=0.5, mean=0.0, releases=2, random_state=0)
+    noise = []
+    for seed in range(80):
+        again = clone(model).set_params(random_state=seed)
+        noise.append([again.obfuscate(X, Y, number=i) - Y for i in (1, 2)])
+    first, second = np.moveaxis(np.array(noise), 1, 0)
+    size = np.trace(again.covariance_)
+    for one in (first, second):
+        assert (one**2).sum(axis=1).mean() == pytest.approx(size, rel=0.5)
+    assert abs((first * second).sum(axis=1).mean()) < 0.4 * size
+    together = ((first + second) / 2) ** 2
+    assert together.sum(axis=1).mean() == pytest.approx(again.certificate_.trace, rel=0.5)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])
+def test_numbers_of_releases_that_make_no_sense(number):
+    with pytest.raises(BadInput, match="number says which"):
+        Obfuscator(K, releases=2, **COMMON).obfuscate(X, Y, number=number)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"sensitive": [0.4, 0.6], "variance": 0.5},
+        {"sensitive": [(0.4, 0.5)], "share": 0.5, "solution": "kernel", "releases": 2},
+        {"sensitive": [0.4], "variance": np.array([0.3]), "noise": np.full(21, 0.01), "random_state": np.int64(3)},
+        {"sensitive": [0.4], "share": 0.3, "train_on": (X, np.cos(5 * X))},
+    ],
+)
+def test_files_hold_the_release_and_open_again(how, tmp_path):
+    model = Obfuscator(ConstantKernel(1.0) * RBF(0.2), **how)
+    model.obfuscate(X, Y)
+    model.save(tmp_path / "W.reticent")
+    again = reticent.load(tmp_path / "W.reticent")
+    assert (again.released_ == model.released_).all()
+    assert again.statement_ == model.statement_
+    assert again.private_ == model.private_
+    assert again.certificate_ == model.certificate_
+    for one, two in zip(again.predict(X, return_std=True), model.predict(X, return_std=True), strict=True):
+        assert (one == two).all()
+    content = (tmp_path / "W.reticent").read_bytes()
+    assert not any(np.float64(one).tobytes() in content or repr(float(one)).encode() in content for one in Y[1:])
+    with pytest.raises(BadInput, match="exists"):
+        model.save(tmp_path / "W.reticent")
+
+
+def test_a_changed_file_is_refused(tmp_path):
+    model = Obfuscator(K, **COMMON)
+    model.obfuscate(X, Y)
+    model.save(tmp_path / "W.reticent")
+    content = bytearray((tmp_path / "W.reticent").read_bytes())
+    content[-3] ^= 1
+    (tmp_path / "W.reticent").write_bytes(content)
+    with pytest.raises(reticent.CorruptModel):
+        reticent.load(tmp_path / "W.reticent")
