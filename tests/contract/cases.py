@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
 from reticent.maths.basis import eigenbasis, tensor_basis
-from reticent.models.bins import BinCounts, BinSums, Grid, LabelSums
+from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums
 from reticent.models.classes import GramByClass, class_stage
 from reticent.models.covariance import MomentGram
 from reticent.models.grids import GridCounts
@@ -84,6 +84,7 @@ STATISTICS |= {
     "sums in bins": (BinSums(CELLS, PLANE, False), PLANE, True),
     "sums in regions": (BinSums(SOME, PLANE, True), PLANE, True),
     "labels in regions": (LabelSums(SOME, PLANE, True, (0,) * 3), PLANE, True),
+    "outputs in regions": (BinTotals(SOME, PLANE), PLANE, True),
 }
 
 
@@ -135,6 +136,13 @@ ESTIMATORS = {
         bins=(3, 2), regions=[[0, 0], [-1, 1], [1, 2]], protect="labels", **GIVEN, **{**COMMON, "bounds": PLANE}
     ),
     "BinnedGPRegressor of counts": reticent.BinnedGPRegressor(kind="count", bins=(3, 2, 2), **GIVEN, **COMMON),
+    "BinnedGPRegressor, kernel by scores": reticent.BinnedGPRegressor(
+        bins=(3, 2),
+        regions=[[0, 0], [-1, 1], [1, 2]],
+        noise=0.5,
+        learn_kernel="exponential",
+        **{**COMMON, "bounds": PLANE},
+    ),
     "GPClassifier": reticent.GPClassifier(stages=2, basis=9, **{**COMMON, "bounds": CLASSED}),
     "GPClassifier by class": reticent.GPClassifier(method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}),
     "GPRegressor with noise levels": reticent.GPRegressor(
@@ -162,7 +170,7 @@ ESTIMATORS = {
 PURE = (
     "PrivateMean",
     "PrivateHistogram",
-    *(name for name in ESTIMATORS if name.startswith("Binned")),
+    *(name for name, model in ESTIMATORS.items() if getattr(model, "learn_kernel", "") is False and "Binned" in name),
 )  # estimators that take delta = 0
 
 NASTY = np.array(

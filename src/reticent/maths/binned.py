@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from reticent.maths.integral import Boxes, Mixture, Pairs, covariance, mixture, pairs
 from reticent.maths.linalg import factor, solve_lower
 
-__all__ = ["Hypothesis", "Observed", "Regions", "at_least_zero"]
+__all__ = ["Hypothesis", "Observed", "Regions", "at_least_zero", "likelihood_forms"]
 
 Array = NDArray[np.float64]
 _FLOOR = 1e-12  # of a variance, where nothing was observed without noise
@@ -187,3 +187,18 @@ def at_least_zero(mean: Array, variance: Array) -> tuple[Array, Array]:
     z = mean / sd
     ratio = np.exp(-0.5 * z**2 - 0.5 * log(2 * pi) - log_ndtr(z))  # φ/Φ
     return np.maximum(mean + sd * ratio, 0.0), np.maximum(sd**2 * (1 - ratio * (z + ratio)), 0.0)
+
+
+def likelihood_forms(kernels: list[Kernel], scale: float, noise2: float, seen: Observed) -> tuple[Array, Array, Array]:
+    """Two times the log-likelihood of sums T without privacy noise, l·T − TᵀGT + c: G, l and c for each kernel.
+
+    ``seen.value`` is what T is counted from.
+    """
+    forms = []
+    for kernel in kernels:
+        one = Hypothesis(kernel, kernel.theta, scale, noise2, seen)
+        told = one.inverse @ seen.value
+        logdet = 2 * np.log(np.diag(one.lower)).sum()
+        forms.append((one.inverse, 2 * told, -float(seen.value @ told + logdet)))
+    G, linear, constants = zip(*forms, strict=True)
+    return np.array(G), np.array(linear), np.array(constants)

@@ -7,7 +7,8 @@ independent between inputs (FITC). Each release tells o = Σ a_j v_j + noise wit
 
     o = Gw + normal noise of covariance N,   G = Σ c_j a_j ψ_jᵀ,   N = Σ (c_j s² + c_j² rest_j) a_j a_jᵀ + privacy noise,
 
-with c_j records at input j.
+with c_j records at input j. What the releases tell together is kept as rows b of Σ b_j v_j + noise of variance one, as few as
+span them: turning white noise leaves it white, and these sums are the same for every hypothesis.
 
 Hypotheses about the kernel are weighed by their evidence, and their noise by the released second moments: free post-processing.
 """
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, quadratic, solve_lower
+from reticent.maths.linalg import LEAST_ROUNDING, factor, quadratic, solve_lower
 from reticent.maths.priors import white_noise
 from reticent.maths.stages import clip_moments, clipped_second, unclipped_variance
 
@@ -32,8 +33,10 @@ _LEAST_GAIN, _TRUST = 0.3, 0.05
 _NOISES = np.geomspace(1e-3, 1e1, 41)  # s² as a multiple of the first guess
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _MEMORY = 2**25  # numbers
+_ROWS = 8
 _ALIVE = 1e-3  # of the largest weight
 _LOST = 1e-5  # weight of a hypothesis that is not looked at again
+_NOTHING = 1e-12  # squared length of a row that tells nothing, as a share of the longest
 _KEPT, _MOST = 0.99, 8  # share of the weight, and number, of the hypotheses that are kept for prediction
 
 
@@ -63,11 +66,13 @@ def carriers(k: Covariance, inputs: Array, most: int, left: float = 1e-6) -> Arr
     """Inputs that carry the function: each next one is where the ones before leave the largest variance (pivoted Cholesky)."""
     rest = k.diag(inputs)
     enough, rows, chosen = left * float(rest.max()), np.zeros((0, len(inputs))), list[int]()
+    whole = k(inputs, inputs) if len(inputs) <= _ROWS * most else None  # one call is faster than many
     while len(chosen) < min(most, len(inputs)):
         best = int(np.argmax(rest))
         if rest[best] <= enough:
             break
-        row = (k(inputs[best : best + 1], inputs)[0] - rows[:, best] @ rows) / math.sqrt(rest[best])
+        here = k(inputs[best : best + 1], inputs)[0] if whole is None else whole[best]
+        row = (here - rows[:, best] @ rows) / math.sqrt(rest[best])
         rows, rest = np.vstack([rows, row]), np.maximum(rest - row**2, 0.0)
         rest[best] = 0.0
         chosen.append(best)
@@ -136,12 +141,11 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stage:
-    rows: Array  # a_j as columns
-    observed: Array
-    noise: float  # variance of each observed number
-    distortion: float  # variance of the clip's distortion, per record
-    second: tuple[float, float] | None
+class _Second:
+    """A released mean of squares, with the sd of its noise, and what residuals were about."""
+
+    value: float
+    sd: float
     reach: float
     centre: Array
 
@@ -169,7 +173,8 @@ class LabelBelief:
         self._s2, self._guess = s2.copy(), s2.copy()
         self._learn_noise, self._learn_kernel = learn_noise, learn_kernel
         self.weights = np.full(len(kernels), 1 / len(kernels))
-        self._stages: list[_Stage] = []
+        self._rows, self._observed = np.zeros((0, len(inputs))), np.zeros(0)
+        self._seconds: list[_Second] = []
         self._kept: dict[int, tuple[Array, Array]] = {}
         self.centre = np.zeros(len(inputs))  # the mean of the function at the inputs
         doubts = [float(counts @ one.k.diag(inputs)) / counts.sum() for one in self._features]
@@ -197,8 +202,19 @@ class LabelBelief:
             gain = max(inside, _LEAST_GAIN)
             distortion = max(square / gain**2 - 1, 0.0) * variance
         observed = value / gain + columns.T @ (self.counts * centre)
-        self._stages.append(_Stage(columns.T, observed, (sd / gain) ** 2, distortion, second, reach, centre))
+        noise = (sd / gain) ** 2 * np.eye(len(value)) + distortion * (columns.T * self.counts) @ columns
+        lower = factor(noise, LEAST_ROUNDING)
+        self._take(solve_lower(lower, columns.T), solve_lower(lower, observed))
+        if second is not None:
+            self._seconds.append(_Second(*second, reach, centre))
         self._weigh()
+
+    def _take(self, rows: Array, observed: Array) -> None:
+        """Add rows that were observed with noise of variance one, and turn all to as few as span them."""
+        rows, observed = np.vstack([self._rows, rows]), np.append(self._observed, observed)
+        values, axes = np.linalg.eigh(rows @ rows.T)
+        axes = axes[:, values > _NOTHING * values[-1]]
+        self._rows, self._observed = axes.T @ rows, axes.T @ observed
 
     def _weigh(self) -> None:
         """Solve for every hypothesis, and weigh them by evidence and second moments."""
@@ -206,9 +222,10 @@ class LabelBelief:
         centres = np.zeros((len(self._features), len(self.inputs)))
         for h in np.flatnonzero(self.weights > _LOST).tolist():
             psi, rest = self._at_inputs(h)
-            mean, covariance, scores[h] = self._solve(psi, rest, self._s2[h])
+            mean, found, scores[h] = self._solve(psi, rest, self._s2[h])
             centres[h] = mean @ psi
-            spread = np.maximum(quadratic(psi.T, covariance), 0.0) + rest
+            left = np.square(psi).sum(axis=0) - np.square(found @ psi).sum(axis=0)
+            spread = np.maximum(left, 0.0) + rest
             doubts[h] = float(self.counts @ spread) / self.counts.sum()
             if self._learn_noise:
                 self._s2[h], fit = self._noise(h, centres[h], doubts[h])
@@ -230,31 +247,21 @@ class LabelBelief:
         return self._kept[h]
 
     def _solve(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, float]:
-        """Mean and covariance of w, and the evidence of all releases."""
-        A = np.vstack([one.rows for one in self._stages])
-        o = np.concatenate([one.observed for one in self._stages])
-        G = (A * self.counts) @ psi.T
-        N = (A * (self.counts * s2 + self.counts**2 * rest)) @ A.T
-        start = 0
-        for one in self._stages:
-            own = slice(start, start + len(one.rows))
-            N[own, own] += one.noise * np.eye(len(one.rows)) + one.distortion * (one.rows * self.counts) @ one.rows.T
-            start = own.stop
-        lower = factor(N, ROUNDING)
-        H, z = solve_lower(lower, G), solve_lower(lower, o)
-        inner = factor(np.eye(len(psi)) + H.T @ H, LEAST_ROUNDING)  # by precisions: positive definite in any arithmetic
-        half, told = solve_lower(inner, np.eye(len(psi))), solve_lower(inner, H.T @ z)
-        logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
-        return half.T @ told, half.T @ half, float(-logdet - (z @ z - told @ told) / 2)
+        """Mean of w; X, whose covariance is 1 − XᵀX; and the evidence of all releases, but for what all hypotheses share."""
+        B = self._rows
+        G = (B * self.counts) @ psi.T
+        N = (B * (self.counts * s2 + self.counts**2 * rest)) @ B.T + np.eye(len(B))
+        lower = factor(N + G @ G.T, LEAST_ROUNDING)
+        X, z = solve_lower(lower, G), solve_lower(lower, self._observed)
+        return X.T @ z, X, float(-np.log(np.diag(lower)).sum() - z @ z / 2)
 
     def _noise(self, h: int, centre: Array, doubt: float) -> tuple[float, float]:
         """The noise variance that fits the released second moments best, and how well."""
         s2, misfit = self._guess[h] * _NOISES, np.zeros(len(_NOISES))
-        for one in self._stages:
-            if one.second is not None:
-                away = float(self.counts @ np.square(centre - one.centre)) / self.counts.sum()
-                expected = clipped_second(doubt + away + s2, one.reach)
-                misfit += (one.second[0] - expected) ** 2 / (one.second[1] ** 2 + (_TRUST * expected) ** 2)
+        for one in self._seconds:
+            away = float(self.counts @ np.square(centre - one.centre)) / self.counts.sum()
+            expected = clipped_second(doubt + away + s2, one.reach)
+            misfit += (one.value - expected) ** 2 / (one.sd**2 + (_TRUST * expected) ** 2)
         fits = -(misfit + (np.log(_NOISES) / _NOISE_SPREAD) ** 2) / 2
         best = int(np.argmax(fits))
         return float(s2[best]), float(fits[best])
@@ -267,17 +274,18 @@ class LabelBelief:
         found = []
         for h in order.tolist():
             psi, rest = self._at_inputs(h)
-            mean, covariance, _ = self._solve(psi, rest, self._s2[h])
+            mean, X, _ = self._solve(psi, rest, self._s2[h])
             told = (psi * (self.counts / (self._s2[h] + self.counts * rest))) @ psi.T
             half = solve_lower(factor(np.eye(len(psi)) + told, LEAST_ROUNDING), np.eye(len(psi)))
             weight = float(self.weights[h] / self.weights[order].sum())
-            found.append(Part(self._features[h], weight, mean, covariance, half.T @ half))
+            found.append(Part(self._features[h], weight, mean, np.eye(len(psi)) - X.T @ X, half.T @ half))
         return Posterior(found)
 
     def known(self, features: Features) -> Array:
         """Covariance of w under another kernel, after all releases."""
         psi, rest = features(self.inputs)
-        return self._solve(psi, rest, self.s2)[1] if self._stages else np.eye(len(psi))
+        X = self._solve(psi, rest, self.s2)[1] if len(self._rows) else np.zeros((1, len(psi)))
+        return np.eye(len(psi)) - X.T @ X
 
     def mean_kernel(self) -> Covariance:
         """The mean of the kernels that may be true, by what is known."""

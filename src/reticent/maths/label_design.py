@@ -9,7 +9,8 @@ All mechanisms release w̄ = Σ h_j v_j, coefficients of a Gaussian process's me
     cloak        noise shaped for the points of interest T: the cloak (`maths.cloak`) of the columns T^½h_j
 
 ν_j is multiplied by a factor that is chosen, from public numbers, for the least expected error: a map that is smoother than the
-best one without noise has shorter columns, and noise is spread over fewer of them.
+best one without noise has shorter columns, and noise is spread over fewer of them. Directions in which noise is a thousand times
+what there is to tell are left out.
 """
 
 import math
@@ -25,6 +26,7 @@ __all__ = ["Problem", "coefficients", "design"]
 
 Array = NDArray[np.float64]
 _SMOOTHER = tuple(4.0**k for k in range(8))
+_NOTHING = 1e-3  # of the noise's variance: that of what is not worth telling
 _ROUGHLY, _NEARLY = 0.1, 1e-3  # how near to the optimum cloaks are that are compared, and the one that is taken
 
 
@@ -45,6 +47,12 @@ class Problem:
         g = solve_lower(factor(S, ROUNDING), G)
         return float(np.trace(self.target) - np.sum((g @ self.target) * g))
 
+    def telling(self, columns: Array) -> Array:
+        """Orthonormal axes of what is released, as columns: those along which there is anything to tell beside the noise."""
+        G = (columns.T * self.counts) @ self.psi.T
+        values, axes = np.linalg.eigh(G @ G.T)
+        return axes[:, values > min(_NOTHING * self.noise, values[-1] / 2)]
+
 
 def coefficients(psi: Array, counts: Array, nu: Array) -> Array:
     """h_j, a column for each input: what one more unit of a label there adds to the coefficients of the mean."""
@@ -54,26 +62,39 @@ def coefficients(psi: Array, counts: Array, nu: Array) -> Array:
 
 def design(problem: Problem, criterion: str | None) -> tuple[Array, Cloak | None]:
     """Columns, a row for each input, none longer than one; ``criterion`` None: noise that is white for the coefficients."""
-    best, least = 1.0, math.inf
-    near: Cloak | None = None
+    root = np.eye(len(problem.psi))
+    if criterion is not None:
+        values, vectors = np.linalg.eigh(problem.target)
+        root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    least, near, best = math.inf, None, _Map(root, None)
     for smoother in _SMOOTHER:  # the expected error falls, then rises
-        columns, near = _columns(problem, smoother, criterion, _ROUGHLY, near)
-        expected = problem.expected(columns)
+        d = root @ coefficients(problem.psi, problem.counts, smoother * problem.nu)
+        near = cloak(d, criterion, _ROUGHLY, near) if criterion is not None else None
+        expected = problem.expected(_Map(d, near).columns)
         if expected > least:
             break
-        best, least = smoother, expected
-    return _columns(problem, best, criterion, _NEARLY, near)
+        least, best = expected, _Map(d, near)
+    d = best.part(problem.telling(best.columns))
+    last = _Map(d, None if criterion is None else cloak(d, criterion, _NEARLY, best.cloak))
+    return last.columns, last.cloak
 
 
-def _columns(
-    problem: Problem, smoother: float, criterion: str | None, tolerance: float, like: Cloak | None
-) -> tuple[Array, Cloak | None]:
-    h = coefficients(problem.psi, problem.counts, smoother * problem.nu)
-    if criterion is None:
-        longest = math.sqrt(float(np.square(h).sum(axis=0).max()))
-        return h.T / (longest * (1 + 1e-12)), None
-    values, vectors = np.linalg.eigh(problem.target)
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    found = cloak(root @ h, criterion, tolerance, like)
-    columns = (found.whiten @ (root @ h)).T
-    return columns / (1 + 1e-12), found
+@dataclass(frozen=True, eq=False)
+class _Map:
+    """A map of labels, one column each, and its noise: a cloak's, or white."""
+
+    d: Array
+    cloak: Cloak | None
+
+    @property
+    def columns(self) -> Array:
+        """What is released: a row for each input, none longer than one."""
+        if self.cloak is None:
+            return self.d.T / (math.sqrt(float(np.square(self.d).sum(axis=0).max())) * (1 + 1e-12))
+        return (self.cloak.whiten @ self.d).T / (1 + 1e-12)
+
+    def part(self, axes: Array) -> Array:
+        """The part of the map along some axes of what is released, with errors as long as they are in the whole map."""
+        if self.cloak is None:
+            return axes.T @ self.d
+        return np.asarray(np.linalg.qr(self.cloak.back @ axes)[1] @ (axes.T @ self.cloak.whiten @ self.d))

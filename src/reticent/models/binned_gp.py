@@ -5,6 +5,7 @@ One joint release holds, for every bin and empty ones too, how many records are 
 is known, and kernels are weighed by the evidence of the released bins.
 """
 
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -15,13 +16,14 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.maths.binned import Regions
+from reticent.maths.binned import Observed, Regions, likelihood_forms
 from reticent.maths.binned_fit import Believed, Prior, learn_counts, learn_means
 from reticent.maths.integral import Boxes, mixture
+from reticent.maths.priors import kernels_around
 from reticent.models.base import PrivateEstimator
-from reticent.models.bins import BinCounts, BinSums, Grid, LabelSums, make_grid
+from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums, given_regions, label_sums, make_grid
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.curator import Oracle, Release
+from reticent.privacy.curator import Oracle, Release, Scores
 from reticent.privacy.release import alike
 from reticent.privacy.sums import one_blas_thread
 
@@ -30,6 +32,9 @@ __all__ = ["BinnedGPRegressor"]
 Array = NDArray[np.float64]
 _TRIALS, _WORK = 24, 1e8  # hypotheses tried in a round, fewer where bins are many
 _TINY = 1e-24  # variance of a kernel that can be meant, in squared half-ranges
+EXPONENTIAL, _BINS_SHARE = "exponential", 3  # a choice takes one release of those paid for, the bins the other three
+_CANDIDATES, _MOST_SCORED = 48, 1000
+_FIRST_GUESS, _LEAST_NOISE, _LEAST_COUNT = 0.2, 0.01, 0.3  # for scores: noise in half-ranges, records in a bin
 _AT_ONCE = 2048  # points that are predicted together
 
 
@@ -57,8 +62,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     noise : float, optional
         For means: standard deviation of outputs at one place; learned if not given. For counts: by how many times √count a count
         scatters around its expectation; 1 (Poisson) if not given, 0 for a curve whose area over each bin is the bin.
-    learn_kernel : bool
-        Weigh kernels within a factor of ten of the one given, and inside its own bounds, by the evidence of the released bins.
+    learn_kernel : bool or "exponential"
+        True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by the evidence of the released
+        bins, which is free. "exponential": choose one of them by the exponential mechanism instead, as in the paper's supplement,
+        for a quarter of the budget (of μ²); to compare with. False: the kernel stays as it is.
     bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
         As for every private estimator (``PrivateEstimator``). ``delta=0`` gives pure ε-DP by Laplace noise.
 
@@ -80,7 +87,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     Privacy
     -------
     Neighbours: one record replaced (``protect="records"``), or the output of one record (``"labels"``), number of records
-    public. Released: all counts and sums of all regions at once, empty ones included, and with δ > 0 the sum of squared outputs.
+    public. Released: all counts and sums of all regions at once, empty ones included, and with δ > 0 the sum of squared outputs;
+    with ``learn_kernel="exponential"`` also the number of the chosen kernel.
     Must be public: the bounds, bins, regions, the number of records, the kernel, all parameters; with ``protect="labels"`` all
     inputs. ``score`` reads the records it is given without protection.
 
@@ -107,7 +115,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         integral: bool = True,
         protect: str = "records",
         noise: float | None = None,
-        learn_kernel: bool = True,
+        learn_kernel: bool | str = True,
         bounds: Any = None,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -135,6 +143,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self.learn_kernel = learn_kernel
 
     @property
+    def _releases(self) -> int:
+        return _BINS_SHARE + 1 if self.learn_kernel == EXPONENTIAL else 1
+
+    @property
     def _targets(self) -> bool:  # type: ignore[override]
         return self.kind != "count"
 
@@ -153,9 +165,12 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
         if self.noise is not None and not (number and 0 <= self.noise < 1e150):
             raise BadInput(f"noise must be a standard deviation, or None, not {self.noise!r}.")
-        for name in ("integral", "learn_kernel"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise BadInput(f"{name} must be True or False, not {getattr(self, name)!r}.")
+        if not isinstance(self.integral, (bool, np.bool_)):
+            raise BadInput(f"integral must be True or False, not {self.integral!r}.")
+        if self.learn_kernel != EXPONENTIAL and not isinstance(self.learn_kernel, (bool, np.bool_)):
+            raise BadInput(f"learn_kernel must be True, False or {EXPONENTIAL!r}, not {self.learn_kernel!r}.")
+        if self.learn_kernel == EXPONENTIAL and self.delta == 0:
+            raise BadInput("learn_kernel='exponential' needs delta > 0; learn_kernel=True is free and needs none.")
         if isinstance(self.bounds, Bounds):
             if self.bounds.classes is not None or len(self.bounds.y) > 1:
                 raise BadInput(
@@ -165,7 +180,11 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 raise BadInput("Bins fill a box: leave norm out of the bounds.")
 
     def _rehearse(self, bounds: Bounds) -> None:
-        make_grid(2 if self.bins is None else self.bins, self.regions, bounds)
+        size = make_grid(2 if self.bins is None else self.bins, self.regions, bounds).size
+        if size > _MOST_SCORED and self.learn_kernel == EXPONENTIAL:
+            raise BadInput(
+                f"Kernels are chosen by scores for up to {_MOST_SCORED:,} bins, not {size:,}: take learn_kernel=True."
+            )
         if self.bins is None and (len(bounds.x) > 4 or self.regions is not None):
             raise BadInput("Give bins: they are chosen only for up to four inputs, and where there are no regions.")
         d, fits = len(bounds.x), False
@@ -199,16 +218,17 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Release all bins at once."""
         bounds, n = curator.bounds, curator.n
         event = self._event()
-        sd = event.noise_multiplier * sqrt(2) * self.records_per_person  # type: ignore[attr-defined]
+        times = event.count - (self.learn_kernel == EXPONENTIAL)
+        sd = event.noise_multiplier * sqrt(2 / times) * self.records_per_person  # type: ignore[attr-defined]
         bins = _chosen_bins(n / sd, len(bounds.x)) if self.bins is None else self.bins
         grid = make_grid(bins, self.regions, bounds)
         spread = self.delta != 0
         if self.kind == "count":
-            release = curator.release(BinCounts(grid, bounds))
+            release = curator.release(BinCounts(grid, bounds), times=times)
         elif self.protect == "records":
-            release = curator.release(BinSums(grid, bounds, spread))
+            release = curator.release(BinSums(grid, bounds, spread), times=times)
         else:
-            release = curator.release_given_inputs(lambda inputs: _label_sums(grid, bounds, spread, inputs))
+            release = curator.release_given_inputs(lambda x: label_sums(grid, bounds, spread, x), times=times)
         boxes, of = grid.boxes()
         self._regions = Regions(boxes, of, grid.size, bool(self.integral))
         self.edges_ = [np.array(edges) for edges in grid.edges]
@@ -217,9 +237,19 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self._volume = float(np.prod(2 * half))
         self._expected = n * self._regions.volumes / self._volume
         if self.kind == "count":
-            self._take_counts(release, grid, bounds, half, trials)
+            self._middle = self._half = n / self._volume
         else:
-            self._take_sums(release, grid, bounds, half, trials, spread)
+            ((low, high),) = bounds.y
+            self._middle, self._half = low / 2 + high / 2, high / 2 - low / 2
+        prior = Prior(
+            self._kernel(bounds, self.kind, self._half), self._half**-2, half, bool(self.learn_kernel), trials
+        )
+        if self.learn_kernel == EXPONENTIAL:
+            prior = self._chosen(curator, prior, grid, release)
+        if self.kind == "count":
+            self._take_counts(release, grid, prior)
+        else:
+            self._take_sums(release, grid, bounds, prior, spread)
         self.kernel_ = self._believed.kernel
         mean, variance, _ = self._believed.at(self._regions)
         self.bins_, self.bins_sd_ = (
@@ -227,10 +257,28 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._spread(variance, self._regions.volumes),
         )
 
-    def _take_counts(self, release: Release, grid: Grid, bounds: Bounds, half: Array, trials: int) -> None:
+    def _chosen(self, curator: Oracle, prior: Prior, grid: Grid, release: Release) -> Prior:
+        """The prior with one kernel, chosen by the likelihood of the sums themselves, the exponential mechanism between."""
+        kernels = kernels_around(prior.kernel, prior.half, _CANDIDATES)
+        counts = np.array(release.statistic["counts"]) if self.protect == "labels" else None
+        weight = self._expected if counts is None else counts.astype(np.float64)
+        own, none = np.maximum(weight, _LEAST_COUNT), np.zeros(len(weight))
+        if self.kind == "mean":
+            level = _FIRST_GUESS if self.noise is None else max(float(self.noise) / self._half, _LEAST_NOISE)
+            totals: BinTotals | BinCounts = BinTotals(grid, curator.bounds)
+            seen = Observed(self._regions, none, weight, own, none, True)
+        else:
+            level = 1.0 if self.noise is None else max(float(self.noise), _LEAST_NOISE)
+            totals = BinCounts(grid, curator.bounds)
+            seen = Observed(self._regions, weight, weight, own, none, False)
+        G, linear, constants = likelihood_forms(kernels, prior.scale, level**2, seen)
+        out = totals.size - grid.size  # a cell for records in no region tells nothing
+        scores = Scores(np.pad(G, ((0, 0), (0, out), (0, out))), np.pad(linear, ((0, 0), (0, out))), constants)
+        number = int(curator.select(totals, scores, counts=counts).value[0])
+        return replace(prior, kernel=kernels[number], learn=False)
+
+    def _take_counts(self, release: Release, grid: Grid, prior: Prior) -> None:
         self.counts_, self.counts_sd_ = release.value[: grid.size], release.sd[: grid.size]
-        self._middle = self._half = release.n / self._volume
-        prior = Prior(self._kernel(bounds, "count", self._half), self._half**-2, half, bool(self.learn_kernel), trials)
         self.noise_ = 1.0 if self.noise is None else float(self.noise)
         self._believed = self._counted(prior, self.noise_)
 
@@ -238,9 +286,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         dispersion = None if noise is None else noise**2
         return learn_counts(prior, self._regions, self.counts_, self.counts_sd_**2, self._expected, dispersion)
 
-    def _take_sums(self, release: Release, grid: Grid, bounds: Bounds, half: Array, trials: int, spread: bool) -> None:
-        ((low, high),) = bounds.y
-        self._middle, self._half = low / 2 + high / 2, high / 2 - low / 2
+    def _take_sums(self, release: Release, grid: Grid, bounds: Bounds, prior: Prior, spread: bool) -> None:
         size, value, sd = grid.size, release.value, release.sd
         squares: tuple[float, float] | None = None
         if self.protect == "labels":
@@ -256,7 +302,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self.counts_, self.counts_sd_ = value[:size] + value[size : 2 * size], sqrt(2) * sd[:size]
             sums, sums_sd = value[:size] - value[size : 2 * size], self.counts_sd_
             counting = self._kernel(bounds, "count", 1.0)
-            believed = self._counted(Prior(counting, 1.0, half, bool(self.learn_kernel), max(trials // 2, 4)), None)
+            trials = max(prior.trials // 2, 4)
+            believed = self._counted(Prior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None)
             found, doubt = believed.cleaned(0.0 if grid.whole else None)
             counts = self._expected + found  # as they are: raising negative ones to zero would lower all others
             back = sqrt(2)
@@ -264,7 +311,6 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             inside, unsure = (release.n, 0.0) if grid.whole else (self.counts_.sum(), (self.counts_sd_**2).sum())
             squares = float(inside - back * value[-1]), float((back * sd[-1]) ** 2 + unsure)
         self.sums_, self.sums_sd_ = self._half * sums, self._half * sums_sd
-        prior = Prior(self._kernel(bounds, "mean", self._half), self._half**-2, half, bool(self.learn_kernel), trials)
         noise2 = None if self.noise is None else (float(self.noise) / self._half) ** 2
         self._believed = learn_means(
             prior, self._regions, sums, sums_sd**2, counts, doubt, noise2=noise2, squares=squares
@@ -298,7 +344,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         A box is a list of (low, high), one for each input. Boxes of one region must not overlap.
         """
         check_is_fitted(self)
-        places = _given_regions(regions, self.n_features_in_)
+        places = given_regions(regions, self.n_features_in_)
         with one_blas_thread():
             mean, variance, _ = self._believed.at(places)
         value, std = self._natural(mean, places.volumes), self._spread(variance, places.volumes)
@@ -346,30 +392,6 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def _label_sums(grid: Grid, bounds: Bounds, spread: bool, inputs: Array) -> LabelSums:
-    """The statistic for public inputs: how many of them are in which region is part of it."""
-    found = grid.of(inputs, bounds)
-    counts = np.bincount(found[found >= 0].astype(np.int64), minlength=grid.size)
-    return LabelSums(grid, bounds, spread, tuple(int(count) for count in counts))
-
-
 def _chosen_bins(told: float, dimension: int) -> int:
     """Number of bins of each input, from the number of records over the noise of a count."""
     return int(np.clip(round(told ** (1 / (dimension + 1))), 4, {1: 40, 2: 14, 3: 7}.get(dimension, 5)))
-
-
-def _given_regions(regions: Any, dimension: int) -> Regions:
-    """Read regions as lists of boxes as lists of (low, high)."""
-    try:
-        boxes = [np.array(region, dtype=np.float64).reshape(-1, dimension, 2) for region in regions]
-        stacked = np.concatenate(boxes)
-        fine = bool(len(stacked) and np.isfinite(stacked).all() and (stacked[:, :, 0] < stacked[:, :, 1]).all())
-    except (TypeError, ValueError):
-        fine = False
-    if not fine or not all(map(len, boxes)):
-        raise BadInput(
-            "Give regions as a list, each a list of boxes, each a list of (low, high) with low < high for every input: "
-            "[[[(0, 18)]]] is one region of one box of one input."
-        )
-    of = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
-    return Regions(Boxes(stacked[:, :, 0].copy(), stacked[:, :, 1].copy()), of, len(boxes))

@@ -17,12 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.maths.binned import Regions
 from reticent.maths.integral import Boxes
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.celled import CellSum
 from reticent.privacy.statistic import Counts
 
-__all__ = ["MOST_REGIONS", "BinCounts", "BinSums", "Grid", "LabelSums", "make_grid"]
+__all__ = [
+    "MOST_REGIONS",
+    "BinCounts",
+    "BinSums",
+    "BinTotals",
+    "Grid",
+    "LabelSums",
+    "given_regions",
+    "label_sums",
+    "make_grid",
+]
 
 Array = NDArray[np.float64]
 MOST_REGIONS = 4096  # a Gaussian process takes their cube of time
@@ -238,3 +249,52 @@ class LabelSums(CellSum):
         """The output, and what is left of the row's length."""
         u = records[:, len(self.bounds.x)]
         return np.column_stack([u, *([1.0 - u * u] if self.spread else [])])
+
+
+@dataclass(frozen=True)
+class BinTotals(CellSum):
+    """For each region Σu: what kernels are scored by, never released."""
+
+    grid: Grid
+    bounds: Bounds
+
+    @property
+    def cells(self) -> int:
+        """The regions."""
+        return self.grid.size
+
+    own = 1
+    shared = 0
+    norm2 = 1
+
+    def cell(self, records: Array) -> Array:
+        """The region."""
+        return self.grid.of(records, self.bounds)
+
+    def short_rows(self, records: Array) -> Array:
+        """The output."""
+        return records[:, len(self.bounds.x)][:, None]
+
+
+def given_regions(regions: Any, dimension: int) -> Regions:
+    """Read regions as lists of boxes as lists of (low, high)."""
+    try:
+        boxes = [np.array(region, dtype=np.float64).reshape(-1, dimension, 2) for region in regions]
+        stacked = np.concatenate(boxes)
+        fine = bool(len(stacked) and np.isfinite(stacked).all() and (stacked[:, :, 0] < stacked[:, :, 1]).all())
+    except (TypeError, ValueError):
+        fine = False
+    if not fine or not all(map(len, boxes)):
+        raise BadInput(
+            "Give regions as a list, each a list of boxes, each a list of (low, high) with low < high for every input: "
+            "[[[(0, 18)]]] is one region of one box of one input."
+        )
+    of = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
+    return Regions(Boxes(stacked[:, :, 0].copy(), stacked[:, :, 1].copy()), of, len(boxes))
+
+
+def label_sums(grid: Grid, bounds: Bounds, spread: bool, inputs: Array) -> LabelSums:
+    """The statistic for public inputs: how many of them are in which region is part of it."""
+    found = grid.of(inputs, bounds)
+    counts = np.bincount(found[found >= 0].astype(np.int64), minlength=grid.size)
+    return LabelSums(grid, bounds, spread, tuple(int(count) for count in counts))

@@ -25,6 +25,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.label_sum import LabelSum, label_sum, told
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.sources import Source
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["LabelGPRegressor"]
@@ -177,6 +178,9 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput("LabelGPRegressor needs delta > 0: its sums are released with Gaussian noise.")
         if isinstance(self.bounds, Bounds) and (self.bounds.classes is not None or len(self.bounds.y) > 1):
             raise BadInput("LabelGPRegressor predicts one number: give the range of one y in the bounds, not classes.")
+
+    def _prepare(self, data: Source, bounds: Bounds) -> dict[str, Any]:
+        return {**super()._prepare(data, bounds), "look": _different}
 
     def _rehearse(self, bounds: Bounds) -> None:
         """Find points and kernels that cannot be used before anything is charged."""
@@ -335,7 +339,7 @@ def _different(unit: Array) -> tuple[Array, Array]:
     if len(found) > _MOST_INPUTS:
         raise BadInput(
             f"There are {len(found):,} different inputs, and a label-only model takes up to {_MOST_INPUTS:,}: round the inputs, "
-            "which are public, or use GPRegressor. (This could not be known before: the charge stays.)"
+            "which are public, or use GPRegressor."
         )
     return found, counts.astype(np.float64)
 

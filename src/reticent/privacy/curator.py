@@ -8,11 +8,12 @@ A `Release` is the only thing that leaves. `Replay` answers like the curator fro
 the two apart is post-processing, and a test holds every model to that, bit for bit.
 """
 
+import math
 import os
 import secrets
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -22,8 +23,10 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused, ReticentError
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.celled import CellSum
 from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
 from reticent.privacy.events import Event, Gaussian, Laplace, Selection
+from reticent.privacy.exponential import Scores, check_scores, described, epsilon_of, exponents, pick
 from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
@@ -34,7 +37,7 @@ from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
 from reticent.privacy.sums import check_blas
 
-__all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Replay"]
+__all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Replay", "Scores"]
 
 
 class Curator:
@@ -60,10 +63,13 @@ class Curator:
         Makes the noise repeatable and the release not private.
     candidates, validation
         For a Selection: what is chosen from, and the share of the records that candidates are judged by.
+    look : function of the scaled inputs, optional
+        With the relation "label", where inputs are public: sees them before anything is charged, and may refuse them.
 
     Privacy
     -------
-    The constructor looks at names, dtypes and shapes only, and charges before it returns. A failed release stays charged.
+    The constructor looks at names, dtypes and shapes only (and with ``look`` at public inputs), and charges before it returns. A
+    failed release stays charged.
     """
 
     def __init__(
@@ -81,6 +87,7 @@ class Curator:
         seed: bytes | None = None,
         candidates: Sequence[Candidate] = (),
         validation: float = 0.5,
+        look: Callable[[NDArray[np.float64]], object] | None = None,
     ) -> None:
         if not isinstance(event, (Gaussian, Laplace, Selection)) or (isinstance(event, Selection) and event.count > 1):
             raise BadInput(f"A curator releases with Gaussian or Laplace noise, or makes one search, not {event}.")
@@ -98,6 +105,10 @@ class Curator:
         if isinstance(event, Selection):
             self._columns = check_candidates(self._candidates, event, source, targets=targets)
         check_blas()
+        self._inputs: NDArray[np.float64] | None = None
+        if look is not None and relation == "label":
+            self._inputs = _safely(lambda: self._read_inputs(source), "Nothing was charged.")
+            look(self._inputs)
         if ledger is not None and dataset is not None:
             Ledger(ledger).charge(dataset, event, relation=relation, what=what)
         # Paid. Only from here on may anything read a record.
@@ -105,7 +116,6 @@ class Curator:
         self._keeper = Keeper(self.bounds)
         self._event, self._left, self._made = event, event.count, 0
         self._targets, self._relation = targets, relation
-        self._inputs: NDArray[np.float64] | None = None
         self._lock, self._process = threading.Lock(), os.getpid()
         self._fit = secrets.token_hex(8)
         self._records_per_person = int(records_per_person)
@@ -132,6 +142,33 @@ class Curator:
         times = self._checked_times(times)
         number = self._take(times)  # first: nothing of the statistic runs before the release is counted
         scales = self._scales(statistic, times)
+        noisy, scale = self._add_noise(self._exact(statistic, number), statistic, scales, number)
+        return self._give(statistic.describe(), noisy, scale, times)
+
+    def select(
+        self, statistic: CellSum | Counts, scores: Scores, *, times: int = 1, counts: NDArray[Any] | None = None
+    ) -> Release:
+        """Choose one of some candidates by the exponential mechanism, and give its number away. Proof: exponential.md.
+
+        ``scores``: of each candidate, as a public quadratic form of the sums by cell. ``counts``: where labels alone are
+        protected, the public number of records in each cell. ``times``: how many of the releases that were paid for it takes.
+        """
+        if not isinstance(self._event, Gaussian):
+            raise ReleaseRefused("A choice by score is paid for as Gaussian releases are: give delta > 0.")
+        if counts is not None and self._relation != "label":
+            raise ReleaseRefused("How many records are in each cell is protected here.")
+        check_scores(statistic, scores, counts)
+        times = self._checked_times(times)
+        number = self._take(times)
+        bits = Bits(None if self._seed is None else self._seed + b" choice %d" % number)
+        mu = math.sqrt(times) / self._event.noise_multiplier
+        how: dict[str, Any] = {"n": self.n, "people": self._records_per_person, "counts": counts}
+        exact = self._exact(statistic, number)
+        values, scale = exponents(statistic, scores, exact, **how, epsilon=epsilon_of(mu))
+        return self._give(described(statistic, scores), np.array([float(pick(values, bits))]), np.array([scale]), times)
+
+    def _exact(self, statistic: Statistic, number: int) -> NDArray[Any]:
+        """The sums of a release that was counted, in whole numbers."""
         n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, self._left > 0
         rows, total = self._guarded(
             lambda source, fields: self._keeper.total(
@@ -142,14 +179,17 @@ class Curator:
             raise ReleaseRefused(
                 "The number of records changed while they were read. Nothing is released; the charge stays."
             )
-        exact = statistic.coordinates(total)
-        noisy, scale = self._add_noise(exact, statistic, scales, number)
+        return statistic.coordinates(total)
+
+    def _give(
+        self, told: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
+    ) -> Release:
         release = Release(
-            statistic=statistic.describe(),
-            value=noisy,
+            statistic=told,
+            value=value,
             scale=scale,
             event=self._event,
-            n=n,
+            n=self.n,
             bounds=self.bounds,
             records_per_person=self._records_per_person,
             private=self._seed is None,
@@ -159,7 +199,7 @@ class Curator:
         self.releases.append(release)
         return release
 
-    def release_given_inputs(self, design: Design) -> Release:
+    def release_given_inputs(self, design: Design, *, times: int = 1) -> Release:
         """Release the statistic that ``design`` makes from the (scaled) inputs of all records, in order of reading.
 
         Only where labels alone are protected, and all inputs are public: ``design`` sees them as they are.
@@ -169,12 +209,13 @@ class Curator:
                 "The inputs of the records are protected: nothing can be made from them but a release."
             )
         if self._inputs is None:
-            bounds = self.bounds.inputs_alone()
-            fields = self._fields[: len(bounds.x)]
-            self._inputs = self._guarded(
-                lambda source, _: np.vstack([bounds.unit(block) for block in source.blocks(fields)])
-            )
-        return self.release(design(self._inputs))
+            self._inputs = self._guarded(lambda source, _: self._read_inputs(source))
+        return self.release(design(self._inputs), times=times)
+
+    def _read_inputs(self, source: Source) -> NDArray[np.float64]:
+        bounds = self.bounds.inputs_alone()
+        blocks = [bounds.unit(block) for block in source.blocks(self._fields[: len(bounds.x)])]
+        return np.vstack([np.zeros((0, len(bounds.x))), *blocks])
 
     def choose(self, attempt: Attempt) -> Choice:
         """Run ``attempt`` on candidates drawn at random, a random number of times, and give away the best run alone.
@@ -278,22 +319,26 @@ class Curator:
         """Read records so that nothing about them can leave by an exception, its context, or a warning."""
         if self._source is None:
             raise ReleaseRefused("This curator has been closed.")
-        failure = ""
-        with _no_warnings:
-            try:
-                return read(self._source, self._fields)
-            except ReticentError as error:
-                failure = str(error) if _is_ours(error) else ""
-            except Exception as error:
-                failure = f"Reading the records failed ({type(error).__name__})."
-        failure = failure or "Reading the records failed in the statistic."
-        raise ReleaseRefused(f"{failure} Nothing is released; the charge stays.")
+        return _safely(lambda: read(self._source, self._fields), "Nothing is released; the charge stays.")
 
     def __repr__(self) -> str:
         return f"<Curator: {self._left} releases left>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A curator holds records: it is never copied, pickled or sent.")
+
+
+def _safely(read: Callable[[], Any], after: str) -> Any:
+    failure = ""
+    with _no_warnings:
+        try:
+            return read()
+        except ReticentError as error:
+            failure = str(error) if _is_ours(error) else ""
+        except Exception as error:
+            failure = f"Reading the records failed ({type(error).__name__})."
+    failure = failure or "Reading the records failed in the statistic."
+    raise ReleaseRefused(f"{failure} {after}")
 
 
 class _NoWarnings:

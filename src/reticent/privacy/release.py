@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.celled import CellSum
 from reticent.privacy.events import Event, Laplace, Selection
-from reticent.privacy.statistic import Statistic
+from reticent.privacy.exponential import Scores, described
+from reticent.privacy.statistic import Counts, Statistic
 
 __all__ = ["CHOICE", "Attempt", "Choice", "Design", "Oracle", "Release", "Replay", "alike"]
 
@@ -88,7 +90,10 @@ class Oracle(Protocol):
     @property
     def bounds(self) -> Bounds: ...  # noqa: D102
     def release(self, statistic: Statistic, *, times: int = 1) -> Release: ...  # noqa: D102
-    def release_given_inputs(self, design: Design) -> Release: ...  # noqa: D102
+    def release_given_inputs(self, design: Design, *, times: int = 1) -> Release: ...  # noqa: D102
+    def select(  # noqa: D102
+        self, statistic: CellSum | Counts, scores: Scores, *, times: int = 1, counts: NDArray[Any] | None = None
+    ) -> Release: ...
 
 
 # A run of a search: fits the candidate of that number on a first oracle, judges it on a second; higher scores are better.
@@ -178,8 +183,19 @@ class Replay:
 
     def release(self, statistic: Statistic, *, times: int = 1) -> Release:
         """Give the next recorded release, which must be of the same statistic, and have taken as many releases."""
+        return self._recorded(statistic.describe(), times)
+
+    def select(
+        self, statistic: CellSum | Counts, scores: Scores, *, times: int = 1, counts: NDArray[Any] | None = None
+    ) -> Release:
+        """Give the recorded choice, which must be among as many candidates."""
+        release = self._recorded(described(statistic, scores), times)
+        if release.value[0] not in range(len(scores.constants)):
+            raise BadInput("A release holds a number that no curator gives: it was altered.")
+        return release
+
+    def _recorded(self, asked: dict[str, Any], times: int) -> Release:
         release = self._following()
-        asked = statistic.describe()
         if times != release.times or not alike(release.statistic, asked):
             raise ReleaseRefused(
                 f"The model asks for {asked['name']} with {asked['size']} numbers, but the record holds "
@@ -189,9 +205,13 @@ class Replay:
         self._next += 1
         return release
 
-    def release_given_inputs(self, design: Design) -> Release:
+    def release_given_inputs(self, design: Design, *, times: int = 1) -> Release:
         """Give the next recorded release; nothing is designed again. The model must look whether it is what it can use."""
         release = self._following()
+        if times != release.times:
+            raise ReleaseRefused(
+                "The record holds a release that counts otherwise: rebuild it with the parameters it had."
+            )
         self._next += 1
         return release
 

@@ -1,0 +1,187 @@
+"""The exponential mechanism: one of some public candidates, the likelier the better its score. Proof: exponential.md.
+
+A score is a public quadratic form of exact sums T by cell (`CellSum` with one number for each record, or `Counts`),
+
+    score_k = l_k·T − TᵀG_kT + c_k,
+
+so the log-likelihood of binned data, and how far one record can move it follows from G_k, l_k, n and the enforced limits of
+a row: exactly, in any position of all other records. All is done in whole numbers but the sensitivity, which is rounded up.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from reticent.errors import BadInput
+from reticent.privacy.celled import CellSum
+from reticent.privacy.draws import uniform
+from reticent.privacy.statistic import Counts
+
+if TYPE_CHECKING:
+    from reticent.privacy.noise import Bits
+
+__all__ = ["CHOSEN", "Scores", "check_scores", "described", "epsilon_of", "exponents", "pick", "sensitivity"]
+
+Array = NDArray[np.float64]
+CHOSEN = "chosen"
+_BITS, _STEPS = 40, 2**20  # of a form's largest entry; steps of the exponents
+_SAFE, _LOST = (
+    1e-9,
+    2.0**-40,
+)  # shares of a result, and of the largest number on the way to it, that rounding stays far below
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """G, l and c of each candidate: public numbers."""
+
+    matrices: Array  # candidates × cells × cells
+    linear: Array  # candidates × cells
+    constants: Array
+
+    def whole(self, step: float) -> "tuple[list[_Form], Fraction]":
+        """The same for sums in grid steps, in whole numbers; and how much one of their units is."""
+        if not all(np.isfinite(part).all() for part in (self.matrices, self.linear, self.constants)):
+            raise BadInput("Scores must be made of finite numbers.")
+        bits, up = -math.frexp(step)[1] + 1, _BITS - math.frexp(float(np.abs(self.matrices).max()) or 1.0)[1]
+        symmetric = (self.matrices + np.swapaxes(self.matrices, 1, 2)) / 2
+        forms = [
+            _Form(*(np.rint(np.ldexp(part, by)) for part, by in zip(one, (up, up + bits, up + 2 * bits), strict=True)))
+            for one in zip(symmetric, self.linear, self.constants, strict=True)
+        ]
+        return forms, Fraction(2) ** -up * Fraction(step) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """Whole numbers, as floats."""
+
+    matrix: Array
+    linear: Array
+    constant: Any
+
+    def __call__(self, total: NDArray[Any]) -> int:
+        """The score, exactly."""
+        G, linear = (np.array([int(v) for v in part.ravel()], dtype=object) for part in (self.matrix, self.linear))
+        return int(linear @ total - total @ (G.reshape(self.matrix.shape) @ total)) + int(self.constant)
+
+
+def described(statistic: CellSum | Counts, scores: Scores) -> dict[str, Any]:
+    """What is public about a choice, in plain JSON values."""
+    return {
+        "name": "Choice by score",
+        "kind": CHOSEN,
+        "size": 1,
+        "candidates": len(scores.constants),
+        "of": statistic.describe(),
+    }
+
+
+def epsilon_of(mu: float) -> float:
+    """The largest ε whose exponential mechanism a Gaussian one with this μ dominates: Φ(μ/2) = 1/(1 + e^(−ε/2))."""
+    small = mu < 1
+    return (1 - _SAFE) * (
+        4 * math.atanh(math.erf(mu / math.sqrt(8))) if small else 2 * float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
+    )
+
+
+def sensitivity(
+    statistic: CellSum | Counts, matrix: Array, linear: Array, n: int, counts: NDArray[Any] | None = None
+) -> int:
+    """How far one record can move the score of a candidate, whatever the others are; in whole numbers, rounded up.
+
+    ``counts``: how many records are in each cell, where that is public and only their numbers are protected.
+    """
+    low, high = map(float, _range(statistic))
+    if counts is None:  # all others are in one cell, at one end
+        others = np.stack([-2 * matrix * end * (n - 1) for end in (low, high)])
+        most, least = _ends(linear + others, np.diag(matrix), low, high)
+        moved = most.max(axis=-1) - least.min(axis=-1)
+    else:  # every other record is at the end that matters most for this cell
+        held = np.stack([matrix * end for end in (low, high)])
+        number = np.where(np.eye(len(matrix), dtype=bool), np.maximum(counts - 1, 0), counts)
+        sums = np.stack([(side * number).sum(axis=1) for side in (held.min(axis=0), held.max(axis=0))])
+        most, least = _ends(linear - 2 * sums, np.diag(matrix), low, high)
+        moved = np.where(counts > 0, most - least, 0.0)
+    largest = float(np.abs(linear).max() + 2 * np.abs(matrix).max() * high * n) * high
+    return math.ceil(Fraction(float(moved.max())) * (1 + Fraction(_SAFE)) + Fraction(largest * _LOST)) + 1
+
+
+def _ends(slope: Array, curve: Array, low: float, high: float) -> tuple[Array, Array]:
+    """Greatest and least value of slope·u − curve·u² for low ≤ u ≤ high."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turn = np.nan_to_num(slope / (2 * curve), nan=low, posinf=low, neginf=low)
+    values = np.stack([slope * u - curve * u * u for u in (low, high, np.clip(turn, low, high))])
+    return values.max(axis=0), values.min(axis=0)
+
+
+def _range(statistic: CellSum | Counts) -> tuple[int, int]:
+    """What a record can add to its cell, in grid steps."""
+    if isinstance(statistic, Counts):
+        return 1, 1
+    most = math.isqrt(statistic.limit2)
+    most = most if statistic.limit1 is None else min(most, statistic.limit1)
+    return -most, most
+
+
+def check_scores(statistic: CellSum | Counts, scores: Scores, counts: NDArray[Any] | None) -> None:
+    """Refuse what this proof does not cover."""
+    celled = isinstance(statistic, CellSum) and (index(statistic.own), index(statistic.shared)) == (1, 0)
+    if not (celled or (isinstance(statistic, Counts) and len(statistic.groups) == 1)):
+        raise BadInput("A choice by score is about counts, or about sums by cell with one number for each record.")
+    cells, k = statistic.size, len(scores.constants)
+    if not k or (scores.matrices.shape, scores.linear.shape) != ((k, cells, cells), (k, cells)):
+        raise BadInput("Scores need a matrix, a row and a number for each candidate.")
+    if counts is not None and counts.shape != (cells,):
+        raise BadInput("There must be one count for each cell.")
+
+
+def exponents(
+    statistic: CellSum | Counts,
+    scores: Scores,
+    total: NDArray[Any],
+    *,
+    n: int,
+    people: int,
+    counts: NDArray[Any] | None,
+    epsilon: float,
+) -> tuple[list[int], float]:
+    """The logarithm of each candidate's chance, but for a constant, in steps of 2⁻²⁰; and 2Δ/ε, in the units of the scores."""
+    forms, unit = scores.whole(statistic.step)
+    if counts is not None:  # enforced: a wrong count costs accuracy, never privacy
+        number = np.array([max(int(v), 0) for v in counts], dtype=object)
+        low, high = _range(statistic)
+        total = np.minimum(np.maximum(total, number * low), number * high)
+        counts = number.astype(np.float64)
+    moved = people * max(sensitivity(statistic, one.matrix, one.linear, n, counts) for one in forms)
+    rate = max(Fraction(epsilon) * _STEPS / 2 - 1, Fraction(0)) / moved  # floors move by one more at most
+    return [math.floor(rate * one(total)) for one in forms], float(2 * moved * unit / Fraction(epsilon))
+
+
+def pick(values: list[int], bits: "Bits") -> int:
+    """Draw k with a chance ∝ e^(values_k / 2²⁰), exactly: propose evenly, accept by the distance from the best."""
+    best = max(values)
+    while True:
+        k = uniform(len(values), bits)
+        if _happens(best - values[k], bits):
+            return k
+
+
+def _happens(steps: int, bits: "Bits") -> bool:
+    """A coin with a chance of e^(−steps/2²⁰) (Canonne, Kamath and Steinke 2020)."""
+    whole, rest = divmod(steps, _STEPS)
+    return all(_coin(_STEPS, bits) for _ in range(whole)) and _coin(rest, bits)
+
+
+def _coin(part: int, bits: "Bits") -> bool:
+    """A coin with a chance of e^(−x), x = part/2²⁰ ≤ 1: a run of successes with chances x/1, x/2, … ends at an odd k."""
+    k = 1
+    while uniform(_STEPS * k, bits) < part:
+        k += 1
+    return k % 2 == 1

@@ -1,0 +1,237 @@
+"""The exponential mechanism: exact chances, an exact sensitivity, and no more given away than by a Gaussian release."""
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr, ndtri
+
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.accounting import log_delta
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.celled import CellSum
+from reticent.privacy.curator import Curator, Replay
+from reticent.privacy.events import Gaussian, Laplace
+from reticent.privacy.exponential import Scores, epsilon_of, exponents, pick, sensitivity
+from reticent.privacy.noise import Bits
+from reticent.privacy.sources import scan
+from reticent.privacy.statistic import Counts
+
+LINE = Bounds(x=[(-1, 1)], y=(-1, 1))
+CELLS = 3
+
+
+def third(records):
+    return np.minimum(np.floor((records[:, 0] + 1) * 1.5), CELLS - 1)
+
+
+@dataclass(frozen=True)
+class Sums(CellSum):
+    """Σ of outputs in three thirds of [−1, 1]."""
+
+    own = 1
+    shared = 0
+    norm2 = 1
+
+    @property
+    def cells(self):
+        return CELLS
+
+    def cell(self, records):
+        return third(records)
+
+    def short_rows(self, records):
+        return records[:, 1:]
+
+
+@dataclass(frozen=True)
+class Numbers(Counts):
+    """How many records are in each third."""
+
+    groups = (CELLS,)
+
+    def cells(self, records):
+        return third(records)[:, None]
+
+
+SIGNED, COUNTED = Sums(), Numbers()
+
+
+def forms(k=5, seed=0):
+    rng = np.random.default_rng(seed)
+    roots = rng.normal(size=(k, CELLS, CELLS)) * rng.uniform(0.1, 2, size=(k, 1, 1))
+    return Scores(roots @ np.swapaxes(roots, 1, 2), rng.normal(size=(k, CELLS)), rng.normal(size=k))
+
+
+SCORES = forms()
+
+
+def totals(statistic, cells, values):
+    """Sums in grid steps, as a curator makes them."""
+    x = (np.asarray(cells) + 0.5) / 1.5 - 1
+    block = statistic.block_sum(np.column_stack([x, np.clip(values, -1, 1)]))
+    return np.array([int(v) for v in block], dtype=object)
+
+
+def worst(form, statistic, others, values, places):
+    """The furthest pair of records beside these others: a search over either label, at every place of ``places``."""
+
+    def at(place, u):
+        return form(totals(statistic, [place, *others], [float(u), *values]))
+
+    tried = [(place, u) for place in places for u in (-1, 1)]
+    if statistic is SIGNED:
+        for place, sign in product(places, (-1, 1)):
+            search = minimize_scalar(lambda u, p=place, s=sign: float(s * at(p, u)), bounds=(-1, 1), method="bounded")
+            tried.append((place, search.x))
+    found = [at(*one) for one in tried]
+    return max(found) - min(found)
+
+
+@pytest.mark.parametrize("relation", ["counts", "records", "labels"])
+def test_no_neighbour_moves_a_score_further_than_claimed_and_one_moves_it_so_far(relation):
+    """Search over the others, the place of the replaced record and both its labels: attained, never passed."""
+    n, statistic = 4, COUNTED if relation == "counts" else SIGNED
+    anywhere = [((a, a, b), range(CELLS)) for a, b in ((0, 0), (1, 1), (2, 2), (0, 2))]
+    cases = [((1, 1, 2), [0]), ((0, 1, 2), [1]), ((0, 1, 1), [2])] if relation == "labels" else anywhere
+    counts = np.array([1, 2, 1]) if relation == "labels" else None
+    for form in SCORES.whole(statistic.step)[0][:2]:
+        claimed = sensitivity(statistic, form.matrix, form.linear, n, counts)
+        labels = list(product((-1.0, 1.0), repeat=n - 1))[:: 8 if relation == "counts" else 1]
+        moved = [worst(form, statistic, others, values, at) for others, at in cases for values in labels]
+        assert 0.999 <= max(moved) / claimed <= 1
+
+
+def test_labels_that_are_best_left_in_the_middle():
+    """Where a cell's own curvature outweighs all others, the worst pair is an end and the turning point, not both ends."""
+    matrix, linear = np.diag([4.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0])
+    form = Scores(matrix[None], linear[None], np.zeros(1)).whole(SIGNED.step)[0][0]
+    claimed = sensitivity(SIGNED, form.matrix, form.linear, 1, np.array([1, 0, 0]))
+    u = np.linspace(-1, 1, 2001)
+    values = [form(totals(SIGNED, [0], [v])) for v in u]
+    assert 0.999 * claimed <= max(values) - min(values) <= claimed
+    assert abs(values[0] - values[-1]) < 0.5 * claimed
+
+
+def chances(values):
+    weights = np.exp([float(v - max(values)) / 2**20 for v in values])
+    return weights / weights.sum()
+
+
+def test_choices_have_the_stated_chances():
+    values = [0, 2**19, -(2**20) - 12345, 3 * 2**18, -(10**12)]
+    bits = Bits(b"chances")
+    drawn = np.bincount([pick(values, bits) for _ in range(6000)], minlength=5)
+    expected = 6000 * chances(values)
+    assert drawn[4] == 0
+    assert np.square(drawn - expected)[:4] @ (1 / expected[:4]) < 20  # χ² with 3 degrees of freedom
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.01, 0.3, 0.999, 1.001, 3.0, 9.0])
+def test_a_gaussian_release_dominates_every_mechanism_of_that_range(mu):
+    """Two outcomes whose log likelihood ratios are ε apart, wherever they lie: no test beats the Gaussian's."""
+    eps = epsilon_of(mu)
+    t = np.linspace(0, 1, 501)[1:-1] * eps
+    q = -np.expm1(t - eps) / (np.exp(t) * -np.expm1(-eps))  # false alarms
+    other = np.expm1(t) / (np.exp(t) * -np.expm1(-eps)) * np.exp(t - eps)  # 1 − power, without a difference
+    needed = -ndtri(other) - ndtri(q)
+    assert needed.max() <= mu * (1 + 1e-6)
+    assert needed.max() == pytest.approx(mu, rel=1e-3)
+
+
+def how(n, eps, counts=None, people=1):
+    return {"n": n, "people": people, "counts": counts, "epsilon": eps}
+
+
+@pytest.mark.parametrize("mu", [0.2, 2.0])
+def test_the_attack_that_knows_all_other_records_gains_no_more_than_from_a_gaussian(mu):
+    """The exact laws of the choice for neighbouring tables, and the hockey-stick divergence at every ε."""
+    worst, n = 0.0, 3
+    for others in product(range(CELLS), repeat=2):
+        pairs = [exponents(SIGNED, SCORES, totals(SIGNED, [*others, at], [1, 1, end]), **how(n, epsilon_of(mu)))[0]
+                 for at in range(CELLS) for end in (-1, 1)]  # fmt: skip
+        for one, two in product(pairs, repeat=2):
+            ratio = np.log(chances(one)) - np.log(chances(two))
+            worst = max(worst, np.ptp(ratio) / epsilon_of(mu))
+            for eps in (0.0, 0.1, 1.0):
+                hockey = np.maximum(chances(one) - np.exp(eps) * chances(two), 0).sum()
+                assert hockey <= np.exp(log_delta(eps, mu)) * (1 + 1e-9)
+    assert 0.3 < worst <= 1  # several candidates share one sensitivity, the largest
+
+
+def test_a_wrong_count_costs_accuracy_and_no_privacy():
+    """Claimed to be empty, a cell's sum is held to zero: the choice does not depend on it."""
+    counts = np.array([0, 1, 5])
+    one, two = (
+        exponents(SIGNED, SCORES, totals(SIGNED, [0, 0, 1], [1, v, 1]), **how(3, 1.0, counts))[0] for v in (-1, 1)
+    )
+    assert one == two
+
+
+def test_several_records_of_a_person_count_as_often():
+    few, many = (exponents(SIGNED, SCORES, totals(SIGNED, [0], [1]), **how(9, 1.0, people=k))[1] for k in (1, 4))
+    assert many == pytest.approx(4 * few)
+
+
+def curator(event=None, relation="record", seed=b"0", **more):
+    event = event or Gaussian(count=2, noise_multiplier=0.1)
+    x = np.linspace(-0.9, 0.9, 20)[:, None]
+    return Curator(scan(x, y=x[:, 0]), bounds=LINE, event=event, targets=True, relation=relation, seed=seed, **more)
+
+
+def test_a_choice_is_paid_for_told_and_replayed():
+    one = curator()
+    release = one.select(SIGNED, SCORES, times=2)
+    assert release.value[0] in range(5)
+    assert release.times == 2
+    assert release.scale[0] > 0
+    with pytest.raises(ReleaseRefused, match="paid for"):
+        one.select(SIGNED, SCORES)
+    assert Replay([release]).select(SIGNED, SCORES, times=2) is release
+    with pytest.raises(ReleaseRefused):
+        Replay([release]).select(SIGNED, forms(4), times=2)
+    with pytest.raises(BadInput, match="altered"):
+        Replay([replace(release, value=np.array([5.0]))]).select(SIGNED, SCORES, times=2)
+    assert len({float(curator(seed=None).select(SIGNED, forms(40, 1)).value[0]) for _ in range(9)}) > 1
+
+
+def test_the_best_candidate_is_chosen_where_the_budget_allows():
+    """Scores that say which of five sums is the true one."""
+    at = totals(SIGNED, np.repeat(range(3), [7, 6, 7]), np.linspace(-0.9, 0.9, 20)).astype(float) * SIGNED.step
+    wrong = at + np.array([[3, 0, 0], [0, 0, 0], [0, 3, 0], [0, 0, -3], [2, 2, 2]])
+    scores = Scores(np.array([np.eye(3)] * 5), 2 * wrong, -np.square(wrong).sum(axis=1))
+    x = np.linspace(-0.9, 0.9, 20)[:, None]
+    one = Curator(scan(x, y=x[:, 0]), bounds=LINE, event=Gaussian(1, 0.001), targets=True)
+    assert one.select(SIGNED, scores).value[0] == 1
+
+
+class Both(Sums):
+    own = 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"event": Laplace(2, 1.0)}, "delta > 0"),
+        ({"counts": np.ones(3)}, "protected here"),
+        ({"relation": "label", "counts": np.ones(2)}, "one count for each cell"),
+        ({"scores": Scores(np.zeros((1, 2, 2)), np.zeros((1, 2)), np.zeros(1))}, "a matrix, a row and a number"),
+        ({"scores": Scores(np.full((1, 3, 3), np.nan), np.zeros((1, 3)), np.zeros(1))}, "finite"),
+        ({"statistic": Both()}, "counts, or about sums by cell"),
+    ],
+    ids=str,
+)
+def test_what_the_proof_does_not_cover_is_refused(wrong, says):
+    asked = {"statistic": SIGNED, "scores": SCORES, **wrong}
+    one = curator(asked.pop("event", None), asked.pop("relation", "record"))
+    with pytest.raises((BadInput, ReleaseRefused), match=says):
+        one.select(asked.pop("statistic"), asked.pop("scores"), **asked)
+
+
+def test_the_middle_of_the_logistic_law_is_the_worst():
+    """Φ⁻¹ of the logistic distribution function is concave above zero, on which the closed form of μ rests."""
+    z = np.linspace(0.01, 8, 800)
+    mills = ndtr(-z) / np.exp(-(z**2) / 2) * np.sqrt(2 * np.pi)
+    assert (z * mills * ndtr(z) < 2 * ndtr(z) - 1).all()
