@@ -15,7 +15,7 @@ from reticent.maths.basis import eigenbasis, tensor_basis
 from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums
 from reticent.models.classes import GramByClass, class_stage
 from reticent.models.covariance import MomentGram
-from reticent.models.grids import GridCounts
+from reticent.models.grids import GridCounts, LeafSums
 from reticent.models.histogram import ColumnCounts
 from reticent.models.judging import ScoreCounts, ScoreSum
 from reticent.models.label_sum import label_sum
@@ -119,6 +119,7 @@ STATISTICS |= {
 
 STATISTICS |= {
     "grid": (GridCounts(3, 4), BOX, True),
+    "leaves": (LeafSums(3, 2, (1, 2, 4, 1, 1, 2, 1, 8)), BOX, False),
     "columns": (ColumnMoments((0.0,) * 3, (1.0,) * 3, (1.0,) * 3, 3.0), BOX, True),
     "columns, closer": (ColumnMoments((0.5, -0.2, -1.0), (0.3, 0.1, 0.001), (0.2, 0.1, 0.5), 1.8), BOX, False),
     "standardised": (ScaledGram((0.5, -0.2, 0.0), (3.0, 2.0, 5.0), 2.5), BOX, True),

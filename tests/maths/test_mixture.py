@@ -31,6 +31,12 @@ def test_gains_are_those_of_shortened_normal_vectors(d):
         assert (bent - plain)[0] / (2 * small) == pytest.approx(gain.spread, rel=0.08)
 
 
+def change_and_shift(*asked):
+    """E and δ of z ~ N(δ, I + E)."""
+    shift, values, vectors = corrected(*asked)
+    return (vectors * (values - 1)) @ vectors.T, shift
+
+
 def test_corrections_find_the_change_and_take_noise_for_nothing():
     d, rng = 8, np.random.default_rng(1)
     gain = gains(d, reach(d, 0.6))
@@ -39,24 +45,24 @@ def test_corrections_find_the_change_and_take_noise_for_nothing():
     truth[2, 2] = 0.4
     level = np.eye(d) * (gain.level + gain.trace * np.trace(truth) / d)
     second = level + gain.spread * (truth - np.eye(d) * np.trace(truth) / d)
-    shift, change = corrected(gain, np.full(d, 0.01), second, 1e-8)
+    change, shift = change_and_shift(gain, np.full(d, 0.01), second, 1e-8)
     assert shift == pytest.approx(np.full(d, 0.01 / gain.mean))
     assert change == pytest.approx(truth, abs=0.02)
-    _, diagonal = corrected(gain, np.zeros(d), np.diag(second), 1e-8)
+    diagonal, _ = change_and_shift(gain, np.zeros(d), np.diag(second), 1e-8)
     assert np.diag(diagonal) == pytest.approx(np.diag(truth), abs=0.02)
-    _, trace = corrected(gain, np.zeros(d), np.array(np.trace(second)), 1e-8)
+    trace, _ = change_and_shift(gain, np.zeros(d), np.array(np.trace(second)), 1e-8)
     assert trace == pytest.approx(np.eye(d) * 0.05, abs=1e-9)
     noise = rng.normal(size=(40, 40))
     many = gains(40, reach(40, 0.6))
     off = np.triu(noise, 1) * 0.5 * many.spread
-    _, nothing = corrected(many, np.zeros(40), np.eye(40) * many.level + off + off.T, (0.5 * many.spread) ** 2)
+    nothing, _ = change_and_shift(many, np.zeros(40), np.eye(40) * many.level + off + off.T, (0.5 * many.spread) ** 2)
     assert np.abs(nothing).max() < 0.3  # eigenvalues of the noise reach 6
 
 
 def test_a_change_never_makes_a_variance_vanish_or_explode():
     plain = Gains(1.0, 1.0, 1.0, 1.0, 1.0)
     for value in (-1e9, 1e9):
-        _, change = corrected(plain, np.zeros(3), np.eye(3) * value, 1.0)
+        change, _ = change_and_shift(plain, np.zeros(3), np.eye(3) * value, 1.0)
         assert np.linalg.eigvalsh(change).min() >= -0.8
         assert np.linalg.eigvalsh(change).max() <= 4.0
     assert np.linalg.eigvalsh(positive(np.zeros((3, 3)), 0.1)).min() == pytest.approx(0.1)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import reticent
-from reticent.maths.clusters import nearest, reach, squares, supported, weighted_kmeans
-from reticent.models.grids import GridCounts, bins_for
+from reticent.maths.clusters import Leaves, nearest, reach, splits, squares, supported, weighted_kmeans
+from reticent.models.grids import GridCounts, LeafSums, bins_for
 
 BOX = reticent.Bounds(x=(-1, 1))
 
@@ -54,7 +54,8 @@ def test_distances_are_measured_on_the_bounds_scale():
 def test_public_numbers_alone_decide_what_is_asked():
     few, many = blobs(300, 2, 3)[1], blobs(200_000, 2, 3)[1]
     assert [one.statistic["name"] for one in fitted(3, few).releases_] == ["GridCounts"]
-    assert [one.statistic["name"] for one in fitted(3, many).releases_] == ["GridCounts", "ResidualMoments"]
+    asked = [(one.statistic["name"], one.times) for one in fitted(3, many).releases_]
+    assert asked == [("GridCounts", 4), ("LeafSums", 8), ("ResidualMoments", 4)]
     wide = [one.times for one in fitted(3, blobs(300, 5, 3)[1]).releases_]
     assert sum(wide) == 16
     assert bins_for(1_256_384, 450.0, 2) == 37
@@ -98,6 +99,47 @@ def test_noise_far_away_is_not_a_cluster():
     points, weights = supported(counts.ravel(), 20, 2, 10.0)
     inside = (np.abs(points - GridCounts(2, 20).centres()[84]) < 0.35).all(axis=1)
     assert weights[inside].sum() > 0.99 * weights.sum()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_leaves_say_where_records_are(d):
+    """Every record is in the leaf whose corner and width say so, at the place that is summed."""
+    rng = np.random.default_rng(0)
+    asked = LeafSums(d, 3, tuple(rng.choice([1, 2, 4], size=3**d).tolist()))
+    cell, corner, width = asked.leaves()
+    data = np.vstack([rng.uniform(-1, 1, size=(300, d)), np.ones((1, d)), -np.ones((1, d))])
+    leaf = asked.cell(data).astype(int)
+    place = (data - corner[leaf]) / width[leaf, None]
+    assert asked.short_rows(data)[:, 1:] == pytest.approx(place / 2, abs=1e-9)
+    assert place.min() > -1e-9
+    assert place.max() < 1 + 1e-9
+    assert (cell[leaf] == GridCounts(d, 3).cells(data)[:, 0]).all()
+    assert (width**d).sum() == pytest.approx(2**d)
+
+
+def test_the_far_corners_of_two_leaves_attain_the_sensitivity():
+    asked = LeafSums(2, 2, (1, 4, 1, 2))
+    one, other = (asked.block_sum(np.full((1, 2), at)) for at in (1.0, -1e-9))
+    ratio = ((one - other) ** 2).sum() / asked.sensitivity2
+    assert 0.999 < ratio <= 1
+
+
+def test_leaves_find_heaps_inside_a_cell_and_take_noise_for_nothing():
+    """Two cities of 5,000 in one coarse cell, noise of 20 in each count: two points near them, and nothing elsewhere."""
+    rng = np.random.default_rng(1)
+    data = rng.choice([[0.11, 0.13], [0.36, 0.41]], size=10_000) + 0.005 * rng.normal(size=(10_000, 2))
+    coarse = GridCounts(2, 4).block_sum(data) + 20 * rng.normal(size=16)
+    asked = LeafSums(2, 4, splits(coarse, 20.0, 2))
+    exact = asked.block_sum(data) * asked.step
+    counts, places = exact[: asked.cells], 2 * exact[asked.cells :].reshape(2, -1).T
+    noisy = counts + 20 * rng.normal(size=counts.shape), places + 40 * rng.normal(size=places.shape)
+    points, weights = Leaves(coarse, 20.0, *asked.leaves(), *noisy, 20.0, 40.0).points()
+    assert weights.sum() == pytest.approx(10_000, rel=0.03)
+    found = weighted_kmeans(points, weights, 2, rng)
+    assert np.sort(found, axis=0) == pytest.approx(np.array([[0.11, 0.13], [0.36, 0.41]]), abs=0.01)
+    assert max(asked.splits) == 8
+    assert min(asked.splits) == 1, "empty cells are not cut"
+    assert splits(np.array([1e9]), 1e-3, 2) == (32,)
 
 
 def test_what_is_spread_thinly_is_seen_as_a_whole():

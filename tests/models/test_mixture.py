@@ -208,3 +208,32 @@ def test_joint_releases_need_less_noise_than_the_papers_scheme(epsilon):
     )  # Eq (17): sensitivity 2 of a covariance times its count; the same noise everywhere
     assert theirs / ours >= 2.65
     assert theirs / (ours / math.sqrt(2)) >= 3.75
+
+
+def test_priors_are_applied_to_the_releases_alone():
+    """The same releases; weights nearer to equal, means and covariances nearer to those of all records."""
+    rng = np.random.default_rng(5)
+    data = np.vstack([rng.normal(-2, 1, size=(4500, 2)), rng.normal(2, 1, size=(500, 2))])
+    given = {"bounds": reticent.Bounds(x=(-8, 8)), "epsilon": 2, "delta": 1e-6, "random_state": 1}
+    priors = {"weight_concentration_prior": 1e4, "mean_precision_prior": 1e7, "degrees_of_freedom_prior": 1e7}
+    plain = reticent.GaussianMixture(2, **given).fit(data)
+    held = reticent.GaussianMixture(2, **given, **priors).fit(data)
+    assert [one.value.tolist() for one in plain.releases_] == [one.value.tolist() for one in held.releases_]
+    assert held.weights_.min() > 0.35 > plain.weights_.min()
+    assert np.abs(held.means_ - plain.pooled_mean_).max() < 0.01 < np.abs(plain.means_ - plain.pooled_mean_).max()
+    assert held.covariances_ == pytest.approx(np.array([plain.pooled_covariance_] * 2), rel=0.02, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        *({"weight_concentration_prior": 0.5}, {"mean_precision_prior": -1}, {"degrees_of_freedom_prior": 1}),
+        *({"weight_concentration_prior": np.nan}, {"mean_precision_prior": True}, {"degrees_of_freedom_prior": "2"}),
+    ],
+    ids=str,
+)
+def test_priors_that_are_none_are_refused(prior):
+    with pytest.raises(reticent.BadInput, match=next(iter(prior))):
+        reticent.GaussianMixture(2, bounds=reticent.Bounds(x=(-8, 8)), epsilon=1, delta=1e-6, **prior).fit(
+            np.zeros((9, 2))
+        )

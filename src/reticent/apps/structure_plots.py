@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.apps.canvas import Axes, Figure, bare, sheet
 from reticent.apps.colours import LIGHT, STEPS, shades
@@ -10,9 +11,12 @@ from reticent.apps.figures import column_names
 from reticent.apps.figures import shortened as _short
 from reticent.apps.slices import MOST_COLUMNS
 from reticent.apps.structure import image_side, loadings
+from reticent.models.grids import LeafSums
 
 __all__ = ["draw_clusters", "draw_factors"]
 
+Array = NDArray[np.float64]
+_RASTER = 128  # cells along each side of a map, for its ground
 _FINE = 160  # points along each side of a map, for borders
 _IMAGES = 20  # factors that are drawn as images
 
@@ -38,16 +42,16 @@ def draw_clusters(model: Any, width: float) -> Figure:
 def _map(model: Any, width: float) -> Figure:
     figure, (axes,) = sheet(1, 1, width, 0.78 * width, model.guarantee_)
     (x0, x1), (y0, y1) = model.releases_[0].bounds.x
-    first, names = model.releases_[0], column_names(model)
-    if first.statistic["name"] == "GridCounts":
-        bins = first.statistic["bins"]
-        at = (np.arange(bins) + 0.5) / bins
-        counts = np.maximum(first.value.reshape(bins, bins).T, 0.0)
-        levels = [3 * float(first.sd[0]) * 2.0**i for i in range(STEPS)]  # what stands out, in doublings
-        levels = [level for level in levels if level < counts.max()] + [max(float(counts.max()), levels[0]) * 1.001]
+    names = column_names(model)
+    found = _ground(model.releases_)
+    if found is not None:
+        density, least = found
+        levels = [max(least, float(density.max()) / 2.0**STEPS) * 2.0**i for i in range(STEPS)]
+        levels = [level for level in levels if level < density.max()] + [max(float(density.max()), levels[0]) * 1.001]
         if len(levels) > 1:
+            at = (np.arange(len(density)) + 0.5) / len(density)
             filled = axes.contourf(
-                x0 + (x1 - x0) * at, y0 + (y1 - y0) * at, counts, levels, colors=shades(len(levels) + 1)[:-1]
+                x0 + (x1 - x0) * at, y0 + (y1 - y0) * at, density, levels, colors=shades(len(levels) + 1)[:-1]
             )
             filled.set(edgecolor="face", linewidth=0.3)
     x, y = np.linspace(x0, x1, _FINE), np.linspace(y0, y1, _FINE)
@@ -58,6 +62,23 @@ def _map(model: Any, width: float) -> Figure:
         _number(axes, a, b, k)
     axes.set(xlim=(x0, x1), ylim=(y0, y1), xlabel=_short(names[0]), ylabel=_short(names[1]))
     return figure
+
+
+def _ground(releases: list[Any]) -> tuple[Array, float] | None:
+    """Records per cell of the released grid over the map, a row for each y, and from where on they stand out."""
+    first, leaves = releases[0], [one for one in releases if one.statistic["name"] == "LeafSums"]
+    if first.statistic["name"] != "GridCounts":
+        return None
+    bins = first.statistic["bins"]
+    if not leaves:
+        return np.maximum(first.value.reshape(bins, bins).T, 0.0), 3 * float(first.sd[0])
+    told = leaves[0].statistic
+    asked = LeafSums(2, bins, tuple(told["splits"]))
+    at = (np.arange(_RASTER) + 0.5) * (2 / _RASTER) - 1
+    leaf = asked.cell(np.array([(a, b) for b in at for a in at])).astype(int).reshape(_RASTER, _RASTER)
+    counts, share = leaves[0].value[: asked.cells], (asked.leaves()[2] * bins / 2) ** 2
+    sure = np.where(counts > 3 * leaves[0].sd[0], counts, 0.0)
+    return (sure / share)[leaf], 3 * float(leaves[0].sd[0])
 
 
 def _number(axes: Axes, x: float, y: float, k: int) -> None:

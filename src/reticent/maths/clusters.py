@@ -1,10 +1,12 @@
 """Clusters of weighted points: how a synopsis (cells with noisy counts, or many noisy centres) becomes K centres, for free."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
-__all__ = ["nearest", "reach", "supported", "weighted_kmeans"]
+__all__ = ["Leaves", "nearest", "reach", "splits", "squares", "supported", "weighted_kmeans"]
 
 Array = NDArray[np.float64]
 _RESTARTS, _ITERATIONS = 20, 30
@@ -53,6 +55,58 @@ def supported(counts: Array, bins: int, dimension: int, sd: float) -> tuple[Arra
         inside[~kept] = found[block]
         kept, side = kept | inside, 2 * side
     return np.concatenate(points), np.concatenate(weights)
+
+
+_FINE, _MOST_SPLIT, _MOST_LEAVES = 4.0, 32, 4096.0  # a leaf's expected records over the noise of its count; limits
+
+
+def splits(counts: Array, sd: float, dimension: int) -> tuple[int, ...]:
+    """Into how many leaves, a power of two along each column, cells with these noisy counts are cut; ``sd``: noise of a leaf."""
+    fine = max(_FINE, float(np.maximum(counts, 0.0).sum()) / (_MOST_LEAVES * sd))
+    along = np.maximum(counts / (fine * sd), 1.0) ** (1 / dimension)
+    return tuple((2 ** np.minimum(np.floor(np.log2(along)), np.log2(_MOST_SPLIT)).astype(int)).tolist())
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Noisy counts of cells, and of their leaves with the sums of places in them."""
+
+    coarse: Array  # counts of cells
+    coarse_sd: float
+    cell: NDArray[np.int64]  # of each leaf
+    corner: Array
+    width: Array
+    counts: Array  # of leaves
+    places: Array  # Σv of each leaf, v in [0, 1]ᵈ
+    counts_sd: float
+    places_sd: float
+
+    def points(self) -> tuple[Array, Array]:
+        """Points with weights: leaves that stand out from the noise, and of each cell what is left, if that stands out."""
+        cells, own = len(self.coarse), np.bincount(self.cell, minlength=len(self.coarse))
+        both = 1 / self.coarse_sd**2, 1 / (own * self.counts_sd**2)
+        sd = 1 / np.sqrt(both[0] + both[1])
+        total = (self.coarse * both[0] + np.bincount(self.cell, self.counts, cells) * both[1]) * sd**2
+        sure = max(float(np.sqrt(2 * np.log(cells))), 2.0)
+        single = own[self.cell] == 1
+        weight = np.where(single, total[self.cell], self.counts)
+        kept = (total > sure * sd)[self.cell] & (single | (self.counts > sure * self.counts_sd))
+        many = np.maximum(weight, self.counts_sd)
+        noise2 = (self.places_sd / many) ** 2
+        trust = _PLACE2 / (_PLACE2 + noise2)  # places are believed as far as their noise allows
+        place = 0.5 + np.clip(self.places / many[:, None] - 0.5, -0.5, 0.5) * trust[:, None]
+        where = self.corner + place * self.width[:, None]
+        middle = self.corner + self.width[:, None] / 2
+        left = total - np.bincount(self.cell[kept], weight[kept], cells)
+        others = np.bincount(self.cell[~kept], minlength=cells)
+        sd_left = np.minimum(np.sqrt(others) * self.counts_sd, np.sqrt(sd**2 + (own - others) * self.counts_sd**2))
+        found = (others > 0) & (total > sure * sd) & (left > sure * sd_left)
+        mean = [np.bincount(self.cell[~kept], column, cells) for column in middle[~kept].T]
+        rest = np.stack(mean, axis=1)[found] / others[found][:, None]
+        return np.concatenate([where[kept], rest]), np.concatenate([weight[kept], left[found]])
+
+
+_PLACE2 = 1 / 12  # variance of a place that may be anywhere in its leaf
 
 
 def reach(n: int, sd: float, k: int, columns: int) -> float:

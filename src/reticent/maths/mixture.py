@@ -8,6 +8,7 @@ E[γ_k(x) h(x)] = π_k E_k[h(x)] for every h.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,18 @@ from scipy.stats import chi2
 
 from reticent.maths.gram import denoised
 
-__all__ = ["Gains", "Mixture", "corrected", "gains", "grid_mixture", "merged", "positive", "reach", "supported"]
+__all__ = [
+    "Gains",
+    "Mixture",
+    "corrected",
+    "gains",
+    "grid_mixture",
+    "merged",
+    "most_likely",
+    "positive",
+    "reach",
+    "supported",
+]
 
 Array = NDArray[np.float64]
 _DOUBT = 2.0  # standard deviations that a sum of squares must stand above what noise gives
@@ -39,11 +51,13 @@ class Gains:
     trace: float
 
 
+@lru_cache(maxsize=64)
 def reach(d: int, share: float) -> float:
     """The length that this share of vectors from N(0, I) stays within."""
     return float(np.sqrt(chi2.ppf(share, d)))
 
 
+@lru_cache(maxsize=64)
 def gains(d: int, radius: float) -> Gains:
     """Moments of z/max(‖z‖, r) for z ~ N(δ, I + E), to first order in δ and E."""
     r2 = radius * radius
@@ -59,9 +73,10 @@ def gains(d: int, radius: float) -> Gains:
     return Gains(radius, mean / radius, level / r2, (level + 2 * fourth) / r2, (level + (2 + d) * fourth) / r2)
 
 
-def corrected(gain: Gains, first: Array, second: Array, noise2: float) -> tuple[Array, Array]:
-    """δ and E of z ~ N(δ, I + E), from noisy means of u and of uuᵀ, or of its diagonal (a vector), or of its trace (a number).
+def corrected(gain: Gains, first: Array, second: Array, noise2: float) -> tuple[Array, Array, Array]:
+    """δ, and eigenvalues and eigenvectors of I + E, of z ~ N(δ, I + E).
 
+    From noisy means of u and of uuᵀ, or of its diagonal (a vector), or of its trace (a number).
     ``noise2``: variance of the noise off the diagonal; on it, it is twice that. The trace of E is taken as it is. What else is on
     the diagonal is shrunk as the noise asks for, and what is off it by its spectrum.
     """
@@ -69,7 +84,8 @@ def corrected(gain: Gains, first: Array, second: Array, noise2: float) -> tuple[
     shift = first / gain.mean
     squares = shift**2
     if second.ndim == 0:
-        return shift, np.eye(d) * ((float(second) / d - gain.level) / gain.trace - squares.sum() / d)
+        level = 1 + (float(second) / d - gain.level) / gain.trace - squares.sum() / d
+        return shift, np.full(d, level), np.eye(d)
     diagonal = second if second.ndim == 1 else np.diag(second)
     middle = float(diagonal.mean())
     noise2 = noise2 / gain.spread**2
@@ -87,7 +103,7 @@ def corrected(gain: Gains, first: Array, second: Array, noise2: float) -> tuple[
         change += sure * denoised(off, noise2)[0]
     values, vectors = np.linalg.eigh(change)
     least = min(max(math.sqrt(noise2 * d) / 2, _NARROWEST), _SAFEST)
-    return shift, (vectors * np.clip(values, least - 1, _WIDEST - 1)) @ vectors.T
+    return shift, np.clip(1 + values, least, _WIDEST), vectors
 
 
 def positive(matrix: Array, least: float) -> Array:
@@ -104,7 +120,7 @@ class Mixture:
     means: Array
     roots: Array
 
-    @property
+    @cached_property
     def maps(self) -> Array:
         """For each part the matrix A, with z = (x − μ)A of length one on average in each direction."""
         return np.asarray(np.linalg.inv(self.roots).transpose(0, 2, 1))
@@ -114,7 +130,7 @@ class Mixture:
         """K × d × d."""
         return self.roots @ self.roots.transpose(0, 2, 1)
 
-    @property
+    @cached_property
     def levels(self) -> Array:
         """Logarithms of weight over volume of each part, up to a constant."""
         return np.log(self.weights) - np.linalg.slogdet(self.roots)[1]
@@ -141,6 +157,25 @@ class Mixture:
         for k, (mean, root) in enumerate(zip(self.means, self.roots, strict=True)):
             found[which == k] = mean + found[which == k] @ root.T
         return found
+
+
+def most_likely(mixture: Mixture, one: Mixture, n: int, alpha: float, kappa: float, nu: float | None) -> Mixture:
+    """The mixture under priors: Dirichlet(α) for weights, normal–inverse-Wishart for means and covariances (MAP).
+
+    With N_k = n·π_k:  π_k ∝ N_k + α − 1;  μ_k ← (N_k μ_k + κ m)/(N_k + κ);  and if ν is given
+    Σ_k ← (N_k Σ_k + N_k κ/(N_k + κ)·(μ_k − m)(μ_k − m)ᵀ + (ν + d + 2)·Σ)/(N_k + ν + d + 2), where m and Σ are those of ``one``
+    normal law for all records: the prior's own most likely values. α = 1, κ = 0 and no ν change nothing.
+    """
+    size, (m, spread), d = n * mixture.weights, (one.means[0], one.covariances[0]), one.means.shape[1]
+    away, pull = mixture.means - m, kappa / (size + kappa)
+    roots = mixture.roots
+    if nu is not None:
+        between = np.einsum("k,kp,kq->kpq", size * pull, away, away)
+        prior = nu + d + 2
+        whole = size[:, None, None] * mixture.covariances + between + prior * spread
+        roots = np.linalg.cholesky(whole / (size + prior)[:, None, None])
+    weights = size + alpha - 1
+    return Mixture(weights / weights.sum(), mixture.means - pull[:, None] * away, roots)
 
 
 def merged(weights: Array, means: Array, parts: int) -> tuple[Array, Array]:

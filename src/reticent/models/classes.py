@@ -31,9 +31,10 @@ def exponential(x: Array) -> Array:
     x = np.maximum(x, _LOWEST)
     k = np.floor(x * (1 / math.log(2)) + 0.5)
     f = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    total = np.full(x.shape, _TAYLOR[0])
+    total = np.full_like(f, _TAYLOR[0])
     for coefficient in _TAYLOR[1:]:
-        total = total * f + coefficient
+        total *= f
+        total += coefficient
     return np.asarray(np.ldexp(total, k.astype(np.int32)))
 
 

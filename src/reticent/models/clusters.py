@@ -1,7 +1,8 @@
 """Private k-means. Proof: clusters.md.
 
-Few columns (up to three): counts on a grid over the box, once; K centres of the cells, weighted by their counts, for free; where
-n allows it, one of Lloyd's steps on the records themselves.
+Few columns (up to three): counts on a grid over the box, once; K centres of the cells, weighted by their counts, for free. Where
+n allows it, a coarse grid first, then leaves of its cells, the finer the more records a cell has, with the records' mean place in
+each leaf; and at the end one of Lloyd's steps on the records themselves.
 
 More columns: a private covariance gives the directions in which records differ; many centres, drawn from the normal law with
 that covariance, take Lloyd's steps in these directions; k-means of the many centres, for free, leaves K; these take the last
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from reticent.errors import BadInput
-from reticent.maths.clusters import nearest, reach, squares, supported, weighted_kmeans
+from reticent.maths.clusters import Leaves, nearest, reach, splits, squares, supported, weighted_kmeans
 from reticent.models.base import PrivateEstimator
-from reticent.models.grids import GridCounts, bins_for
+from reticent.models.grids import GridCounts, LeafSums, bins_for
 from reticent.models.moments import covariance
 from reticent.models.responsibilities import metric, residual_moments
 from reticent.privacy.accounting import check_epsilon_delta
@@ -32,7 +33,10 @@ __all__ = ["KMeans"]
 Array = NDArray[np.float64]
 _RELEASES = 16  # of equal shares
 _FEW_COLUMNS = 3
-_STEP_SHARE, _ENOUGH = 6, 600.0  # for a step after the grid, if a cluster has that many records for each 1/μ
+_ENOUGH = 600.0  # records of a cluster, for each 1/μ, from which there are leaves and a step
+_COARSE_SHARE, _LEAF_SHARE, _STEP_SHARE = 4, 8, 4
+_COARSE = 0.04  # cells of the coarse grid for each n/sd records
+_LAST_REACH = 2.5  # root mean squares of a cluster
 _COVARIANCE, _SEARCH, _LAST, _LAST_SHARE = 4, 6, 3, 2  # shares with more columns: 4 + 6·1 + 3·2
 _MANY = 3  # centres that search, for each cluster
 _WEIGHTS = (4, 4, 1)  # of counts, sums, and the one sum of squares
@@ -64,10 +68,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: with up to three columns the counts on a grid, once, and
-    jointly for each centre the number of records nearest to it and the sum of their shortened differences from it, once or not at
-    all, as public numbers say; with more columns the moments that ``PCA`` releases, and such joint sums nine times. Must be
-    public: the bounds, the number of clusters and of records, all parameters. ``predict``, ``transform`` and ``score`` read the
-    records they are given without protection.
+    where public numbers allow it the counts of leaves of its cells with the sums of places in them, and jointly for each centre
+    the number of records nearest to it and the sum of their shortened differences from it, once; with more columns the
+    moments that ``PCA`` releases, and such joint sums nine times. Must be public: the bounds, the number of clusters and of
+    records, all parameters. ``predict``, ``transform`` and ``score`` read the records they are given without protection.
 
     Examples
     --------
@@ -162,23 +166,42 @@ Found = tuple[Array, Array, Array]  # centres, numbers of records, and the noise
 
 
 def _from_grid(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> Found:
-    """Centres of noisy cells, weighted by their counts; then steps on the records, if there are enough of them."""
+    """Centres of noisy cells, weighted by their counts; of leaves and with a step on the records, if there are enough."""
     d, n = len(curator.bounds.x), curator.n
-    step = n * math.sqrt(_RELEASES) / (noise * k) >= _ENOUGH
-    times = _RELEASES - _STEP_SHARE if step else _RELEASES
-    grid = GridCounts(d, bins_for(n, noise * math.sqrt(2 / times), d))
-    release = curator.release(grid, times=times)
+    if n * math.sqrt(_RELEASES) / (noise * k) >= _ENOUGH:
+        return _from_leaves(curator, noise, k, random)
+    grid = GridCounts(d, bins_for(n, noise * math.sqrt(2 / _RELEASES), d))
+    release = curator.release(grid, times=_RELEASES)
     sd = float(release.sd[0])
     points, weights = supported(release.value, grid.bins, d, sd)
     if (weights > 0).sum() < k:
         points, weights = grid.centres(), np.maximum(release.value, 0.0)
     centres = weighted_kmeans(points, weights, k, random)
-    which, away = nearest(points, centres)
+    which, _ = nearest(points, centres)
     sizes: Array = np.bincount(which, weights, k).astype(np.float64)
-    within = float(weights @ away) / max(float(weights.sum()), 1e-9) + d / (3 * grid.bins**2)  # in cells, too
-    if step:
-        return _step(curator, np.eye(d), centres, within, times=_STEP_SHARE, noise=noise)[0]
     return centres, sizes, sd * np.sqrt(np.bincount(which, minlength=k) + 1.0)
+
+
+def _from_leaves(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> Found:
+    """A coarse grid, leaves of its cells, and one step on the records, with a reach for each cluster."""
+    d, n = len(curator.bounds.x), curator.n
+    grid = GridCounts(d, bins_for(n, noise * math.sqrt(2 / _COARSE_SHARE), d, _COARSE))
+    first = curator.release(grid, times=_COARSE_SHARE)
+    leaf_sd = noise * math.sqrt(2 * (1 + d / 4) / _LEAF_SHARE)
+    asked = LeafSums(d, grid.bins, splits(first.value, leaf_sd, d))
+    found = curator.release(asked, times=_LEAF_SHARE)
+    counts, places = found.value[: asked.cells], 2 * found.value[asked.cells :].reshape(d, -1).T
+    sd = float(found.sd[0])
+    leaves = Leaves(first.value, float(first.sd[0]), *asked.leaves(), counts, places, sd, 2 * sd)
+    points, weights = leaves.points()
+    if (weights > 0).sum() < k:
+        points, weights = leaves.corner + leaves.width[:, None] / 2, np.maximum(counts, 0.0)
+    centres = weighted_kmeans(points, weights, k, random)
+    which, away = nearest(points, centres)
+    sizes = np.maximum(np.bincount(which, weights, k), sd)
+    within = np.bincount(which, weights * away, k) / sizes + (leaves.width.min() ** 2) * d / 12
+    radius = _LAST_REACH * np.sqrt(within)
+    return _step(curator, np.eye(d), centres, radius, times=_STEP_SHARE, careful=True)[0]
 
 
 def _by_search(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> Found:
@@ -191,30 +214,43 @@ def _by_search(curator: Oracle, noise: float, k: int, random: np.random.Generato
     many = origin + random.standard_normal((_MANY * k, directions)) * np.sqrt(spread)
     within, sizes, sd = float(spread.sum()), np.ones(len(many)), np.ones(len(many))
     for _ in range(_SEARCH):
-        (many, sizes, sd), within = _step(curator, axes, many, within, times=1, noise=noise, most=_FIRST_REACH)
+        radius = _radius(within, min(reach(curator.n, 2 * noise, len(many), directions), _FIRST_REACH), len(many))
+        (many, sizes, sd), within = _step(curator, axes, many, radius, times=1)
     few = weighted_kmeans(many, np.maximum(sizes - 2 * sd, 0.0), k, random)
     left = float(np.maximum(values[:-directions], 0.0).sum()) if directions < len(values) else 0.0
     centres = np.clip(law.mean + (few - origin) @ axes.T, -1.0, 1.0)
     found, within = (centres, sizes[:k], sd[:k]), 2 * within + left
+    far = reach(curator.n, 2 * noise / math.sqrt(_LAST_SHARE), k, len(values))
     for _ in range(_LAST):
-        found, within = _step(curator, np.eye(len(values)), found[0], within, times=_LAST_SHARE, noise=noise)
+        found, within = _step(curator, np.eye(len(values)), found[0], _radius(within, far, k), times=_LAST_SHARE)
     return found
 
 
 _FIRST_REACH = 1.2  # root mean squares, while centres are far from where they will be
 
 
+def _radius(within: float, far: float, k: int) -> Array:
+    """The same reach for all centres."""
+    return np.full(k, math.sqrt(max(within, 1e-8)) * far)
+
+
 def _step(
-    curator: Oracle, axes: Array, centres: Array, within: float, *, times: int, noise: float, most: float = np.inf
+    curator: Oracle, axes: Array, centres: Array, radius: Array, *, times: int, careful: bool = False
 ) -> tuple[Found, float]:
-    """One of Lloyd's steps along ``axes`` (d × p); ``within``: the mean square of differences, which the step tells anew."""
+    """One of Lloyd's steps along ``axes`` (d × p), and the mean square of differences that it tells.
+
+    ``careful``: centres move as far only as their steps stand above the noise.
+    """
     n, (k, p) = curator.n, centres.shape
-    radius = math.sqrt(max(within, 1e-8)) * min(reach(n, 2 * noise / math.sqrt(times), k, p), most)
     asked = residual_moments(
-        metric(axes, centres), radius=[radius] * k, second="trace", together=True, weights=_WEIGHTS, hard=True
+        metric(axes, centres), radius=radius, second="trace", together=True, weights=_WEIGHTS, hard=True
     )
     release = curator.release(asked, times=times)
     sizes, sums, square = release.value[:k], release.value[k:-1].reshape(k, p), float(release.value[-1])
     sd, square_sd = release.sd[:k], float(release.sd[-1])
-    moved = centres + radius * sums / np.maximum(sizes, 4 * sd)[:, None] * (sizes > 0)[:, None]
-    return (moved, sizes, sd), radius**2 * min(max((square + square_sd) / n, 0.05), 1.0)
+    step = sums / np.maximum(sizes, 4 * sd)[:, None] * (sizes > 0)[:, None]
+    if careful:
+        length2, noise2 = (step**2).sum(axis=1), p * (release.sd[k] / np.maximum(sizes, 4 * sd)) ** 2
+        step *= (np.maximum(length2 - noise2, 0.0) / np.maximum(length2, 1e-300))[:, None]
+    moved = centres + radius[:, None] * step
+    return (moved, sizes, sd), float((radius**2).mean()) * min(max((square + square_sd) / n, 0.05), 1.0)

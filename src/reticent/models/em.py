@@ -64,11 +64,9 @@ def pooled(curator: Oracle, rounds: tuple[int, ...]) -> tuple[Mixture, float]:
     mean = moments[0, 1:] / _SIDE * radius
     noisy = moments[1:, 1:] * radius**2 - np.outer(mean, mean)
     level = max(float(np.trace(noisy)) / d, LEAST**2)
-    _, rest = corrected(_PLAIN, np.zeros(d), noisy / level, (sd / level) ** 2)
-    floor = max(sd, LEAST**2)
-    one = Mixture(
-        np.ones(1), mean[None], np.asarray(np.linalg.cholesky(positive(level * (np.eye(d) + rest), floor)))[None]
-    )
+    _, values, vectors = corrected(_PLAIN, np.zeros(d), noisy / level, (sd / level) ** 2)
+    spread = positive(level * (vectors * values) @ vectors.T, max(sd, LEAST**2))
+    one = Mixture(np.ones(1), mean[None], np.asarray(np.linalg.cholesky(spread))[None])
     for times in rounds[2:]:
         one = closer(curator, one, times)
     return one, float(lengths.sd[0]) * math.sqrt(rounds[0])
@@ -84,14 +82,13 @@ def closer(curator: Oracle, one: Mixture, times: int) -> Mixture:
     where = metric(one.maps[0], one.means @ one.maps[0])
     release = curator.release(CentredGram(where, gain.radius, _SIDE), times=times)
     moments, sd = release.matrix() / n, float(release.matrix_sd()[0, 1]) / n
-    shift, change = corrected(gain, moments[0, 1:] / _SIDE, moments[1:, 1:], sd**2 + gain.level**2 / n)
-    return Mixture(one.weights, one.means + one.roots[0] @ shift, moved(one.roots[0], change)[None])
+    shift, *found = corrected(gain, moments[0, 1:] / _SIDE, moments[1:, 1:], sd**2 + gain.level**2 / n)
+    return Mixture(one.weights, one.means + one.roots[0] @ shift, moved(one.roots[0], *found)[None])
 
 
-def moved(root: Array, change: Array) -> Array:
-    """Root of a covariance whose whitened residuals have the covariance I + change."""
-    values, vectors = np.linalg.eigh(change)
-    new = root @ ((vectors * np.sqrt(np.maximum(1 + values, _NARROWEST))) @ vectors.T)
+def moved(root: Array, values: Array, vectors: Array) -> Array:
+    """Root of a covariance whose whitened residuals have a covariance with these eigenvalues and eigenvectors."""
+    new = root @ ((vectors * np.sqrt(np.maximum(values, _NARROWEST))) @ vectors.T)
     left, spread, _ = np.linalg.svd(new)
     return np.asarray((left * np.maximum(spread, LEAST)) @ left.T)
 
@@ -127,7 +124,7 @@ def centres(curator: Oracle, one: Mixture, parts: int, steps: tuple[int, int]) -
     apart = means @ up.T
     white = (apart - weights @ apart) @ one.maps[0]
     within = positive(np.eye(d) - white.T @ (white * weights[:, None]), _NARROWEST)
-    root = moved(one.roots[0], within - np.eye(d))
+    root = moved(one.roots[0], *np.linalg.eigh(within))
     return Mixture(weights, mean + apart, np.repeat(root[None], len(means), axis=0))
 
 
@@ -168,15 +165,15 @@ def step(curator: Oracle, mixture: Mixture, times: int, *, kind: str, keep: floa
     if tied:
         total = found.second[0] / n
         around = np.einsum("k,kp,kq->pq", weights, shift, shift) * gain.spread
-        _, change = corrected(gain, np.zeros(d), total - around, (found.second_sd / n) ** 2 + gain.level**2 / n)
-        roots = np.repeat(moved(mixture.roots[0], change)[None], parts, axis=0)
+        _, *both = corrected(gain, np.zeros(d), total - around, (found.second_sd / n) ** 2 + gain.level**2 / n)
+        roots = np.repeat(moved(mixture.roots[0], *both)[None], parts, axis=0)
         return Mixture(weights, means, roots)
     each = []
     for k in range(parts):
         noise = (found.second_sd / size[k]) ** 2 + gain.level**2 / size[k]
         about = found.second[k] / size[k]
-        _, change = corrected(gain, shift[k] * gain.mean, np.squeeze(about), noise)
-        each.append(moved(mixture.roots[k], change))
+        _, *both = corrected(gain, shift[k] * gain.mean, np.squeeze(about), noise)
+        each.append(moved(mixture.roots[k], *both))
     return Mixture(weights, means, np.array(each))
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.maths.mixture import Mixture, reach
+from reticent.maths.mixture import Mixture, most_likely, reach
 from reticent.models.base import PrivateEstimator
 from reticent.models.em import axes, better, centres, closer, from_grid, pooled, step
 from reticent.privacy.accounting import check_epsilon_delta
@@ -54,6 +54,13 @@ class GaussianMixture(PrivateEstimator):
     covariance_type : "full", "tied", "diag" or "spherical"
         A covariance for each part, one for all, variances of each part along the columns, or one variance of each part (on the
         bounds' scale).
+    weight_concentration_prior : float, at least 1
+        α of a Dirichlet prior for the weights. 1 is no prior.
+    mean_precision_prior : float, at least 0
+        κ₀: as many records as the prior for each mean weighs, which is the mean of all records. 0 is no prior.
+    degrees_of_freedom_prior : float or None
+        ν₀ of an inverse-Wishart prior for each covariance, more than d − 1; it weighs as much as ν₀ + d + 2 records with the
+        covariance of all. None is no prior. Priors are applied to what was released, at no cost.
     bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
         As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
 
@@ -93,6 +100,9 @@ class GaussianMixture(PrivateEstimator):
         n_components: int = 1,
         *,
         covariance_type: str = "full",
+        weight_concentration_prior: float = 1.0,
+        mean_precision_prior: float = 0.0,
+        degrees_of_freedom_prior: float | None = None,
         bounds: Any = None,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -112,6 +122,9 @@ class GaussianMixture(PrivateEstimator):
         )
         self.n_components = n_components
         self.covariance_type = covariance_type
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
 
     @property
     def _releases(self) -> int:
@@ -125,8 +138,14 @@ class GaussianMixture(PrivateEstimator):
             raise BadInput(f"covariance_type must be one of {', '.join(TYPES)}, not {self.covariance_type!r}.")
         if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
             raise BadInput("GaussianMixture needs delta > 0: its moments are released with Gaussian noise.")
+        for name, least in (("weight_concentration_prior", 1), ("mean_precision_prior", 0)):
+            if not least <= _number(getattr(self, name)) < math.inf:
+                raise BadInput(f"{name} must be a number of at least {least}, not {getattr(self, name)!r}.")
 
     def _rehearse(self, bounds: Bounds) -> None:
+        nu, least = self.degrees_of_freedom_prior, len(bounds.x) - 1
+        if nu is not None and not least < _number(nu) < math.inf:
+            raise BadInput(f"degrees_of_freedom_prior must be None, or a number of more than {least}, not {nu!r}.")
         numbers = int(self.n_components) * len(bounds.x) ** 2
         if numbers > _MOST_NUMBERS:
             raise BadInput(
@@ -139,6 +158,9 @@ class GaussianMixture(PrivateEstimator):
         one, noise = pooled(curator, _POOLED)
         mixture = self._parts(curator, one, noise)
         bounds = curator.bounds
+        priors = self.weight_concentration_prior, self.mean_precision_prior, self.degrees_of_freedom_prior
+        if priors != (1.0, 0.0, None):
+            mixture = most_likely(mixture, one, curator.n, *priors)
         self._mixture = _shaped(mixture, str(self.covariance_type))
         scale = bounds.natural(np.ones(len(bounds.x))) - bounds.natural(np.zeros(len(bounds.x)))
         self.n_components_ = len(mixture.weights)
@@ -230,6 +252,12 @@ def _outside(unit: Array, bounds: Bounds) -> NDArray[np.bool_]:
     natural, (low, high) = bounds.natural(unit), np.array(bounds.x).T
     outside: NDArray[np.bool_] = ((natural < low) | (natural > high)).any(axis=1)
     return outside if bounds.norm is None else outside | ((unit**2).sum(axis=1) > 1)
+
+
+def _number(value: Any) -> float:
+    """The value if it is a real number, else NaN, which no bound holds for."""
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    return float(value) if real else math.nan
 
 
 def _shaped(mixture: Mixture, kind: str) -> Mixture:

@@ -52,10 +52,9 @@ class Metric:
     centres: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        reach = max(sum(abs(v) for v in column) for one in self.maps for column in zip(*one, strict=True))
-        if reach > 2 ** (_PRODUCT_BITS - _RECORD_BITS):
+        if self._reach[0] > 2 ** (_PRODUCT_BITS - _RECORD_BITS):
             raise BadInput("A map of records is too long for an exact product: choose a smaller shift.")
-        if max(abs(v) for centre in self.centres for v in centre) > 2**_PRODUCT_BITS:
+        if self._reach[1] > 2**_PRODUCT_BITS:
             raise BadInput("A centre lies too far outside for an exact difference: choose a smaller shift.")
         if len(self.maps) not in (1, len(self.centres)):
             raise BadInput("There must be one map for all centres, or one for each.")
@@ -71,27 +70,44 @@ class Metric:
         return len(self.centres[0])
 
     @cached_property
-    def _maps(self) -> Array:
-        return np.ascontiguousarray(np.array(self.maps, dtype=np.float64).transpose(0, 2, 1)).reshape(-1, self.inputs)
+    def _reach(self) -> tuple[int, int]:
+        """The longest column of a map, Σ_j|A_jl|, and the farthest centre, in steps: Python's integers have no limit."""
+        wide = np.abs(np.array(self.maps, dtype=object).astype(object))
+        return int(wide.sum(axis=1).max()), int(np.abs(np.array(self.centres, dtype=object)).max())
 
     @cached_property
-    def _centres(self) -> Array:
-        return np.array(self.centres, dtype=np.float64)[:, :, None]
+    def _products(self) -> tuple[Array, Array]:
+        """Maps as one matrix, a row for each column of z, times the power of two that makes steps of 2^-14; then centres."""
+        unit = 2.0 ** (_FINE - _RECORD_BITS - self.shift)
+        maps = np.array(self.maps, dtype=np.float64).transpose(0, 2, 1) * unit
+        return np.ascontiguousarray(maps).reshape(-1, self.inputs), np.array(self.centres, dtype=np.float64)[
+            :, :, None
+        ] * unit
 
     def away(self, records: Array) -> tuple[Array, Array]:
-        """z (K × p × records) in steps of 2^-14, whole numbers, and D (records × K): products and sums are exact."""
-        q = np.trunc(np.clip(records[:, : self.inputs].T * 2.0**_RECORD_BITS, -(2.0**_RECORD_BITS), 2.0**_RECORD_BITS))
-        z = (self._maps @ np.ascontiguousarray(q)).reshape(len(self.maps), self.columns, -1) - self._centres
-        z *= 2.0 ** (_FINE - _RECORD_BITS - self.shift)
+        """z (K × p × records) in steps of 2^-14, whole numbers, and D (K × records): products and sums are exact."""
+        maps, centres = self._products
+        q = np.multiply(records[:, : self.inputs].T, 2.0**_RECORD_BITS, order="C")
+        np.trunc(np.clip(q, -(2.0**_RECORD_BITS), 2.0**_RECORD_BITS, out=q), out=q)
+        product = (maps @ q).reshape(len(self.maps), self.columns, -1)
+        z = np.subtract(product, centres, out=product if len(self.maps) == len(centres) else None)
         np.rint(z, out=z)
-        longest = float(math.isqrt(_LONGEST**2 // self.columns))
-        np.clip(z, -longest, longest, out=z)
-        return z, np.einsum("kpi,kpi->ik", z, z) * 4.0**-_FINE
+        if self._long:
+            longest = float(math.isqrt(_LONGEST**2 // self.columns))
+            np.clip(z, -longest, longest, out=z)
+        return z, np.einsum("kpi,kpi->ki", z, z) * 4.0**-_FINE
+
+    @cached_property
+    def _long(self) -> bool:
+        """Whether this metric can reach further than z may: otherwise nothing has to be clipped."""
+        (longest_map, farthest), finer = self._reach, _RECORD_BITS + self.shift - _FINE
+        furthest = (longest_map << _RECORD_BITS) + farthest
+        return furthest << max(-finer, 0) > math.isqrt(_LONGEST**2 // self.columns) << max(finer, 0)
 
     @staticmethod
     def shortened(z: Array, square: Array, radius: float) -> Array:
         """z/max(‖z‖, r), a row for each record."""
-        return z.T * (2.0**-_FINE / np.maximum(np.sqrt(square), radius))[:, None]
+        return (z * (2.0**-_FINE / np.maximum(np.sqrt(square), radius))).T
 
 
 def metric(maps: ArrayLike, centres: ArrayLike) -> Metric:
@@ -120,7 +136,7 @@ class LengthCounts(Counts):
     def cells(self, records: Array) -> Array:
         """How many edges are not longer than z."""
         _, square = self.metric.away(records)
-        return np.searchsorted(np.square(self.edges), square[:, :1], side="right").astype(np.float64)
+        return np.searchsorted(np.square(self.edges), square[:1].T, side="right").astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -167,7 +183,7 @@ class CentredGram(Gram):
     def rows(self, records: Array) -> Array:
         """(s, z/max(‖z‖, r))."""
         z, square = self.metric.away(records)
-        u = self.metric.shortened(z[0], square[:, 0], self.radius)
+        u = self.metric.shortened(z[0], square[0], self.radius)
         return np.hstack([np.full((len(u), 1), self.side), u])
 
 
@@ -183,14 +199,12 @@ class ResidualMoments(Shared):
     def split(self, records: Array) -> Share:
         """Responsibilities, and residuals of part k."""
         z, square = self.metric.away(records)
-        logits = np.array(self.levels) - square / 2
-        if self.hard:
-            gamma = (np.arange(logits.shape[1]) == logits.argmax(axis=1)[:, None]).astype(np.float64)
-        else:
-            gamma = softmax(logits)
+        logits = np.array(self.levels)[:, None] - square / 2  # columns of records: numbers of one part lie side by side
+        nearest = np.arange(len(logits))[:, None] == logits.argmax(axis=0)
+        gamma = nearest.T.astype(np.float64) if self.hard else softmax(logits.T)
 
         def residuals(k: int, chosen: NDArray[np.intp]) -> Array:
-            return self.metric.shortened(z[k][:, chosen], square[chosen, k], self.radius[k])
+            return self.metric.shortened(z[k].take(chosen, axis=1), square[k].take(chosen), self.radius[k])
 
         return gamma, residuals
 

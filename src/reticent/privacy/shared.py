@@ -182,14 +182,11 @@ def _held_shares(gamma: Any, shape: tuple[int, int], name: str) -> Rows:
     if gamma.dtype.kind not in "biuf" or gamma.shape != shape:
         raise BadInput(f"{name} must give one real number for each record and part.")
     one = 2.0**SHARE_BITS
-    g: Rows = np.multiply(gamma, one, dtype=np.float64)
-    g = np.where(g > 0, np.trunc(np.minimum(g, one)), 0.0)  # NaN > 0 is false
-    largest, every = g.argmax(axis=1), np.arange(len(g))
-    total = g.sum(axis=1)  # exact in every order
+    g: Rows = np.multiply(gamma.T, one, dtype=np.float64)  # the shares of one part lie side by side
+    np.trunc(np.minimum(np.fmax(g, 0.0, out=g), one, out=g), out=g)  # fmax: NaN becomes 0
+    total = g.sum(axis=0)  # exact in every order
     over = total > one
     if over.any():
-        g[over] = 0.0  # does not happen to responsibilities; those of no record may exceed one
-        total[over] = one
-    given = total > 0
-    g[every[given], largest[given]] += one - total[given]
-    return g
+        g[:, over], total[over] = 0.0, 0.0  # does not happen to responsibilities; those of no record may exceed one
+    g[g.argmax(axis=0), np.arange(len(total))] += np.where(total > 0, one - total, 0.0)
+    return g.T
