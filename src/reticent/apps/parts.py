@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent.apps.figures import column_names
+from reticent.apps.figures import column_names, digits_beside, measured
 from reticent.apps.terminal import table
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def part_rows(model: Any, most: int | None = None) -> tuple[list[str], list[list
     rows = []
     for k in np.argsort(-model.weights_):
         spread = np.sqrt(np.diag(model.covariances_[k]))
-        cells = [f"{m:.4g} ± {s:.2g}" for m, s in zip(model.means_[k], spread, strict=True)]
-        rows.append([f"{model.weights_[k]:.1%}", *cells[: len(names)]])
+        cells = [measured(m, s) for m, s in zip(model.means_[k], spread, strict=True)]
+        rows.append([f"{100 * model.weights_[k]:.1f} %", *cells[: len(names)]])
     return ["share", *names], rows
 
 
@@ -59,7 +59,7 @@ def column_rows(model: Any) -> list[list[str]]:
     second = np.diagonal(model.covariances_, axis1=1, axis2=2) + away**2
     spread, pooled = np.sqrt(model.weights_ @ second), np.sqrt(np.diag(model.pooled_covariance_))
     numbers = zip(column_names(model), mean, model.pooled_mean_, spread, pooled, strict=True)
-    return [[name, *(f"{value:.4g}" for value in values)] for name, *values in numbers]
+    return [[name, *(f"{value:,.{digits_beside(values[-1] / 10)}f}" for value in values)] for name, *values in numbers]
 
 
 def mixture_tables(model: Any) -> "RenderableType":

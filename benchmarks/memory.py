@@ -1,0 +1,82 @@
+"""EM over a file five times as large as the memory that it is given: `python benchmarks/memory.py [--quick]`.
+
+A process that has done the same with a small file may from then on take no more than a limit above what it has (RLIMIT_DATA: the
+system refuses the rest, and the run fails). It makes steps of EM for a mixture, reading the whole file in each.
+"""
+
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import reticent
+from reticent.maths.mixture import Mixture
+from reticent.models.em import step
+
+COLUMNS, PARTS, STEPS, TIMES = 10, 3, 2, 5
+
+
+def write(path: Path, law: Mixture, size: int) -> int:
+    """Records of the law, until there are so many bytes of them; give their number."""
+    rng, names, rows = np.random.default_rng(0), [f"x{j}" for j in range(COLUMNS)], 0
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as file:
+        while rows * COLUMNS * 8 < size:
+            X = np.clip(law.sample(2**16, rng), -1, 1)
+            file.write_table(pa.table({name: X[:, j] for j, name in enumerate(names)}, schema=schema))
+            rows += len(X)
+    return rows
+
+
+def fit(path: Path, law: Mixture, steps: int) -> Mixture:
+    """Steps of EM, each over the whole file."""
+    bounds = reticent.Bounds(x={f"x{j}": (-1, 1) for j in range(COLUMNS)})
+    event = reticent.Gaussian(count=steps, noise_multiplier=1.0)
+    curator = reticent.Curator(reticent.scan(path), bounds=bounds, event=event)
+    for _ in range(steps):
+        law = step(curator, law, 1, kind="full", keep=0.5)
+    return law
+
+
+def in_use() -> int:
+    """Bytes of private memory of this process, as RLIMIT_DATA counts them."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith("VmData")).split()[1])
+
+
+def main() -> None:
+    limit = 2**25 if "--quick" in sys.argv else 2**26
+    rng = np.random.default_rng(1)
+    law = Mixture(
+        np.full(PARTS, 1 / PARTS), rng.normal(0, 0.15, (PARTS, COLUMNS)), np.array([np.eye(COLUMNS) * 0.1] * PARTS)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = Path(folder, "small.parquet"), Path(folder, "large.parquet")
+        write(small, law, 2**22)
+        fit(small, law, 1)
+        rows = write(large, law, TIMES * limit)
+        most = in_use() + limit
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        start = time.process_time()
+        found = fit(large, law, STEPS)
+        spent = (time.process_time() - start) / STEPS
+        size = large.stat().st_size
+        refused = False
+        try:
+            np.ones(size // 8)
+        except MemoryError:
+            refused = True
+    error = float(np.abs(found.means - law.means).max())
+    print(
+        f"{rows:,} records of {COLUMNS} columns, {size / 2**20:.0f} MiB, with {limit / 2**20:.0f} MiB: {STEPS} steps, "
+        f"{spent:.1f} s CPU each, means within {error:.4f}; the file as one array is {'refused' if refused else 'NOT refused'}"
+    )
+
+
+if __name__ == "__main__":
+    main()
