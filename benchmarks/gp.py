@@ -146,9 +146,9 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--peer", default=sys.executable, metavar="PYTHON", help="an interpreter that has GPflow")
     given = parser.parse_args()
-    model = stages(50_000 if given.quick else 1_000_000, 100, 5, 1 if given.quick else 3)
+    model = stages(10_000 if given.quick else 1_000_000, 100, 5, 1 if given.quick else 3)
     prediction(model, 10_000 if given.quick else 100_000)
-    peer(given.peer, *((5_000, 50, 10) if given.quick else (100_000, 100, 100)))
+    peer(given.peer, *((2_000, 30, 5) if given.quick else (100_000, 100, 100)))
 
 
 if __name__ == "__main__":

@@ -91,4 +91,4 @@ if __name__ == "__main__":
     quick = parser.parse_args().quick
     warnings.simplefilter("ignore", UserWarning)  # δ = .01 is large for 100 records
     noise(2 if quick else 8)
-    function(cloak(500, 200) if quick else cloak(5000, 2000), 10_000 if quick else 100_000)
+    function(cloak(200, 80) if quick else cloak(5000, 2000), 10_000 if quick else 100_000)

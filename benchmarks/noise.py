@@ -1,5 +1,6 @@
-"""Nanoseconds per draw of exact noise, against NumPy's normal in the same run: `python benchmarks/noise.py`."""
+"""Nanoseconds per draw of exact noise, against NumPy's normal in the same run: `python benchmarks/noise.py [--quick]`."""
 
+import sys
 import time
 from statistics import median
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from reticent.privacy.noise import LAWS, Bits, Scale, floor_noise
 
-SIZE, RUNS = 500_000, 5
+SIZE, RUNS = (20_000, 2) if "--quick" in sys.argv else (500_000, 5)
 SCALES = {
     "0.5": Scale(2**40, 41),
     "1000": Scale(1000 << 31, 31),

@@ -4,14 +4,17 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import reticent
 from tests.proofs import PROOFS, digest, stamped
+from tests.tree import tree
 
 ROOT = Path(reticent.__file__).parent
+TOP = ROOT.parent.parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = {
     "errors": set(),
@@ -35,6 +38,7 @@ MODEL_PLUMBING = {
         "curves",
         "em",
         "grids",
+        "hypotheses",
         "inputs",
         "judging",
         "label_sum",
@@ -48,8 +52,13 @@ MODEL_PLUMBING = {
 }
 
 
+@cache
 def imports(path: Path):
     """Names of imported modules; those under `if TYPE_CHECKING` do not count."""
+    return list(_imports(path))
+
+
+def _imports(path: Path):
     tree = ast.parse(path.read_text())
     skipped = {
         id(inner)
@@ -157,12 +166,22 @@ def test_everything_that_matters_has_a_proof():
     assert models <= {Path(name).name for name in covered}
 
 
+def tracked() -> list[str]:
+    """All files of the project, as git knows them."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, capture_output=True, text=True)
+    return list(filter(None, listed.stdout.split("\n"))) if listed.returncode == 0 else []
+
+
+def test_no_file_is_longer_than_400_lines_and_each_says_what_it_is():
+    """A file that grows past this holds more than one concept: split it by concept, not by length."""
+    for name, lines, about in tree():
+        assert lines <= 400, name
+        assert about or lines == 0, name
+
+
 def test_no_machine_paths_or_hosts_in_the_tree():
-    top = ROOT.parent.parent
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=top, capture_output=True, text=True)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else []
     forbidden = re.compile("/" + "root/|/" + "work/|" + r"pypi\." + r"org|pythonhosted\." + "org")
-    for name in filter(None, names):
-        path = top / name
+    for name in tracked():
+        path = TOP / name
         if path.is_file() and path.suffix in {".py", ".md", ".toml", ".txt", ".yml", ".html", ""}:
             assert not forbidden.search(path.read_text(errors="replace")), name

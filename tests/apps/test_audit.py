@@ -45,13 +45,12 @@ def test_every_model_is_audited():
     assert {pair.model for pair in PAIRS.values()} | alike >= {model.estimator for model in MODELS.values()}
 
 
-@pytest.mark.parametrize("delta", [0.05, 0.0])
+@pytest.mark.parametrize("delta", [0.1, 0.0])
 def test_the_attack_has_power_and_the_claim_holds(delta):
-    runs = 2500 if delta else 5000
     names = [name for name in audit.chosen("all", delta) if name != audit.SEARCH]  # which is attacked elsewhere
-    findings = audit.audit(names, epsilon=1.0, delta=delta, runs=runs, advance=lambda steps: None)
+    findings = audit.audit(names, epsilon=2.0, delta=delta, runs=1000, advance=lambda steps: None)
     assert [one.statistic for one in findings] == (list(PAIRS) if delta else ["mean", "histogram", "kmeans"])
-    for one in findings:
+    for one in findings:  # with ε = 2, since an attack on a weaker promise needs fewer runs
         assert 0.3 < one.power < 1
         assert one.sure < one.bound
         assert one.verdict == "holds"
@@ -60,7 +59,7 @@ def test_the_attack_has_power_and_the_claim_holds(delta):
 @pytest.mark.parametrize("name", SOME)
 def test_noise_that_is_too_small_is_found(name):
     event = reticent.Gaussian(count=500, noise_multiplier=reticent.calibrate(1, 0.05) / 3)
-    found = attack(name, event, epsilon=1.0, delta=0.05, runs=2000)
+    found = attack(name, event, epsilon=1.0, delta=0.05, runs=1000)
     assert found.bound > 1
     assert found.verdict == "BROKEN"
 
@@ -68,7 +67,7 @@ def test_noise_that_is_too_small_is_found(name):
 @pytest.mark.parametrize("name", SOME)
 def test_noise_that_is_twice_too_large_is_seen(name):
     event = reticent.Gaussian(count=500, noise_multiplier=reticent.calibrate(1, 0.05) * 2)
-    assert attack(name, event, epsilon=1.0, delta=0.05, runs=2000).power < 0.3
+    assert attack(name, event, epsilon=1.0, delta=0.05, runs=1000).power < 0.3
 
 
 def test_the_threshold_is_chosen_on_other_runs_than_it_is_judged_by(monkeypatch):

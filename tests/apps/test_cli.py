@@ -138,41 +138,62 @@ def test_a_closed_pipe_is_not_a_fault(tmp_path, option):
     assert len(answer.stdout) == 1
 
 
-def ascii_only(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "reticent", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"},
-    )
+IN_TURN = """
+import json, sys
+from reticent.apps import cli, tour
+tour._PEOPLE, tour._OTHERS, tour._DRAWS = 300, 100, 1
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    try:
+        cli.main()
+    except SystemExit as end:
+        print(end.code or 0, "END")
+        print("END", file=sys.stderr)
+"""
+
+
+def ascii_only(*commands):
+    """What each command writes where there are few letters: all in one process, for importing takes longest."""
+    lines = json.dumps([[str(word) for word in command] for command in commands])
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    done = subprocess.run([sys.executable, "-c", IN_TURN, lines], capture_output=True, text=True, env=environment)
+    outs, errs = (text.split("END\n")[:-1] for text in (done.stdout, done.stderr))
+    assert len(outs) == len(errs) == len(commands), done.stderr
+    return [(int(out[-2]), out[:-2], err) for out, err in zip(outs, errs, strict=True)]
 
 
 def test_a_terminal_that_lacks_letters_gets_words(tmp_path):
-    answer = ascii_only("tour", "--out", tmp_path / "t")
-    assert answer.returncode == 0
-    shown = " ".join(answer.stdout.split())
-    assert "cap epsilon=3 delta=1e-5" in shown
-    assert "age 0-110" in shown
-    heading, row = ascii_only("ledger", "show", tmp_path / "t" / "budget.db").stdout.split("\n")[2:4]
+    people, promise = tmp_path / "t" / "people.csv", ("--x", "age=0:110", "--epsilon", 1, "--delta", 1e-5)
+    told, shown, histogram, covariance, refused = ascii_only(
+        ("tour", "--out", tmp_path / "t"),
+        ("ledger", "show", tmp_path / "t" / "budget.db"),
+        ("fit", "histogram", people, *promise, "--out", tmp_path / "h"),
+        ("fit", "covariance", people, *promise, "--out", tmp_path / "c"),
+        ("fit", "mean", people, "--out", tmp_path / "m", "--epsilon", 9),
+    )
+    assert [code for code, _, _ in (told, shown, histogram, covariance, refused)] == [0, 0, 0, 0, 4]
+    words = " ".join(told[1].split())
+    assert "cap epsilon=3 delta=1e-5" in words
+    assert "age 0-110" in words
+    heading, row = shown[1].split("\n")[2:4]
     assert "cap epsilon" in heading
     assert heading.index("cap epsilon") + len("cap epsilon") == row.index("3") + 1
-    promise = ("--x", "age=0:110", "--epsilon", 1, "--delta", 1e-5)
-    for name in ("histogram", "covariance"):
-        shown = ascii_only("fit", name, tmp_path / "t" / "people.csv", *promise, "--out", tmp_path / name).stdout
-        assert "+/- " in shown
-        assert "?" not in shown
-        assert ("##" in shown) == (name == "histogram")
-    refused = ascii_only("fit", "mean", tmp_path / "t" / "people.csv", "--out", tmp_path / "m", "--epsilon", 9)
-    assert "?" not in answer.stdout + refused.stderr
+    for _, fitted, _ in (histogram, covariance):
+        assert "+/- " in fitted
+        assert "?" not in fitted
+    assert "##" in histogram[1]
+    assert "##" not in covariance[1]
+    assert "?" not in told[1] + refused[2]
 
 
 def test_names_stay_different_on_a_terminal_that_lacks_letters(tmp_path):
     (tmp_path / "a.csv").write_text("größe,grüße\n1,2\n", encoding="utf-8")
-    answer = ascii_only("fit", "mean", tmp_path / "a.csv", "--out", tmp_path / "m")
-    assert "gr\\xf6\\xdfe, gr\\xfc\\xdfe" in answer.stderr
     options = ["--x", "größe=0:3", "--epsilon", "1", "--delta", "1e-6", "--out", tmp_path / "m", "--json"]
-    found = json.loads(ascii_only("fit", "mean", tmp_path / "a.csv", *options).stdout)
-    assert list(found["results"]["mean"]) == ["größe"]
+    refused, fitted = ascii_only(
+        ("fit", "mean", tmp_path / "a.csv", "--out", tmp_path / "m"), ("fit", "mean", tmp_path / "a.csv", *options)
+    )
+    assert "gr\\xf6\\xdfe, gr\\xfc\\xdfe" in refused[2]
+    assert list(json.loads(fitted[1])["results"]["mean"]) == ["größe"]
 
 
 @pytest.mark.parametrize(

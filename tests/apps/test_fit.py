@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import reticent
 from reticent.apps.fit import parse_ranges
+from reticent.apps.model_options import OWN
 from reticent.apps.results import MODELS
 from reticent.errors import BadInput
 
@@ -282,3 +284,11 @@ def test_negative_ranges_work_from_the_command_line(fit, tmp_path):
     (tmp_path / "t.csv").write_text("t\n" + "\n".join(map(str, np.linspace(-20, 0, 2000))))
     assert fit("--x", "t=-40:40", "--epsilon", 20, "--delta", 1e-2, data=tmp_path / "t.csv").code == 0
     assert reticent.load(tmp_path / "m.reticent").mean_[0] == pytest.approx(-10, abs=1)
+
+
+def test_help_says_which_models_have_an_option():
+    """The words before the colon; so a new option is one line, and a model has it if its class does."""
+    for name, kind in OWN.items():
+        told = kind.__metadata__[0].help.partition(":")[0].split(", ")
+        classes = {word: getattr(reticent, model.estimator) for word, model in MODELS.items()}
+        assert sorted(told) == sorted(word for word, one in classes.items() if name in signature(one).parameters), name

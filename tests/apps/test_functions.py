@@ -27,7 +27,7 @@ def rng(seed=0):
 )
 def test_functions_have_the_covariance_of_the_kernel(kernel, d):
     points = evenly(reticent.Bounds(x=[(-1, 1)] * d), 256 + 64, rng(1))
-    at, draws = rng(2).uniform(-1, 1, (5, d)), 1000
+    at, draws = rng(2).uniform(-1, 1, (5, d)), 400
     random = rng(3)
     drawn = np.array([truth(kernel, points, random)(at, random) for _ in range(draws)])
     exact = kernel(at, at.copy())  # without the white noise, which is no part of the function

@@ -113,7 +113,7 @@ def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tigh
         return -float(distance2(statistic, *pair(v))) / statistic.sensitivity2
 
     rng = np.random.default_rng(0)
-    for _ in range(12):
+    for _ in range(6):
         found = minimize(loss, rng.uniform(-0.2, 1.2, 6), method="Nelder-Mead", options={"maxfev": 300})
         pairs.append(pair(found.x))
     best = max(distance2(statistic, a, b) for a, b in pairs)

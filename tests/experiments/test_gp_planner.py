@@ -14,7 +14,7 @@ from reticent.maths.anova import Anova, AnovaPriors
     ("kernel", "d"), [(RBF(0.8, "fixed"), 1), (RBF([0.8, 2.0], "fixed"), 2), (Matern(1.5, "fixed", nu=1.5), 2)]
 )
 def test_given_kernels(kernel, d):
-    at, draws = np.random.default_rng(0).uniform(-2, 2, (6, d)), 600
+    at, draws = np.random.default_rng(0).uniform(-2, 2, (6, d)), 300
     values = np.array([gp_planner._given(kernel, d, False, np.random.default_rng(i))(at) for i in range(draws)])
     assert np.abs(np.cov(values.T) - kernel(at)).max() < 5 * (2 / draws) ** 0.5
 
@@ -30,7 +30,7 @@ def test_lengths_are_drawn_inside_their_prior():
 def test_the_default_prior(monkeypatch):
     one = Anova(variance=0.5, shares=(1.0, 0.5, 0.3), length=0.4)
     monkeypatch.setattr(AnovaPriors, "__init__", lambda self, d, trials: setattr(self, "kernels", [one, one]))
-    u, draws = np.random.default_rng(0).uniform(-1, 1, (5, 3)), 600
+    u, draws = np.random.default_rng(0).uniform(-1, 1, (5, 3)), 300
     values = np.array([gp_planner._default(3, np.random.default_rng(i))(2 * u) for i in range(draws)])
     exact = one(u, u.copy())
     assert np.abs(np.cov(values.T) - exact).max() < 5 * exact.max() * (2 / draws) ** 0.5

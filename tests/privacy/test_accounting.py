@@ -67,7 +67,7 @@ def spread(low, high, count, rng):
 def test_log_delta_against_high_precision():
     rng, checked = random.Random(1), 0
     with mp.workdps(120):
-        for eps, mu in zip(spread(1e-6, 1e4, 6000, rng), spread(1e-6, 150, 6000, rng), strict=True):
+        for eps, mu in zip(spread(1e-6, 1e4, 2000, rng), spread(1e-6, 150, 2000, rng), strict=True):
             x = eps / mu - mu / 2
             if x > 16.3:  # δ below 1e-60
                 continue
@@ -78,9 +78,9 @@ def test_log_delta_against_high_precision():
             assert abs(log_delta(eps, mu) - exact) < 1e-9
             assert exact <= log_delta_above(eps, mu) < exact + 1e-9
             checked += 1
-            if checked == 1500:
+            if checked == 500:
                 break
-    assert checked == 1500
+    assert checked == 500
 
 
 @pytest.mark.parametrize("mu", [1e-30, 1e-9, 1 - 1e-12, 1, 1 + 1e-12, 30, 1e4, 1e7, 1e9, 1e13])
@@ -102,7 +102,7 @@ def test_reference_figure():
 
 def test_calibration_is_never_unsafe_and_is_tight():
     rng = random.Random(2)
-    cases = 2_000
+    cases = 500
     many = zip(
         spread(1e-3, 50, cases, rng),
         spread(1e-60, 0.4, cases, rng),

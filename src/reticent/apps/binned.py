@@ -13,7 +13,7 @@ from reticent.apps.terminal import table
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["Bars", "bars", "binned_numbers", "binned_remarks", "binned_tables", "read_bins"]
+__all__ = ["Bars", "bars", "binned_numbers", "binned_remarks", "binned_tables"]
 
 Values = NDArray[np.float64]
 _ROWS = 24  # of a table of bins
@@ -87,19 +87,8 @@ def binned_remarks(model: Any) -> list[str]:
         ]
     if model.protect == "labels":
         said.append("Inputs are NOT protected: how many are in each bin is part of this release.")
+    if (model.counts_ % 1 == 0.5).any():
+        said.append("Counts end in .5 because noise is rounded down, by a half on average, which is added back.")
     if (model.counts_ < 0).any():
         said.append("Negative counts are noise around zero, shown as they were released.")
     return [*said, *regression_remarks(model)]
-
-
-def read_bins(text: str | None) -> int | list[int] | str | None:
-    """Read ``--bins 12`` or, one number for each input, ``--bins 12,8``; what is neither is left for the model to refuse.
-
-    >>> read_bins("12"), read_bins("12,8"), read_bins("many")
-    (12, [12, 8], 'many')
-    """
-    numbers = [part.strip() for part in (text or "").split(",")]
-    if not all(part.isascii() and part.isdigit() for part in numbers):
-        return text
-    found = [int(part) for part in numbers]
-    return found if len(found) > 1 else found[0]

@@ -10,10 +10,12 @@ from typer.core import TyperGroup
 import reticent
 from reticent.apps.audit_command import audit_command
 from reticent.apps.bandit_commands import bandit_app
+from reticent.apps.fit_command import fit_command
 from reticent.apps.ledger_commands import ledger_app
 from reticent.apps.letters import SPELLED
 from reticent.apps.obfuscate_command import obfuscate_command
-from reticent.apps.options import Classes, Json, LevelColumn, Quiet, example
+from reticent.apps.options import Json, Quietly, example
+from reticent.apps.plan_command import plan_command
 from reticent.apps.reproduce import reproduce_command
 from reticent.apps.sample_command import sample_command
 from reticent.apps.search_command import search_command
@@ -92,81 +94,16 @@ def tour(
     )
 
 
-@app.command(
+app.command(
+    "plan",
     epilog=example(
         "reticent plan --x age=0:110 --y weight=2:150 --n 5000 --epsilon 0.1,0.3,1,3",
         "reticent plan --x age=0:110 --y weight=2:150 --n 5000 --error 2",
-    )
-)
-@guarded
-def plan(
-    x: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=LOW:HIGH", help="An input and its public range; one for each.")
-    ] = None,
-    y: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=LOW:HIGH", help="The output and its public range.")
-    ] = None,
-    n: Annotated[
-        str | None, typer.Option("--n", metavar="NUMBERS", help="Number of records, or several to compare: 1000,5000.")
-    ] = None,
-    epsilon: Annotated[str, typer.Option(metavar="NUMBERS", help="Values of ε to compare.")] = "0.1,0.3,1,3",
-    delta: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="As for reticent fit; 1e-6 if left out.")
-    ] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SD", help="Spread of outputs with the same inputs; if left out, a tenth of the output's range."
-        ),
-    ] = None,
-    noise_column: LevelColumn = None,
-    norm: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Public bound on the inputs' distance from the middle of the ranges."),
-    ] = None,
-    records_per_person: Annotated[int, typer.Option(metavar="K", help="Protect people with up to K records each.")] = 1,
-    basis: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="Numbers of basis functions to compare; if left out, what fit would choose."
-        ),
-    ] = None,
-    error: Annotated[
-        float | None, typer.Option(metavar="SIZE", help="Which ε, and how many records, would bring the error to this?")
-    ] = None,
-    draws: Annotated[int, typer.Option(metavar="N", help="Functions to simulate; four times as many halve the ±.")] = 6,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it: a new .png or .svg, or .html with the table.")
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """See which error to expect from which ε, before any record is read.
+    ),
+)(guarded(plan_command))
 
-    Draws functions from the prior of reticent fit gp, makes up records of them, with inputs spread evenly over their ranges, fits
-    them as real ones, and measures how far off the fits are. Real functions may be easier or harder than such ones. Reads
-    nothing, charges nothing.
-    """
-    from reticent.apps.plan_command import answers, check_out, print_plan, question, write
-
-    own = {"noise": noise, "noise_column": noise_column, "norm": norm, "records_per_person": records_per_person}
-    asked = question(x or (), y or (), n, epsilon, delta=delta, basis=basis, **own)
-    asked.check(draws, error)
-    if out is not None:
-        check_out(out)
-    with progress("Simulating fits", asked.fits(draws), quiet=quiet) as advance:
-        found = asked.answer(draws, advance)
-    with progress("Looking for the answer", quiet=quiet):
-        told = [] if error is None else answers(asked, found, error)
-    if out is not None:
-        write(asked, found, out)
-    if json:
-        return print_json({**found.for_machines(), "answers": told})
-    print_plan(asked, found, told, error, quiet=quiet)
-    return None
-
-
-@app.command(
+app.command(
+    "fit",
     epilog=example(
         "reticent ledger open budget.db patients --epsilon 3 --delta 1e-5",
         "reticent fit mean patients.csv --x age=0:110 --x height=40:220 \\",
@@ -178,142 +115,8 @@ def plan(
         "    --epsilon 1 --delta 1e-6 --out labels.reticent",
         "reticent fit classifier patients.csv --x age=0:110 --x height=40:220 \\",
         "    --classes ill=no,yes --epsilon 1 --delta 1e-6 --out ill.reticent",
-    )
-)
-@guarded
-def fit(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL",
-            help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last has public inputs), classifier, "
-            "kmeans, mixture, factors or components.",
-        ),
-    ],
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write; an existing file is never replaced.")],
-    x: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LOW:HIGH",
-            help="A column and its public range; one for each. A missing value counts as the middle, a value outside as the "
-            "nearest edge; the ± of results does not cover this.",
-        ),
-    ] = None,
-    y: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp, gp-labels: a column to predict, and its public range."),
-    ] = None,
-    classes: Classes = None,
-    epsilon: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Chance that the promise may fail; well below 1/records.")
-    ] = None,
-    norm: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
-    ] = None,
-    bins: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER", help="histogram, gp-binned: number of bins of each column; gp-binned also 12,8."
-        ),
-    ] = None,
-    kind: Annotated[
-        str | None, typer.Option(metavar="KIND", help="gp-binned: mean of the output, or count of records (no --y).")
-    ] = None,
-    protect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT", help="gp-binned: records, or labels where all inputs are public; records if left out."
-        ),
-    ] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SD", help="gp, gp-labels, gp-binned: spread of outputs with the same inputs; learned if left out."
-        ),
-    ] = None,
-    noise_column: LevelColumn = None,
-    n_clusters: Annotated[
-        int | None, typer.Option(metavar="K", help="kmeans: number of clusters; 8 if left out.")
-    ] = None,
-    n_components: Annotated[
-        int | None, typer.Option(metavar="K", help="mixture, factors, components: how many of them.")
-    ] = None,
-    basis: Annotated[
-        int | None,
-        typer.Option(
-            metavar="NUMBER", help="gp, classifier: number of basis functions; chosen from ε and n if left out."
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(metavar="METHOD", help="classifier: softmax (nearly always best), labels or dirichlet."),
-    ] = None,
-    covariance: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="mixture: full (if left out), tied, diag or spherical.")
-    ] = None,
-    mechanism: Annotated[
-        str | None, typer.Option(metavar="NAME", help="gp-labels: cloak (if left out), functional or inducing.")
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(metavar="NAME", help="Data set to charge in the ledger.")] = None,
-    records_per_person: Annotated[
-        int, typer.Option(metavar="K", help="Protect people who have up to K records each.")
-    ] = 1,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Fit a model to a file, charge the budget, and write the release.
-
-    In a CSV file one line is one record (remove line breaks inside quoted fields first), and fields are separated by
-    commas (tabs in a .tsv file). A cell that is not a plain number (text, "72 kg", "40,5") counts as missing, because
-    whether a cell is a number is private.
-    """
-    from reticent.apps.binned import read_bins
-    from reticent.apps.fit import fit as run
-    from reticent.apps.inspection import describe, print_fit
-
-    with progress(f"Reading {Path(data).name}", quiet=quiet):
-        fitted, notes = run(
-            model,
-            data,
-            x=x or (),
-            y=y or (),
-            classes=classes or (),
-            norm=norm,
-            epsilon=epsilon,
-            delta=delta,
-            own={
-                "bins": read_bins(bins),
-                "kind": kind,
-                "protect": protect,
-                "noise": noise,
-                "noise_column": noise_column,
-                "basis": basis,
-                "method": method,
-                "mechanism": mechanism,
-                "n_clusters": n_clusters,
-                "n_components": n_components,
-                "covariance_type": covariance,
-            },
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            out=out,
-        )
-    if json:
-        about = describe(out)[1]
-        return print_json({**about, "notes": list(dict.fromkeys([*notes, *about["notes"]]))})
-    if not quiet:
-        print_fit(console(), fitted, notes, ledger=ledger, dataset=dataset, out=out)
-    return None
-
+    ),
+)(guarded(fit_command))
 
 app.command(
     "search",
@@ -356,7 +159,7 @@ def report(
         str | None, typer.Option(metavar="NAME", help="Data set in it; the one the model was charged to if left out.")
     ] = None,
     json: Json = False,
-    quiet: Quiet = False,
+    quiet: Quietly = False,
 ) -> None:
     """Write the release report: one page to hand over.
 
@@ -389,7 +192,10 @@ def report(
 @guarded
 def predict(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A model file that reticent fit gp, or classifier, wrote.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A model file of gp, gp-labels, gp-binned, classifier, kmeans, factors or components."
+        ),
     ],
     data: Annotated[
         str,
@@ -399,7 +205,7 @@ def predict(
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced.")],
     json: Json = False,
-    quiet: Quiet = False,
+    quiet: Quietly = False,
 ) -> None:
     """Predict the output for each line of a file.
 

@@ -170,7 +170,7 @@ def _default_words(output: str, prior: dict[str, Any], inputs: int) -> str:
     kinds = zip(prior["shares"], ("single inputs", "pairs", "triples"), strict=False)
     shares = ", ".join(f"{100 * share:.0f} % {kind}" for share, kind in kinds if share >= 0.005)
     size = f"{output} varies by about {_two_digits(prior['std'])}"
-    bend = f"its curves bend over about {100 * prior['length']:.0f} % of the spread of an input"
+    bend = f"to change it much, an input has to move by about {100 * prior['length']:.0f} % of its spread"
     return f"{size}{f' (of its variance {shares})' if inputs > 1 else ''}; {bend}"
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,9 @@ def fit(
     if word not in MODELS:
         raise BadInput(f"There is no model {word!r}. Models: {', '.join(MODELS)}.")
     model = MODELS[word]
+    known = signature(getattr(reticent, model.estimator)).parameters
     for name, value in own.items():
-        if value is not None and name not in model.options:
+        if value is not None and name not in known:
             raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
     ranges, outputs, labels = parse_ranges("--x", x), parse_ranges("--y", y), parse_classes(classes)
     predicts = model.outputs and own.get("kind") != "count"

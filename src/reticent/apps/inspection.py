@@ -119,7 +119,7 @@ def print_fit(
     able = model_of(model).outputs or has_structure(model)
     predict = [f"reticent predict {out} new.csv --out predictions.csv"] if able else []
     sample = [f"reticent sample {out} -n 1000 --out synthetic.csv"] if hasattr(model, "sample") else []
-    advise(f"reticent inspect {out}", *predict, *sample)
+    advise(f"reticent inspect {out}", f"reticent report {out} --out report.html", *predict, *sample)
 
 
 def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:

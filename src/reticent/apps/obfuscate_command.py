@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.options import Json, Quiet
+from reticent.apps.options import Json, Quietly
 from reticent.apps.outfile import check_new, new_text
 from reticent.apps.terminal import advise, aside, compact, line, print_json, progress
 from reticent.errors import BadInput, ReleaseRefused
@@ -126,7 +126,7 @@ def obfuscate_command(
     dataset: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the curve in the ledger.")] = None,
     new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger if there is none.")] = False,
     json: Json = False,
-    quiet: Quiet = False,
+    quiet: Quietly = False,
 ) -> None:
     """Release a curve so that part of it stays unknown, with the least possible noise.
 

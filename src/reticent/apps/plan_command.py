@@ -1,277 +1,78 @@
-"""``reticent plan``: which error to expect from which ε, told to a person, a machine or a file."""
+"""``reticent plan``: what can be said to it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from html import escape
-from math import ceil, floor, hypot, inf, log, log10
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from sklearn.base import clone
+import typer
 
-from reticent.apps.figures import digits_beside
-from reticent.apps.fit import parse_ranges, with_level
-from reticent.apps.outfile import check_new, new_text
-from reticent.apps.plan import Plan, plan
-from reticent.apps.planner import DELTA
-from reticent.apps.terminal import advise, aside, compact, console, indented, line, table
-from reticent.errors import BadInput, BoundsMissing
-from reticent.models.gp import GPRegressor
-from reticent.privacy.bounds import Bounds
+from reticent.apps.options import Json, LevelColumn, Quiet
+from reticent.apps.terminal import print_json, progress
 
-__all__ = ["Question", "answers", "check_out", "numbers", "print_plan", "question", "write"]
-
-_KINDS = (".png", ".svg", ".html")
-_HEADINGS = ("basis", "error of the mean", "of one output", "in 95 % bands")
+__all__ = ["plan_command"]
 
 
-@dataclass(frozen=True)
-class Question:
-    """What was asked on the command line, checked: a model to plan, numbers of records, values of ε."""
+def plan_command(
+    x: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=LOW:HIGH", help="An input and its public range; one for each.")
+    ] = None,
+    y: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=LOW:HIGH", help="The output and its public range.")
+    ] = None,
+    n: Annotated[
+        str | None, typer.Option("--n", metavar="NUMBERS", help="Number of records, or several to compare: 1000,5000.")
+    ] = None,
+    epsilon: Annotated[str, typer.Option(metavar="NUMBERS", help="Values of ε to compare.")] = "0.1,0.3,1,3",
+    delta: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="As for reticent fit; 1e-6 if left out.")
+    ] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SD", help="Spread of outputs with the same inputs; if left out, a tenth of the output's range."
+        ),
+    ] = None,
+    noise_column: LevelColumn = None,
+    norm: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="Public bound on the inputs' distance from the middle of the ranges."),
+    ] = None,
+    records_per_person: Annotated[int, typer.Option(metavar="K", help="Protect people with up to K records each.")] = 1,
+    basis: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Numbers of basis functions to compare; if left out, what fit would choose."
+        ),
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option(metavar="SIZE", help="Which ε, and how many records, would bring the error to this?")
+    ] = None,
+    draws: Annotated[int, typer.Option(metavar="N", help="Functions to simulate; four times as many halve the ±.")] = 6,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it: a new .png or .svg, or .html with the table.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """See which error to expect from which ε, before any record is read.
 
-    model: Any
-    n: list[int]
-    epsilons: list[float]
-    options: str  # those that reticent fit has, too
-    bases: list[int] | None = None
-
-    def fits(self, draws: int) -> int:
-        """How many simulated fits the answer takes."""
-        return len(self.n) * len(self.bases or [0]) * (len(self.epsilons) + 1) * draws
-
-    def check(self, draws: int, error: float | None) -> None:
-        """Refuse what makes no sense before any work."""
-        if draws < 1:
-            raise BadInput(f"--draws must be at least 1, not {draws}.")
-        if error is not None and not 0 < error < inf:
-            raise BadInput(f"--error must be a positive number, in the units of {self.output}, not {error:g}.")
-        clone(self.model).set_params(epsilon=1.0)._event()
-
-    def answer(self, draws: int, advance: Callable[[int], None]) -> Plan:
-        """Simulate."""
-        return plan(self.model, self.n, self.epsilons, draws=draws, progress=advance, basis=self.bases)
-
-    def fit(self, epsilon: float, found: Plan) -> str:
-        """The command that does what was planned, with the best basis if some were compared."""
-        near = min(found.rows, key=lambda row: (-row.n, abs(log(row.epsilon / epsilon)), row.rmse))
-        basis = f" --basis {near.basis}" if self.bases else ""
-        return f"reticent fit gp FILE {self.options}{basis} --epsilon {epsilon:g} --delta {self.delta} --out m.reticent"
-
-    @property
-    def delta(self) -> str:
-        """δ in a few letters."""
-        return compact(self.model.delta)
-
-    @property
-    def output(self) -> str:
-        """The name of the output."""
-        return str(self.model.bounds.y_names[0])
-
-    @property
-    def inputs(self) -> str:
-        """The names of the inputs."""
-        return ", ".join(self.model._bounds().x_names)
-
-    def assumptions(self, found: Plan) -> str:
-        """What the expected errors rest on."""
-        low, high = self.model.bounds.y[0]
-        how = (
-            "--noise changes that"
-            if self.model.noise_column is None
-            else "by levels of their own, evenly on a log scale"
-        )
-        return (
-            f"Expected on average over {found.draws} functions drawn from the model's own prior, inside {self.output} "
-            f"{low:g} – {high:g}, with {self.inputs} spread evenly and single outputs spread by {compact(found.noise)} around "
-            f"the function ({how}). The function is the mean of outputs with the same inputs. Real "
-            "functions may be easier or harder. No record was read, nothing was charged."
-        )
-
-
-def numbers(option: str, text: str, kind: type) -> list[Any]:
-    """Read a list of positive numbers.
-
-    >>> numbers("--epsilon", "0.1,1", float)
-    [0.1, 1.0]
+    Draws functions from the prior of reticent fit gp, makes up records of them, with inputs spread evenly over their ranges, fits
+    them as real ones, and measures how far off the fits are. Real functions may be easier or harder than such ones. Reads
+    nothing, charges nothing.
     """
-    try:
-        values = [kind(part) for part in text.replace("_", "").split(",")]
-    except ValueError:
-        values = []
-    if not values or not all(0 < value < float("inf") for value in values):
-        what = "whole numbers" if kind is int else "numbers"
-        raise BadInput(
-            f"{option} takes positive {what} with commas between them, for example {option} 1,10, not {text!r}."
-        )
-    return sorted(set(values))
+    from reticent.apps.plan_answers import answers, check_out, print_plan, question, write
 
-
-def question(
-    x: Sequence[str],
-    y: Sequence[str],
-    n: str | None,
-    epsilon: str,
-    *,
-    delta: float | None,
-    basis: str | None = None,
-    **own: Any,
-) -> Question:
-    """Check what was asked; ``own`` are parameters of the model and of its bounds."""
-    ranges, outputs = parse_ranges("--x", x), parse_ranges("--y", y)
-    if not ranges or not outputs:
-        what, missing = ("each input", "--x age=0:110") if not ranges else ("the output", "--y weight=2:150")
-        raise BoundsMissing(
-            f"a plan needs the range of {what}, from the codebook or common knowledge, for example {missing}: the privacy noise "
-            "depends on it."
-        )
-    for name in outputs.keys() & ranges.keys():
-        raise BadInput(f"Column {name!r} is given both with --x and with --y: it can be one of them.")
-    if n is None:
-        raise BadInput(
-            "How many records will there be? Give --n, for example --n 5000, or --n 1000,5000 to compare. The number of records "
-            "is public in reticent: it is not protected, and need not be exact here."
-        )
-    norm, level = own.pop("norm"), own["noise_column"]
-    own["noise_column"], columns = with_level(level, ranges)
-    bounds = Bounds(x=columns, y=outputs, norm=norm)
-    model = GPRegressor(bounds=bounds, delta=DELTA if delta is None else delta, **own)
-    options = [f"--x {one}" for one in x] + [f"--y {one}" for one in y] + ([] if norm is None else [f"--norm {norm:g}"])
-    if own["noise"] is not None:
-        options.append(f"--noise {own['noise']:g}")
-    if level is not None:
-        options.append(f"--noise-column {level}")
-    if own["records_per_person"] != 1:
-        options.append(f"--records-per-person {own['records_per_person']}")
-    bases = None if basis is None else numbers("--basis", basis, int)
-    sizes = numbers("--n", n, int)
-    return Question(model, sizes, numbers("--epsilon", epsilon, float), " ".join(options), bases)
-
-
-def _lines(found: Plan) -> list[tuple[str, ...]]:
-    """The table, line by line: n, ε, number of functions, and what to expect."""
-    lines: list[tuple[str, ...]] = []
-    for n in sorted({row.n for row in found.rows}):
-        rows = [row for row in found.rows if row.n == n]
-        digits = min(max(digits_beside(min(row.rmse for row in rows)) + 1, 0), 6)
-
-        def cells(n: int, name: str, functions: str, error: float, digits: int = digits) -> tuple[str, ...]:
-            return f"{n:,}", name, functions, f"{error:,.{digits}f}", f"{hypot(error, found.noise):,.{digits}f}", ""
-
-        each = len(rows) // len(found.bases)
-        for start in range(0, len(rows), each):
-            for row in rows[start : start + each]:
-                error = f"{row.rmse:,.{digits}f} ± {row.rmse_se:,.{digits}f}"
-                output = f"{row.output_error:,.{digits}f}"
-                inside = f"{100 * row.coverage:.0f} %"
-                lines.append((f"{n:,}", f"{row.epsilon:g}", f"{row.basis}", error, output, inside))
-            same = "" if found.bases == (None,) else f"{rows[start].basis}"
-            lines.append(cells(n, "no privacy", same, rows[start].non_private_rmse))
-        lines.append(cells(0, "a guess", "", rows[0].prior_sd))
-    return lines
-
-
-def print_plan(asked: Question, found: Plan, answers: Sequence[str], error: float | None, *, quiet: bool) -> None:
-    """Show a plan to a person; ``answers`` are those for this ``error``."""
-    from rich.text import Text
-
-    screen = console()
-    several = len(asked.n) > 1
-    size = "" if several else f", {asked.n[0]:,} records"
-    screen.print(Text.assemble(("Plan", "bold"), f" for {asked.output} from {asked.inputs}{size}, δ={asked.delta}\n"))
-    rows = table("records", "ε", *_HEADINGS, left=0) if several else table("ε", *_HEADINGS)
-    for cells in _lines(found):
-        private = cells[1][0].isdigit()
-        rows.add_row(*(Text(cell, "" if private else "dim") for cell in (cells if several else cells[1:])))
-    screen.print(indented(rows))
-    print()
-    aside(asked.assumptions(found))
-    for note in found.notes:
-        screen.print()
-        screen.print(indented(f"Note: {note}"))
-    if answers:
-        print()
-    for words in answers:
-        line("Answer", words)
-    if not quiet:
-        advise(asked.fit(_start(asked, found, error), found))
-
-
-def _start(asked: Question, found: Plan, error: float | None) -> float:
-    """The ε of the command to start from: the one that the error needs, rounded up; or the one nearest to one."""
-    needed = None if error is None else found.epsilon_for(error, n=asked.n[-1]).value
-    if needed is None:
-        return min(asked.epsilons, key=lambda epsilon: abs(epsilon - 1))
-    step = 10.0 ** (floor(log10(needed)) - 1)
-    return float(f"{ceil(needed / step - 1e-9) * step:.2g}")
-
-
-def answers(asked: Question, found: Plan, error: float) -> list[str]:
-    """Which ε, and how many records, an error needs, and why; in words."""
-    told = []
-    for n in asked.n:
-        epsilon, why = found.epsilon_for(error, n=n)
-        words = f"an error of {error:g} with {n:,} records "
-        if epsilon is None:
-            told.append(f"{words}is out of reach: {why}")
-        else:
-            less = epsilon <= asked.epsilons[0]
-            told.append(f"{words}needs {f'ε={epsilon:g} or less' if less else f'about ε={epsilon:.2g}: {why}'}")
-    last = found.epsilon_for(error, n=asked.n[-1]).value
-    smaller = [epsilon for epsilon in asked.epsilons if last is None or epsilon < last]
-    if smaller:
-        records, why = found.records_for(error, smaller[-1])
-        needs = f"about {_rounded(records):,} records" if records is not None else "more than we can tell"
-        told.append(f"at ε={smaller[-1]:g} it needs {needs}{': ' if why else ''}{why}")
-    return told
-
-
-def _rounded(number: float) -> int:
-    """Two digits: it is an estimate."""
-    return int(float(f"{number:.1e}"))
-
-
-def check_out(out: Path) -> None:
-    """Find out before any work whether the picture can be written."""
-    if out.suffix not in _KINDS:
-        raise BadInput(f"--out takes a name that ends in {', '.join(_KINDS)}, not {out.name!r}.")
-    check_new(out, "It is not replaced")
-
-
-def write(asked: Question, found: Plan, out: Path) -> None:
-    """Write the picture, or a page with the table and the picture."""
-    from reticent.apps.canvas import raw_svg
-
-    figure = found.figure()
-    if out.suffix == ".png":
-        figure.savefig(out, dpi=200)
-        return
-    picture = raw_svg(figure)
-    with new_text(out) as file:
-        file.write(picture if out.suffix == ".svg" else _page(asked, found, picture[picture.index("<svg") :]))
-
-
-def _page(asked: Question, found: Plan, picture: str) -> str:
-    def cells(tag: str, texts: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
-
-    title = escape(f"Plan for {asked.output} from {asked.inputs}, δ={asked.delta}")
-    rows = "\n".join(cells("td", one) for one in _lines(found))
-    notes = "\n".join(f"<p>Note: {escape(note)}</p>" for note in found.notes)
-    return f"""<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<style>
-body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem }}
-body {{ color: #1b2430; background: #fefefe }}
-svg {{ width: 100%; height: auto }} table {{ border-collapse: collapse; width: 100% }}
-td, th {{ text-align: right; padding: .3rem .6rem; border-bottom: 1px solid #d3d9e1; font-weight: normal }}
-th {{ color: #566070 }}
-</style>
-<h1>{title}</h1>
-{picture}
-<table>{cells("th", ("records", "ε", *_HEADINGS))}
-{rows}
-</table>
-<p>{escape(asked.assumptions(found))}</p>
-{notes}
-</html>
-"""
+    own = {"noise": noise, "noise_column": noise_column, "norm": norm, "records_per_person": records_per_person}
+    asked = question(x or (), y or (), n, epsilon, delta=delta, basis=basis, **own)
+    asked.check(draws, error)
+    if out is not None:
+        check_out(out)
+    with progress("Simulating fits", asked.fits(draws), quiet=quiet) as advance:
+        found = asked.answer(draws, advance)
+    with progress("Looking for the answer", quiet=quiet):
+        told = [] if error is None else answers(asked, found, error)
+    if out is not None:
+        write(asked, found, out)
+    if json:
+        return print_json({**found.for_machines(), "answers": told})
+    print_plan(asked, found, told, error, quiet=quiet)
+    return None

@@ -39,10 +39,9 @@ _BAR = 36
 
 @dataclass(frozen=True)
 class Model:
-    """One word of ``reticent fit``: the class behind it, the options it has of its own, and its results."""
+    """One word of ``reticent fit``: the class behind it, and its results."""
 
     estimator: str
-    options: tuple[str, ...]
     numbers: Callable[[Any], dict[str, Any]]
     show: Callable[[Any], "RenderableType"]
     remarks: Callable[[Any], list[str]] = lambda model: []
@@ -187,23 +186,19 @@ _FUNCTION = (
     "The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this."
 )
 MODELS = {
-    "mean": Model("PrivateMean", (), _mean_numbers, _mean_table, notes=_mean_notes),
+    "mean": Model("PrivateMean", _mean_numbers, _mean_table, notes=_mean_notes),
     "mixture": Model(
         "GaussianMixture",
-        ("n_components", "covariance_type"),
         mixture_numbers,
         mixture_tables,
         mixture_remarks,
         mixture_notes,
         covers="The ± is how far records of a part spread; privacy noise and this are not in it.",
     ),
-    "histogram": Model("PrivateHistogram", ("bins",), _histogram_numbers, _histogram_chart, _histogram_remarks),
-    "covariance": Model(
-        "PrivateCovariance", (), _covariance_numbers, _covariance_tables, _covariance_remarks, _mean_notes
-    ),
+    "histogram": Model("PrivateHistogram", _histogram_numbers, _histogram_chart, _histogram_remarks),
+    "covariance": Model("PrivateCovariance", _covariance_numbers, _covariance_tables, _covariance_remarks, _mean_notes),
     "gp": Model(
         "GPRegressor",
-        ("noise", "noise_column", "basis"),
         regression_numbers,
         regression_tables,
         regression_remarks,
@@ -213,7 +208,6 @@ MODELS = {
     ),
     "gp-binned": Model(
         "BinnedGPRegressor",
-        ("bins", "kind", "protect", "noise"),
         binned_numbers,
         binned_tables,
         binned_remarks,
@@ -223,7 +217,6 @@ MODELS = {
     ),
     "gp-labels": Model(
         "LabelGPRegressor",
-        ("noise", "mechanism"),
         regression_numbers,
         regression_tables,
         label_remarks,
@@ -233,7 +226,6 @@ MODELS = {
     ),
     "classifier": Model(
         "GPClassifier",
-        ("basis", "method"),
         class_numbers,
         class_tables,
         class_remarks,
@@ -242,7 +234,7 @@ MODELS = {
         outputs=True,
         labels=True,
     ),
-    "kmeans": Model("KMeans", ("n_clusters",), cluster_numbers, cluster_table, notes=cluster_notes),
-    "factors": Model("FactorAnalysis", ("n_components",), factor_numbers, factor_tables, notes=_mean_notes),
-    "components": Model("PCA", ("n_components",), factor_numbers, factor_tables, notes=_mean_notes),
+    "kmeans": Model("KMeans", cluster_numbers, cluster_table, notes=cluster_notes),
+    "factors": Model("FactorAnalysis", factor_numbers, factor_tables, notes=_mean_notes),
+    "components": Model("PCA", factor_numbers, factor_tables, notes=_mean_notes),
 }

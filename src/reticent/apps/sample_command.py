@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from reticent.apps.options import Json, Quiet
+from reticent.apps.options import Json, Quietly
 from reticent.apps.terminal import print_json, progress
 
 __all__ = ["sample_command"]
@@ -24,7 +24,7 @@ def sample_command(
         typer.Option(metavar="NUMBER", help="Makes the draw repeatable; it protects nothing and harms nothing."),
     ] = None,
     json: Json = False,
-    quiet: Quiet = False,
+    quiet: Quietly = False,
 ) -> None:
     """Draw synthetic records from a released model, under the original column names and within their ranges.
 

@@ -8,8 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.options import Classes, Json, LevelColumn, Quiet
-from reticent.apps.terminal import console, print_json, progress
+from reticent.apps.fit_command import fit_and_show
+from reticent.apps.options import (
+    Classes,
+    Dataset,
+    Delta,
+    Json,
+    LedgerUrl,
+    LevelColumn,
+    ModelFile,
+    Norm,
+    PerPerson,
+    Quietly,
+    Records,
+)
+from reticent.apps.terminal import progress
 from reticent.errors import BadInput
 
 __all__ = ["candidates", "parse_tries", "search_command", "searching"]
@@ -86,8 +99,8 @@ def searching(texts: Sequence[str], **options: Any) -> Callable[[Any], Any]:
 
 def search_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="As for reticent fit.")],
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Model file to write; an existing file is never replaced.")],
+    data: Records,
+    out: ModelFile,
     tries: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,9 +122,7 @@ def search_command(
     epsilon: Annotated[
         float | None, typer.Option(metavar="NUMBER", help="Strength of the promise, for the whole search.")
     ] = None,
-    delta: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Chance that the promise may fail; well below 1/records.")
-    ] = None,
+    delta: Delta = None,
     scheme: Annotated[
         str | None,
         typer.Option(metavar="SCHEME", help="papernot-steinke (less noise) or liu-talwar (as in the paper)."),
@@ -129,19 +140,12 @@ def search_command(
         float | None, typer.Option(metavar="NUMBER", help="Runs to expect; eight for each candidate if left out.")
     ] = None,
     noise_column: LevelColumn = None,
-    norm: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(metavar="NAME", help="Data set to charge in the ledger.")] = None,
-    records_per_person: Annotated[
-        int, typer.Option(metavar="K", help="Protect people who have up to K records each.")
-    ] = 1,
+    norm: Norm = None,
+    ledger: LedgerUrl = None,
+    dataset: Dataset = None,
+    records_per_person: PerPerson = 1,
     json: Json = False,
-    quiet: Quiet = False,
+    quiet: Quietly = False,
 ) -> None:
     """Choose among candidates by private runs, and write the best one's release.
 
@@ -149,30 +153,9 @@ def search_command(
     only the best run is released. The search is charged as a whole before it starts. It must be the first charge of its
     account: give it a data set name of its own otherwise.
     """
-    from reticent.apps.fit import fit
-    from reticent.apps.inspection import describe, print_fit
-
     wrap = searching(tries or (), scheme=scheme, scoring=scoring, mean=mean, expected_runs=runs)
+    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, "records_per_person": records_per_person}
+    columns = {"x": x or (), "y": y or (), "classes": classes or (), "own": {"noise_column": noise_column}}
     with progress(f"Searching {Path(data).name}", quiet=quiet, timed=False):
-        found, notes = fit(
-            model,
-            data,
-            x=x or (),
-            y=y or (),
-            classes=classes or (),
-            norm=norm,
-            epsilon=epsilon,
-            delta=delta,
-            own={"noise_column": noise_column},
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            out=out,
-            wrap=wrap,
-        )
-    if json:
-        about = describe(out)[1]
-        return print_json({**about, "notes": list(dict.fromkeys([*notes, *about["notes"]]))})
-    if not quiet:
-        print_fit(console(), found, notes, ledger=ledger, dataset=dataset, out=out)
-    return None
+        show = fit_and_show(model, data, **columns, **promise, ledger=ledger, dataset=dataset, out=out, wrap=wrap)
+    show(json, quiet)

@@ -7,15 +7,13 @@ GramByClass   Σ f fᵀ of f = onehot(y) ⊗ (φ(x), s): a Gram matrix for each 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.models.residuals import Features
-from reticent.privacy.staged import StagedGram
+from reticent.models.residuals import Features, WeightedGram, in_steps
 from reticent.privacy.statistic import Gram
 
 __all__ = ["ClassGram", "GramByClass", "class_stage", "exponential", "softmax"]
@@ -48,11 +46,9 @@ def softmax(logits: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class ClassGram(StagedGram):
+class ClassGram(WeightedGram):
     """Σ f fᵀ of f = (φ, t): one column of t for each class; the class is the last column of a record."""
 
-    weights: tuple[tuple[int, ...], ...]  # w of each class, in steps of 2^-shift
-    shift: int
     reach: float  # r
     link: str  # "softmax" or "linear"
 
@@ -61,22 +57,7 @@ class ClassGram(StagedGram):
     def __post_init__(self) -> None:
         if self.link not in self.LINKS:
             raise BadInput(f"link must be one of {', '.join(self.LINKS)}, not {self.link!r}.")
-        if any(self.head_limit2 * sum(v * v for v in w) > 4**52 for w in self.weights):
-            raise BadInput("The weights of a stage are too long for an exact product: choose a smaller shift.")
-
-    @property
-    def tail_columns(self) -> int:
-        """One for each class."""
-        return len(self.weights)
-
-    @property
-    def tail_norm2(self) -> Fraction:
-        """R², as for the features."""
-        return Fraction(self.head.norm2)
-
-    @cached_property
-    def _weights(self) -> Array:
-        return np.array(self.weights, dtype=np.float64).T
+        super().__post_init__()
 
     def tail(self, head: Array, records: Array) -> Array:
         """Scaled differences of what is and what was expected; the products with the weights are exact, whole numbers."""
@@ -94,10 +75,7 @@ def class_stage(head: Features, W: Array, r: float, link: str) -> ClassGram:
     """The statistic of one stage, weights (a column for each class) in steps as fine as an exact product allows."""
     reach = float(r)
     bits = ClassGram(head, ((0,) * head.columns,) * W.shape[1], 0, reach, link).bits
-    length = max(math.sqrt(head.radius2) * float(np.linalg.norm(W, axis=0).max()), 2.0**-40)
-    shift = min(40, 51 - bits - math.ceil(math.log2(length)))
-    steps = tuple(tuple(int(v) for v in w) for w in np.trunc(W.T * 2.0**shift))
-    return ClassGram(head, steps, shift, reach, link)
+    return ClassGram(head, *in_steps(W.T, head, bits), reach, link)
 
 
 @dataclass(frozen=True)

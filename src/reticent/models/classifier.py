@@ -6,25 +6,25 @@ dirichlet   one release of a Gram matrix for each class, from which the targets 
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.maths.anova import AnovaPriors
 from reticent.maths.bands import chance_bands
+from reticent.maths.basis import Basis
 from reticent.maths.dirichlet import dirichlet_posterior
 from reticent.maths.linalg import quadratic
-from reticent.maths.priors import KernelPriors, energies, kernels_around, usual_length
+from reticent.maths.priors import energies, usual_length
 from reticent.maths.softmax import StagedClasses
 from reticent.models.base import PrivateEstimator
 from reticent.models.classes import GramByClass, class_stage, softmax
+from reticent.models.hypotheses import LEAST, MOST, hypotheses_of, rehearsed
 from reticent.models.inputs import features, input_laws
 from reticent.models.residuals import Features
 from reticent.privacy.bounds import Bounds
@@ -36,9 +36,8 @@ __all__ = ["GPClassifier"]
 Array = NDArray[np.float64]
 METHODS = ("softmax", "labels", "dirichlet")
 _STAGES, _INPUTS = 24, 12  # stages by default; one in so many is about the inputs alone
-_TRIALS = 48
 _LOGITS = 64.0  # variance of logits, as a multiple of the prior's, which is made for numbers between −1 and 1
-_LEAST, _MOST, _WIDEST = 4, 150, 500
+_WIDEST = 500
 _EXPONENT = 0.4
 _CLIP, _NARROW = 1.2, 0.6  # reach of a stage: so many times the root mean square of what is left, at least so much
 _SIDE = 0.5  # s of the release by class
@@ -153,27 +152,16 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _rehearse(self, bounds: Bounds) -> None:
         """Go through the public part of a fit, so that what cannot be used is found before anything is charged."""
         classes = len(bounds.classes or ())
-        if self.method == "dirichlet" and classes * ((self.basis or _LEAST) + 1) > _COLUMNS:
+        if self.method == "dirichlet" and classes * ((self.basis or LEAST) + 1) > _COLUMNS:
             raise BadInput(
                 f'method="dirichlet" releases a Gram matrix for each of {classes} classes, too many functions: take at '
                 f"most {max(_COLUMNS // classes - 1, 0)}, or another method."
             )
-        fits = False
-        try:
-            with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
-                warnings.simplefilter("error")
-                priors = self._priors(bounds)
-                basis, hypotheses, _ = priors.choose(min(_LEAST, priors.most))
-                energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, 1.0)
-                fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in hypotheses) and bool(np.isfinite(energy).all())
-        except (ArithmeticError, ValueError, TypeError, Warning):
-            fits = False
-        if not fits:
-            raise BadInput(
-                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
-                "scikit-learn kernel with one length scale, or one per input, for log-odds."
-            )
-        self._rehearsed = priors
+
+        def usable(priors: Any, basis: Basis) -> bool:
+            return bool(np.isfinite(energies(basis, priors.emphasis[: basis.size], _EXPONENT, 1.0)).all())
+
+        self._rehearsed = rehearsed(self.kernel, bounds, lambda: self._priors(bounds), usable, "for log-odds")
 
     def learn(self, curator: Oracle) -> None:
         """Release as often as was paid for, each time what the last fit left over."""
@@ -287,22 +275,17 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _size(self, share: float, priors: Any, bounds: Bounds) -> int:
         """How many basis functions the budget can carry."""
-        most = min(_MOST, priors.most)
+        most = min(MOST, priors.most)
         if self.method == "dirichlet":
             most = min(most, _COLUMNS // len(bounds.classes or ()) - 1)
         if self.basis is not None:
             return min(int(self.basis), priors.most)
         relative = priors.variances / priors.variances.sum()
         worth = int((relative * share >= priors.stands_out).sum())
-        return min(max(worth, _LEAST + len(bounds.x)), most)
+        return min(max(worth, LEAST + len(bounds.x)), most)
 
     def _priors(self, bounds: Bounds) -> Any:
-        trials = _TRIALS if self.learn_kernel else 0
-        if self.kernel is None:
-            return AnovaPriors(len(bounds.x), trials)
-        halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
-        kernels = kernels_around(clone(self.kernel), halves, trials) if trials else [clone(self.kernel)]
-        return KernelPriors(kernels, len(bounds.x), bounds.natural, 1.0)
+        return hypotheses_of(self.kernel, bounds, 1.0, learn=self.learn_kernel)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,24 +7,24 @@ spread, to spread them evenly over the box. All but the releases is post-process
 """
 
 import math
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import RegressorMixin
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.maths.anova import AnovaPriors
+from reticent.maths.basis import Basis
 from reticent.maths.fitted import Fitted
 from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
-from reticent.maths.priors import KernelPriors, energies, kernels_around, usual_length
+from reticent.maths.priors import energies, usual_length
 from reticent.maths.stages import Staged
 from reticent.models.base import PrivateEstimator
+from reticent.models.hypotheses import LEAST, MOST, hypotheses_of, rehearsed
 from reticent.models.inputs import features, input_laws
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
@@ -36,8 +36,7 @@ __all__ = ["GPRegressor"]
 Array = NDArray[np.float64]
 _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
 _WIDE, _WIDEST, _ENOUGH, _FEW = 4.0, 8.0, 5, 20
-_LEAST, _MOST, _NOTHING = 4, 150, 0.01
-_TRIALS = 48
+_NOTHING = 0.01
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
 _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
@@ -183,25 +182,15 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _rehearse(self, bounds: Bounds) -> None:
         """Go through the public part of a fit, so that a kernel that cannot be used is found before anything is charged."""
-        fits = False
-        try:
-            with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
-                warnings.simplefilter("error")
-                priors = self._priors(bounds)
-                basis, hypotheses, _ = priors.choose(min(_LEAST, priors.most))
-                energy = energies(basis, priors.emphasis[: basis.size], 0.25, 0.95)
-                head = Features(basis, tuple(energy.tolist()), 1.0)
-                positive = all(np.linalg.eigvalsh(S)[0] > 0 for S in hypotheses)
-                usual = all(_TINY < one < 1 / _TINY for one in self._scales(bounds, priors))
-                fits = bool(usual and positive and stage(head, energy[None, :], [1.0]).limit2)
-        except (ArithmeticError, ValueError, TypeError, Warning):
-            fits = False
-        if not fits:
-            raise BadInput(
-                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
-                "scikit-learn kernel with one length scale, or one per input, and amplitudes (and noise) in the units of y."
-            )
-        self._rehearsed = priors
+
+        def usable(priors: Any, basis: Basis) -> bool:
+            energy = energies(basis, priors.emphasis[: basis.size], 0.25, 0.95)
+            head = Features(basis, tuple(energy.tolist()), 1.0)
+            usual = all(_TINY < one < 1 / _TINY for one in self._scales(bounds, priors))
+            return bool(usual and stage(head, energy[None, :], [1.0]).limit2)
+
+        units = "and amplitudes (and noise) in the units of y"
+        self._rehearsed = rehearsed(self.kernel, bounds, lambda: self._priors(bounds), usable, units)
 
     def _scales(self, bounds: Bounds, priors: Any) -> list[float]:
         """Variances of the function and of the noise of each output, in units of half its range."""
@@ -339,16 +328,11 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         relative = priors.variances / priors.variances.sum()
         worth, not_nothing = (int((relative * share >= least).sum()) for least in (priors.stands_out, _NOTHING))
         worth = min(max(worth, min(int(share), priors.some)), not_nothing)
-        return min(max(worth, _LEAST + 3 * dimension), _MOST, priors.most)
+        return min(max(worth, LEAST + 3 * dimension), MOST, priors.most)
 
     def _priors(self, bounds: Bounds) -> Any:
-        """What the function may be: hypotheses that the evidence chooses from, and the basis that serves all of them."""
-        trials = _TRIALS if self.learn_kernel else 0
-        if self.kernel is None:
-            return AnovaPriors(len(bounds.x), trials)
-        halves = np.array([high / 2 - low / 2 for low, high in (*bounds.x, bounds.y[0])])
-        kernels = kernels_around(clone(self.kernel), halves[:-1], trials) if trials else [clone(self.kernel)]
-        return KernelPriors(kernels, len(bounds.x), bounds.natural, float(halves[-1]))
+        low, high = bounds.y[0]
+        return hypotheses_of(self.kernel, bounds, float(high / 2 - low / 2), learn=bool(self.learn_kernel))
 
 
 def _exponent(told: float) -> float:

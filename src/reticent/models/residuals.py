@@ -23,7 +23,7 @@ from reticent.maths.basis import GRID, Basis
 from reticent.privacy.staged import Head, StagedGram
 from reticent.privacy.statistic import Counts, Sum
 
-__all__ = ["Features", "InputCounts", "InputMoments", "ResidualGram", "stage"]
+__all__ = ["Features", "InputCounts", "InputMoments", "ResidualGram", "WeightedGram", "in_steps", "stage"]
 
 Array = NDArray[np.float64]
 
@@ -144,14 +144,11 @@ class InputCounts(Counts):
 
 
 @dataclass(frozen=True)
-class ResidualGram(StagedGram):
-    """Σ f fᵀ of f = (φ, t): one column of t for each of the p outputs, which are the last columns of a record."""
+class WeightedGram(StagedGram):
+    """Abstract: Σ f fᵀ of f = (φ, t), with t from products φᵀw that are exact, one for each output or class."""
 
-    head: Features
-    output_reach: ClassVar[float] = 64.0  # residuals are clipped, so bounds of y that are too narrow need not hurt
-    weights: tuple[tuple[int, ...], ...]  # w of each output, in steps of 2^-shift
+    weights: tuple[tuple[int, ...], ...]  # w of each, in steps of 2^-shift
     shift: int
-    reach: tuple[float, ...]  # r of each output
 
     def __post_init__(self) -> None:
         if any(self.head_limit2 * sum(v * v for v in w) > 4**52 for w in self.weights):
@@ -159,17 +156,26 @@ class ResidualGram(StagedGram):
 
     @property
     def tail_columns(self) -> int:
-        """One for each output."""
+        """One for each output or class."""
         return len(self.weights)
 
     @property
     def tail_norm2(self) -> Fraction:
-        """R² for all outputs together."""
+        """R², as for the features; for all outputs together."""
         return Fraction(self.head.norm2)
 
     @cached_property
     def _weights(self) -> Array:
         return np.array(self.weights, dtype=np.float64).T
+
+
+@dataclass(frozen=True)
+class ResidualGram(WeightedGram):
+    """Σ f fᵀ of f = (φ, t): one column of t for each of the p outputs, which are the last columns of a record."""
+
+    head: Features
+    output_reach: ClassVar[float] = 64.0  # residuals are clipped, so bounds of y that are too narrow need not hurt
+    reach: tuple[float, ...]  # r of each output
 
     def tail(self, head: Array, records: Array) -> Array:
         """Scaled residuals; the prediction is an exact product of whole numbers."""
@@ -187,7 +193,11 @@ def stage(head: Features, W: Array, r: Sequence[float]) -> ResidualGram:
     """The statistic of one stage, weights in steps as fine as an exact product allows: ‖φ‖·‖w_j‖ < 2⁵² on the grid."""
     reach = tuple(float(v) for v in r)
     bits = ResidualGram(head, ((0,) * head.columns,) * len(W), 0, reach).bits
+    return ResidualGram(head, *in_steps(W, head, bits), reach)
+
+
+def in_steps(W: Array, head: Features, bits: int) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Weights, a row for each output or class, as whole numbers of steps of 2^-shift; and the shift."""
     length = max(math.sqrt(head.radius2) * float(np.linalg.norm(W, axis=1).max()), 2.0**-40)
     shift = min(40, 51 - bits - math.ceil(math.log2(length)))
-    steps = tuple(tuple(int(v) for v in w) for w in np.trunc(W * 2.0**shift))
-    return ResidualGram(head, steps, shift, reach)
+    return tuple(tuple(int(v) for v in w) for w in np.trunc(W * 2.0**shift)), shift

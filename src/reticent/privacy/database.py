@@ -221,9 +221,8 @@ def _check_is_file(path: str) -> None:
     # only by stat: closing a file that SQLite has open elsewhere in this process would drop its locks
     if not os.path.exists(path):
         raise LedgerError(
-            f"There is no ledger at {path}. Check the path; a charge never creates a ledger, so that a "
-            "mistyped path cannot become a fresh budget. To create it: `reticent ledger open`, or "
-            "Ledger(path).open(dataset, epsilon, delta)."
+            f"There is no ledger at {path}: check the path. Nothing makes a ledger but `reticent ledger open`, and "
+            "Ledger(path).open(dataset, epsilon, delta), so that a mistyped path cannot become a fresh budget."
         )
     if not os.path.isfile(path) or os.path.getsize(path) == 0:
         raise _not_a_ledger(path, "an empty file" if os.path.isfile(path) else "not a file")
@@ -270,8 +269,8 @@ def _check_postgres_format(execute: Execute, url: str) -> None:
     )
     if absent:
         raise LedgerError(
-            f"There is no ledger in {shown(url)}. Check the database; a charge never creates a ledger. To "
-            "create it: `reticent ledger open`, or Ledger(url).open(dataset, epsilon, delta)."
+            f"There is no ledger in {shown(url)}: check the database. Nothing makes a ledger but "
+            "`reticent ledger open`, and Ledger(url).open(dataset, epsilon, delta)."
         )
     version = (comment or "").removeprefix(_COMMENT)
     if not version.isdecimal():

@@ -13,6 +13,7 @@ valid one: keep a copy of the head elsewhere and give it to `Ledger.verify`.
 import getpass
 import hashlib
 import json
+import math
 import os
 import socket
 from collections.abc import Sequence
@@ -336,8 +337,9 @@ def _refusal(account: Account, events: Sequence[Event], event: Event, total: flo
     if account.delta == 0 and isinstance(event, (Gaussian, Selection)):
         advice = "A cap with δ = 0 admits no Gaussian noise: use a mechanism with pure ε"
     which = " at the cap's δ" if account.delta else ""
+    would = f"it would be ε = {total:.6g}{which}" if total < math.inf else "no ε would hold"
     return (
         f"Refused: data set {account.dataset!r} has a cap of {_cap(account)}. Spent so far: ε = "
-        f"{accounting.account_epsilon(events, account.delta):.6g}{which}; with {event} it would be ε = {total:.6g}{which}. "
+        f"{accounting.account_epsilon(events, account.delta):.6g}{which}; with {event} {would}. "
         f"{advice}. Nothing was read and nothing was charged; a cap never changes."
     )

@@ -1,0 +1,94 @@
+"""``reticent fit``: what can be said to it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reticent.apps.model_options import with_own_options
+from reticent.apps.options import (
+    Classes,
+    Dataset,
+    Delta,
+    Json,
+    LedgerUrl,
+    ModelFile,
+    Norm,
+    PerPerson,
+    Quietly,
+    Records,
+)
+from reticent.apps.terminal import console, print_json, progress
+
+__all__ = ["fit_and_show", "fit_command"]
+
+
+@with_own_options
+def fit_command(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last has public inputs), classifier, "
+            "kmeans, mixture, factors or components.",
+        ),
+    ],
+    data: Records,
+    out: ModelFile,
+    x: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LOW:HIGH",
+            help="A column and its public range; one for each. A missing value counts as the middle, a value outside as the "
+            "nearest edge; the ± of results does not cover this.",
+        ),
+    ] = None,
+    y: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LOW:HIGH", help="gp, gp-labels, gp-binned: a column to predict, and its public range."
+        ),
+    ] = None,
+    classes: Classes = None,
+    epsilon: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
+    ] = None,
+    delta: Delta = None,
+    norm: Norm = None,
+    own: Any = None,
+    ledger: LedgerUrl = None,
+    dataset: Dataset = None,
+    records_per_person: PerPerson = 1,
+    json: Json = False,
+    quiet: Quietly = False,
+) -> None:
+    """Fit a model to a file, charge the budget, and write the release.
+
+    In a CSV file one line is one record (remove line breaks inside quoted fields first), and fields are separated by
+    commas (tabs in a .tsv file). A cell that is not a plain number (text, "72 kg", "40,5") counts as missing, because
+    whether a cell is a number is private.
+    """
+    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, "records_per_person": records_per_person}
+    columns = {"x": x or (), "y": y or (), "classes": classes or ()}
+    with progress(f"Reading {Path(data).name}", quiet=quiet):
+        show = fit_and_show(model, data, **columns, **promise, own=own, ledger=ledger, dataset=dataset, out=out)
+    show(json, quiet)
+
+
+def fit_and_show(model: str, data: str, **asked: Any) -> Callable[[bool, bool], None]:
+    """Fit as asked; give what then shows the result, to a machine or, unless that is to be ``quiet``, to a person."""
+    from reticent.apps.fit import fit
+    from reticent.apps.inspection import describe, print_fit
+
+    fitted, notes = fit(model, data, **asked)
+    out = asked["out"]
+
+    def show(json: bool, quiet: bool) -> None:
+        if json:
+            about = describe(out)[1]
+            print_json({**about, "notes": list(dict.fromkeys([*notes, *about["notes"]]))})
+        elif not quiet:
+            print_fit(console(), fitted, notes, ledger=asked["ledger"], dataset=asked["dataset"], out=out)
+
+    return show
