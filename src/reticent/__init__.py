@@ -10,7 +10,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "reticent.apps.plan": ("plan",),
-    "reticent.apps.service.client": ("BanditClient",),
+    "reticent.apps.service.client": ("BanditClient", "LocalClient"),
     "reticent.errors": (
         "BadInput",
         "BoundsMissing",
@@ -76,6 +76,7 @@ __all__ = [
     "LedgerError",
     "LocalBanditClient",
     "LocalBanditServer",
+    "LocalClient",
     "Obfuscator",
     "PrivateCovariance",
     "PrivateEstimator",
@@ -103,7 +104,7 @@ __all__ = [
 if TYPE_CHECKING:
     from reticent import plot
     from reticent.apps.plan import plan
-    from reticent.apps.service.client import BanditClient
+    from reticent.apps.service.client import BanditClient, LocalClient
     from reticent.errors import (
         BadInput,
         BoundsMissing,

@@ -8,18 +8,19 @@ import socket
 import time
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 
-from reticent import Bounds, JointBandit, Ledger
-from reticent.apps.service.client import BanditClient, Choice
+from reticent import Bounds, JointBandit, Ledger, LocalBanditClient
+from reticent.apps.service.client import BanditClient, Choice, LocalClient
 from reticent.apps.service.host import Host
 from reticent.apps.service.limits import Buckets
 from reticent.apps.service.store import Store
 from reticent.apps.service.tokens import Tokens, issue
-from reticent.errors import BadInput, LedgerError, ReticentError
+from reticent.errors import BadInput, LedgerError, ReleaseRefused, ReticentError
 from tests.apps.serving import EXPERIMENT, Server, kill_in_the_middle
 
 
@@ -43,7 +44,7 @@ def test_a_round(served):
     choice = client.ask([[0.2], [0.8], [0.5]])
     assert choice.index in (0, 1, 2)
     client.tell(choice, 0.4)
-    _, [overview] = server.call("GET", "/experiments", token=operator)
+    overview = server.call("GET", "/experiments", token=operator)[1][0]
     assert (overview["rounds"], overview["horizon"], overview["dataset"]) == (1, 400, "patients")
     assert overview["epsilon"] == pytest.approx(1, abs=1e-6)
     assert overview["left"] < 1e-3
@@ -72,6 +73,58 @@ def test_who_may_do_what(served, tmp_path):
     assert server.call("POST", "/experiments/doses/ask", round_, foreign) == server.call(
         "POST", "/experiments/none/ask", round_, token
     )
+
+
+def test_a_local_experiment_sees_noisy_reports_only(served):
+    """Over HTTP, through a restart: reports count once, records never come, and asks and tells of it are refused."""
+    server, operator, _ = served
+    local = {key: EXPERIMENT[key] for key in ("x", "y", "epsilon", "delta")} | {"name": "local", "mode": "local"}
+    assert server.call("POST", "/experiments", local, operator)[0] == 422  # a horizon is missing
+    assert server.call("POST", "/experiments", local | {"horizon": 9, "dataset": "patients"}, operator)[0] == 422
+    assert server.call("POST", "/experiments", local | {"horizon": 40}, operator)[0] == 201
+    token = server.call("POST", "/experiments/local/tokens", {}, operator)[1]["token"]
+    client = LocalClient(server.url, experiment="local", token=token, epsilon=1, delta=1e-6)
+    for _ in range(3):
+        round_ = client.begin()
+        chosen = round_.ask([[0.123456789], [0.9]])
+        assert round_.tell([[0.123456789], [0.9]][chosen], 0.987654321)
+    with pytest.raises(ReleaseRefused, match="has told"):
+        round_.tell([0.9], 1.0)
+    weaker = LocalClient(server.url, experiment="local", token=token, epsilon=2, delta=1e-6)
+    with pytest.raises(ReticentError, match="another promise"):
+        weaker.begin().tell([0.9], 1.0)
+    body = {"id": "a" * 32, "report": _report(server, token)}
+    for _ in range(2):  # the answer was lost
+        assert server.call("POST", "/experiments/local/report", body, token) == (200, {"counted": True})
+    for path, wrong in (("ask", {"candidates": [[0.5]]}), ("tell", {"ask": "0" * 32, "reward": 1})):
+        status, said = server.call("POST", f"/experiments/local/{path}", wrong, token)
+        assert (status, "may not see its records" in said["detail"]) == (422, True)
+    server.stop(signal.SIGKILL)
+    server.start()
+    assert server.call("POST", "/experiments/local/report", body, token) == (200, {"counted": True})
+    overview = {one["name"]: one for one in server.call("GET", "/experiments", token=operator)[1]}["local"]
+    assert (overview["mode"], overview["rounds"], overview["open"], overview["dataset"]) == ("local", 4, 0, None)
+    assert server.call("GET", "/experiments/local/estimate", token=operator)[0] == 200
+    kept = b"".join(one.read_bytes() for one in Path(server.ledger).parent.iterdir())
+    assert b"0.123456" not in kept
+    assert b"0.98765" not in kept
+
+
+def _report(server, token):
+    message = json.dumps(server.call("GET", "/experiments/local/message", token=token)[1]).encode()
+    return json.loads(LocalBanditClient(message, epsilon=1, delta=1e-6).tell([0.9], 1.0))
+
+
+def test_nothing_is_understood_before_the_token(served):
+    """What is no JSON at all, for an experiment that may not exist: the token alone decides."""
+    server, operator, token = served
+    foreign = issue(Store(server.ledger), "client", "another", days=1)
+    time.sleep(2.1)
+    for path in ("/experiments/doses/ask", "/experiments/none/tell", "/experiments/doses/report"):
+        assert server.call("POST", path, token=None, data=b"{")[0] == 401
+        assert server.call("POST", path, token=foreign, data=b"{")[0] == 403
+    assert server.call("POST", "/experiments", token=token, data=b"{")[0] == 403
+    assert server.call("POST", "/experiments", token=operator, data=b"{")[0] == 422
 
 
 def test_a_token_can_be_ended(served):
@@ -119,7 +172,7 @@ def test_bad_requests_say_what_is_wrong(served):
     status, said = server.call("POST", "/experiments", EXPERIMENT | {"name": "more"}, operator)
     assert status == 402
     assert "budget" in said["detail"].lower() or "cap" in said["detail"].lower()
-    assert [one["name"] for one in server.call("GET", "/experiments", token=operator)[1]] == ["doses"]
+    assert {one["name"] for one in server.call("GET", "/experiments", token=operator)[1]} <= {"doses", "local"}
 
 
 def test_what_lies_outside_the_bounds_is_moved_not_refused(served):

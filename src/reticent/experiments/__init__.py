@@ -159,8 +159,32 @@ STUDIES = {
     ),
     "gpucb-regret": Study(
         "gpucb_regret",
-        "Dubey, Figs 1–2 and Table 1: regret of private bandits on four environments, ours, the paper's, and without privacy.",
+        "Dubey, Figs 1–2 and Table 1: regret of private bandits of two inputs, ours, the paper's, and without privacy.",
+        repeats=20,
+        quick=1,
+    ),
+    "gpucb-additive": Study(
+        "gpucb_additive",
+        "Dubey, Table 1: the same for the environments of 10 and 20 inputs.",
         repeats=10,
+        quick=1,
+    ),
+    "gpucb-local": Study(
+        "gpucb_local",
+        "Dubey, Alg 3: regret of the local bandit, after 1,024 and 16,384 rounds.",
+        repeats=10,
+        quick=1,
+    ),
+    "gpucb-contexts": Study(
+        "gpucb_contexts",
+        "Candidates of another law than a private bandit assumes, and in another order: what that costs.",
+        repeats=10,
+        quick=1,
+    ),
+    "gpucb-features": Study(
+        "gpucb_features",
+        "Dubey, Def 4 and Theorem 2: errors of Fourier features of two kernels, beside their bounds.",
+        repeats=1,
         quick=1,
     ),
     "gpucb-factorisations": Study(

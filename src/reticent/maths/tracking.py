@@ -5,7 +5,7 @@ that what one batch says is independent of the others given w. A batch of n reco
 
     A = Σ φ e,   B = Σ φφᵀ,   q = Σ e²,      e = clip(y − φᵀc, ±r),   c: the mean of w before the batch.
 
-With the gain g of the clip and a belief B̂ about B whose entries have error variances V (`maths.gram`),
+With the gain g of the clip and a belief B̂ about B whose entries have error variances V in some axes (`maths.played`),
 
     A/g + B̂c = B̂w + noise,   Cov = (s² + distortion)·B̂ + V∘E[(w−c)(w−c)ᵀ]-terms + (σ/g)²I
 
@@ -62,17 +62,36 @@ class Tracked:
         return math.sqrt(max(float((self.covariance * law).sum()), 0.0) + self.s2)
 
     def add(
-        self, A: Array, A_sd: float, B: Array, V: Array, q: float, q_sd: float, n: int, r: float, centre: Array
+        self,
+        A: Array,
+        A_sd: float,
+        B: Array,
+        q: float,
+        q_sd: float,
+        n: int,
+        r: float,
+        centre: Array,
+        V: Array | None = None,
+        axes: Array | None = None,
     ) -> None:
-        """Take in one batch of n records, whose residuals were clipped at ±r around ``centre``. q_sd = ∞: q is not known."""
+        """Take in one batch of n records, whose residuals were clipped at ±r around ``centre``. q_sd = ∞: q is not known.
+
+        V: variances of the errors in B, in the orthonormal ``axes``; left out where B is exact.
+        """
         variance = self._variance(q / n, q_sd / n, n, r, B)
         inside, second, _ = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
         distortion = max((second - gain**2) * variance, 0.0) / gain**2
+        values, vectors = np.linalg.eigh(B)
+        positive = (vectors * np.maximum(values, 0)) @ vectors.T
         for h, (m, C) in enumerate(zip(self._means, self._covariances, strict=True)):
             spread = C + np.outer(m - centre, m - centre)
-            W = (self._s2[h] + distortion) * B + V * spread
-            np.fill_diagonal(W, (self._s2[h] + distortion) * np.diag(B) + V @ np.diag(spread) + (A_sd / gain) ** 2)
+            W = (self._s2[h] + distortion) * positive + (A_sd / gain) ** 2 * np.eye(len(B))
+            if V is not None and axes is not None:
+                turned = axes.T @ spread @ axes
+                error = V * turned
+                np.fill_diagonal(error, V @ np.diag(turned))
+                W += axes @ error @ axes.T
             BC = B @ C
             lower = factor(BC @ B + W, ROUNDING)
             G, z = solve_lower(lower, BC), solve_lower(lower, A / gain + B @ (centre - m))
@@ -97,6 +116,12 @@ class Tracked:
         expected = clipped_second(explained + s2, r)
         self._noise_fit[h] -= (second - expected) ** 2 / (sd**2 + (_TRUST**2 + 2 / n) * expected**2) / 2
         self._s2[h] = s2[np.argmax(self._noise_fit[h] - (np.log(_NOISES) / _NOISE_SPREAD) ** 2 / 2)]
+
+    def rescale(self, factor: Array) -> None:
+        """Give the weights other units: each is ``factor`` times what it was."""
+        self._means = [m * factor for m in self._means]
+        self._covariances = [C * np.outer(factor, factor) for C in self._covariances]
+        self._mix()
 
     def extended(self, priors: Sequence[Array], outside: Array, scale: Array) -> "Tracked":
         """The same belief with more functions, whose priors are given; ``scale``: old weights in units of the new ones."""

@@ -109,7 +109,7 @@ class LocalBanditServer:
 
     Attributes
     ----------
-    posterior_, releases_ (sums of reports, one for each batch), rounds_
+    posterior_, releases_ (sums of reports, one for each batch), rounds_, guarantee_
     """
 
     def __init__(
@@ -130,6 +130,7 @@ class LocalBanditServer:
         if bounds is None or isinstance(width, str):
             raise BadInput("A local bandit needs bounds and a number of standard deviations.")
         eps, self._delta = check_epsilon_delta(epsilon, delta, pure=False)
+        self.bounds = bounds
         self._event, self.horizon = Gaussian(noise_multiplier=calibrate(eps, self._delta)), horizon
         mu = 1 / self._event.noise_multiplier
         with one_blas_thread():
@@ -141,6 +142,12 @@ class LocalBanditServer:
         self.releases_: list[Release] = []
         self._reports: Release | None = None
 
+    @property
+    def guarantee_(self) -> Guarantee:
+        """What every client that counts has kept for its one record."""
+        seeded = any(not one.private for one in self.releases_)
+        return Guarantee(delta=self._delta, relation="record", events=(self._event,), private=not seeded)
+
     def message(self) -> bytes:
         """What a client needs; public. It stays the same until the batch is full."""
         policy = self.posterior_
@@ -148,8 +155,8 @@ class LocalBanditServer:
             {
                 "bounds": policy.bounds.to_dict(),
                 "statistic": policy.statistic.describe(),
-                "mean": policy.belief.mean.tolist(),
-                "root": policy._root.tolist(),
+                "mean": policy.level.tolist(),
+                "root": policy.spread.tolist(),
                 "width": policy.width,
                 "batch": len(self.releases_),
             }
@@ -178,11 +185,19 @@ class LocalBanditServer:
         self._reports = replace(one, n=n, value=value, statistic=statistic.describe(), fit="reports", private=private)
         self.rounds_ += 1
         if n == self._size:
-            self._learn(replace(self._reports, scale=one.scale * math.sqrt(n)))
+            self.rounds_ -= n
+            self.learn(replace(self._reports, scale=one.scale * math.sqrt(n)))
             self._reports = None
         return True
 
-    def _learn(self, release: Release) -> None:
+    @property
+    def until_release_(self) -> int:
+        """How many reports are left until the batch is full; public."""
+        return self._size - (0 if self._reports is None else self._reports.n)
+
+    def learn(self, release: Release) -> None:
+        """Take in the noisy sum of a whole batch."""
+        self.rounds_ += release.n
         self.releases_.append(release)
         with one_blas_thread():
             self.posterior_.take(release)
@@ -211,8 +226,7 @@ class LocalBanditServer:
         for release in releases:
             if release.n != server._size or release.value.shape != (server.posterior_.statistic.size,):
                 raise BadInput("These releases do not fit the parameters: rebuild with those they had.")
-            server.rounds_ += release.n
-            server._learn(release)
+            server.learn(release)
         return server
 
     @classmethod

@@ -1,22 +1,25 @@
 """What joint and local bandits share, all of it public: features, belief, batches, and the choice among candidates.
 
 A policy says which statistic a batch is to be added up with (`stage`), takes in what was released of it (`take`), and
-chooses (`choose`): the candidate with the highest mean + width·sd. Between two releases it does not change.
+chooses (`choose`): the candidate with the highest mean + width·sd, and in the first batch any. Between two releases it does not
+change. Before each batch it plays that batch in thought, to know which features to expect, and makes those functions loud in the
+features of which least is known.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from reticent.errors import BadInput
 from reticent.maths.anova import Anova, AnovaPriors
 from reticent.maths.basis import public_points
-from reticent.maths.gram import GramBelief
+from reticent.maths.played import WRONG, PlayedGram
 from reticent.maths.priors import KernelPriors, energies, kernels_around
 from reticent.maths.tracking import Tracked
 from reticent.models.residuals import Features, stage
@@ -29,14 +32,18 @@ Array = NDArray[np.float64]
 GROWTH = 1.35
 _FIRST = 8.0  # records of the first batch, by μ
 _LEAST_BATCH = 6
+_FIRST_SHARE = 0.01  # and at least so much of the horizon
 _SHARE = 5.0  # of the prior variance, times μT, of a function that is worth having
 _LEAST, _MOST = 4, 150
 _EXPONENT, _QUANTILE = 0.4, 0.5  # of features: energies, and which length they are cut to (see models.gp)
-_CLIP = 1.5  # in standard deviations of the residual
+_AGAIN = 0.3  # the same exponent, of what is not known of a function after the first batch
+_FIRST_CLIP, _CLIP = 1.5, 0.8  # in standard deviations of the residual
 _NOISE = 0.2  # the least standard deviation of rewards that is told apart, in half-ranges
-_PLAYS = 512  # rounds that are played in thought, to guess which candidates will be chosen
-_VARIANCES, _LENGTHS, _LINEAR = (0.05, 0.3), (0.2, 0.4, 0.8), 0.1
-_SHARES, _ADDITIVE, _FEW = (0.5, 0.35, 0.15), (1.0, 1e-3, 1e-4), 5
+_LEAST_PLAYS, _PLAYS = 256, 2048  # rounds that are played in thought, about as many as a batch has
+_EVENLY = 1024  # points that stand for the box
+_VARIANCES, _LENGTHS, _LINEAR = (0.1, 0.3), (0.2, 0.4), 0.1
+_CONSTANT, _RBF_LENGTHS = 0.25, (0.3, 0.6)
+_ADDITIVE, _FEW = (1.0, 1e-3, 1e-4), 5  # above so many inputs, effects of single inputs
 _TRIALS = 8
 _CACHE = 2**18  # numbers
 
@@ -62,6 +69,9 @@ class Policy:
         low, high = bounds.y[0]
         self.middle, self.half = low / 2 + high / 2, high / 2 - low / 2
         self._priors: Any = _priors(bounds, kernel, self.half)
+        coins = np.random.Generator(np.random.PCG64(8))  # public: everyone plays the same in thought
+        self._imagined: Callable[[int], Array] = lambda count: 2 * coins.random((count, self.dimension)) - 1
+        self._plays, self._informed, self._misfit = _LEAST_PLAYS, False, np.zeros(len(WRONG))
         self._choose_basis(horizon)
         self.belief = Tracked(self._hypotheses, self._outside, _NOISE**2)
         self._thought()
@@ -77,32 +87,58 @@ class Policy:
         self._energy = energies(basis, priors.emphasis[:m], _EXPONENT, _QUANTILE)
         self.head = Features(basis, tuple(self._energy.tolist()), 1.0)
         self._hypotheses = [S / np.outer(self._energy, self._energy) for S in hypotheses]
-        points = public_points(self.dimension, _PLAYS * self.arms)
-        self._candidates = self.head.features(points).reshape(_PLAYS, self.arms, m)
 
     def grow(self, horizon: int) -> None:
         """More functions for more rounds; what is known about the old ones stays known."""
         old = self._energy
         self._choose_basis(horizon)
+        units = old / self._energy[: len(old)]
         if len(self._energy) > len(old):
-            self.belief = self.belief.extended(self._hypotheses, self._outside, self._energy[: len(old)] ** -1 * old)
-            self._thought()
+            self.belief = self.belief.extended(self._hypotheses, self._outside, units)
+        else:
+            self.belief.rescale(units)
+        self._thought()
 
     def _thought(self) -> None:
-        """What the current choice would do among candidates that fill the box: a guess of the features that records will have."""
+        """Get ready for the next batch: features, what to expect of them, and the clip."""
+        if self._informed and self._staged:
+            self._emphasise()
         C = self.belief.covariance
         self._root = np.linalg.cholesky(C + 1e-12 * np.trace(C) * np.eye(len(C)))
-        self._single = self._root.astype(np.float32)  # a choice needs no more digits, and is twice as fast
-        scores = self.scores(self._candidates)
-        self._points = self._candidates[np.arange(_PLAYS), scores.argmax(axis=1)]
-        law = self._points.T @ self._points / _PLAYS
-        self.reach = min(_CLIP * self.belief.residual_sd(law), 2.0)
+        # a choice needs no more digits, and is twice as fast; as long as nothing is known, all candidates are equal
+        self.level, self.spread = self.belief.mean * self._informed, (self._root * self._informed).astype(np.float32)
+        self._points = self._played()
+        law = self._points.T @ self._points / len(self._points)
+        # the nearer its variance comes to the largest possible, the more a reward is at either end: residuals are skewed
+        clip = _CLIP * (1 + self.belief.s2) if self._informed else _FIRST_CLIP
+        self.reach = min(clip * self.belief.residual_sd(law), 2.0)
         centre = self.belief.mean if self._staged else 0 * self.belief.mean
         self.statistic = stage(self.head, centre[None, :], [self.reach if self._staged else 1.0])
 
+    def _emphasise(self) -> None:
+        """Noise is the same for all features: give most of their length to functions of which little is known."""
+        old = self._energy
+        variances = np.diag(self.belief.covariance) * old**2
+        self._energy = energies(self.head.basis, np.minimum(variances, np.sort(variances)[-2]), _AGAIN, _QUANTILE)
+        self.head = replace(self.head, energy=tuple(self._energy.tolist()))
+        self.belief.rescale(old / self._energy)
+
+    def _played(self) -> Array:
+        """Features of what would be chosen among candidates that are drawn evenly; each time other ones."""
+        parts = []
+        for _ in range(0, self._plays, _LEAST_PLAYS):
+            phi = self.head.features(self._imagined(_LEAST_PLAYS * self.arms)).reshape(_LEAST_PLAYS, self.arms, -1)
+            parts.append(phi[np.arange(_LEAST_PLAYS), self.scores(phi).argmax(axis=1)])
+        return np.concatenate(parts)
+
+    def imagine(self, draw: Callable[[int], Array]) -> None:
+        """Draw the candidates of plays in thought, in [−1, 1]ᵈ, from another law than the even one. Only accuracy rests on it."""
+        self._imagined = draw
+        self._thought()
+
     def scores(self, phi: Array) -> Array:
         """mean + width·sd at each feature row, in half-ranges."""
-        return upper(phi, self.belief.mean, self._single, self.width)
+        return upper(phi, self.level, self.spread, self.width)
 
     def features(self, candidates: Array) -> Array:
         """Features of candidates, whatever the shape before the last axis."""
@@ -122,20 +158,24 @@ class Policy:
         told, n, m = release.statistic, release.n, len(G) - 1
         centre, r = np.array(told["weights"][0]) * 2.0 ** -told["shift"], told["reach"][0]
         if n > 0:
-            gram = GramBelief(self._points, n)
-            gram.add(G[:m, :m], sd[:m, :m])
-            known = G[:m, m] * r, float(sd[0, m]) * r, gram.mean, gram.variance, float(G[m, m]) * r * r
-            self.belief.add(*known, float(sd[m, m]) * r * r, n, r, centre)
+            even = self.head.features(public_points(self.dimension, _EVENLY))
+            gram = PlayedGram(self._points, even.T @ even / _EVENLY, n, G[:m, :m], float(sd[0, 1]), self._misfit)
+            self._misfit = gram.misfit
+            known = G[:m, m] * r, float(sd[0, m]) * r, gram.mean, float(G[m, m]) * r * r, float(sd[m, m]) * r * r
+            self.belief.add(*known, n, r, centre, gram.variance, gram.axes)
+        self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS if self._staged else _LEAST_PLAYS), True
         self._thought()
 
     def take_public(self, A: Array, A_sd: float, B: Array, n: int, r: float, centre: Array) -> None:
         """Learn from rewards alone: the contexts, and so B, are public."""
         if n > 0:
-            self.belief.add(A * r, A_sd * r, B, np.zeros_like(B), 0.0, math.inf, n, r, centre)
+            self.belief.add(A * r, A_sd * r, B, 0.0, math.inf, n, r, centre)
+        self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS), True
         self._thought()
 
     def again(self) -> None:
         """Forget all batches: a running sum holds them anyway."""
+        self._misfit = np.zeros(len(WRONG))
         self.belief = Tracked(self._hypotheses, self._outside, _NOISE**2)
 
     def paper_width(self, norm: float = 1.0, failure: float = 0.05) -> float:
@@ -169,7 +209,7 @@ def best_of(scores: Array, rng: np.random.Generator) -> NDArray[np.int64]:
 
 def batch_sizes(mu: float, horizon: int | None, growth: float = GROWTH, first: float | None = None) -> Iterator[int]:
     """Sizes of batches, each ``growth`` times the one before: public, and without end if the horizon is not known."""
-    size = max(_FIRST / mu if first is None else first, _LEAST_BATCH)
+    size = max(_FIRST / mu if first is None else first, _LEAST_BATCH, _FIRST_SHARE * (horizon or 0))
     left = horizon
     while left is None or left > 0:
         whole = round(size)
@@ -182,10 +222,12 @@ def batch_sizes(mu: float, horizon: int | None, growth: float = GROWTH, first: f
 
 def _priors(bounds: Bounds, kernel: Kernel | None, half: float) -> Any:
     d = len(bounds.x)
-    if kernel is None:
-        shares = _SHARES if d <= _FEW else _ADDITIVE
-        trials = [Anova(variance=v, shares=shares, linear=_LINEAR, length=t) for v in _VARIANCES for t in _LENGTHS]
+    if kernel is None and d > _FEW:
+        trials = [Anova(variance=v, shares=_ADDITIVE, linear=_LINEAR, length=t) for v in _VARIANCES for t in _LENGTHS]
         return AnovaPriors(d, 0, trials)
+    if kernel is None:  # of the same variance everywhere: where no candidates are, nothing draws the choice there
+        kernels = [ConstantKernel(_CONSTANT) + ConstantKernel(v) * RBF(t) for v in _VARIANCES for t in _RBF_LENGTHS]
+        return KernelPriors(kernels, d, lambda unit: unit, 1.0)
     if not isinstance(kernel, Kernel):
         raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), or None, not {kernel!r}.")
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])

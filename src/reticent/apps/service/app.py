@@ -1,26 +1,27 @@
 """The service's HTTP face: what operators and clients may ask for. No decision about privacy is taken here."""
 
 import asyncio
-import math
+import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib import resources
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 import reticent
 from reticent.apps.service.host import Host, Unknown
-from reticent.apps.service.limits import Buckets, SizeLimit
-from reticent.apps.service.store import Store, Token
+from reticent.apps.service.limits import Gate, SizeLimit
+from reticent.apps.service.store import Store
 from reticent.apps.service.tokens import Tokens, issue
 from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
 from reticent.models.bandit import JointBandit
+from reticent.models.local_bandit import LocalBanditServer
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.ledger import Ledger
 
@@ -28,7 +29,6 @@ __all__ = ["make_app"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 _BODY = 1_000_000  # bytes
-_WRONG = 5.0, 20.0  # requests with a wrong token: a second, and at once, for each address
 _STATUS: dict[type[ReticentError], int] = {Unknown: 404, BudgetExceeded: 402, LedgerError: 503, BadInput: 422}
 _PAGE_MAY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
@@ -46,9 +46,13 @@ class Given(BaseModel):
 
 
 class NewExperiment(Given):
-    """An experiment: public ranges, horizon and budget. It is charged to the ledger when it is created."""
+    """An experiment: public ranges, horizon and budget.
+
+    A joint one is charged to the ledger when it is created. A local one is not: every client makes and keeps its own promise.
+    """
 
     name: Name
+    mode: Literal["joint", "local"] = "joint"
     x: list[tuple[Finite, Finite]] = Field(min_length=1, max_length=50)
     y: tuple[Finite, Finite]
     horizon: int | None = Field(default=None, ge=1, le=10**9)
@@ -78,10 +82,17 @@ class Reward(Given):
     reward: float
 
 
+class Report(Given):
+    """What a client of a local experiment tells: noisy already. ``id`` is the client's own: a repeated report counts once."""
+
+    id: str = Field(pattern="^[0-9a-f]{32}$")
+    report: dict[str, Any]
+
+
 def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> FastAPI:
     """The service on the ledger at ``url``; at most ``rate`` requests a second for each token."""
     state: dict[str, Any] = {}
-    buckets, wrong, started, answered = Buckets(rate, 2 * rate), Buckets(*_WRONG), time.monotonic(), [0]
+    started, answered = time.monotonic(), [0]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -94,11 +105,12 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
     app = FastAPI(
         title="reticent bandit service",
         version=reticent.__version__,
-        summary="Experiments on people, with joint differential privacy.",
+        summary="Experiments on people, with joint or local differential privacy.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
     )
+    app.add_middleware(Gate, find=lambda text: state["tokens"].find(text), rate=rate)
     app.add_middleware(SizeLimit, most=_BODY)
 
     @app.middleware("http")
@@ -120,26 +132,6 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         told = [{key: one[key] for key in ("type", "loc", "msg")} for one in error.errors()]
         return JSONResponse({"detail": told}, status_code=422)
 
-    def known(request: Request) -> Token:
-        """The token of a request, which must not come too often."""
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
-        token = state["tokens"].find(text) if scheme.lower() == "bearer" else None
-        address = request.client.host if request.client else ""
-        wait = buckets.take(token.id) if token else wrong.take(address)
-        if wait:
-            detail = "Too many requests: wait a moment."
-            raise HTTPException(429, detail, headers={"Retry-After": str(math.ceil(wait))})
-        if token is None:
-            detail = "Give a valid token: 'Authorization: Bearer rt_…'."
-            raise HTTPException(401, detail, headers={"WWW-Authenticate": "Bearer"})
-        return token
-
-    def operator(token: Annotated[Token, Depends(known)]) -> Token:
-        return token if token.role == "operator" else _forbidden()
-
-    def client(name: str, token: Annotated[Token, Depends(known)]) -> Token:
-        return token if token.role == "client" and token.experiment == name else _forbidden()
-
     async def done(job: Callable[[Any], Any]) -> Any:
         return await asyncio.wrap_future(state["host"].submit(job))
 
@@ -152,10 +144,20 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
     named = responses | {404: {"description": "There is none of that name"}}
 
     @app.post("/experiments", status_code=201, responses=responses | {402: {"description": "The budget is used up"}})
-    def create(one: NewExperiment, token: Annotated[Token, Depends(operator)]) -> dict[str, Any]:
-        """Create an experiment and charge its budget."""
+    def create(one: NewExperiment) -> dict[str, Any]:
+        """Create an experiment; if it is a joint one, charge its budget."""
+        public = one.horizon is None or one.dataset is not None or one.rounds_per_person > 1 or one.contexts == "public"
+        if one.mode == "local" and public:
+            raise BadInput(
+                "A local experiment needs a horizon, and has no dataset, public contexts or rounds_per_person: every client "
+                "keeps its own promise, and the service never sees a record."
+            )
 
-        def make() -> JointBandit:
+        def make() -> JointBandit | LocalBanditServer:
+            if one.mode == "local":
+                return LocalBanditServer(
+                    bounds=Bounds(x=one.x, y=one.y), horizon=one.horizon or 1, epsilon=one.epsilon, delta=one.delta
+                )
             return JointBandit(
                 bounds=Bounds(x=one.x, y=one.y),
                 horizon=one.horizon,
@@ -167,21 +169,21 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
                 dataset=one.dataset,
             )
 
-        state["host"].create(one.name, "joint", one.dataset or "", make)
+        state["host"].create(one.name, one.mode, one.dataset or "", make)
         return {"name": one.name}
 
     @app.get("/experiments", responses=responses)
-    async def experiments(token: Annotated[Token, Depends(operator)]) -> list[dict[str, Any]]:
+    async def experiments() -> list[dict[str, Any]]:
         """All experiments: rounds and budget, which are public."""
         return await done(lambda execute: [_overview(state, execute, one) for one in _all(state, execute)])
 
     @app.get("/experiments/{name}/estimate", responses=named)
-    async def estimate(name: str, token: Annotated[Token, Depends(operator)]) -> dict[str, Any]:
+    async def estimate(name: str) -> dict[str, Any]:
         """What the releases say of the reward function: along each input, the others in the middle."""
         return await done(lambda execute: _estimate(state["host"].running(execute, name).bandit))
 
     @app.post("/experiments/{name}/tokens", status_code=201, responses=named)
-    def new_token(name: str, one: NewToken, token: Annotated[Token, Depends(operator)]) -> dict[str, str]:
+    def new_token(name: str, one: NewToken) -> dict[str, str]:
         """A token for a client of this experiment. It is shown once."""
         state["host"].submit(lambda execute: state["host"].running(execute, name) and None).result()
         given = issue(state["store"], "client", name, days=one.days)
@@ -189,23 +191,38 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         return {"token": given}
 
     @app.delete("/experiments/{name}/tokens/{id}", status_code=204, responses=named)
-    async def revoke(name: str, id: str, token: Annotated[Token, Depends(operator)]) -> None:
+    async def revoke(name: str, id: str) -> None:
         """End a client's token, by the part between the underscores."""
         if not await done(lambda execute: state["store"].revoke(execute, id, name)):
             raise Unknown("There is no such token.")
         state["tokens"].refresh(soon=True)
 
     @app.post("/experiments/{name}/ask", responses=named | {409: {"description": "The horizon is used up"}})
-    async def ask(name: str, given: Candidates, token: Annotated[Token, Depends(client)]) -> dict[str, Any]:
+    async def ask(name: str, given: Candidates, request: Request) -> dict[str, Any]:
         """Begin a round: which candidate to try. The answer is for the person who brought the candidates."""
-        number, choice = await done(lambda execute: state["host"].ask(execute, name, token.id, given.candidates))
+        who = request.state.token.id
+        number, choice = await done(lambda execute: state["host"].ask(execute, name, who, given.candidates))
         return {"ask": number, "choice": choice}
 
     @app.post("/experiments/{name}/tell", responses=named)
-    async def tell(name: str, given: Reward, token: Annotated[Token, Depends(client)]) -> dict[str, Any]:
+    async def tell(name: str, given: Reward, request: Request) -> dict[str, Any]:
         """End a round. A repeated request counts once."""
-        await done(lambda execute: state["host"].tell(execute, name, token.id, given.ask, given.reward))
+        who = request.state.token.id
+        await done(lambda execute: state["host"].tell(execute, name, who, given.ask, given.reward))
         return {"counted": True}
+
+    @app.get("/experiments/{name}/message", responses=named)
+    async def message(name: str) -> dict[str, Any]:
+        """What a client of a local experiment needs to choose and to report by itself; public."""
+        told = await done(lambda execute: state["host"].local(execute, name).bandit.message())
+        return dict(json.loads(told))
+
+    @app.post("/experiments/{name}/report", responses=named | {409: {"description": "The horizon is used up"}})
+    async def report(name: str, given: Report, request: Request) -> dict[str, Any]:
+        """Take in a noisy report. A repeated one counts once; one that answers an old message does not count."""
+        who, text = request.state.token.id, json.dumps(given.report)
+        counted = await done(lambda execute: state["host"].report(execute, name, who, given.id, text))
+        return {"counted": counted}
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -227,10 +244,6 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         return HTMLResponse(text, headers={"Content-Security-Policy": _PAGE_MAY, "Referrer-Policy": "no-referrer"})
 
     return app
-
-
-def _forbidden() -> NoReturn:
-    raise HTTPException(403, "This token is for something else.")
 
 
 def _all(state: dict[str, Any], execute: Any) -> list[Any]:
@@ -258,7 +271,7 @@ def _overview(state: dict[str, Any], execute: Any, one: Any) -> dict[str, Any]:
     }
 
 
-def _estimate(bandit: JointBandit, points: int = 61) -> dict[str, Any]:
+def _estimate(bandit: JointBandit | LocalBanditServer, points: int = 61) -> dict[str, Any]:
     ranges = np.array(bandit.bounds.x, dtype=np.float64)
     middle, lines = ranges.mean(axis=1), []
     for j, (low, high) in enumerate(ranges):

@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 from reticent.apps.service.store import Experiment, Round, Store, now
 from reticent.errors import BadInput, LedgerError, ReticentError
 from reticent.models.bandit import JointBandit
+from reticent.models.local_bandit import LocalBanditServer
 from reticent.privacy.database import Execute
 
 __all__ = ["Host", "Unknown"]
 
 T = TypeVar("T")
 _AT_ONCE = 256
+_LOCAL = "The service may not see its records: use reticent.LocalClient."
 _OPEN_SECONDS = 3600  # an ask that is not told by then never will be
 
 
@@ -35,7 +37,7 @@ class _Running:
     """An experiment in memory, and the state it went on to when its last batch was released."""
 
     experiment: Experiment
-    bandit: JointBandit
+    bandit: Any  # JointBandit or LocalBanditServer, by the experiment's mode
     told: int
     released: tuple[str, int] | None = None  # and how many rounds were told by then
 
@@ -110,13 +112,29 @@ class Host:
             if not found:
                 raise Unknown(f"There is no experiment {name!r}.")
             told, waiting = self._store.counts(execute, name)
-            rounds = self._store.unreleased(execute, name)
-            bandit = JointBandit.resume(found[0].state.encode(), open_asks=waiting + len(rounds))
+            rounds, state = self._store.unreleased(execute, name), found[0].state.encode()
+            if found[0].mode == "local":
+                server = LocalBanditServer.resume(state)
+                for one in rounds:
+                    server.receive((one.reward or "").encode())
+                self._running[name] = _Running(found[0], server, told)
+                return self._running[name]
+            bandit = JointBandit.resume(state, open_asks=waiting + len(rounds))
             for one in rounds:
                 bandit.tell(json.loads(one.candidate or ""), json.loads(one.reward or ""))
             self._follow(name, bandit)
             self._running[name] = _Running(found[0], bandit, told)
         return self._running[name]
+
+    def local(self, execute: Execute, name: str) -> _Running:
+        """A local experiment as it is now."""
+        return self._of_mode(execute, name, "local", "Ask and tell it.")
+
+    def _of_mode(self, execute: Execute, name: str, mode: str, advice: str) -> _Running:
+        running = self.running(execute, name)
+        if running.experiment.mode != mode:
+            raise BadInput(f"The experiment {name!r} is a {running.experiment.mode} one. {advice}")
+        return running
 
     def _follow(self, name: str, bandit: JointBandit) -> None:
         """See to it that a state is written down in the transaction in which its noise was drawn."""
@@ -127,14 +145,16 @@ class Host:
 
         bandit.journal = journal
 
-    def create(self, name: str, mode: str, dataset: str, make: Callable[[], JointBandit]) -> None:
+    def create(self, name: str, mode: str, dataset: str, make: Callable[[], JointBandit | LocalBanditServer]) -> None:
         """Take the name, pay, and begin. Whoever fails after paying has paid."""
         if not self.submit(
             lambda execute: self._store.add_experiment(execute, Experiment(name, mode, dataset, "", now()))
         ).result():
             raise BadInput(f"There is an experiment {name!r} already: choose another name.")
         try:
-            state = make().trusted_state().decode()  # charges: in a transaction of its own
+            made = make()
+            # a trusted state charges, in a transaction of its own; that of a local experiment holds nothing but reports
+            state = (made.trusted_state() if isinstance(made, JointBandit) else made.state()).decode()
         except ReticentError:
             self.submit(lambda execute: self._store.drop_experiment(execute, name)).result()
             raise
@@ -142,7 +162,7 @@ class Host:
 
     def ask(self, execute: Execute, name: str, token: str, candidates: list[list[float]]) -> tuple[str, int]:
         """Begin a round: its number, to be told with, and the candidate to try."""
-        running = self.running(execute, name)
+        running = self._of_mode(execute, name, "joint", _LOCAL)
         gone = self._store.expire(execute, name, now() - self._open_seconds) if _sometimes() else 0
         if gone:
             running.bandit.cancel(gone)
@@ -153,7 +173,7 @@ class Host:
 
     def tell(self, execute: Execute, name: str, token: str, ask: str, reward: float) -> int:
         """End a round; telling it again changes nothing. Gives how many rounds were told."""
-        running = self.running(execute, name)
+        running = self._of_mode(execute, name, "joint", _LOCAL)
         one = self._store.round(execute, name, ask)
         if one is None or one.token != token:
             raise Unknown("There is no such ask: it was never made, not by this token, or is too long ago.")
@@ -162,6 +182,24 @@ class Host:
             self._store.add_tell(execute, name, ask, running.told, json.dumps(reward))
             running.bandit.tell(json.loads(one.candidate or ""), reward)
         return running.told
+
+    def report(self, execute: Execute, name: str, token: str, id_: str, text: str) -> bool:
+        """Take in a noisy report of a local experiment, once; False if it came too late to count."""
+        running = self.local(execute, name)
+        one = self._store.round(execute, name, id_)
+        if one is not None:
+            if one.token != token:
+                raise BadInput("This id is taken: choose 32 random hexadecimal digits.")
+            return True
+        releases = len(running.bandit.releases_)
+        if not running.bandit.receive(text.encode()):
+            return False
+        running.told += 1
+        self._store.add_ask(execute, name, Round(id_, token, now(), None, "", None))
+        self._store.add_tell(execute, name, id_, running.told, text)
+        if len(running.bandit.releases_) > releases:
+            running.released = running.bandit.state().decode(), running.told
+        return True
 
 
 def _sometimes() -> bool:

@@ -1,12 +1,20 @@
-"""Limits that hold before a request is understood: how large it may be, and how often one may come."""
+"""Limits that hold before a request is understood: how large it may be, who may come, and how often."""
 
+import json
+import math
 import time
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Buckets", "SizeLimit"]
+from reticent.apps.service.store import Token
+from reticent.errors import LedgerError
+
+__all__ = ["Buckets", "Gate", "SizeLimit"]
 
 _MOST_BUCKETS = 100_000
 _DRAINED = 8  # times the limit
+_WRONG = 5.0, 20.0  # requests with a wrong token: a second, and at once, for each address
+_CLIENTS = ("ask", "tell", "message", "report")  # what clients of an experiment may do; all the rest is for operators
 
 
 class Buckets:
@@ -46,10 +54,7 @@ class SizeLimit:
             body = body + message.get("body", b"") if length <= self._most else b""
             more = message.get("more_body", False)
         if length > self._most:
-            start = {"type": "http.response.start", "status": 413, "headers": [(b"content-type", b"application/json")]}
-            await send(start)
-            text = b'{"detail": "The request is too long: at most %d bytes."}' % self._most
-            return await send({"type": "http.response.body", "body": text})
+            return await _answer(send, 413, f"The request is too long: at most {self._most} bytes.")
         given = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def whole() -> Any:
@@ -57,3 +62,41 @@ class SizeLimit:
             return one if one is not None else await receive()
 
         return await self._app(scope, whole, send)
+
+
+class Gate:
+    """Refuses whoever has no token for what he wants, before a byte of the request is understood."""
+
+    def __init__(self, app: Any, find: Callable[[str], Token | None], rate: float) -> None:
+        self._app, self._find = app, find
+        self._known, self._wrong = Buckets(rate, 2 * rate), Buckets(*_WRONG)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Pass the request on with its token, if that is for such requests."""
+        parts = scope["path"].split("/")[1:] if scope["type"] == "http" else []
+        if parts[:1] != ["experiments"]:
+            return await self._app(scope, receive, send)
+        given = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"authorization"), "")
+        scheme, _, text = given.partition(" ")
+        try:
+            token = self._find(text) if scheme.lower() == "bearer" else None
+        except LedgerError:
+            return await _answer(send, 503, "The database cannot be used.")
+        wait = self._known.take(token.id) if token else self._wrong.take((scope["client"] or ("",))[0])
+        if wait:
+            return await _answer(send, 429, "Too many requests: wait a moment.", retry_after=str(math.ceil(wait)))
+        if token is None:
+            detail = "Give a valid token: 'Authorization: Bearer rt_…'."
+            return await _answer(send, 401, detail, www_authenticate="Bearer")
+        mine = len(parts) == 3 and parts[2] in _CLIENTS
+        if not (token.role == "client" and token.experiment == parts[1] if mine else token.role == "operator"):
+            return await _answer(send, 403, "This token is for something else.")
+        scope.setdefault("state", {})["token"] = token
+        return await self._app(scope, receive, send)
+
+
+async def _answer(send: Any, status: int, detail: str, **headers: str) -> None:
+    told = {"content_type": "application/json", **headers}
+    lines = [(key.replace("_", "-").encode(), value.encode()) for key, value in told.items()]
+    await send({"type": "http.response.start", "status": status, "headers": lines})
+    await send({"type": "http.response.body", "body": json.dumps({"detail": detail}).encode()})
