@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from reticent.experiments.findings import Findings, Progress
-from reticent.experiments.gpucb_regret import run as run_for
+from reticent.experiments.gpucb_regret import run_for
 
 __all__ = ["run"]
 
@@ -11,4 +11,4 @@ __all__ = ["run"]
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute, tabulate and draw."""
     names = ("michalewicz", "styblinski")
-    return run_for(out, repeats=repeats, quick=quick, seed=seed, progress=progress, names=names)
+    return run_for(names, out, repeats=repeats, quick=quick, seed=seed, progress=progress)
