@@ -30,8 +30,10 @@ __all__ = ["PrivateEstimator", "seed_bytes"]
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Abstract: a scikit-learn estimator that reads records through a curator only.
 
-    Parameters common to all private estimators
-    -------------------------------------------
+    All private estimators have the parameters and attributes that are told here.
+
+    Parameters
+    ----------
     bounds : Bounds
         The public range of every column. Required; never taken from the data.
     epsilon, delta : float
@@ -43,12 +45,14 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is fitted with it is stamped ``private=False``.
 
-    Attributes common to all
-    ------------------------
+    Attributes
+    ----------
     guarantee_ : Guarantee
+        What is promised, and to whom.
     releases_ : list of Release
         Everything that was learned from the records; all else is computed from it.
     n_features_in_, feature_names_in_
+        As in scikit-learn: number and names of the columns.
     """
 
     _targets: ClassVar[bool] = False  # does it use y?

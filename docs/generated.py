@@ -1,0 +1,86 @@
+"""What the documentation takes from the code: a line ``<!-- generated: NAME -->`` in a page becomes what ``NAME`` writes here."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["benchmarks", "commands", "filled", "studies"]
+
+_MARK = re.compile(r"<!-- generated: (\w+) -->")
+_PROJECT = Path(__file__).parents[1]
+
+
+def filled(page: str) -> str:
+    """Give the page with its marks replaced."""
+    return _MARK.sub(lambda mark: _WRITERS[mark[1]](), page)
+
+
+def commands() -> str:
+    """Every command of the command line, as its --help tells it.
+
+    >>> text = commands()
+    >>> "## reticent fit" in text, "### reticent ledger open" in text, "`--epsilon NUMBER`" in text
+    (True, True, True)
+    """
+    from typer.main import get_command
+
+    from reticent.apps.cli import app
+
+    return "\n".join(
+        line for name, one in get_command(app).commands.items() for line in _command(one, ["reticent", name])
+    )  # type: ignore[attr-defined]
+
+
+def _command(command: Any, path: list[str]) -> Iterator[str]:
+    name = " ".join(path)
+    yield from ("", f"{'#' * len(path)} {name}", "", command.help or "", "")
+    inner = getattr(command, "commands", {})
+    if not inner:
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        shown = " ".join(one.metavar if one.required else f"[{one.metavar}]" for one in arguments)
+        yield from ("```console", f"$ {name} {shown}".rstrip() + " [OPTIONS]", "```", "")
+        for one in command.params:
+            yield from _parameter(one)
+    if command.epilog:
+        lines = command.epilog.replace("\b", "").strip().splitlines()
+        shown = [line[2:] for line in lines[1:]]
+        yield from ("", lines[0], "", "```sh", *shown, "```")
+    for key, one in inner.items():
+        yield from _command(one, [*path, key])
+
+
+def _parameter(one: Any) -> Iterator[str]:
+    argument = one.param_type_name == "argument"
+    value = "" if argument or one.is_flag else f" {one.metavar or one.type.name.upper()}"
+    names = [one.metavar] if argument else [*one.opts, *one.secondary_opts]
+    notes = ["required"] if one.required and not argument else []
+    if one.default not in (None, False, True, ()) and not callable(one.default):
+        notes.append(f"default: {one.default}")
+    yield from (
+        ", ".join(f"`{each}{value}`" for each in names),
+        f": {one.help}" + (f" ({'; '.join(notes)})" if notes else ""),
+        "",
+    )
+
+
+def studies() -> str:
+    """A table of all studies: the command, and what it shows."""
+    from reticent.experiments import STUDIES
+
+    rows = [f"| `reticent reproduce {name}` | {study.shows} | {study.repeats} |" for name, study in STUDIES.items()]
+    return "\n".join(["| command | what it shows | repeats |", "|---|---|--:|", *rows])
+
+
+def benchmarks() -> str:
+    """A table of all scripts in ``benchmarks/``: the command, and the first sentence of what it says about itself."""
+    rows = []
+    for file in sorted((_PROJECT / "benchmarks").glob("*.py")):
+        about = ast.get_docstring(ast.parse(file.read_text())) or ""
+        first = re.split(r"(?<=[.?])\s|:? `python|\n\n", about, maxsplit=1)[0].rstrip(".:")
+        rows.append(f"| `python benchmarks/{file.name}` | {' '.join(first.split())} |")
+    return "\n".join(["| command | what it measures |", "|---|---|", *rows])
+
+
+_WRITERS = {"benchmarks": benchmarks, "commands": commands, "studies": studies}

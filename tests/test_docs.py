@@ -1,0 +1,81 @@
+"""Commands that documentation shows are ones that the program takes; what is written from the code is there."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.main import get_command
+
+from reticent.apps.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(?:sh|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def shown(text):
+    for block in BLOCK.findall(text):
+        for line in block.replace("\\\n", " ").splitlines():
+            for command in shlex.split(line, comments=True) and line.split("&&"):
+                words = shlex.split(command, comments=True)
+                if words[:1] == ["reticent"]:
+                    yield words[1:]
+
+
+def parse(words):
+    """Have a command line read as far as its options; nothing is run."""
+    command = get_command(app)
+    context = command.make_context("reticent", list(words))
+    rest = list(words)
+    while hasattr(command, "commands"):
+        name, command, rest = command.resolve_command(context, rest)
+        context = command.make_context(name, list(rest), parent=context, resilient_parsing="--help" in rest)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_are_taken(page):
+    for words in shown(page.read_text()):
+        parse(words)
+
+
+def test_a_wrong_option_would_be_found():
+    found = list(shown("```sh\npip install . && reticent fit gp a.csv \\\n    --nonsense 3  # so\n```\n"))
+    assert found == [["fit", "gp", "a.csv", "--nonsense", "3"]]
+    with pytest.raises(typer.BadParameter.__base__, match="nonsense"):
+        parse(found[0])
+
+
+@pytest.fixture
+def making(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    for name in ("generated", "pictures"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+def test_pages_are_filled_from_the_code(making):
+    import generated
+
+    assert generated.filled("no mark") == "no mark"
+    page = generated.filled("<!-- generated: studies -->\n<!-- generated: benchmarks -->")
+    assert "| `reticent reproduce tuo-orbit` |" in page
+    assert "| `python benchmarks/gram.py` | How fast are exact Gram sums? |" in page
+
+
+def test_pictures_are_drawn_by_the_page_for_light_and_dark_paper(making, tmp_path):
+    import pictures
+
+    page = tmp_path / "page.md"
+    drawing = '<svg style="fill: #ffffff; stroke: #0b4f8a"/>'
+    code = f">>> import pathlib\n>>> pathlib.Path('one.svg').write_text({drawing!r}) > 0\nTrue\n\n"
+    page.write_text(f"```python\n{code}```\n<!-- picture: one | A line. -->\n")
+    pictures.draw(tmp_path)
+    assert (tmp_path / "drawn" / "one-light.svg").read_text() == '<svg style="fill: none; stroke: #0b4f8a"/>'
+    assert (tmp_path / "drawn" / "one-dark.svg").read_text() == '<svg style="fill: none; stroke: #7cbcf5"/>'
+    assert ":alt: A line." in pictures.placed(page.read_text())
+    page.write_text(page.read_text().replace("True", "False"))
+    (tmp_path / "drawn" / "one-dark.svg").unlink()
+    with pytest.raises(RuntimeError, match="do not give what the page says"):
+        pictures.draw(tmp_path)
