@@ -19,6 +19,7 @@ import pictures
 
 import reticent
 
+_NAME = re.compile(r"(?<![\\`\w])(\w*[^\W_])_(?![\w`])")
 _SNIPPET = re.compile(r"(^```python\n(?:(?!```).)*?)\n\n```$", re.MULTILINE | re.DOTALL)
 
 project, author = "reticent", "The reticent developers"
@@ -84,9 +85,19 @@ def _skip(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) 
     return True if theirs or name.endswith("_request") else None
 
 
+def _escape(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are plain words: a name that ends with an underscore is no link."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = line.split("``")
+            parts[::2] = [_NAME.sub(r"\1\\_", part) for part in parts[::2]]
+            lines[i] = "``".join(parts)
+
+
 def setup(app: Any) -> dict[str, Any]:
     """Connect what is written and drawn while building."""
     app.connect("builder-inited", _draw)
     app.connect("source-read", _fill)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("autodoc-process-docstring", _escape, priority=600)  # after napoleon
     return {"parallel_read_safe": True, "parallel_write_safe": True}

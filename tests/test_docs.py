@@ -9,6 +9,7 @@ import pytest
 import typer
 from typer.main import get_command
 
+import reticent
 from reticent.apps.cli import app
 
 ROOT = Path(__file__).parent.parent
@@ -46,6 +47,11 @@ def test_a_wrong_option_would_be_found():
     assert found == [["fit", "gp", "a.csv", "--nonsense", "3"]]
     with pytest.raises(typer.BadParameter.__base__, match="nonsense"):
         parse(found[0])
+
+
+def test_the_reference_has_every_public_name():
+    listed = set(re.findall(r"^   (\w+)$", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE))
+    assert {*reticent.__all__, *reticent.plot.__all__} - {"__version__", "plot"} == listed
 
 
 @pytest.fixture
