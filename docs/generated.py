@@ -76,7 +76,7 @@ def studies() -> str:
 def benchmarks() -> str:
     """A table of all scripts in ``benchmarks/``: the command, and the first sentence of what it says about itself."""
     rows = []
-    for file in sorted((_PROJECT / "benchmarks").glob("*.py")):
+    for file in sorted((_PROJECT / "benchmarks").glob("[!_]*.py")):
         about = ast.get_docstring(ast.parse(file.read_text())) or ""
         first = re.split(r"(?<=[.?])\s|:? `python|\n\n", about, maxsplit=1)[0].rstrip(".:")
         rows.append(f"| `python benchmarks/{file.name}` | {' '.join(first.split())} |")
