@@ -1,4 +1,4 @@
-"""How fast is the noise that hides part of a curve? `python benchmarks/obfuscation.py [--quick]`
+"""How fast is the noise that hides part of a curve? `python benchmarks/obfuscation.py [--quick] [sizes] [clarabel] [positive]`
 
 sizes       the weak problem with its certificate: many records, many sensitive points, general noise, low rank; CPU seconds
 clarabel    the same small problem by Clarabel through CVXPY (where these are installed), by turns: ratio
@@ -86,11 +86,15 @@ def positive(quick):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="small sizes, for CI")
-    quick = options.parse_args().quick
+    parts = {part.__name__: part for part in (sizes, clarabel, positive)}
+    options.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all if left out")
+    given = options.parse_args()
+    if unknown := set(given.parts) - set(parts):
+        options.error(f"no such part: {', '.join(unknown)}")
     with one_blas_thread():
-        for part in (sizes, clarabel, positive):
-            print(part.__name__)
-            part(quick)
+        for name in given.parts or parts:
+            print(name, flush=True)
+            parts[name](given.quick)
 
 
 if __name__ == "__main__":

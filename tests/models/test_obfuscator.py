@@ -134,6 +134,15 @@ def test_predictions_know_the_noise():
         ({"noise": np.ones(3)}, "shape"),
         ({"noise": -np.eye(21)}, "negative eigenvalue"),
         ({"noise": np.triu(np.ones((21, 21)))}, "not symmetric"),
+        ({"noise": "much"}, "noise must be made of numbers"),
+        ({"variance": "much"}, "variance must be made of numbers"),
+        ({"mean": float("nan")}, "mean must be one finite number"),
+        ({"mean": "low"}, "mean must be made of numbers"),
+        ({"variance": 1.5}, "Promise less than 1"),
+        ({"sensitive": [(0.4, 0.6)], "variance": 0.99999}, "or hide a smaller region"),
+        ({"variance": [[0.5, 0.1], [0.3, 0.5]], "solution": "strong"}, "not symmetric"),
+        ({"variance": [[0.5, -0.4], [-0.4, 0.5]], "solution": "strong"}, "asks for more doubt than the prior"),
+        ({"kernel": WhiteKernel(1.0), "variance": None, "share": 0.5}, "The prior variance at"),
         ({"kernel": None}, "scikit-learn"),
         ({"ledger": "budget.db"}, "both ledger and dataset"),
         ({"ledger": "budget.db", "dataset": "a", "random_state": 1}, "seeded"),
@@ -218,3 +227,14 @@ def test_white_noise_that_differs_from_place_to_place_is_no_part_of_the_function
     at = np.array([[0.0], [1.0], [3.0]])
     kernel = RBF(1.0) + WhiteKernel(0.5) * DotProduct(1.0)
     np.testing.assert_allclose(prior_variance(kernel, at), 1.0)
+
+
+def test_readers_who_know_less_learn_no_more():
+    """Posterior variance grows with the prior: whoever takes the curve for a wilder one keeps the promise as well."""
+    model = Obfuscator(K, **COMMON)
+    model.obfuscate(X, Y)
+    at, x = np.array([[0.4], [0.6]]), X[:, None]
+    for wilder in (4.0 * RBF(0.2), RBF(0.2) + RBF(0.02), RBF(0.2) + Matern(1.0, nu=0.5), RBF(0.2) + DotProduct(10.0)):
+        c, prior = between(wilder, x, at), between(wilder, at, at).diagonal()
+        a = between(wilder, x, x) + model.covariance_
+        assert (prior - np.einsum("ij,ij->j", c, np.linalg.solve(a, c)) >= 0.5 - 1e-9).all()

@@ -26,7 +26,9 @@ def _regions(texts: list[str]) -> list[tuple[float, float]]:
     for text in texts:
         match = _SENSITIVE.fullmatch(text.strip())
         if match is None:
-            raise BadInput(f"--sensitive takes LOW:HIGH, or one number, for example --sensitive 3.5:4.2, not {text!r}.")
+            raise BadInput(
+                f"--sensitive takes LOW:HIGH, one number, or everywhere, for example --sensitive 3.5:4.2, not {text!r}."
+            )
         low = float(match[1])
         found.append((low, float(match[2]) if match[2] else low))
     return found
@@ -63,7 +65,8 @@ def obfuscate_command(
     x: Annotated[str, typer.Option("--x", metavar="COLUMN", help="The input, for example time: public.")],
     y: Annotated[str, typer.Option("--y", metavar="COLUMN", help="The output, whose values are partly hidden.")],
     sensitive: Annotated[
-        list[str], typer.Option(metavar="LOW:HIGH", help="A sensitive interval, or point; one for each.")
+        list[str],
+        typer.Option(metavar="LOW:HIGH", help="A sensitive interval, or point; one for each. Or: everywhere."),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced.")],
     variance: Annotated[
@@ -76,7 +79,10 @@ def obfuscate_command(
     ] = None,
     solution: Annotated[
         str,
-        typer.Option(metavar="KIND", help="weak (each value by itself), strong, kernel (needs --share) or diagonal."),
+        typer.Option(
+            metavar="KIND",
+            help="weak (each value by itself), strong, kernel (needs --share), uniform (everywhere) or diagonal.",
+        ),
     ] = "weak",
     length: Annotated[
         float | None,
@@ -135,7 +141,8 @@ def obfuscate_command(
     length scale and spread, or another curve to learn them from: they are released. A curve is released once, or as often as
     was planned: with a ledger, asking again gives the same release.
     """
-    regions = _regions(sensitive)
+    everywhere = sensitive == ["everywhere"]
+    regions = [] if everywhere else _regions(sensitive)
     _check_known(length, spread, trained=train_on is not None or unprotected_training)
 
     import numpy as np
@@ -168,7 +175,7 @@ def obfuscate_command(
     other = None if train_on is None else tuple(read_columns(train_on, [name, output]).T)
     model = Obfuscator(
         _kernel(length, spread, reach),
-        sensitive=[low for low, _ in regions] if points else regions,
+        sensitive="everywhere" if everywhere else [low for low, _ in regions] if points else regions,
         variance=variance,
         share=share,
         solution=solution,

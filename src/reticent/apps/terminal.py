@@ -52,6 +52,9 @@ _PARAMETER = re.compile(
 )
 
 
+_GIVEN = re.compile(r"(?<![\w-])(noise|releases|share|variance)=…")
+
+
 class BadFile(ReticentError):
     """A file that the command line was given cannot be used."""
 
@@ -196,6 +199,7 @@ def guarded(command: Command) -> Command:
 
 def in_options(message: str) -> str:
     """Name parameters as the command line does: ``--records-per-person must …``, not ``records_per_person must …``."""
+    message = _GIVEN.sub(lambda match: f"--{match[1]} …", message)
     return _PARAMETER.sub(lambda match: "--" + match[1].replace("_", "-"), message)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from reticent.errors import BadInput
 from reticent.experiments.findings import Claim, Findings, Progress, Table, Value
 from reticent.experiments.pictures import Line, Panel, draw
 from reticent.maths.obfuscation_spectra import check_below
@@ -39,9 +40,8 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     traces = []
     for i, c in enumerate(cs):
         progress(len(_CASES) + i, total, "Example 2, strong")
-        model = Obfuscator(
-            _KERNEL, sensitive=[0.4, 0.6], variance=[[0.5, c], [c, 0.5]], solution="strong", mean=0.0, random_state=seed
-        )
+        xi = [[0.5, c], [c, 0.5]]
+        model = Obfuscator(_KERNEL, sensitive=[0.4, 0.6], variance=xi, solution="strong", mean=0.0, random_state=seed)
         model.obfuscate(_X, np.zeros(9))
         one = model.certificate_
         traces.append(one.trace)
@@ -92,6 +92,20 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         )
         for r in records[:4]
     ]
+    claims += [
+        Claim(
+            f"Example 2, strong, c = {c:g}: trace {known:g}",
+            f"{_strong(c, seed):.7g}",
+            abs(_strong(c, seed) - known) < 1e-5,
+        )
+        for c, known in ((0.39150, 5.329920), (0.45, 5.58829))
+    ]
+    least = np.exp(-0.4) - 0.5
+    edges = [c for c in (least - 1e-4, least + 1e-4, 0.5 - 1e-4, 0.5 + 1e-4) if _strong(c, seed) < np.inf]
+    claims.append(
+        Claim("Example 2: Ξ is feasible for c from exp(−.4) − .5 = .17032 to .5", ", ".join(f"{c:.4f}" for c in edges),
+              edges == [least + 1e-4, 0.5 - 1e-4])
+    )  # fmt: skip
     three = models["Example 1, one input"].predict([0.4, 0.5, 0.6], return_std=True)[1] ** 2
     claims.append(
         Claim("Example 1: variances .3787, .5, .3787 at .4, .5, .6", ", ".join(f"{v:.4f}" for v in three),
@@ -108,6 +122,17 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     found.files = [draw(out / "examples.png", [panels])]
     found.write(out)
     return found
+
+
+def _strong(c: float, seed: int) -> float:
+    """The trace for Ξ with .5 on its diagonal and c beside it; infinite where that is refused."""
+    xi = [[0.5, c], [c, 0.5]]
+    model = Obfuscator(_KERNEL, sensitive=[0.4, 0.6], variance=xi, solution="strong", mean=0.0, random_state=seed)
+    try:
+        model.obfuscate(_X, np.zeros(9))
+    except BadInput:
+        return np.inf
+    return float(model.certificate_.trace)
 
 
 def _fits(c: float, theta: float) -> str:

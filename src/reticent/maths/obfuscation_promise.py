@@ -59,22 +59,29 @@ def cells(boxes: Array) -> tuple[Array, Array, NDArray[np.intp]]:
 
 def promise(kernel: Kernel, at: Array, promised: Array, half: Array | None, regions: int) -> Promise:
     """Put together what is promised; ``half``: half the cells of regions, none for points."""
+    prior = prior_variance(kernel, at)
+    if not prior.min() > 0:
+        where = np.array2string(at[int(prior.argmin())], precision=6)
+        raise ValueError(
+            f"the prior variance at {where} is {prior.min():g}: {kernel} knows the function there, and nothing can be hidden. "
+            "Take a kernel that varies there, such as RBF(0.1)"
+        )
     if not (np.isfinite(promised).all() and promised.min() > 0):
         wrong = promised[~(promised > 0) | ~np.isfinite(promised)]
         raise ValueError(f"a promised variance must be a positive number, not {wrong[0]:g}")
     if half is not None:
         _check_periods(kernel, half)
-    prior = prior_variance(kernel, at)
     margin = np.zeros(len(at)) if half is None else _margin(kernel, at, half, prior)
     made = Promise(at, prior, promised, margin, regions)
     kept, where = made.kept, "near" if regions else "at"
     worst = int((kept / prior).argmax())
     if kept[worst] >= prior[worst]:
         more = f" (and {kept[worst]:.6g} with the margin between checked points)" if regions else ""
+        most = max(np.sqrt(prior[worst]) - margin[worst], 0.0) ** 2
+        rather = f"Promise less than {most:.4g}" + (", or hide a smaller region" if regions else "")
         raise ValueError(
             f"the promised variance {promised[worst]:.6g}{more} {where} {np.array2string(at[worst], precision=6)} is not "
-            f"below the prior "
-            f"variance {prior[worst]:.6g}: nobody can know less of a function than before any data. Promise less"
+            f"below the prior variance {prior[worst]:.6g}: nobody can know less of a function than before any data. {rather}"
         )
     return made
 

@@ -145,7 +145,8 @@ def _weak(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:
 def _diagonal(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:
     if raw.n > _MOST_DIAGONAL or raw.basis is not None:
         raise ValueError(
-            f"independent noise is there to compare with, for at most 64 smooth or {_MOST_DIAGONAL} rough records"
+            f"independent noise is there to compare with, for at most 64 smooth or {_MOST_DIAGONAL} rough records: take fewer, "
+            'or solution="weak"'
         )
     if promise.regions:
         scaled = scaled[:, :: max(len(promise.at) // 100, 1)]
@@ -175,7 +176,10 @@ def _xi(
     """Ξ: given, or H(S, S), or the prior's own correlations with the promised variances."""
     if xi is not None:
         if (least := float(np.linalg.eigvalsh((xi + xi.T) / 2)[0])) < -1e-12 * float(np.abs(xi).max()):
-            raise ValueError(f"Ξ has the negative eigenvalue {least:.4g}: it is no covariance matrix")
+            raise ValueError(
+                f"Ξ has the negative eigenvalue {least:.4g}: it is no covariance matrix. Lower its entries off the diagonal, or "
+                "raise those on it"
+            )
         return xi
     if hidden is not None:
         spectra.check_below(kernel, hidden, at.shape[1])

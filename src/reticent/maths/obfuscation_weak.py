@@ -28,6 +28,7 @@ __all__ = ["Weak", "dual_bound", "weak"]
 
 Array = NDArray[np.float64]
 GAP = 3e-7  # relative, to which it is solved
+_SMALL, _FINE = 30, 3e-8  # small problems are solved to this gap, for it costs little
 _WHOLE = 100  # dimensions that need no subspace
 _FEW = 12  # constraints to begin with
 _ROUNDS = 40
@@ -60,6 +61,7 @@ def _cut(y: Array) -> Array:
 
 def weak(m: Array, c: Array, *, gap: float = GAP) -> Weak:
     """Solve the weak problem for positive definite ``m`` (q × q) and columns ``c`` (q × g)."""
+    gap = min(gap, _FINE) if len(m) <= _SMALL else gap
     factored = cho_factor(m, lower=True, check_finite=False)
     a = np.einsum("ij,ij->j", c, cho_solve(factored, c, check_finite=False))
     if a.max() <= 1:

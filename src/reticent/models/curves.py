@@ -20,6 +20,7 @@ __all__ = [
     "inputs",
     "measurement_error",
     "names",
+    "numbers",
     "outputs",
     "places",
     "promised",
@@ -67,10 +68,18 @@ def inputs(X: Any, columns: int | None = None) -> Array:
 
 def outputs(y: Any) -> Array:
     """Give y as a vector of finite numbers."""
-    y = np.asarray(column_or_1d(y), dtype=np.float64)
+    y = numbers("y", column_or_1d(y))
     if not np.isfinite(y).all():
         raise BadInput("y holds NaN or infinity: remove these records, for no noise can be added to them.")
     return y
+
+
+def numbers(name: str, value: Any) -> Array:
+    """Give a parameter as an array of numbers; say which one it is, if it holds something else."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise BadInput(f"{name} must be made of numbers, not {value!r:.60}.") from None
 
 
 def names(X: Any, y: Any, columns: int) -> list[str]:
@@ -98,7 +107,7 @@ def check_duplicates(x: Array, noise: float | Array) -> None:
 
 def measurement_error(noise: Any, n: int) -> float | Array:
     """Give V: a variance, one for each record, or a covariance matrix."""
-    v = np.asarray(noise, dtype=np.float64)
+    v = numbers("noise", noise)
     if v.shape not in ((), (n,), (n, n)) or not np.isfinite(v).all():
         raise BadInput(
             f"noise has shape {v.shape}, or is not finite: give a variance, one for each of the {n} records, or a covariance "
@@ -160,7 +169,9 @@ def promised(variance: Any, share: float | None, kernel: Kernel, at: Places, *, 
         return share * prior_variance(kernel, points)
     if isinstance(variance, Kernel):
         return prior_variance(variance, points)
-    given, count = np.asarray(variance, dtype=np.float64), int(owner.max()) + 1
+    given, count = numbers("variance", variance), int(owner.max()) + 1
+    if given.ndim == 2 and given.shape == given.T.shape and not np.allclose(given, given.T):
+        raise BadInput("variance is a matrix Ξ that is not symmetric: give (Ξ + Ξᵀ) / 2, if that is what is meant.")
     if matrix and half is None and given.shape == (count, count):
         given = given.diagonal()
     if given.shape not in ((), (count,)):

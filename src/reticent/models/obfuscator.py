@@ -245,6 +245,10 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             raise BadInput(
                 f"share must be above 0 and below 1, not {self.share!r}: it is the share of the prior's variance that stays."
             )
+        if self.mean is not None and not (np.ndim(self.mean) == 0 and np.isfinite(curves.numbers("mean", self.mean))):
+            raise BadInput(
+                f"mean must be one finite number, not {self.mean!r}; left out, it is learned from the release."
+            )
         everywhere = isinstance(self.sensitive, str) and self.sensitive == "everywhere"
         if everywhere != (self.solution == "uniform"):
             raise BadInput('solution="uniform" and sensitive="everywhere" go together.')
@@ -314,9 +318,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         matrix = np.asarray(given, dtype=np.float64) if not isinstance(given, Kernel) and np.ndim(given) == 2 else None
         if self.noise is None:
             noise = white_noise(kernel, x)
+        promised = curves.promised(given, self.share, kernel, at, matrix=self.solution == "strong")
         try:
-            strong = self.solution == "strong"
-            promised = curves.promised(self.variance, self.share, kernel, at, matrix=strong)
             made = promise(kernel, at[0], promised, at[1], 0 if at[1] is None else int(at[2].max()) + 1)
             raw = observe(kernel, x, noise, made.at)
             found = solve(
@@ -332,7 +335,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         except np.linalg.LinAlgError:  # a ValueError, too
             raise ReleaseRefused(
                 "The noise could not be computed: a covariance matrix is singular beyond what rounding explains. Nothing "
-                "is released. Give the variance of the measurement error (noise=…), a shorter length scale, or fewer records."
+                "is released. Promise less, give the variance of the measurement error (noise=…), or a shorter length scale."
             ) from None
         except ValueError as error:
             raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
