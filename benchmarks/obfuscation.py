@@ -1,7 +1,8 @@
-"""How fast is the noise that hides part of a curve? `python benchmarks/obfuscation.py [--quick] [sizes] [clarabel] [positive]`
+"""How fast is the noise that hides part of a curve? `python benchmarks/obfuscation.py [--quick] [PART …]`
 
 sizes       the weak problem with its certificate: many records, many sensitive points, general noise, low rank; CPU seconds
 clarabel    the same small problem by Clarabel through CVXPY (where these are installed), by turns: ratio
+chance      random small problems: the largest gap, and by how much the nearest promise is kept
 positive    the positive part of UUᵀ − M by its few eigenpairs, against a full eigendecomposition: ratio
 """
 
@@ -11,7 +12,7 @@ import time
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from reticent.maths.obfuscation import between, observe, positive_part
+from reticent.maths.obfuscation import between, observe, positive_part, prior_variance
 from reticent.maths.obfuscation_promise import promise
 from reticent.maths.obfuscation_solution import solve
 from reticent.privacy.sums import one_blas_thread
@@ -72,6 +73,30 @@ def clarabel(quick):
         )
 
 
+def chance(quick):
+    kernels = (RBF(0.2), Matern(0.3, nu=1.5), Matern(0.2, nu=0.5), 3.0 * RBF(0.1))
+    count, gaps, kept = 10 if quick else 150, [], []
+    for seed in range(1_000_000, 1_000_000 + count):
+        rng = np.random.default_rng(seed)
+        n, g = rng.integers(1, 30), rng.integers(1, 6)
+        x, s = rng.uniform(size=(n, 1)), rng.uniform(size=(g, 1))
+        kernel = kernels[rng.integers(4)]
+        noise = (0.0, 0.01, rng.uniform(0.01, 0.1, n))[rng.integers(3)]
+        prior = prior_variance(kernel, s)
+        made = promise(kernel, s, prior * rng.uniform(0.05, 0.9, g), None, 0)
+        found = solve(kernel, x, observe(kernel, x, noise, s), made, solution="weak")
+        a = between(kernel, x, x) + np.diag(np.broadcast_to(noise, n)) + found.factor @ found.factor.T
+        a += found.floor * np.eye(n)
+        c = between(kernel, x, s)
+        attained = prior - np.einsum("ij,ij->j", c, np.linalg.solve(a, c))
+        kept.append(((attained - made.promised) / prior).min())
+        if found.certificate.trace > 1e-5 * prior[0]:  # otherwise there is nothing to hide
+            gaps.append(found.certificate.gap)
+    print(
+        f"  {count} problems: largest gap {max(gaps):.1e}; smallest attained − promised, of the prior: {min(kept):.1e}"
+    )
+
+
 def positive(quick):
     n = 800 if quick else 4000
     kernel, x = Matern(0.1, nu=1.5), np.linspace(0, 1, n)[:, None]
@@ -86,7 +111,7 @@ def positive(quick):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true", help="small sizes, for CI")
-    parts = {part.__name__: part for part in (sizes, clarabel, positive)}
+    parts = {part.__name__: part for part in (sizes, clarabel, chance, positive)}
     options.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all if left out")
     given = options.parse_args()
     if unknown := set(given.parts) - set(parts):
