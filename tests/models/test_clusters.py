@@ -124,6 +124,12 @@ def test_the_far_corners_of_two_leaves_attain_the_sensitivity():
     assert 0.999 < ratio <= 1
 
 
+@pytest.mark.parametrize("wrong", [(1, 1, 1), (1, 1, 1, 0), (1,) * 5])
+def test_a_table_that_lacks_a_cell_is_refused_before_any_record(wrong):
+    with pytest.raises(reticent.BadInput, match="each of 4 cells"):
+        LeafSums(2, 2, wrong)
+
+
 def test_leaves_find_heaps_inside_a_cell_and_take_noise_for_nothing():
     """Two cities of 5,000 in one coarse cell, noise of 20 in each count: two points near them, and nothing elsewhere."""
     rng = np.random.default_rng(1)

@@ -237,3 +237,13 @@ def test_priors_that_are_none_are_refused(prior):
         reticent.GaussianMixture(2, bounds=reticent.Bounds(x=(-8, 8)), epsilon=1, delta=1e-6, **prior).fit(
             np.zeros((9, 2))
         )
+
+
+@pytest.mark.parametrize(("n", "value"), [(1, 0.0), (5, 0.2), (200, 0.2), (200, 1e9)])
+def test_few_records_do_not_seem_to_lie_at_a_point(n, value):
+    """Noisy counts of lengths once said so: the law was sure of a wrong place, with log-densities below −10⁵."""
+    for seed in range(3):
+        given = {"bounds": reticent.Bounds(x=[(-1, 1)] * 2), "epsilon": 0.5, "delta": 1e-6, "random_state": seed}
+        model = reticent.GaussianMixture(3, **given).fit(np.full((n, 2), value))
+        assert model.score(np.clip(np.full((n, 2), value), -1, 1)) > -20
+        assert (np.abs(model.means_) <= 1).all()

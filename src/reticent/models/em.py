@@ -35,7 +35,7 @@ __all__ = ["axes", "better", "centres", "closer", "from_grid", "pooled", "step"]
 Array = NDArray[np.float64]
 LEAST = 1e-5  # standard deviation of a column that does not vary, in half-ranges
 _EDGES = 2.0 ** (np.arange(-47, 1) / 4)  # of lengths, as shares of the longest
-_QUANTILE, _CLIP = 0.9, 0.6
+_QUANTILE, _CLIP, _SEEN = 0.9, 0.6, 3.0
 _SIDE = 0.35
 _FINENESS, _LEAST_CUTS, _MOST_CUTS = (
     0.22,
@@ -57,11 +57,14 @@ def pooled(curator: Oracle, rounds: tuple[int, ...]) -> tuple[Mixture, float]:
     here = metric(np.eye(d), np.zeros((1, d)))
     edges = longest * _EDGES
     lengths = curator.release(LengthCounts(here, tuple(edges.tolist())), times=rounds[0])
-    within = np.flatnonzero(np.cumsum(lengths.value)[:-1] >= _QUANTILE * n)
+    found, noise = np.cumsum(lengths.value)[:-1], float(lengths.sd[0]) * np.sqrt(np.arange(1, len(edges) + 1))
+    within = np.flatnonzero(
+        (found >= _QUANTILE * n) & (found >= _SEEN * noise)
+    )  # or a few records seem to lie at a point
     radius = float(edges[within[0]] if len(within) else edges[-1])
     release = curator.release(CentredGram(here, radius, _SIDE), times=rounds[1])
     moments, sd = release.matrix() / n, float(release.matrix_sd()[0, 1]) / n * radius**2
-    mean = moments[0, 1:] / _SIDE * radius
+    mean = np.clip(moments[0, 1:] / _SIDE * radius, -1.0, 1.0)
     noisy = moments[1:, 1:] * radius**2 - np.outer(mean, mean)
     level = max(float(np.trace(noisy)) / d, LEAST**2)
     _, values, vectors = corrected(_PLAIN, np.zeros(d), noisy / level, (sd / level) ** 2)

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import BadInput
 from reticent.privacy.celled import CellSum
 from reticent.privacy.statistic import Counts
 
@@ -56,7 +57,17 @@ class LeafSums(CellSum):
     bins: int
     splits: tuple[int, ...]  # of each cell of the grid, along each column
 
-    nonnegative = True
+    def __post_init__(self) -> None:
+        # or records in cells that the table lacks would fail, and that would tell of them
+        if len(self.splits) != self.bins**self.dimension or min(self.splits) < 1:
+            raise BadInput(
+                f"There must be a number of splits, at least 1, for each of {self.bins**self.dimension} cells."
+            )
+
+    @property
+    def nonnegative(self) -> bool:
+        """Counts and places are."""
+        return True
 
     @cached_property
     def _starts(self) -> NDArray[np.int64]:

@@ -161,7 +161,9 @@ class GaussianMixture(PrivateEstimator):
         priors = self.weight_concentration_prior, self.mean_precision_prior, self.degrees_of_freedom_prior
         if priors != (1.0, 0.0, None):
             mixture = most_likely(mixture, one, curator.n, *priors)
-        self._mixture = _shaped(mixture, str(self.covariance_type))
+        low, high = bounds.scaled(np.array(bounds.x).T)
+        inside = Mixture(mixture.weights, np.clip(mixture.means, low, high), mixture.roots)
+        self._mixture = _shaped(inside, str(self.covariance_type))
         scale = bounds.natural(np.ones(len(bounds.x))) - bounds.natural(np.zeros(len(bounds.x)))
         self.n_components_ = len(mixture.weights)
         self.weights_ = self._mixture.weights
