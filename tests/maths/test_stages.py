@@ -55,6 +55,25 @@ def test_without_noise_it_is_bayesian_linear_regression():
     assert np.diag(staged.covariance) == pytest.approx(np.diag(np.linalg.inv(precision)), rel=0.02)
 
 
+def test_the_error_is_the_covariance_without_noise_and_more_with_it():
+    points, phi, _, y = problem()
+    B, rng = phi.T @ phi, np.random.default_rng(1)
+    for sd, damping in ((1e-9, 0.0), (30.0, 0.0), (30.0, 0.1)):
+        staged = Staged([np.eye(6), 4 * np.eye(6)], np.zeros(2), points, len(y), 0.01, damping=damping)
+        for _ in range(3):
+            e, noise = y - phi @ staged.mean, rng.normal(size=(6, 6)) * sd
+            told = B + (noise + noise.T) / 2
+            staged.add(
+                phi.T @ e + sd * rng.normal(size=6), sd, told, np.full((6, 6), sd), float(e @ e), sd, 50.0, staged.mean
+            )
+        error, believed = np.diag(staged.error()), np.diag(staged.covariance)
+        if sd < 1:
+            assert error == pytest.approx(believed, rel=0.02)
+        else:
+            assert (error > believed).all()
+        assert np.linalg.eigvalsh(staged.error())[0] > 0
+
+
 def test_weighted_records_are_weighted_bayesian_linear_regression():
     """Levels from 0.1 to 1: the products with 0.1/level have noise 0.1 each, and B tells the mean square of the weights."""
     points, phi, w, _ = problem()

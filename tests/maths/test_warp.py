@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reticent.maths.warp import BINS, counted_law, counts_tell, input_law, places, shared, spread_out
+from reticent.maths.warp import BINS, bins_that_tell, counted_law, input_law, places, remoteness, shared, spread_out
 
 EDGES = np.linspace(-1, 1, BINS + 1)
 MIDDLES = (EDGES[:-1] + EDGES[1:]) / 2
@@ -48,8 +48,33 @@ def test_counts_correct_a_law_that_is_not_normal():
 
 
 def test_counts_that_are_noise_are_known_beforehand():
-    assert not counts_tell(1e3, 500)
-    assert counts_tell(3.0, 10_000)
+    assert bins_that_tell(1e3, 500) == 0
+    assert bins_that_tell(3.0, 10_000) == BINS
+    found = [bins_that_tell(sd, 500) for sd in (10.0, 20.0, 30.0, 40.0, 60.0)]
+    assert found == sorted(found, reverse=True)
+    assert {BINS, 0} < set(found)  # in between, there are fewer bins
+
+
+def test_few_bins_tell_where_the_crowds_are():
+    x = np.concatenate([np.full(5000, -0.8), np.full(5000, 0.61)])
+    counts = np.histogram(x, 16, (-1, 1))[0].astype(float)
+    law = counted_law(input_law(*moments(x), 1e-3), counts, 3.0, 10_000)
+    assert law.sum() == pytest.approx(1.0)
+    assert law.reshape(16, -1).sum(axis=1)[counts > 0].min() > 0.45
+
+
+def test_places_without_records_are_remote():
+    law = np.zeros(BINS)
+    law[BINS // 2 :] = 2 / BINS  # nobody in the lower half
+    at = np.linspace(-1, 1, 21)[:, None]
+    found = remoteness([law], at)
+    assert (found[:4] > 0.99).all()
+    assert (found[10:] == 0).all()
+    assert (np.diff(found) <= 0).all()
+    even = np.full(BINS, 1 / BINS)
+    assert not remoteness([even], at).any()
+    assert remoteness([even, law], np.hstack([at, at])).tolist() == found.tolist()  # the emptier one decides
+    assert not remoteness([], np.empty((3, 0))).any()
 
 
 def test_what_counts_say_beside_their_noise_is_little():

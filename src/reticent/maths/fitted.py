@@ -26,17 +26,21 @@ class Fitted:
     own: Array  # covariance without the privacy noise
     outside: float  # variance of what the basis cannot represent
     before: float  # standard deviation of the function before the fit, over the box
+    moves: float  # variance of the function around its own mean, before the fit
+    # In ``parts`` and ``joint``, ``remote`` says how far points are from the records: 0 among them, 1 where they tell nothing.
 
     def at(self, phi: Array) -> Array:
         """Mean of the function."""
         return np.asarray(self.middle + self.half * (phi @ self.mean))
 
-    def parts(self, phi: Array) -> tuple[Array, Array]:
+    def parts(self, phi: Array, remote: Array) -> tuple[Array, Array]:
         """Variances of the function: the model's own doubt, and the privacy noise."""
         whole, own = (np.maximum(quadratic(phi, one), 0.0) for one in (self.covariance, self.own))
         half2 = self.half**2
-        return half2 * (np.minimum(own, whole) + self.outside), half2 * np.maximum(whole - own, 0.0)
+        model, privacy = half2 * (np.minimum(own, whole) + self.outside), half2 * np.maximum(whole - own, 0.0)
+        return model + remote * np.maximum(half2 * self.moves - model - privacy, 0.0), privacy
 
-    def joint(self, phi: Array) -> Array:
+    def joint(self, phi: Array, remote: Array) -> Array:
         """Covariance of the function between points; what the basis cannot represent is taken as independent."""
-        return np.asarray(self.half**2 * (phi @ self.covariance @ phi.T + self.outside * np.eye(len(phi))))
+        own = sum(self.parts(phi, remote)) / self.half**2 - quadratic(phi, self.covariance)
+        return np.asarray(self.half**2 * (phi @ self.covariance @ phi.T + np.diag(np.maximum(own, 0.0))))

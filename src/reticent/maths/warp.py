@@ -1,21 +1,25 @@
 """Private distribution functions: maps that spread the inputs evenly over the box, from noisy moments and counts."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-__all__ = ["BINS", "counted_law", "counts_tell", "input_law", "places", "shared", "spread_out"]
+__all__ = ["BINS", "bins_that_tell", "counted_law", "input_law", "places", "remoteness", "shared", "spread_out"]
 
 Array = NDArray[np.float64]
 BINS = 128  # of each input
+_FEWEST = 8  # bins that are worth a release
 _NOISE = 0.25  # in the distribution function, at most
 _SHARE = 0.8  # of the distribution function; the rest leaves the inputs as they are
 _ANYWHERE = 0.1  # share of a law from moments that is uniform
 _OFF_CENTRE = 0.5  # spread of means of inputs a priori, in half-widths of the box
 _APART = 0.2  # spread of means, and of mean squares, between inputs of one table
 _NARROWEST = 0.01
+_NEAR = 0.25  # half-widths of the box within which a record tells about a function
+_FEW = 0.3  # of evenly spread records: with fewer near, a function is less known than it seems
 
 
 def shared(values: Array, sd: float) -> tuple[Array, float]:
@@ -39,16 +43,20 @@ def input_law(mean: float, square: float, moment_sd: float) -> Array:
     return np.asarray((1 - _ANYWHERE) * normal / normal.sum() + _ANYWHERE / BINS)
 
 
-def counts_tell(sd: float, n: int) -> bool:
-    """Whether counts with so much noise say anything about a distribution function (joining bins would not help)."""
-    return sd * math.sqrt(BINS) <= _NOISE * n
+def bins_that_tell(sd: float, n: int) -> int:
+    """How many bins, halved until counts with so much noise tell a distribution function; 0 if even few of them do not."""
+    bins = BINS
+    while bins >= _FEWEST and sd * math.sqrt(bins) > _NOISE * n:
+        bins //= 2
+    return bins if bins >= _FEWEST else 0
 
 
 def counted_law(law: Array, counts: Array, sd: float, n: int) -> Array:
     """The law, corrected by noisy counts: deviations shrunk as far as noise explains them, brought back to the simplex."""
-    away, noise = counts / n - law, (sd / n) ** 2
-    signal = max(float(np.mean(away**2)) - noise * (1 + math.sqrt(2 / len(law))), 0.0)
-    return _simplex(law + away * (signal / (signal + noise)))
+    fine = len(law) // len(counts)
+    away, noise = counts / n - law.reshape(-1, fine).sum(axis=1), (sd / n) ** 2
+    signal = max(float(np.mean(away**2)) - noise * (1 + math.sqrt(2 / len(away))), 0.0)
+    return _simplex(law + np.repeat(away, fine) / fine * (signal / (signal + noise)))
 
 
 def spread_out(law: Array) -> tuple[float, ...]:
@@ -68,6 +76,21 @@ def places(law: Array, even: Array) -> Array:
     share = 0.98 * law / law.sum() + 0.02 / len(law)
     cumulated = np.concatenate([[0.0], np.cumsum(share)])
     return np.asarray(np.interp((even + 1) / 2, cumulated / cumulated[-1], np.linspace(-1, 1, len(law) + 1)))
+
+
+def remoteness(laws: Sequence[Array], u: Array) -> Array:
+    """How far each row of ``u`` is from the records, from 0 (among them) to 1: there they say nothing about a function.
+
+    Where nearly nobody is, inputs are pressed together, and a function looks smoother than it may be. So what counts is how many
+    records are near in the box as it was given, compared with evenly spread ones; the input where they are fewest decides.
+    """
+    most, edges = np.zeros(len(u)), np.linspace(-1, 1, BINS + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    near = np.exp(-(((edges[:, None] - middles) / _NEAR) ** 2))
+    for law, column in zip(laws, u.T, strict=True):
+        ratio = BINS * (near @ law) / near.sum(axis=1)
+        np.maximum(most, np.interp(column, edges, np.clip(1 - ratio / _FEW, 0.0, 1.0) ** 2), out=most)
+    return most
 
 
 def _simplex(v: Array) -> Array:

@@ -23,6 +23,7 @@ from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
 from reticent.maths.priors import energies, usual_length
 from reticent.maths.stages import Staged
+from reticent.maths.warp import remoteness
 from reticent.models.base import PrivateEstimator
 from reticent.models.hypotheses import LEAST, MOST, hypotheses_of, rehearsed
 from reticent.models.inputs import features, input_laws
@@ -217,7 +218,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         basis, hypotheses, outside = priors.choose(self._size(n * math.sqrt(stages) / scale, priors, len(bounds.x)))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], _exponent(told), usual_length(told))
-        head, points = features(basis, energy, input_laws(curator, self._counts, scale))
+        self._laws = input_laws(curator, self._counts, scale)
+        head, points = features(basis, energy, self._laws)
         head = replace(head, weighted=level is not None)
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         beliefs = []
@@ -229,8 +231,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             least = 1.0 if level is None else (level.low / level.high) ** 2
             damping = DAMPING if self.kernel is None else 0.0
             beliefs.append(Staged(covariances, units * outside, points, n, guess, least=least, damping=damping, **how))
-        widest = min(math.sqrt(told / len(halves)) / 4, _WIDEST)
-        wider = max(n / scale / _FEW, 1.0) ** (1 / 3)  # with little noise, residuals need not be normal
+        # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
+        widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
+        wider = max(n / scale / _FEW, 1.0) ** (1 / 3) if known is None else 1.0
         for k in range(stages):
             z = max(wider * _CLIP[min(k, len(_CLIP) - 1)], widest)
             if known is None and k == stages - 1 >= _ENOUGH:
@@ -260,8 +263,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2)) * half
         noise = None if self.noise_column is not None else learned if self.noise is None else float(self.noise)
         before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
-        told = belief.mean, belief.covariance, belief.without_privacy()
-        return Fitted(middle, half, priors.kernels[best], noise, *told, outside, before * half)
+        moves = float((belief.prior * np.cov(belief.points.T, bias=True)).sum()) + outside
+        told = belief.mean, belief.error(), belief.without_privacy()
+        return Fitted(middle, half, priors.kernels[best], noise, *told, outside, before * half, moves)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its standard deviation or covariance: the model's doubt and the privacy noise."""
@@ -271,8 +275,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if return_std:
             return moments[:, 0], np.sqrt(moments[:, 1] + moments[:, 2])
         if return_cov:
-            phi = self._head.features(self._unit(X))
-            return moments[:, 0], self._each(lambda output: output.joint(phi))
+            phi, remote = self._at(self._unit(X))
+            return moments[:, 0], self._each(lambda output: output.joint(phi, remote))
         return moments[:, 0]
 
     def variance_parts(self, X: Any) -> dict[str, Array]:
@@ -287,11 +291,11 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples), or (len(X), outputs, n_samples)."""
-        unit = self._unit(X)
-        phi, rng = self._head.features(unit), np.random.default_rng(random_state)
+        phi, remote = self._at(self._unit(X))
+        rng = np.random.default_rng(random_state)
 
         def draw(output: Fitted) -> Array:
-            return rng.multivariate_normal(output.at(phi), output.joint(phi), n_samples, method="eigh").T
+            return rng.multivariate_normal(output.at(phi), output.joint(phi, remote), n_samples, method="eigh").T
 
         draws = self._each(draw)
         return draws if draws.ndim == 2 else draws.transpose(0, 2, 1)
@@ -302,15 +306,19 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         answers = [answer(output) for output in self._outputs]
         return answers[0] if len(answers) == 1 else np.stack(answers, axis=-1)
 
+    def _at(self, unit: Array) -> tuple[Array, Array]:
+        """Features of points, and how far these are from where the records are, as far as that was asked."""
+        return self._head.features(unit), remoteness(self._laws, unit[:, : len(self._laws)])
+
     def _moments(self, X: Any, *, variances: bool) -> Array:
         """Mean of each output and, on request, the parts of its variance; block by block, so that memory stays bounded."""
         unit, blocks = self._unit(X), []
         with one_blas_thread():
             for start in range(0, len(unit), _AT_ONCE):
-                phi = self._head.features(unit[start : start + _AT_ONCE])
+                known = self._at(unit[start : start + _AT_ONCE])
 
-                def at(output: Fitted, phi: Array = phi) -> Array:
-                    return np.stack([output.at(phi), *(output.parts(phi) if variances else ())], axis=1)
+                def at(output: Fitted, known: tuple[Array, Array] = known) -> Array:
+                    return np.stack([output.at(known[0]), *(output.parts(*known) if variances else ())], axis=1)
 
                 blocks.append(self._each(at))
         return np.concatenate(blocks)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.maths.basis import Basis, public_points
-from reticent.maths.warp import BINS, counted_law, counts_tell, input_law, places, shared, spread_out
+from reticent.maths.warp import bins_that_tell, counted_law, input_law, places, shared, spread_out
 from reticent.models.residuals import Features, InputCounts, InputMoments
 from reticent.privacy.curator import Oracle
 
@@ -24,15 +24,16 @@ def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
     if not releases:
         return []
     d, n, rest = len(curator.bounds.x), curator.n, releases - 1
-    if rest and not counts_tell(noise * math.sqrt(2 * d / rest), n):
+    bins = bins_that_tell(noise * math.sqrt(2 * d / rest), n) if rest else 0
+    if not bins:
         rest = 0
     moments = curator.release(InputMoments(d), times=releases - rest)
     (means, squares), sd = shared(moments.value.reshape(2, d) / n, float(moments.sd[0]) / n)
     laws = [input_law(mean, square + 1.0, sd) for mean, square in zip(means, squares, strict=True)]
     if not rest:
         return laws
-    counted = curator.release(InputCounts(d, BINS), times=rest)
-    counts = counted.value.reshape(d, BINS)
+    counted = curator.release(InputCounts(d, bins), times=rest)
+    counts = counted.value.reshape(d, bins)
     return [counted_law(law, one, float(counted.sd[0]), n) for law, one in zip(laws, counts, strict=True)]
 
 
