@@ -119,8 +119,8 @@ class _Listener:
         event = Gaussian(count=times, noise_multiplier=1e-3)
         return reticent.Curator(scan(heaps), bounds=self.bounds, event=event).release(statistic, times=times)
 
-    def release_given_inputs(self, design: Design) -> Release:
-        return self.release(design(self._inputs))
+    def release_given_inputs(self, design: Design, *, times: int = 1) -> Release:
+        return self.release(design(self._inputs), times=times)
 
 
 _BINS: dict[str, Any] = {"bins": 2, "kernel": RBF(1.0, "fixed")}

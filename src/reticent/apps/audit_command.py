@@ -17,7 +17,8 @@ def audit_command(
         str,
         typer.Argument(
             metavar="STATISTIC",
-            help="mean, histogram, covariance, mixture, kmeans, factors, gp, classifier, search or all.",
+            help="mean, histogram, covariance, bins, bins-labels, gp, gp-labels, gp-labels-functional, gp-labels-inducing, "
+            "classifier, mixture, kmeans, factors, search or all.",
         ),
     ] = "all",
     quick: Annotated[

@@ -34,10 +34,11 @@ _NOISES = np.geomspace(1e-3, 1e1, 41)  # s² as a multiple of the first guess
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _MEMORY = 2**25  # numbers
 _ROWS = 8
-_ALIVE = 1e-3  # of the largest weight
+_OPEN = 0.1  # share of all hypotheses in what is asked next
 _LOST = 1e-5  # weight of a hypothesis that is not looked at again
 _NOTHING = 1e-12  # squared length of a row that tells nothing, as a share of the longest
-_KEPT, _MOST = 0.99, 8  # share of the weight, and number, of the hypotheses that are kept for prediction
+_NEAREST = 0.1
+_KEPT, _MOST = 0.995, 16  # share of the weight, and number, of the hypotheses that are kept for prediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +229,7 @@ class LabelBelief:
             spread = np.maximum(left, 0.0) + rest
             doubts[h] = float(self.counts @ spread) / self.counts.sum()
             if self._learn_noise:
-                self._s2[h], fit = self._noise(h, centres[h], doubts[h])
+                self._s2[h], fit = self._noise(h, centres[h], doubts[h], self._labels(psi, rest, self._s2[h]))
                 scores[h] += fit
         if self._learn_kernel:
             weights = np.exp(scores - scores.max())
@@ -248,19 +249,37 @@ class LabelBelief:
 
     def _solve(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, float]:
         """Mean of w; X, whose covariance is 1 − XᵀX; and the evidence of all releases, but for what all hypotheses share."""
+        lower, z, G = self._factor(psi, rest, s2)
+        X = solve_lower(lower, G)
+        return X.T @ z, X, float(-np.log(np.diag(lower)).sum() - z @ z / 2)
+
+    def _factor(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, Array]:
+        """A root of the covariance of all that was observed, what was observed in its units, and G."""
         B = self._rows
         G = (B * self.counts) @ psi.T
         N = (B * (self.counts * s2 + self.counts**2 * rest)) @ B.T + np.eye(len(B))
         lower = factor(N + G @ G.T, LEAST_ROUNDING)
-        X, z = solve_lower(lower, G), solve_lower(lower, self._observed)
-        return X.T @ z, X, float(-np.log(np.diag(lower)).sum() - z @ z / 2)
+        return lower, solve_lower(lower, self._observed), G
 
-    def _noise(self, h: int, centre: Array, doubt: float) -> tuple[float, float]:
+    def _labels(self, psi: Array, rest: Array, s2: float) -> tuple[Array, float]:
+        """What is known of the labels: the mean at each input, and the variance of one about it, on average.
+
+        The function follows the labels it was learned from, so they lie nearer to it than new ones would.
+        """
+        lower, z, G = self._factor(psi, rest, s2)
+        U = solve_lower(lower, G @ psi + self._rows * (self.counts * rest + s2))
+        left = np.square(psi).sum(axis=0) + rest + s2 - np.square(U).sum(axis=0)
+        return z @ U, float(self.counts @ np.maximum(left, 0.0)) / self.counts.sum()
+
+    def _noise(self, h: int, centre: Array, doubt: float, labels: tuple[Array, float]) -> tuple[float, float]:
         """The noise variance that fits the released second moments best, and how well."""
         s2, misfit = self._guess[h] * _NOISES, np.zeros(len(_NOISES))
         for one in self._seconds:
-            away = float(self.counts @ np.square(centre - one.centre)) / self.counts.sum()
-            expected = clipped_second(doubt + away + s2, one.reach)
+            away, label_away = (
+                float(self.counts @ np.square(mean - one.centre)) / self.counts.sum() for mean in (centre, labels[0])
+            )
+            nearer = (labels[1] + label_away - doubt - away) / self._s2[h]  # one, if labels say nothing about the fit
+            expected = clipped_second(doubt + away + max(nearer, _NEAREST) * s2, one.reach)
             misfit += (one.value - expected) ** 2 / (one.sd**2 + (_TRUST * expected) ** 2)
         fits = -(misfit + (np.log(_NOISES) / _NOISE_SPREAD) ** 2) / 2
         best = int(np.argmax(fits))
@@ -288,9 +307,9 @@ class LabelBelief:
         return np.eye(len(psi)) - X.T @ X
 
     def mean_kernel(self) -> Covariance:
-        """The mean of the kernels that may be true, by what is known."""
-        alive = np.flatnonzero(self.weights > _ALIVE * self.weights.max()).tolist()
-        return mean_of([self._features[h].k for h in alive], self.weights[alive])
+        """The mean of the kernels by what is known, and a little of all: what seems false now must still be asked about."""
+        weights = (1 - _OPEN) * self.weights + _OPEN / len(self.weights)
+        return mean_of([one.k for one in self._features], weights)
 
     def carried(self, k: Covariance) -> Features:
         """Features of another kernel, at the same carriers."""
