@@ -22,6 +22,7 @@ from scipy.special import betaincinv
 from sklearn.gaussian_process.kernels import RBF
 
 import reticent
+from reticent.apps.audit_bandit import BANDITS, bandit_scores
 from reticent.apps.audit_search import search_scores
 from reticent.apps.terminal import compact, table
 from reticent.errors import BadInput
@@ -41,6 +42,7 @@ __all__ = [
     "QUICK_RUNS",
     "RUNS",
     "SEARCH",
+    "WHOLE",
     "Finding",
     "Pair",
     "attack",
@@ -54,7 +56,8 @@ __all__ = [
 Values = NDArray[np.float64]
 
 RUNS, QUICK_RUNS = 20_000, 1_000  # with record A, and as many with record B
-SEARCH = "search"  # not a statistic but the best of many runs, attacked as a whole
+SEARCH = "search"
+WHOLE = (*BANDITS, SEARCH)  # not one statistic but all that leaves in many steps, attacked as a whole
 _BATCH = 500  # releases of one curator
 _CONFIDENCE = 0.95
 _SURE = 1 - 1e-6  # an alarm should not be an accident
@@ -184,11 +187,12 @@ def chosen(word: str, delta: float) -> list[str]:
     """Give the statistics that a word of the command line means."""
     if word == "all":
         found = [name for name, pair in PAIRS.items() if delta > 0 or pair.statistic().sensitivity1 is not None]
-        return [*found, SEARCH] if delta > 0 else found
-    if word not in (*PAIRS, SEARCH):
-        raise BadInput(f"There is no statistic {word!r} to audit. Give one of {', '.join(PAIRS)}, {SEARCH}, or all.")
-    if word == SEARCH and delta == 0:
-        raise BadInput("A search is released with Gaussian noise: audit it with --delta above 0.")
+        return [*found, *WHOLE] if delta > 0 else found
+    if word not in (*PAIRS, *WHOLE):
+        known = ", ".join((*PAIRS, *WHOLE))
+        raise BadInput(f"There is no statistic {word!r} to audit. Give one of {known}, or all.")
+    if word in WHOLE and delta == 0:
+        raise BadInput(f"What a {word} releases has Gaussian noise: audit it with --delta above 0.")
     return [word]
 
 
@@ -214,8 +218,11 @@ def audit(
     event = kind(count=_BATCH, noise_multiplier=multiplier)
     findings = []
     for name in names:
-        if name == SEARCH:
-            here, there = search_scores(epsilon, delta, runs, advance)
+        if name in WHOLE:
+            if name == SEARCH:
+                here, there = search_scores(epsilon, delta, runs, advance)
+            else:
+                here, there = bandit_scores(name, epsilon, delta, runs, advance)
             findings.append(conclude(name, here, there, epsilon=epsilon, delta=delta))
         else:
             findings.append(attack(name, event, epsilon=epsilon, delta=delta, runs=runs, advance=advance))
