@@ -163,9 +163,9 @@ ESTIMATORS = {
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
     # with one candidate, since which one is chosen is chance
-    "PrivateSearch": reticent.PrivateSearch(reticent.PrivateMean(), [{}], **COMMON),
+    "PrivateSearch": reticent.PrivateSearch(reticent.PrivateMean(), [{}], expected_runs=2, **COMMON),
     "PrivateSearch of outputs": reticent.PrivateSearch(
-        reticent.GPRegressor(stages=2, basis=9), [{}], **{**COMMON, "bounds": PLANE}
+        reticent.GPRegressor(stages=2, basis=9), [{}], expected_runs=2, **{**COMMON, "bounds": PLANE}
     ),
 }
 PURE = (

@@ -1,4 +1,4 @@
-"""A Parquet file of 2 GB is summed in less than 500 MB, in many row groups and in one."""
+"""A Parquet file of 1 GB is summed in less than 350 MB, in many row groups and in one: memory does not grow with the file."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 COLUMNS = 8
-ROWS = 2**25  # × 8 columns × 8 bytes = 2 GiB
+ROWS = 2**24  # × 8 columns × 8 bytes = 1 GiB
 
 CHILD = """
 import json, re, sys
@@ -42,7 +42,7 @@ def write(path, chunk, groups):
             writer.write_table(table, row_group_size=len(chunk))
 
 
-@pytest.mark.parametrize(("rows", "groups"), [(ROWS, 32), (2**22, 1)], ids=["2 GB", "one large row group"])
+@pytest.mark.parametrize(("rows", "groups"), [(ROWS, 32), (2**22, 1)], ids=["1 GB", "one large row group"])
 def test_memory_is_bounded(tmp_path, rows, groups):
     chunk = np.random.default_rng(1).random((rows // groups, COLUMNS))
     path = tmp_path / "big.parquet"
@@ -57,4 +57,4 @@ def test_memory_is_bounded(tmp_path, rows, groups):
     assert answer["rows"] == rows
     assert answer["gram"] == (groups * (q.T @ q)).tolist()
     # one row group of 256 MB must not be held as a whole either
-    assert answer["peak"] < (500e6 if groups > 1 else 250e6)
+    assert answer["peak"] < (350e6 if groups > 1 else 250e6)

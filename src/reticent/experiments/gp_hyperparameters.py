@@ -5,17 +5,29 @@ chooses the length scale and the noise level at no further cost: the same record
 """
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error, plus_minus, times
-from reticent.experiments.honkela_data import HALF, SETUPS, noisy_sinc, sinc
+from reticent.experiments.honkela_choices import (
+    DELTA,
+    LENGTHS,
+    REACH,
+    SIGMAS,
+    TRUE,
+    Choice,
+    Method,
+    N,
+    Trial,
+    Trials,
+    tried,
+)
+from reticent.experiments.honkela_data import HALF, SETUPS
 from reticent.experiments.honkela_selection import plan, select
 from reticent.experiments.pictures import Line, Panel, draw
 from reticent.maths.priors import KernelPriors
@@ -26,8 +38,6 @@ __all__ = ["run"]
 
 Array = NDArray[np.float64]
 
-_N, _DELTA, _REACH = 2048, 1e-5, 1.3
-_LENGTHS, _SIGMAS, _TRUE = (1 / 3, 1.0, 3.0), (0.1 / 3, 0.1, 0.3), (1.0, 0.1)
 _EPSILONS = (0.3, 1.0, 3.0, 10.0, 30.0)
 _WANTED = {0.3: 0.6, 1.0: 0.95, 3.0: 0.95}
 _SECONDS = 0.3  # of one fit: 400 of them within 120
@@ -39,22 +49,7 @@ class _OnGrid(GPRegressor):
 
     def _priors(self, bounds: Bounds) -> KernelPriors:
         low, high = bounds.y[0]
-        return KernelPriors([RBF(length) for length in _LENGTHS], 1, bounds.natural, (high - low) / 2)
-
-
-class _Trial(NamedTuple):
-    length: float
-    sigma: float
-    rmse: float
-    seconds: float
-
-    @property
-    def chosen(self) -> tuple[float, float]:
-        return self.length, self.sigma
-
-
-Trials = dict[tuple[str, float], list[_Trial]]  # by method and ε
-Choice = tuple[float, float, Array]  # length, noise, and the mean at _AT
+        return KernelPriors([RBF(length) for length in LENGTHS], 1, bounds.natural, (high - low) / 2)
 
 
 def _nearest(value: float, grid: Sequence[float]) -> float:
@@ -62,20 +57,20 @@ def _nearest(value: float, grid: Sequence[float]) -> float:
 
 
 def _reticent(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Choice:
-    bounds = Bounds(x=[(-HALF, HALF)], y=(-_REACH, _REACH))
-    model = _OnGrid(RBF(1.0), bounds=bounds, epsilon=epsilon, delta=_DELTA, random_state=rng).fit(x[:, None], y)
+    bounds = Bounds(x=[(-HALF, HALF)], y=(-REACH, REACH))
+    model = _OnGrid(RBF(1.0), bounds=bounds, epsilon=epsilon, delta=DELTA, random_state=rng).fit(x[:, None], y)
     kernel: Any = model.kernel_
-    found = _nearest(kernel.length_scale, _LENGTHS), _nearest(float(model.noise_), _SIGMAS)
+    found = _nearest(kernel.length_scale, LENGTHS), _nearest(float(model.noise_), SIGMAS)
     return *found, model.predict(_AT[:, None])
 
 
 def _paper(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Choice:
     inducing = np.array(SETUPS[0].inducing)
-    found = select(x, y, _LENGTHS, _SIGMAS, inducing, _REACH, plan(epsilon, _DELTA), rng)
+    found = select(x, y, LENGTHS, SIGMAS, inducing, REACH, plan(epsilon, DELTA), rng)
     return found.length, found.sigma, np.zeros(len(_AT)) if found.model is None else found.model.predict(_AT)[0]
 
 
-_METHODS: dict[str, Callable[[Array, Array, float, np.random.Generator], Choice]] = {
+_METHODS: dict[str, Method] = {
     "reticent": _reticent,
     "paper": _paper,
 }
@@ -85,22 +80,14 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     """Compute, tabulate and draw."""
     epsilons = _EPSILONS[:2] if quick else _EPSILONS
     cells = [(method, epsilon, repeat) for method in _METHODS for epsilon in epsilons for repeat in range(repeats)]
-    trials: Trials = {}
-    for done, (method, epsilon, repeat) in enumerate(cells):
-        progress(done, len(cells), f"{method}, ε={epsilon:g}")
-        rng = np.random.default_rng([seed, repeat, 3])
-        x, y = noisy_sinc(_N, _TRUE[1], rng)
-        start = time.process_time()
-        length, sigma, mean = _METHODS[method](x, y, epsilon, rng)
-        seconds, rmse = time.process_time() - start, float(np.sqrt(np.mean((mean - sinc(_AT)) ** 2)))
-        trials.setdefault((method, epsilon), []).append(_Trial(length, sigma, rmse, seconds))
+    trials = tried(_METHODS, cells, _AT, (seed, 3), progress)
     findings = Findings(
         "Hyperparameters for nothing (Honkela, Fig 3)",
         [_record(method, epsilon, found) for (method, epsilon), found in trials.items()],
         [_table(trials)],
         [] if quick else _claims(trials),
         [
-            f"N = {_N}, δ = {_DELTA:g}, {times(repeats)}, seed {seed}. Our noise level is learned as a number and counted as the "
+            f"N = {N}, δ = {DELTA:g}, {times(repeats)}, seed {seed}. Our noise level is learned as a number and counted as the "
             "nearest of the three. The paper's protocol is as printed, not a private release to use."
         ],
         [_picture(out, trials, epsilons)],
@@ -109,12 +96,12 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     return findings
 
 
-def _share(trials: Sequence[_Trial], what: int | None = None) -> float:
+def _share(trials: Sequence[Trial], what: int | None = None) -> float:
     """How often both were right, or only the length (0) or the noise level (1)."""
-    return float(np.mean([one.chosen == _TRUE if what is None else one[what] == _TRUE[what] for one in trials]))
+    return float(np.mean([one.chosen == TRUE if what is None else one[what] == TRUE[what] for one in trials]))
 
 
-def _record(method: str, epsilon: float, trials: Sequence[_Trial]) -> dict[str, Value]:
+def _record(method: str, epsilon: float, trials: Sequence[Trial]) -> dict[str, Value]:
     rmse, error = mean_error(one.rmse for one in trials)
     return {
         "method": method,
@@ -127,8 +114,8 @@ def _record(method: str, epsilon: float, trials: Sequence[_Trial]) -> dict[str, 
         "rmse_error": error,
         **{
             f"length {length:.3g}, sigma {sigma:.3g}": float(np.mean([one.chosen == (length, sigma) for one in trials]))
-            for length in _LENGTHS
-            for sigma in _SIGMAS
+            for length in LENGTHS
+            for sigma in SIGMAS
         },
     }
 
@@ -159,15 +146,15 @@ def _picture(out: Path, trials: Trials, epsilons: Sequence[float]) -> Path:
         for epsilon in epsilons:
             found = [one.chosen for one in trials[method, epsilon]]
             lines = []
-            for sigma, colour in zip(_SIGMAS, ("naive", "dots", "truth"), strict=True):
-                shares = [found.count((length, sigma)) / len(found) for length in _LENGTHS]
+            for sigma, colour in zip(SIGMAS, ("naive", "dots", "truth"), strict=True):
+                shares = [found.count((length, sigma)) / len(found) for length in LENGTHS]
                 lines.append(Line(f"σ={sigma:.2g}", shares, range(3), colour=colour, marker="o"))
             options = {
                 "ylim": (-0.03, 1.03),
                 "xlabel": "length scale",
                 "ylabel": "share of runs",
                 "xticks": range(3),
-                "xticklabels": [f"{length:.2g}" for length in _LENGTHS],
+                "xticklabels": [f"{length:.2g}" for length in LENGTHS],
             }
             row.append(Panel(f"{method}, ε={epsilon:g}", lines, options))
         rows.append(row)

@@ -7,10 +7,8 @@
 """
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +17,20 @@ from sklearn.gaussian_process.kernels import RBF
 from reticent.experiments import gp_hyperparameters
 from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error, plus_minus, times
 from reticent.experiments.honkela_batches import Halves, Scheme, liu_talwar, papernot_steinke
-from reticent.experiments.honkela_data import HALF, SETUPS, noisy_sinc, sinc
+from reticent.experiments.honkela_choices import (
+    DELTA,
+    LENGTHS,
+    REACH,
+    SIGMAS,
+    TRUE,
+    Choice,
+    Method,
+    N,
+    Trial,
+    Trials,
+    tried,
+)
+from reticent.experiments.honkela_data import HALF, SETUPS
 from reticent.experiments.pictures import Line, Panel, draw
 from reticent.models.gp import GPRegressor
 from reticent.models.search import PrivateSearch
@@ -28,10 +39,7 @@ from reticent.privacy.bounds import Bounds
 __all__ = ["run"]
 
 Array = NDArray[np.float64]
-Choice = tuple[float, float, Array]  # length, noise, and the mean at _AT
 
-_N, _DELTA, _REACH = 2048, 1e-5, 1.3
-_LENGTHS, _SIGMAS, _TRUE = (1 / 3, 1.0, 3.0), (0.1 / 3, 0.1, 0.3), (1.0, 0.1)
 _EPSILONS = (1.0, 3.0, 10.0, 30.0)
 _RUNS = 100  # expected, as in the paper
 _SECONDS = 60.0  # for 400 searches
@@ -39,25 +47,25 @@ _FEWER = 10  # times, for PrivateSearch
 _AT = np.linspace(-HALF, HALF, 200)
 
 
-def _by(scheme: Callable[[float], Scheme]) -> Callable[[Array, Array, float, np.random.Generator], Choice]:
+def _by(scheme: Callable[[float], Scheme]) -> Method:
     def search(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Choice:
-        halves = Halves(x, y, _LENGTHS, np.array(SETUPS[0].inducing), _AT, _REACH)
-        found = halves.select(_SIGMAS, scheme(epsilon), rng)
+        halves = Halves(x, y, LENGTHS, np.array(SETUPS[0].inducing), _AT, REACH)
+        found = halves.select(SIGMAS, scheme(epsilon), rng)
         return found.length, found.sigma, found.mean
 
     return search
 
 
 def _product(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Choice:
-    kernels = [{"kernel": RBF(length, "fixed"), "noise": sigma} for length in _LENGTHS for sigma in _SIGMAS]
+    kernels = [{"kernel": RBF(length, "fixed"), "noise": sigma} for length in LENGTHS for sigma in SIGMAS]
     search = PrivateSearch(
         GPRegressor(learn_kernel=False, stages=6, basis=16),
         kernels,
         scoring="likelihood",
         mean="coinpress",
-        bounds=Bounds(x=[(-HALF, HALF)], y=(-_REACH, _REACH)),
+        bounds=Bounds(x=[(-HALF, HALF)], y=(-REACH, REACH)),
         epsilon=epsilon,
-        delta=_DELTA,
+        delta=DELTA,
         random_state=rng,
     ).fit(x[:, None], y)
     best = search.best_candidate_
@@ -69,22 +77,12 @@ def _evidence(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> C
     return length, sigma, np.interp(_AT, gp_hyperparameters._AT, mean)
 
 
-_METHODS: dict[str, Callable[[Array, Array, float, np.random.Generator], Choice]] = {
-    "paper": _by(lambda epsilon: liu_talwar(epsilon, _DELTA)),
-    "papernot-steinke": _by(lambda epsilon: papernot_steinke(epsilon, _DELTA, _RUNS)),
+_METHODS: dict[str, Method] = {
+    "paper": _by(lambda epsilon: liu_talwar(epsilon, DELTA)),
+    "papernot-steinke": _by(lambda epsilon: papernot_steinke(epsilon, DELTA, _RUNS)),
     "PrivateSearch": _product,
     "evidence": _evidence,
 }
-
-
-class _Trial(NamedTuple):
-    length: float
-    sigma: float
-    rmse: float
-    seconds: float
-
-
-Trials = dict[tuple[str, float], list[_Trial]]  # by method and ε
 
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
@@ -92,22 +90,14 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     epsilons = _EPSILONS[1:2] if quick else _EPSILONS
     often = {method: max(repeats // _FEWER, 1) if method == "PrivateSearch" else repeats for method in _METHODS}
     cells = [(method, epsilon, i) for method in _METHODS for epsilon in epsilons for i in range(often[method])]
-    trials: Trials = {}
-    for done, (method, epsilon, repeat) in enumerate(cells):
-        progress(done, len(cells), f"{method}, ε={epsilon:g}")
-        rng = np.random.default_rng([seed, repeat, 63])
-        x, y = noisy_sinc(_N, _TRUE[1], rng)
-        start = time.process_time()
-        length, sigma, mean = _METHODS[method](x, y, epsilon, rng)
-        seconds, rmse = time.process_time() - start, float(np.sqrt(np.mean((mean - sinc(_AT)) ** 2)))
-        trials.setdefault((method, epsilon), []).append(_Trial(length, sigma, rmse, seconds))
+    trials = tried(_METHODS, cells, _AT, (seed, 63), progress)
     findings = Findings(
         "Hyperparameters by private selection (Honkela, Fig 3)",
         [_record(method, epsilon, found) for (method, epsilon), found in trials.items()],
         [_table(trials, epsilons)],
         [] if quick else _claims(trials),
         [
-            f"N = {_N}, δ = {_DELTA:g}, {times(repeats)} (PrivateSearch {often['PrivateSearch']}), seed {seed}. Noise "
+            f"N = {N}, δ = {DELTA:g}, {times(repeats)} (PrivateSearch {often['PrivateSearch']}), seed {seed}. Noise "
             f"multipliers of one run: {_multipliers(epsilons)}. The first two fit the paper's Algorithm 1 as printed, and are "
             "not private releases to use."
         ],
@@ -120,17 +110,17 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
 def _multipliers(epsilons: Sequence[float]) -> str:
     said = []
     for name, scheme in (("paper", liu_talwar), ("papernot-steinke", lambda e, d: papernot_steinke(e, d, _RUNS))):
-        said.append(f"{name} {', '.join(f'{scheme(epsilon, _DELTA).multiplier:.3g}' for epsilon in epsilons)}")
+        said.append(f"{name} {', '.join(f'{scheme(epsilon, DELTA).multiplier:.3g}' for epsilon in epsilons)}")
     return f"{'; '.join(said)} at ε = {', '.join(f'{epsilon:g}' for epsilon in epsilons)}"
 
 
-def _right(trials: Sequence[_Trial], what: int | None = None) -> float:
+def _right(trials: Sequence[Trial], what: int | None = None) -> float:
     """How often both were right, or only the length (0) or the noise level (1)."""
-    chosen = [one[:2] == _TRUE if what is None else math.isclose(one[what], _TRUE[what]) for one in trials]
+    chosen = [one[:2] == TRUE if what is None else math.isclose(one[what], TRUE[what]) for one in trials]
     return float(np.mean(chosen))
 
 
-def _record(method: str, epsilon: float, trials: Sequence[_Trial]) -> dict[str, Value]:
+def _record(method: str, epsilon: float, trials: Sequence[Trial]) -> dict[str, Value]:
     rmse, error = mean_error(one.rmse for one in trials)
     return {
         "method": method,
@@ -159,7 +149,7 @@ def _table(trials: Trials, epsilons: Sequence[float]) -> Table:
 def _claims(trials: Trials) -> list[Claim]:
     both = {key: _right(found) for key, found in trials.items()}
     noise = [_right(trials["paper", epsilon], 1) for epsilon in _EPSILONS[1:]]
-    chance = 1 / (len(_LENGTHS) * len(_SIGMAS))
+    chance = 1 / (len(LENGTHS) * len(SIGMAS))
     weak, sensible = both["paper", 1.0], both["paper", 3.0]
     claims = [
         Claim(
@@ -201,20 +191,20 @@ def _picture(out: Path, trials: Trials, epsilons: Sequence[float]) -> Path:
                     f"σ={sigma:.2g}",
                     [
                         sum(math.isclose(a, length) and math.isclose(b, sigma) for a, b in found) / len(found)
-                        for length in _LENGTHS
+                        for length in LENGTHS
                     ],
                     range(3),
                     colour=colour,
                     marker="o",
                 )
-                for sigma, colour in zip(_SIGMAS, ("naive", "dots", "truth"), strict=True)
+                for sigma, colour in zip(SIGMAS, ("naive", "dots", "truth"), strict=True)
             ]
             options = {
                 "ylim": (-0.03, 1.03),
                 "xlabel": "length scale",
                 "ylabel": "share of searches",
                 "xticks": range(3),
-                "xticklabels": [f"{length:.2g}" for length in _LENGTHS],
+                "xticklabels": [f"{length:.2g}" for length in LENGTHS],
             }
             row.append(Panel(f"{method}, ε={epsilon:g}", lines, options))
         rows.append(row)
