@@ -90,7 +90,12 @@ def test_a_kernel_is_given_or_learned_elsewhere_or_the_promise_is_conditional(ru
     for option in ("--spread", "--train-on", "--unprotected-training"):
         assert option in refused.err
     assert not (tmp_path / "W.csv").exists()
-    other = run(*common, "--train-on", str(data), "--out", str(tmp_path / "A.csv"), "--json")
+    same = run(*common, "--train-on", str(data), "--out", str(tmp_path / "A.csv"))
+    assert same.code == 2
+    assert "no other curve" in same.err
+    earlier = tmp_path / "earlier.csv"
+    earlier.write_text(data.read_text().replace(",1.", ",1.0"))
+    other = run(*common, "--train-on", str(earlier), "--out", str(tmp_path / "A.csv"), "--json")
     assert json.loads(other.out)["trained_on"] == "another curve"
     assert json.loads(other.out)["conditional"] is False
     page = tmp_path / "B.html"

@@ -106,6 +106,10 @@ def test_what_the_ledger_holds(ledger):
 def test_a_changed_ledger_is_refused(ledger):
     Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
     with sqlite3.connect(ledger) as database:
+        for change in ("UPDATE reticent_curves SET question = 'x'", "DELETE FROM reticent_curves"):
+            with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+                database.execute(change)
+        database.execute("DROP TRIGGER reticent_curves_no_update")
         database.execute("UPDATE reticent_curves SET question = 'x'")
     with pytest.raises(LedgerError, match="does not fit"):
         Obfuscator(K, ledger=ledger, dataset="orbit", **COMMON).obfuscate(X, Y)
@@ -226,6 +230,10 @@ def test_files_hold_the_release_and_open_again(how, tmp_path):
     assert again.certificate_ == model.certificate_
     for one, two in zip(again.predict(X, return_std=True), model.predict(X, return_std=True), strict=True):
         assert (one == two).all()
+    assert (again.obfuscate(X, Y) == model.released_).all()  # what was loaded remembers its release
+    if model.releases > 1:
+        with pytest.raises(BudgetExceeded, match="does not hold number 2"):
+            again.obfuscate(X, Y, number=2)
     content = (tmp_path / "W.reticent").read_bytes()
     assert not any(np.float64(one).tobytes() in content or repr(float(one)).encode() in content for one in Y[1:])
     with pytest.raises(BadInput, match="exists"):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_array, column_or_1d
 
-from reticent.errors import BadInput
+from reticent.errors import BadInput, BudgetExceeded
 from reticent.maths.obfuscation import prior_variance
 from reticent.maths.obfuscation_promise import cells
 
@@ -16,7 +16,9 @@ __all__ = [
     "ANOTHER",
     "UNPROTECTED",
     "Places",
+    "check_another",
     "check_duplicates",
+    "check_number",
     "inputs",
     "measurement_error",
     "names",
@@ -33,6 +35,7 @@ Places = tuple[
     Array, Array | None, NDArray[np.intp]
 ]  # checked points, half the cells around them, whom each stands for
 UNPROTECTED = "curve-unprotected"
+_SHARED = 0.1  # of the records of another curve, that may stand in this one by chance
 ANOTHER = "another curve"
 _STATEMENT = (
     "Inferential privacy, NOT differential privacy: to somebody who knows the released values, the inputs, the mean, the "
@@ -90,6 +93,18 @@ def names(X: Any, y: Any, columns: int) -> list[str]:
     return [*(own if len(own) == columns else plain), last if isinstance(last, str) else "output"]
 
 
+def check_number(number: Any, releases: int) -> None:
+    """Refuse a release that was not planned, before anything is read."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+        raise BadInput(f"number says which of the planned releases is meant: 1, 2, …, not {number!r}.")
+    if number > releases:
+        raise BudgetExceeded(
+            f"Release number {number} was asked for, and {releases} {'is' if releases == 1 else 'are'} planned "
+            "(releases=…): one more would break the promise that all of them keep together. Nothing was read. Plan all "
+            "releases before the first one: each then has more noise."
+        )
+
+
 def check_duplicates(x: Array, noise: float | Array) -> None:
     """Two records at one input without measurement error must be equal, and then K(X, X) is singular."""
     v = np.asarray(noise)
@@ -102,6 +117,17 @@ def check_duplicates(x: Array, noise: float | Array) -> None:
         raise BadInput(
             f"K(X, X) is singular: records {pair[0]} and {pair[1]} have the same input {x[pair[0]].tolist()} and no "
             "noise. Remove one of them, or give the variance of the measurement error as noise=…."
+        )
+
+
+def check_another(other: tuple[Array, Array], curve: tuple[Array, Array]) -> None:
+    """Refuse to take a curve, or a part of it, for another one: what is learned from it would tell on it."""
+    own = {row.tobytes() for row in np.column_stack(curve)}
+    shared = sum(row.tobytes() in own for row in np.column_stack(other))
+    if shared > _SHARED * len(other[0]):
+        raise BadInput(
+            f"train_on is no other curve: {shared} of its {len(other[0])} records are records of this one, and what is learned "
+            f"from them tells on it. Give another curve, or the kernel itself; or, for a conditional promise, {UNPROTECTED!r}."
         )
 
 

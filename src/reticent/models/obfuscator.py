@@ -137,14 +137,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         A question that was asked before gets the answer it got, and ``y`` is not looked at.
         """
         self._check()
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-            raise BadInput(f"number says which of the planned releases is meant: 1, 2, …, not {number!r}.")
-        if number > self.releases:
-            raise BudgetExceeded(
-                f"Release number {number} was asked for, and {self.releases} {'is' if self.releases == 1 else 'are'} planned "
-                "(releases=…): one more would break the promise that all of them keep together. Nothing was read. Plan all "
-                "releases before the first one: each then has more noise."
-            )
+        curves.check_number(number, self.releases)
         x = curves.inputs(X)
         names, y = curves.names(X, y, x.shape[1]), curves.outputs(y)
         check_consistent_length(x, y)
@@ -157,6 +150,11 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             with one_blas_thread():
                 self._asked = question, self._answer(question, x, y, noise, at)
         answer = self._asked[1]
+        if answer["w"][number - 1] is None:
+            raise BudgetExceeded(
+                f"This is release number {self.number_} of {self.releases}, rebuilt: it does not hold number {number}, and a new "
+                "draw would break the promise. Ask the ledger that remembers them all."
+            )
         with one_blas_thread():
             self._settle(x, noise, at, {**answer, "w": answer["w"][number - 1], "number": int(number), "names": names})
         return np.array(self.released_)
@@ -174,6 +172,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         x = curves.inputs(X)
         with one_blas_thread():
             model._settle(x, model._noise(x), model._places(x), release)
+        looks = [release["w"] if i + 1 == release["number"] else None for i in range(model.releases)]
+        model._asked = model._question(x), {**release, "w": looks}  # it remembers, too
         return model
 
     def release(self) -> dict[str, Any]:
@@ -310,6 +310,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
                 "and give the kernel."
             )
         curves.check_duplicates(other, error if self.noise is not None else noise)
+        curves.check_another((other, values), (x, y))
         return ANOTHER, *_taught(self.kernel, other, values, error, self.mean)
 
     def _solve(self, kernel: Kernel, x: Array, noise: float | Array, at: curves.Places) -> tuple[Noise, Raw]:

@@ -18,7 +18,18 @@ from urllib.parse import quote
 
 from reticent.errors import BadInput, LedgerError
 
-__all__ = ["CURVES", "TABLE", "check_url", "create", "has_table", "held_alone", "keep_to_owner", "shown", "transaction"]
+__all__ = [
+    "CURVES",
+    "TABLE",
+    "append_only",
+    "check_url",
+    "create",
+    "has_table",
+    "held_alone",
+    "keep_to_owner",
+    "shown",
+    "transaction",
+]
 
 Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
@@ -166,6 +177,23 @@ def has_table(url: str, execute: Execute, name: str) -> bool:
     if _is_postgres(url):
         return bool(execute("SELECT to_regclass(?) IS NOT NULL", [name])[0][0])
     return bool(execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name]))
+
+
+def append_only(url: str, execute: Execute, name: str) -> None:
+    """Keep honest programs from changing rows of a table."""
+    if not _is_postgres(url):
+        for verb in ("update", "delete"):
+            execute(
+                f"CREATE TRIGGER IF NOT EXISTS {name}_no_{verb} BEFORE {verb} ON {name} "
+                "BEGIN SELECT RAISE(ABORT, 'history is append-only'); END",
+                [],
+            )
+    elif not execute("SELECT 1 FROM pg_trigger WHERE tgname = ?", [f"{name}_append_only"]):
+        execute(
+            f"CREATE TRIGGER {name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {name} "
+            f"FOR EACH STATEMENT EXECUTE FUNCTION {TABLE}_refuse()",
+            [],
+        )
 
 
 @contextlib.contextmanager

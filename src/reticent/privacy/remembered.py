@@ -41,8 +41,10 @@ def recall_or(url: str, dataset: str, question: str, draw: Callable[[], Any]) ->
     ``question``: a text that says all that is public. ``draw``: draws the release; called at most once for a data set, ever.
     Two processes that ask at the same time get the same answer.
     """
-    with database.transaction(Ledger(url).url, write=True) as execute:
+    ledger = Ledger(url)
+    with database.transaction(ledger.url, write=True) as execute:
         execute(_CREATE, [])
+        database.append_only(ledger.url, execute, CURVES)
         rows = _rows(execute, url)
         answer = _found(execute, rows, dataset, question)
         if answer is not None:
