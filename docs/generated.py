@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["benchmarks", "commands", "filled", "studies"]
+__all__ = ["benchmarks", "commands", "examples", "filled", "studies"]
 
 _MARK = re.compile(r"<!-- generated: (\w+) -->")
 _PROJECT = Path(__file__).parents[1]
@@ -74,13 +74,23 @@ def studies() -> str:
 
 
 def benchmarks() -> str:
-    """A table of all scripts in ``benchmarks/``: the command, and the first sentence of what it says about itself."""
-    rows = []
-    for file in sorted((_PROJECT / "benchmarks").glob("[!_]*.py")):
-        about = ast.get_docstring(ast.parse(file.read_text())) or ""
-        first = re.split(r"(?<=[.?])\s|:? `python|\n\n", about, maxsplit=1)[0].rstrip(".:")
-        rows.append(f"| `python benchmarks/{file.name}` | {' '.join(first.split())} |")
+    """A table of all scripts in ``benchmarks/``: the command, and what it measures."""
+    rows = [f"| `python benchmarks/{file.name}` | {about} |" for file, about in _scripts("benchmarks")]
     return "\n".join(["| command | what it measures |", "|---|---|", *rows])
 
 
-_WRITERS = {"benchmarks": benchmarks, "commands": commands, "studies": studies}
+def examples() -> str:
+    """A table of all scripts in ``examples/``: the file, and what it shows."""
+    rows = [f"| [{file.name}](../examples/{file.name}) | {about} |" for file, about in _scripts("examples")]
+    return "\n".join(["| script | what it shows |", "|---|---|", *rows])
+
+
+def _scripts(folder: str) -> Iterator[tuple[Path, str]]:
+    """The scripts of a folder, each with the first sentence that it says about itself."""
+    for file in sorted((_PROJECT / folder).glob("[!_]*.py")):
+        about = ast.get_docstring(ast.parse(file.read_text())) or ""
+        first = re.split(r"(?<=[.?])\s|:? `python|\n\n", about, maxsplit=1)[0].rstrip(".:")
+        yield file, " ".join(first.split())
+
+
+_WRITERS = {"benchmarks": benchmarks, "commands": commands, "examples": examples, "studies": studies}

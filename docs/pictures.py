@@ -58,4 +58,14 @@ def _run(page: Path, names: list[str], drawn: Path) -> None:
         for name in names:
             light = (Path(place) / f"{name}.svg").read_text().replace("fill: #ffffff", "fill: none")
             (drawn / f"{name}-light.svg").write_text(light)
-            (drawn / f"{name}-dark.svg").write_text(_COLOUR.sub(lambda match: _DARK[match[0]], light))
+            (drawn / f"{name}-dark.svg").write_text(_darkened(light))
+
+
+def _darkened(light: str) -> str:
+    """Exchange the library's colours; and black, which is what has no colour of its own."""
+    ink = COLOURS["ink"][1]
+    return (
+        _COLOUR.sub(lambda match: _DARK[match[0]], light)
+        .replace("#000000", ink)
+        .replace("<svg ", f'<svg fill="{ink}" ', 1)
+    )

@@ -79,7 +79,9 @@ def test_pictures_are_drawn_by_the_page_for_light_and_dark_paper(making, tmp_pat
     page.write_text(f"```python\n{code}```\n<!-- picture: one | A line. -->\n")
     pictures.draw(tmp_path)
     assert (tmp_path / "drawn" / "one-light.svg").read_text() == '<svg style="fill: none; stroke: #0b4f8a"/>'
-    assert (tmp_path / "drawn" / "one-dark.svg").read_text() == '<svg style="fill: none; stroke: #7cbcf5"/>'
+    assert (
+        tmp_path / "drawn" / "one-dark.svg"
+    ).read_text() == '<svg fill="#e7eaef" style="fill: none; stroke: #7cbcf5"/>'
     assert ":alt: A line." in pictures.placed(page.read_text())
     page.write_text(page.read_text().replace("True", "False"))
     (tmp_path / "drawn" / "one-dark.svg").unlink()
