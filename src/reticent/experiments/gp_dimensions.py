@@ -76,7 +76,7 @@ def _trial(key: Key, rng: np.random.Generator) -> _Trial:
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute, tabulate and draw."""
-    dimensions, records = (_DIMENSIONS[::2], _RECORDS[:1]) if quick else (_DIMENSIONS, _RECORDS)
+    dimensions, records = (_DIMENSIONS[:2], _RECORDS[:1]) if quick else (_DIMENSIONS, _RECORDS)
     keys = [(d, n, e, kernel) for kernel in _KERNELS for d in dimensions for n in records for e in _EPSILONS]
     cells = [(key, repeat) for key in keys for repeat in range(repeats)]
     trials: dict[Key, list[_Trial]] = {}
