@@ -90,6 +90,13 @@ def test_a_local_experiment_sees_noisy_reports_only(served):
         assert round_.tell([[0.123456789], [0.9]][chosen], 0.987654321)
     with pytest.raises(ReleaseRefused, match="has told"):
         round_.tell([0.9], 1.0)
+    assert round_.send()  # the same report, which counts once
+    with pytest.raises(BadInput, match="tell first"):
+        client.begin().send()
+    deep = b'{"id": "%s", "report": {"release": %s1%s}}' % (b"b" * 32, b"[" * 900, b"]" * 900)
+    odd = [{}, {"release": 5, "batch": 0}, {"release": {"event": 5}, "batch": {}}, {"release": [], "batch": None}]
+    for body in (deep, *(json.dumps({"id": "b" * 32, "report": one}).encode() for one in odd)):
+        assert server.call("POST", "/experiments/local/report", token=token, data=body)[0] in (400, 422)
     weaker = LocalClient(server.url, experiment="local", token=token, epsilon=2, delta=1e-6)
     with pytest.raises(ReticentError, match="another promise"):
         weaker.begin().tell([0.9], 1.0)

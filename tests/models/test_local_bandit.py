@@ -164,3 +164,19 @@ def test_a_client_cannot_be_copied():
     for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="tells once"):
             attempt(client)
+
+
+def test_a_forged_report_cannot_break_the_server():
+    """Anything but a report is refused; a number no honest noise could be, too; and nothing but numbers is taken from it."""
+    one = server()
+    honest = json.loads(LocalBanditClient(one.message(), **PROMISE).tell([0.5], 0.5))
+    for change in ({"value": [1e308] * len(honest["release"]["value"])}, {"event": 5}, {"n": 2}, {"scale": []}):
+        forged = {**honest, "release": honest["release"] | change}
+        with pytest.raises(BadInput):
+            one.receive(json.dumps(forged).encode())
+    for text in (b"", b"[]", b"5", b"[" * 100_000, b'{"release": {"value": 1}, "batch": 0}'):
+        with pytest.raises(BadInput):
+            one.receive(text)
+    elsewhere = {**honest, "release": honest["release"] | {"bounds": Bounds(x=[(5, 6)], y=(0, 9)).to_dict()}}
+    assert one.receive(json.dumps(elsewhere).encode())
+    assert one._reports.bounds == LINE

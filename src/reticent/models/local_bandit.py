@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import BadInput, ReleaseRefused
+from reticent.errors import BadInput, ReleaseRefused, ReticentError
 from reticent.models.bandit_setup import check, numbers
 from reticent.models.base import seed_bytes
 from reticent.models.policy import GROWTH, Policy, batch_sizes, best_of, upper
@@ -32,6 +32,9 @@ from reticent.privacy.sums import one_blas_thread
 __all__ = ["LocalBanditClient", "LocalBanditServer"]
 
 Array = NDArray[np.float64]
+# what reading anything at all may raise: whoever sends it must not stop a server that others use
+_NOT_OURS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, ReticentError)
+_FARTHEST = 50.0  # standard deviations
 _FIRST = 4.0  # √records of the first batch, by μ
 
 
@@ -67,7 +70,7 @@ class LocalBanditClient:
             )
             self._mean, self._root = np.array(told["mean"]), np.array(told["root"], dtype=np.float32)
             self._width, self._batch = float(told["width"]), told["batch"]
-        except (KeyError, TypeError, ValueError):
+        except _NOT_OURS:
             raise BadInput("This is not a message of a LocalBanditServer.") from None
         self._bounds, self._rng = bounds, np.random.default_rng(None if seed is None else list(seed))
         self._stream: Stream | None = Stream(bounds=bounds, event=event, seed=seed)
@@ -167,12 +170,14 @@ class LocalBanditServer:
         try:
             told = json.loads(report)
             one, batch = restored_release(told["release"]), told["batch"]
-        except (KeyError, TypeError, ValueError):
+        except _NOT_OURS:
             raise BadInput("This is not a report of a LocalBanditClient.") from None
         statistic = self.posterior_.statistic
         whole = one.value.shape == one.scale.shape == (statistic.size,) and one.n == 1
         expected = self._event.noise_multiplier * statistic.step * np.sqrt(statistic.sensitivity2 / statistic.shares())
-        usual = whole and np.isfinite(one.value).all() and np.allclose(one.scale, expected, rtol=1e-6, atol=0)
+        usual = whole and np.allclose(one.scale, expected, rtol=1e-6, atol=0)
+        # no honest report is farther away, but once in e^1000; a forged one then moves a sum no more than an unlucky one
+        usual = usual and bool((np.abs(one.value) <= 2 * statistic.head.radius2 + _FARTHEST * expected).all())
         if one.event != self._event or not usual:
             raise BadInput("This report was made with another promise than the server counts on, or was altered.")
         if self.rounds_ >= self.horizon:
@@ -182,11 +187,12 @@ class LocalBanditServer:
         before = self._reports
         n, value = (1, one.value) if before is None else (before.n + 1, before.value + one.value)
         private = one.private and (before is None or before.private)
-        self._reports = replace(one, n=n, value=value, statistic=statistic.describe(), fit="reports", private=private)
+        known: dict[str, Any] = {"statistic": statistic.describe(), "bounds": self.bounds, "scale": expected, "fit": "reports"}
+        self._reports = replace(one, n=n, value=value, private=private, **known)
         self.rounds_ += 1
         if n == self._size:
             self.rounds_ -= n
-            self.learn(replace(self._reports, scale=one.scale * math.sqrt(n)))
+            self.learn(replace(self._reports, scale=expected * math.sqrt(n)))
             self._reports = None
         return True
 

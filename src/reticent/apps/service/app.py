@@ -220,7 +220,11 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
     @app.post("/experiments/{name}/report", responses=named | {409: {"description": "The horizon is used up"}})
     async def report(name: str, given: Report, request: Request) -> dict[str, Any]:
         """Take in a noisy report. A repeated one counts once; one that answers an old message does not count."""
-        who, text = request.state.token.id, json.dumps(given.report)
+        who = request.state.token.id
+        try:
+            text = json.dumps(given.report)
+        except RecursionError:
+            raise BadInput("This is not a report of a LocalBanditClient.") from None
         counted = await done(lambda execute: state["host"].report(execute, name, who, given.id, text))
         return {"counted": counted}
 

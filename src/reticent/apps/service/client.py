@@ -122,6 +122,7 @@ class LocalRound:
 
     def __init__(self, line: _Line, client: LocalBanditClient) -> None:
         self._line, self._client, self._id = line, client, secrets.token_hex(16)
+        self._report: dict[str, Any] | None = None
 
     def ask(self, candidates: Any) -> int:
         """Which of the candidates to try. Nothing is sent."""
@@ -129,8 +130,14 @@ class LocalRound:
 
     def tell(self, candidate: Any, reward: float) -> bool:
         """Send the noisy report; False if it came too late, after the batch that it was made for."""
-        report = json.loads(self._client.tell(candidate, reward))
-        return bool(self._line.call("report", {"id": self._id, "report": report})["counted"])
+        self._report = json.loads(self._client.tell(candidate, reward))
+        return self.send()
+
+    def send(self) -> bool:
+        """Send the report again, where the service gave no answer to `tell`: the same one, which counts once."""
+        if self._report is None:
+            raise BadInput("There is no report yet: tell first.")
+        return bool(self._line.call("report", {"id": self._id, "report": self._report})["counted"])
 
 
 def _detail(said: bytes) -> str:
