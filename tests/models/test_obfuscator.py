@@ -201,6 +201,15 @@ def test_a_solver_that_falls_short_is_scaled_up(monkeypatch):
     assert variance(model, [0.4, 0.6]).min() >= 0.5 - 1e-9
 
 
+@pytest.mark.parametrize("kernel", [K, ConstantKernel(1e-14) * K, ConstantKernel(1e14) * K])
+@pytest.mark.parametrize("share", [1e-7, 0.999])
+def test_promises_of_any_size_are_kept(kernel, share):
+    model = Obfuscator(kernel, sensitive=[0.47, 0.6], share=share, mean=0.0)
+    model.obfuscate(X, Y)
+    assert model.certificate_.ratio >= 1 - 1e-10
+    assert model.certificate_.trace < 1.01 * max(model.certificate_.bound, 0) + 2 * 21 * model.certificate_.floor
+
+
 def test_manners():
     model = Obfuscator(K, **COMMON)
     with pytest.raises(NotFittedError):

@@ -222,8 +222,9 @@ def _checked(
             matrix = float(rest)
         if eigenvalue >= 0 and matrix >= -_SLACK / 2:
             break
-        # how much helps is not known beforehand: more each time
-        factor = factor * np.sqrt(1 + 1.5**tried * (abs(min(eigenvalue, matrix)) + 1e-12))
+        # how much helps is not known beforehand: more each time, and twice what small promises are short of
+        short = max(float((1 - (promise.prior - reduction) / promise.kept).max()), 0.0)
+        factor = factor * np.sqrt(1 + 2 * short + 1.5**tried * (abs(min(eigenvalue, matrix)) + 1e-12))
     attained = np.maximum(np.sqrt(np.maximum(promise.prior - reduction, 0)) - promise.margin, 0) ** 2
     worst = int((attained / promise.promised).argmin())
     trace = float((factor**2).sum()) + raw.n * raw.floor
