@@ -5,6 +5,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
+from reticent.apps.release_groups import groups
 
 LINE = reticent.Bounds(x=[(0, 10)], y=(-2, 2))
 
@@ -30,6 +31,8 @@ def test_a_kernel_chosen_by_the_exponential_mechanism(how, tmp_path):
         assert 0.5 < model.kernel_.k2.length_scale < 5
         assert np.sqrt(np.mean((model.predict(x[:50]) - np.sin(x[:50, 0])) ** 2)) < 0.6
     model.save(tmp_path / "m")
+    assert [(one.kind, one.size) for one in groups(model.releases_)][1] == ("exponential", 1)
+    assert "exponential mechanism" in groups(model.releases_)[1].title
     again = reticent.load(tmp_path / "m")
     assert again.kernel_ == model.kernel_
     assert np.array_equal(again.predict(x[:9]), model.predict(x[:9]))

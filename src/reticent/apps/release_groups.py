@@ -50,7 +50,8 @@ def groups(releases: Sequence[Release]) -> list[Group]:
 
 def _kind(release: Release) -> tuple[str, str, int]:
     own_size = "table" in release.statistic  # designed anew each time
-    return release.statistic["name"], release.event.kind, 0 if own_size else len(release.value)
+    law = "exponential" if "candidates" in release.statistic and "of" in release.statistic else release.event.kind
+    return release.statistic["name"], law, 0 if own_size else len(release.value)
 
 
 def _about(statistic: dict[str, Any]) -> str:
@@ -62,6 +63,8 @@ def _about(statistic: dict[str, Any]) -> str:
     if "table" in statistic:
         design = statistic["design"].partition(", within")[0]
         return f"labels times public columns, one for each input ({design}), and the inputs themselves"
+    if "of" in statistic and "candidates" in statistic:
+        return f"the number of one of {statistic['candidates']} kernels, by the exponential mechanism (its scale, not an sd)"
     if "grid" in statistic:
         what = "count" if statistic["kind"] == "counts" else "count and sum of outputs"
         return f"{what} of the records in each bin, empty ones too"
