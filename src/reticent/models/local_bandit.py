@@ -187,7 +187,12 @@ class LocalBanditServer:
         before = self._reports
         n, value = (1, one.value) if before is None else (before.n + 1, before.value + one.value)
         private = one.private and (before is None or before.private)
-        known: dict[str, Any] = {"statistic": statistic.describe(), "bounds": self.bounds, "scale": expected, "fit": "reports"}
+        known: dict[str, Any] = {
+            "statistic": statistic.describe(),
+            "bounds": self.bounds,
+            "scale": expected,
+            "fit": "reports",
+        }
         self._reports = replace(one, n=n, value=value, private=private, **known)
         self.rounds_ += 1
         if n == self._size:
