@@ -94,7 +94,10 @@ def test_a_kernel_is_given_or_learned_elsewhere_or_the_promise_is_conditional(ru
     assert same.code == 2
     assert "no other curve" in same.err
     earlier = tmp_path / "earlier.csv"
-    earlier.write_text(data.read_text().replace(",1.", ",1.0"))
+    head, *rows = data.read_text().split()
+    values = [row.split(",")[1] for row in rows]
+    moved = values[7:] + values[:7]  # the same body, earlier
+    earlier.write_text("\n".join([head, *(f"{row.split(',')[0]},{v},x" for row, v in zip(rows, moved, strict=True))]))
     other = run(*common, "--train-on", str(earlier), "--out", str(tmp_path / "A.csv"), "--json")
     assert json.loads(other.out)["trained_on"] == "another curve"
     assert json.loads(other.out)["conditional"] is False

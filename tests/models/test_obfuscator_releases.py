@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -27,8 +28,8 @@ def test_an_object_remembers_its_release():
     model = Obfuscator(K, **COMMON)
     first = model.obfuscate(X, Y)
     assert (model.obfuscate(X, Y + 1) == first).all()  # y is not even looked at
-    model.set_params(variance=0.4)
-    assert (model.obfuscate(X, Y) != first).any()
+    with pytest.raises(BudgetExceeded, match="released a curve at these inputs"):
+        model.set_params(variance=0.4).obfuscate(X, Y)
 
 
 def test_the_best_linear_attack_on_simulated_releases():
@@ -249,3 +250,86 @@ def test_a_changed_file_is_refused(tmp_path):
     (tmp_path / "W.reticent").write_bytes(content)
     with pytest.raises(reticent.CorruptModel):
         reticent.load(tmp_path / "W.reticent")
+
+
+def plain(**params):
+    return Obfuscator(RBF(0.2, "fixed"), **{"sensitive": [0.5], "variance": 0.4, "mean": 0.0, **params})
+
+
+T = np.linspace(0, 1, 21)
+
+
+def test_a_seeded_draw_never_becomes_private(tmp_path):
+    """The stamp is of the draw, not of the parameter: changing that, rebuilding or saving does not wash it off."""
+    model = plain(random_state=0)
+    w = model.obfuscate(T, np.sin(T))
+    told = model.release()
+    rebuilt = Obfuscator.from_release(T, told, kernel=RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4, mean=0.0)
+    assert not rebuilt.private_
+    told.pop("private")
+    assert not Obfuscator.from_release(
+        T, told, kernel=RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4, mean=0.0
+    ).private_
+    model.save(tmp_path / "curve.reticent")
+    assert not reticent.load(tmp_path / "curve.reticent").private_
+    assert b'"random_state": 0' not in (tmp_path / "curve.reticent").read_bytes()
+    model.set_params(random_state=None)
+    assert not model.private_
+    fresh = model.obfuscate(T, np.sin(T))
+    assert model.private_
+    assert not np.array_equal(w, fresh)  # drawn anew, and not from the seed
+
+
+def test_the_number_of_planned_releases_is_that_of_the_draw():
+    model = plain()
+    model.obfuscate(T, np.sin(T))
+    said = model.statement_
+    model.set_params(releases=7)
+    assert model.statement_ == said
+    with pytest.raises(BadInput, match="one of 1 planned"):
+        Obfuscator.from_release(
+            T, model.release(), kernel=RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4, mean=0.0, releases=7
+        )
+
+
+def test_one_object_does_not_forget_after_another_question():
+    model = plain()
+    w = model.obfuscate(T, np.sin(T))
+    for mean in (0.1, 0.2):
+        with pytest.raises(BudgetExceeded, match="released a curve at these inputs"):
+            model.set_params(mean=mean).obfuscate(T, np.sin(T))
+    assert np.array_equal(model.set_params(mean=0.0).obfuscate(T, np.sin(T)), w)
+    model.obfuscate(2 * T, np.sin(T))  # another curve
+
+
+def test_the_memory_of_an_object_does_not_stand_in_for_a_ledger(tmp_path):
+    book = str(tmp_path / "book.db")
+    reticent.Ledger(book).create()
+    model = plain()
+    model.obfuscate(T, np.sin(T))
+    with pytest.raises(BudgetExceeded, match="another ledger"):
+        model.set_params(ledger=book, dataset="first").obfuscate(T, np.sin(T))
+    first = plain(ledger=book, dataset="first")
+    w = first.obfuscate(T, np.sin(T))
+    assert np.array_equal(plain(ledger=book, dataset="first").obfuscate(T, np.sin(T)), w)
+    second = first.set_params(dataset="second").obfuscate(
+        T, np.cos(T)
+    )  # another person, whose curve the ledger does not know
+    assert not np.array_equal(second, w)
+    assert [one["dataset"] for one in remembered(book)] == ["first", "second"]
+    with pytest.raises(BudgetExceeded):
+        first.set_params(ledger=None, dataset=None).obfuscate(T, np.cos(T))
+
+
+def test_threads_that_ask_at_once_get_one_draw():
+    model = plain()
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: model.obfuscate(T, np.sin(T)), range(8)))
+    assert all(np.array_equal(one, answers[0]) for one in answers)
+
+
+@pytest.mark.parametrize("change", [lambda y: y.astype(np.float32), lambda y: 2 * y + 1, lambda y: np.round(y, 3)])
+def test_the_same_curve_in_other_clothes_is_no_other_curve(change):
+    y = np.sin(6 * T)
+    with pytest.raises(BadInput, match="no other curve"):
+        Obfuscator(RBF(0.2), sensitive=[0.5], variance=0.01, train_on=(T, change(y))).obfuscate(T, y)

@@ -11,14 +11,18 @@ from sklearn.utils.validation import check_array, column_or_1d
 from reticent.errors import BadInput, BudgetExceeded
 from reticent.maths.obfuscation import prior_variance
 from reticent.maths.obfuscation_promise import cells
+from reticent.maths.obfuscation_solution import Noise
+from reticent.maths.obfuscation_training import train
 
 __all__ = [
     "ANOTHER",
     "UNPROTECTED",
+    "Memory",
     "Places",
     "check_another",
     "check_duplicates",
     "check_number",
+    "each",
     "inputs",
     "measurement_error",
     "names",
@@ -28,6 +32,7 @@ __all__ = [
     "promised",
     "question",
     "statement",
+    "taught",
 ]
 
 Array = NDArray[np.float64]
@@ -35,6 +40,7 @@ Places = tuple[
     Array, Array | None, NDArray[np.intp]
 ]  # checked points, half the cells around them, whom each stands for
 UNPROTECTED = "curve-unprotected"
+_ALIKE = 0.99  # correlation of two curves that are one
 _SHARED = 0.1  # of the records of another curve, that may stand in this one by chance
 ANOTHER = "another curve"
 _STATEMENT = (
@@ -121,14 +127,60 @@ def check_duplicates(x: Array, noise: float | Array) -> None:
 
 
 def check_another(other: tuple[Array, Array], curve: tuple[Array, Array]) -> None:
-    """Refuse to take a curve, or a part of it, for another one: what is learned from it would tell on it."""
-    own = {row.tobytes() for row in np.column_stack(curve)}
-    shared = sum(row.tobytes() in own for row in np.column_stack(other))
-    if shared > _SHARED * len(other[0]):
+    """Refuse to take a curve, or a part of it, for another one: what is learned from it would tell on it.
+
+    Values at the same inputs are compared: equal but for rounding, or as good as proportional. A courtesy: whoever moves the
+    inputs as well is not found out.
+    """
+    own = {row.tobytes(): value for row, value in zip(*curve, strict=True)}
+    pairs = [(value, own[row.tobytes()]) for row, value in zip(*other, strict=True) if row.tobytes() in own]
+    if not pairs:
+        return
+    a, b = np.array(pairs).T
+    shared = int((np.abs(a - b) <= 1e-3 * np.std(curve[1]) + 1e-12 * np.abs(b)).sum())
+    spread = np.std(a) * np.std(b)
+    alike = len(a) > 3 and spread > 0 and abs(np.mean((a - a.mean()) * (b - b.mean()))) > _ALIKE * spread
+    if shared > _SHARED * len(other[0]) or alike:
+        many = f"{shared} of its {len(other[0])} records are records of this one"
+        what = many if shared > _SHARED * len(other[0]) else "its values follow those of this one"
         raise BadInput(
-            f"train_on is no other curve: {shared} of its {len(other[0])} records are records of this one, and what is learned "
+            f"train_on is no other curve: {what}, and what is learned "
             f"from them tells on it. Give another curve, or the kernel itself; or, for a conditional promise, {UNPROTECTED!r}."
         )
+
+
+class Memory:
+    """What one object has released: a question that was asked before gets the answer it got, a further draw is refused.
+
+    Answers are kept by question, by where a ledger remembers them (none: nowhere), and by the seed of a test. Curves are told
+    apart by their inputs alone, unless a ledger knows their names.
+    """
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def find(self, question: str, x: Array, place: Any = None, *, seeded: Any = None) -> dict[str, Any] | None:
+        """Give the remembered answer; nothing, if one may be drawn."""
+        if place is not None:  # a ledger remembers, and is asked every time
+            elsewhere = [key for key in self._drawn(x) if key[2] is None]
+        else:
+            known = self._answers.get((question, x.tobytes(), None, seeded))
+            if known is not None or seeded is not None:
+                return known
+            elsewhere = self._drawn(x)
+        if elsewhere:
+            raise BudgetExceeded(
+                "This object has released a curve at these inputs already, with other parameters or another ledger: a further "
+                "draw would break the promise. Ask as before; or, if it is another curve, make a new Obfuscator."
+            )
+        return None
+
+    def _drawn(self, x: Array) -> list[tuple[Any, ...]]:
+        return [key for key, answer in self._answers.items() if key[1] == x.tobytes() and answer["private"]]
+
+    def keep(self, question: str, x: Array, answer: dict[str, Any], place: Any = None, *, seeded: Any = None) -> None:
+        """Remember an answer."""
+        self._answers[question, x.tobytes(), place, seeded] = answer
 
 
 def measurement_error(noise: Any, n: int) -> float | Array:
@@ -234,3 +286,18 @@ def _exact(kernel: Kernel) -> Any:
     parts = sorted(kernel.get_params(deep=False).items())
     plain = {name: _exact(v) if isinstance(v, Kernel) else repr(np.asarray(v).tolist()) for name, v in parts}
     return [f"{type(kernel).__module__}.{type(kernel).__qualname__}", plain]
+
+
+def taught(*told: Any) -> tuple[Kernel, float]:
+    """Learn kernel and mean, or say why that cannot be done."""
+    try:
+        return train(*told)
+    except ValueError as error:
+        raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+
+
+def each(found: Noise, releases: int) -> tuple[Array, float]:
+    """The noise of each of so many releases, which together have the noise that was found: factor and floor."""
+    if releases == 1:
+        return found.factor, found.floor
+    return found.factor * (np.sqrt(releases) * (1 + 4 * np.finfo(np.float64).eps)), found.floor * releases

@@ -8,6 +8,7 @@
 nothing else. The proof is beside this file, in obfuscator.md.
 """
 
+import threading
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +22,6 @@ from reticent.errors import BadInput, BudgetExceeded, ReleaseRefused
 from reticent.maths.obfuscation import Raw, between, observe, prior_variance, white_noise
 from reticent.maths.obfuscation_promise import promise
 from reticent.maths.obfuscation_solution import SOLUTIONS, Noise, solve
-from reticent.maths.obfuscation_training import train
 from reticent.models import curves
 from reticent.models.curves import ANOTHER, UNPROTECTED
 from reticent.privacy.obfuscation import grid_step, obfuscated
@@ -31,6 +31,7 @@ from reticent.privacy.sums import one_blas_thread
 __all__ = ["Obfuscator"]
 
 Array = NDArray[np.float64]
+_ONE_AT_A_TIME = threading.RLock()  # two threads that ask at once get one draw
 _MOST_SHOWN = 6000  # records whose whole covariance matrix is made
 
 
@@ -144,18 +145,13 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         noise = self._noise(x)
         curves.check_duplicates(x, noise)
         at = self._places(x)  # also what no training can mend is refused now
-        question = self._question(x)
-        if getattr(self, "_asked", (None, None))[0] != question:
-            self._found = None
-            with one_blas_thread():
-                self._asked = question, self._answer(question, x, y, noise, at)
-        answer = self._asked[1]
-        if answer["w"][number - 1] is None:
-            raise BudgetExceeded(
-                f"This is release number {self.number_} of {self.releases}, rebuilt: it does not hold number {number}, and a new "
-                "draw would break the promise. Ask the ledger that remembers them all."
-            )
-        with one_blas_thread():
+        with _ONE_AT_A_TIME, one_blas_thread():
+            answer = self._asked(x, y, noise, at)
+            if answer["w"][number - 1] is None:
+                raise BudgetExceeded(
+                    f"This is release number {self.number_} of {self.releases}, rebuilt: it does not hold number {number}, and "
+                    "a new draw would break the promise. Ask the ledger that remembers them all."
+                )
             self._settle(x, noise, at, {**answer, "w": answer["w"][number - 1], "number": int(number), "names": names})
         return np.array(self.released_)
 
@@ -169,11 +165,17 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         """Rebuild from ``release()`` and the public parameters, without the raw data: bit for bit on the same machine."""
         model = cls(**{**params, "ledger": None, "dataset": None, "train_on": None})
         model._check()
+        if release.get("releases", model.releases) != model.releases:
+            raise BadInput(
+                f"This is one of {release['releases']} planned releases, not of {model.releases}: say releases=…."
+            )
         x = curves.inputs(X)
         with one_blas_thread():
             model._settle(x, model._noise(x), model._places(x), release)
         looks = [release["w"] if i + 1 == release["number"] else None for i in range(model.releases)]
-        model._asked = model._question(x), {**release, "w": looks}  # it remembers, too
+        model._memory().keep(
+            model._question(x), x, {**release, "private": model.private_, "w": looks}
+        )  # it remembers, too
         return model
 
     def release(self) -> dict[str, Any]:
@@ -181,7 +183,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "released_")
         theta = self.kernel_.theta.tolist() if self.trained_on_ else []
         told = {"w": self.released_.tolist(), "theta": theta, "mean": self.mean_, "trained_on": self.trained_on_}
-        return {**told, "number": self.number_, "names": list(self.names_)}
+        stamps = {"number": self.number_, "releases": self.planned_, "private": self.private_}
+        return {**told, **stamps, "names": list(self.names_)}
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the release and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it."""
@@ -211,7 +214,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     def statement_(self) -> str:
         """What is promised, in words."""
         check_is_fitted(self, "released_")
-        return curves.statement(self.trained_on_, self.releases, private=self.private_)
+        return curves.statement(self.trained_on_, self.planned_, private=self.private_)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """What an honest user knows of f(X) from the release: mean, and standard deviation if asked for (Eqs 3, 4)."""
@@ -246,9 +249,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
                 f"share must be above 0 and below 1, not {self.share!r}: it is the share of the prior's variance that stays."
             )
         if self.mean is not None and not (np.ndim(self.mean) == 0 and np.isfinite(curves.numbers("mean", self.mean))):
-            raise BadInput(
-                f"mean must be one finite number, not {self.mean!r}; left out, it is learned from the release."
-            )
+            raise BadInput(f"mean must be one finite number, not {self.mean!r}; left out, the release tells it.")
         everywhere = isinstance(self.sensitive, str) and self.sensitive == "everywhere"
         if everywhere != (self.solution == "uniform"):
             raise BadInput('solution="uniform" and sensitive="everywhere" go together.')
@@ -267,6 +268,25 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         if self.ledger is not None and self.random_state is not None:
             raise BadInput("A seeded release is not private and not remembered: leave out the ledger, or random_state.")
 
+    def _asked(self, x: Array, y: Array, noise: float | Array, at: curves.Places) -> dict[str, Any]:
+        """Give the answer that this object or a ledger remembers; or make one, if that breaks no promise."""
+        question, memory = self._question(x), self._memory()
+        place = None if self.ledger is None else (self.ledger, self.dataset)
+        if (question, place, self.random_state) != self._solved:
+            self._found, self._solved = None, (question, place, self.random_state)
+        known = memory.find(question, x, place, seeded=self.random_state)
+        if known is None:
+            known = {
+                **self._answer(question, x, y, noise, at),
+                "releases": self.releases,
+                "private": self.random_state is None,
+            }
+            memory.keep(question, x, known, place, seeded=self.random_state)
+        return known
+
+    def _memory(self) -> curves.Memory:
+        return self.__dict__.setdefault("_made", curves.Memory())
+
     def _answer(self, question: str, x: Array, y: Array, noise: float | Array, at: curves.Places) -> dict[str, Any]:
         """Give the answer that a ledger remembers, or make one: all planned releases, drawn at once."""
         place = (str(self.ledger), str(self.dataset), question) if self.ledger is not None else None
@@ -274,7 +294,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             return dict(known)
         trained, kernel, mean = self._trained(x, y, noise)
         found, raw = self._found = self._solve(kernel, x, noise, at)
-        factor, floor = _each(found, self.releases)
+        factor, floor = curves.each(found, self.releases)
 
         def draw() -> dict[str, Any]:
             w = [obfuscated(y, factor, floor, seed=self._seed(i)) for i in range(self.releases)]
@@ -301,7 +321,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         if self.train_on is None or (self.train_on == UNPROTECTED and not self.kernel.theta.size):
             return None, self.kernel, self.mean
         if isinstance(self.train_on, str):
-            return UNPROTECTED, _taught(self.kernel, x, y, error, self.mean)[0], self.mean
+            return UNPROTECTED, curves.taught(self.kernel, x, y, error, self.mean)[0], self.mean
         other, values = curves.inputs(self.train_on[0], x.shape[1]), curves.outputs(self.train_on[1])
         check_consistent_length(other, values)
         if np.ndim(error):
@@ -311,7 +331,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             )
         curves.check_duplicates(other, error if self.noise is not None else noise)
         curves.check_another((other, values), (x, y))
-        return ANOTHER, *_taught(self.kernel, other, values, error, self.mean)
+        return ANOTHER, *curves.taught(self.kernel, other, values, error, self.mean)
 
     def _solve(self, kernel: Kernel, x: Array, noise: float | Array, at: curves.Places) -> tuple[Noise, Raw]:
         """Find the noise, or refuse: nothing is drawn for a promise that is not certified."""
@@ -350,6 +370,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         return found, raw
 
     _found: tuple[Noise, Raw] | None = None  # of the question that was asked last, which need not be computed twice
+    _solved: tuple[Any, ...] = ()
 
     def _settle(self, x: Array, noise: float | Array, at: curves.Places, answer: dict[str, Any]) -> None:
         """Compute all that follows from a release: public numbers only."""
@@ -360,10 +381,10 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         self.trained_on_, self.number_ = answer["trained_on"], answer["number"]
         self.X_, self.n_features_in_, self.names_ = x, x.shape[1], list(answer["names"])
         self.certificate_ = found.certificate
-        self.factor_, self.floor_ = _each(found, self.releases)
+        self.factor_, self.floor_ = curves.each(found, self.releases)
         self.released_ = np.array(answer["w"], dtype=np.float64)
         self.checked_, self.attained_ = at[0], found.attained
-        self.private_ = self.random_state is None
+        self.private_, self.planned_ = bool(answer.get("private", False)), answer.get("releases", self.releases)
         self.step_ = grid_step(self.floor_)
         self._raw = raw.with_floor(self.floor_)
         inside, _ = self._raw.into(self.factor_)
@@ -377,17 +398,3 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
 
     def _seed(self, number: int) -> bytes | None:
         return None if self.random_state is None else b"obfuscate %d %d" % (int(self.random_state), number)
-
-
-def _taught(*told: Any) -> tuple[Kernel, float]:
-    try:
-        return train(*told)
-    except ValueError as error:
-        raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
-
-
-def _each(found: Noise, releases: int) -> tuple[Array, float]:
-    """The noise of each of so many releases, which together have the noise that was found: factor and floor."""
-    if releases == 1:
-        return found.factor, found.floor
-    return found.factor * (np.sqrt(releases) * (1 + 4 * np.finfo(np.float64).eps)), found.floor * releases

@@ -65,8 +65,8 @@ def save_curve(model: Any, path: Path) -> None:
     """Write a released curve to ``path``: what the curve was trained on is no part of it, only what was learned."""
     import reticent
 
-    told, seed = model.release(), model.random_state
-    params = {**model.get_params(deep=False), "train_on": None, "random_state": seed if seed is None else int(seed)}
+    told = model.release()
+    params = {**model.get_params(deep=False), "train_on": None}
     header = {
         "model": type(model).__name__,
         "version": reticent.__version__,
@@ -161,10 +161,9 @@ def _other_contents(path: str | Path) -> CorruptModel:
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON values, without the ledger."""
+    """Parameters as JSON values, without the ledger, and without a seed: it would tell the noise. Releases are stamped."""
     kept = {name: value for name, value in params.items() if name != "ledger"}
-    if not isinstance(kept["random_state"], (int, type(None))):
-        kept["random_state"] = None  # a generator cannot be stored; the releases are stamped in any case
+    kept["random_state"] = None
     return {name: _plain(name, value) for name, value in kept.items()}
 
 
