@@ -134,6 +134,20 @@ def test_nothing_is_understood_before_the_token(served):
     assert server.call("POST", "/experiments", token=operator, data=b"{")[0] == 422
 
 
+def test_no_way_of_writing_a_path_goes_round_the_gate(served):
+    """The router takes a line end after a path for its end; and what the gate does not know, it refuses."""
+    server, operator, token = served
+    for path in ("/experiments%0A", "//experiments", "/Experiments", "/none", "/health%0A"):
+        assert server.call("GET", path)[0] == 401, path
+        assert server.call("GET", path, token=token)[0] == 403, path
+    assert server.call("POST", "/experiments%0A", EXPERIMENT | {"name": "more"})[0] == 401
+    ask = {"candidates": [[0.5]]}
+    assert server.call("POST", "/experiments/doses/ask%0A", ask)[0] == 401
+    assert (
+        server.call("POST", "/experiments/doses/ask%0A", ask, operator)[0] == 403
+    )  # by the handler: it is for clients
+
+
 def test_a_token_can_be_ended(served):
     server, operator, _ = served
     _, given = server.call("POST", "/experiments/doses/tokens", {"days": 1}, operator)

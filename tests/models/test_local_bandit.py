@@ -120,6 +120,36 @@ def test_a_hostile_server_gains_nothing():
     assert math.sqrt(float(((moved / scale) ** 2).sum())) <= 1 / reticent.calibrate(50.0, 0.1) * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("part", ["mean", "root", "width"])
+def test_a_message_with_numbers_that_are_none_is_refused(part):
+    """Before there is a record, and without a warning, which tests take for an error."""
+    told = json.loads(server().message())
+    whole = np.array(told[part], dtype=object)
+    for wrong in (1e39, -1e300, math.inf, math.nan, None, "x", 2**1100, []):
+        whole[(0,) * whole.ndim] = wrong
+        with pytest.raises(BadInput, match="not a message"):
+            LocalBanditClient(json.dumps(told | {part: whole.tolist()}).encode(), **PROMISE)
+
+
+def test_a_message_for_other_features_is_refused():
+    told = json.loads(server().message())
+    for change in ({"mean": told["mean"][1:]}, {"root": told["root"][1:]}, {"root": 1.0}, {"width": [0.7]}):
+        with pytest.raises(BadInput, match="not a message"):
+            LocalBanditClient(json.dumps(told | change).encode(), **PROMISE)
+
+
+def test_no_message_makes_a_choice_warn():
+    """The largest numbers that are let in: their squares are not finite, and whether they come up depends on candidates."""
+    told = json.loads(server().message())
+    most = float(np.finfo(np.float32).max)
+    m = len(told["mean"])
+    for sign in (1, -1):
+        hostile = told | {"mean": [sign * most] * m, "root": [[most] * m] * m, "width": most}
+        client = LocalBanditClient(json.dumps(hostile).encode(), **PROMISE)
+        assert client.ask([[0.1], [0.9], [np.nan]]) in (0, 1, 2)
+        assert np.isfinite(json.loads(client.tell([0.9], 1.0))["release"]["value"]).all()
+
+
 def test_refusals():
     one = server()
     message = one.message()

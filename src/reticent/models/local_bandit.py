@@ -68,8 +68,9 @@ class LocalBanditClient:
             self._statistic = ResidualGram(
                 Features.from_dict(asked["head"]), weights, asked["shift"], tuple(asked["reach"])
             )
-            self._mean, self._root = np.array(told["mean"]), np.array(told["root"], dtype=np.float32)
-            self._width, self._batch = float(told["width"]), told["batch"]
+            m = self._statistic.head.columns
+            self._mean, self._root = _told(told["mean"], m), _told(told["root"], m, m).astype(np.float32)
+            self._width, self._batch = float(_told(told["width"])), told["batch"]
         except _NOT_OURS:
             raise BadInput("This is not a message of a LocalBanditServer.") from None
         self._bounds, self._rng = bounds, np.random.default_rng(None if seed is None else list(seed))
@@ -83,10 +84,14 @@ class LocalBanditClient:
             raise BadInput(f"candidates must be rows of {len(self._bounds.x)} numbers, at least one.")
         with np.errstate(all="ignore"):
             phi = self._statistic.head.features(self._bounds._with(y=(), y_names=None).unit(rows))
-        return int(best_of(upper(phi[None], self._mean, self._root, self._width), self._rng)[0])
+            scores = upper(phi[None], self._mean, self._root, self._width)
+            return int(best_of(scores, self._rng)[0])
 
     def tell(self, candidate: Any, reward: Any) -> bytes:
-        """The report to send to the server: noisy, and all that leaves. A client tells once."""
+        """The report to send to the server: noisy, and all that leaves. A client tells once.
+
+        Whether the server counts it or finds it late, the promise is spent.
+        """
         record = np.append(numbers(candidate, "candidate"), numbers(reward, "reward"))
         if record.shape != (len(self._bounds.x) + 1,):
             raise BadInput(f"tell takes one candidate of {len(self._bounds.x)} numbers and its reward.")
@@ -100,6 +105,14 @@ class LocalBanditClient:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A client tells once: it is never copied, pickled or sent.")
+
+
+def _told(value: Any, *shape: int) -> Array:
+    """Numbers of that shape, none too large for single precision: so no cast of them warns."""
+    found = np.array(value, dtype=np.float64)
+    if found.shape != shape or not (np.abs(found) <= np.finfo(np.float32).max).all():
+        raise BadInput("A message holds finite numbers, one for each feature or pair of features.")
+    return found
 
 
 class LocalBanditServer:

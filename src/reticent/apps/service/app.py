@@ -9,15 +9,15 @@ from importlib import resources
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 import reticent
 from reticent.apps.service.host import Host, Unknown
-from reticent.apps.service.limits import Gate, SizeLimit
-from reticent.apps.service.store import Store
+from reticent.apps.service.limits import Gate, SizeLimit, may
+from reticent.apps.service.store import Store, Token
 from reticent.apps.service.tokens import Tokens, issue
 from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
 from reticent.models.bandit import JointBandit
@@ -29,6 +29,7 @@ __all__ = ["make_app"]
 
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 _BODY = 1_000_000  # bytes
+_PUBLIC = frozenset({"/", "/health", "/metrics", "/openapi.json"})  # nothing of experiments; all the rest needs a token
 _STATUS: dict[type[ReticentError], int] = {Unknown: 404, BudgetExceeded: 402, LedgerError: 503, BadInput: 422}
 _PAGE_MAY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
@@ -37,6 +38,29 @@ _PAGE_MAY = (
 
 Name = Annotated[str, Field(pattern=_NAME)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+async def _operator(request: Request) -> None:
+    """Refuse whom the gate did not let in as an operator: a handler does not rely on how the gate reads paths."""
+    _let_in(request, None)
+
+
+async def _client(name: str, request: Request) -> Token:
+    """The token of a client of this experiment, which the gate found."""
+    return _let_in(request, name)
+
+
+def _let_in(request: Request, experiment: str | None) -> Token:
+    token = getattr(request.state, "token", None)
+    if not isinstance(token, Token):
+        raise HTTPException(401, "Give a valid token.", {"WWW-Authenticate": "Bearer"})
+    if not may(token, experiment):
+        raise HTTPException(403, "This token is for something else.")
+    return token
+
+
+OPERATOR = [Depends(_operator)]
+Client = Annotated[Token, Depends(_client)]
 
 
 class Given(BaseModel):
@@ -110,7 +134,7 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(Gate, find=lambda text: state["tokens"].find(text), rate=rate)
+    app.add_middleware(Gate, find=lambda text: state["tokens"].find(text), rate=rate, public=_PUBLIC)
     app.add_middleware(SizeLimit, most=_BODY)
 
     @app.middleware("http")
@@ -143,7 +167,9 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
     }
     named = responses | {404: {"description": "There is none of that name"}}
 
-    @app.post("/experiments", status_code=201, responses=responses | {402: {"description": "The budget is used up"}})
+    paid = responses | {402: {"description": "The budget is used up"}}
+
+    @app.post("/experiments", status_code=201, responses=paid, dependencies=OPERATOR)
     def create(one: NewExperiment) -> dict[str, Any]:
         """Create an experiment; if it is a joint one, charge its budget."""
         public = one.horizon is None or one.dataset is not None or one.rounds_per_person > 1 or one.contexts == "public"
@@ -172,17 +198,17 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         state["host"].create(one.name, one.mode, one.dataset or "", make)
         return {"name": one.name}
 
-    @app.get("/experiments", responses=responses)
+    @app.get("/experiments", responses=responses, dependencies=OPERATOR)
     async def experiments() -> list[dict[str, Any]]:
         """All experiments: rounds and budget, which are public."""
         return await done(lambda execute: [_overview(state, execute, one) for one in _all(state, execute)])
 
-    @app.get("/experiments/{name}/estimate", responses=named)
+    @app.get("/experiments/{name}/estimate", responses=named, dependencies=OPERATOR)
     async def estimate(name: str) -> dict[str, Any]:
         """What the releases say of the reward function: along each input, the others in the middle."""
         return await done(lambda execute: _estimate(state["host"].running(execute, name).bandit))
 
-    @app.post("/experiments/{name}/tokens", status_code=201, responses=named)
+    @app.post("/experiments/{name}/tokens", status_code=201, responses=named, dependencies=OPERATOR)
     def new_token(name: str, one: NewToken) -> dict[str, str]:
         """A token for a client of this experiment. It is shown once."""
         state["host"].submit(lambda execute: state["host"].running(execute, name) and None).result()
@@ -190,7 +216,7 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         state["tokens"].refresh(soon=True)
         return {"token": given}
 
-    @app.delete("/experiments/{name}/tokens/{id}", status_code=204, responses=named)
+    @app.delete("/experiments/{name}/tokens/{id}", status_code=204, responses=named, dependencies=OPERATOR)
     async def revoke(name: str, id: str) -> None:
         """End a client's token, by the part between the underscores."""
         if not await done(lambda execute: state["store"].revoke(execute, id, name)):
@@ -198,34 +224,31 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
         state["tokens"].refresh(soon=True)
 
     @app.post("/experiments/{name}/ask", responses=named | {409: {"description": "The horizon is used up"}})
-    async def ask(name: str, given: Candidates, request: Request) -> dict[str, Any]:
+    async def ask(name: str, given: Candidates, who: Client) -> dict[str, Any]:
         """Begin a round: which candidate to try. The answer is for the person who brought the candidates."""
-        who = request.state.token.id
-        number, choice = await done(lambda execute: state["host"].ask(execute, name, who, given.candidates))
+        number, choice = await done(lambda execute: state["host"].ask(execute, name, who.id, given.candidates))
         return {"ask": number, "choice": choice}
 
     @app.post("/experiments/{name}/tell", responses=named)
-    async def tell(name: str, given: Reward, request: Request) -> dict[str, Any]:
+    async def tell(name: str, given: Reward, who: Client) -> dict[str, Any]:
         """End a round. A repeated request counts once."""
-        who = request.state.token.id
-        await done(lambda execute: state["host"].tell(execute, name, who, given.ask, given.reward))
+        await done(lambda execute: state["host"].tell(execute, name, who.id, given.ask, given.reward))
         return {"counted": True}
 
-    @app.get("/experiments/{name}/message", responses=named)
+    @app.get("/experiments/{name}/message", responses=named, dependencies=[Depends(_client)])
     async def message(name: str) -> dict[str, Any]:
         """What a client of a local experiment needs to choose and to report by itself; public."""
         told = await done(lambda execute: state["host"].local(execute, name).bandit.message())
         return dict(json.loads(told))
 
     @app.post("/experiments/{name}/report", responses=named | {409: {"description": "The horizon is used up"}})
-    async def report(name: str, given: Report, request: Request) -> dict[str, Any]:
+    async def report(name: str, given: Report, who: Client) -> dict[str, Any]:
         """Take in a noisy report. A repeated one counts once; one that answers an old message does not count."""
-        who = request.state.token.id
         try:
             text = json.dumps(given.report)
         except RecursionError:
             raise BadInput("This is not a report of a LocalBanditClient.") from None
-        counted = await done(lambda execute: state["host"].report(execute, name, who, given.id, text))
+        counted = await done(lambda execute: state["host"].report(execute, name, who.id, given.id, text))
         return {"counted": counted}
 
     @app.get("/health")

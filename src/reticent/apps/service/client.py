@@ -102,7 +102,7 @@ class LocalClient:
     Privacy
     -------
     As for `reticent.LocalBanditClient`: the service sees the noisy report, when a round took place, and the token. Each round is
-    one release: a person who takes part k times makes k of them.
+    one release, whether it counts or comes too late: a person who takes part k times makes k of them.
     """
 
     def __init__(
@@ -129,7 +129,10 @@ class LocalRound:
         return self._client.ask(candidates)
 
     def tell(self, candidate: Any, reward: float) -> bool:
-        """Send the noisy report; False if it came too late, after the batch that it was made for."""
+        """Send the noisy report; False if it came too late, after the batch that it was made for.
+
+        A late report teaches the service nothing, but it has left: the promise is spent as by one that counts.
+        """
         self._report = json.loads(self._client.tell(candidate, reward))
         return self.send()
 

@@ -9,7 +9,7 @@ from typing import Any
 from reticent.apps.service.store import Token
 from reticent.errors import LedgerError
 
-__all__ = ["Buckets", "Gate", "SizeLimit"]
+__all__ = ["Buckets", "Gate", "SizeLimit", "may"]
 
 _MOST_BUCKETS = 100_000
 _DRAINED = 8  # times the limit
@@ -64,17 +64,27 @@ class SizeLimit:
         return await self._app(scope, whole, send)
 
 
-class Gate:
-    """Refuses whoever has no token for what he wants, before a byte of the request is understood."""
+def may(token: Token, experiment: str | None) -> bool:
+    """Whether a token is for clients of this experiment; if None, for operators."""
+    if experiment is None:
+        return token.role == "operator"
+    return token.role == "client" and token.experiment == experiment
 
-    def __init__(self, app: Any, find: Callable[[str], Token | None], rate: float) -> None:
-        self._app, self._find = app, find
+
+class Gate:
+    """Refuses whoever has no token for what he wants, before a byte of the request is understood.
+
+    Paths in ``public`` need none. All others do, known or not: the router may understand a path in another way than the gate.
+    """
+
+    def __init__(self, app: Any, find: Callable[[str], Token | None], rate: float, public: frozenset[str]) -> None:
+        self._app, self._find, self._public = app, find, public
         self._known, self._wrong = Buckets(rate, 2 * rate), Buckets(*_WRONG)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on with its token, if that is for such requests."""
-        parts = scope["path"].split("/")[1:] if scope["type"] == "http" else []
-        if parts[:1] != ["experiments"]:
+        path = _routed(scope) if scope["type"] == "http" else None
+        if path is None or path in self._public:
             return await self._app(scope, receive, send)
         given = next((value.decode("latin-1") for key, value in scope["headers"] if key == b"authorization"), "")
         scheme, _, text = given.partition(" ")
@@ -88,11 +98,19 @@ class Gate:
         if token is None:
             detail = "Give a valid token: 'Authorization: Bearer rt_…'."
             return await _answer(send, 401, detail, www_authenticate="Bearer")
-        mine = len(parts) == 3 and parts[2] in _CLIENTS
-        if not (token.role == "client" and token.experiment == parts[1] if mine else token.role == "operator"):
+        parts = path.split("/")[1:]
+        mine = len(parts) == 3 and parts[0] == "experiments" and parts[2] in _CLIENTS
+        if not may(token, parts[1] if mine else None):
             return await _answer(send, 403, "This token is for something else.")
         scope.setdefault("state", {})["token"] = token
         return await self._app(scope, receive, send)
+
+
+def _routed(scope: Any) -> str:
+    """The path that the router looks at: without the prefix under which the service is mounted."""
+    path: str = scope["path"]
+    rest = path.removeprefix(scope.get("root_path", ""))
+    return rest if rest[:1] in ("", "/") else path
 
 
 async def _answer(send: Any, status: int, detail: str, **headers: str) -> None:
