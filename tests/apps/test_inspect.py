@@ -58,9 +58,10 @@ def test_releases_that_are_alike_are_shown_in_one_line(run, saved):
     size = len(model.releases_[-1].value)
     assert ["InputMoments", "4", "gaussian"] in [line[:3] for line in lines]
     assert ["ResidualGram", "22", "×", f"{size}", "gaussian"] in [line[:5] for line in lines]
-    assert text.count("gaussian") == 2
+    assert [line[2] for line in lines if line[:1] == ["InputCounts"]] == ["gaussian"]
+    assert text.count("gaussian") == 3
     assert "ResidualGram, 22 times: products of 6 features and the residual" in " ".join(text.split())
-    assert len(json.loads(run("inspect", path, "--json").out)["releases"]) == 23  # machines are told all
+    assert len(json.loads(run("inspect", path, "--json").out)["releases"]) == 24  # machines are told all
 
 
 def test_only_releases_that_are_alike_are_put_together():

@@ -157,11 +157,11 @@ def test_claims_of_robustness_can_fail():
         rising = {mode: [[Trial(value, 0.95, 1.0) for value in row]] for mode in modes}
         return [one.kept for one in gp_robustness._claims(wrong, rising)]
 
-    assert kept(None, None) == [True] * 8
-    assert kept("y bounds 6 × too small", Trial(0.13, 0.95, 1.0)) == [False] + [True] * 7
-    assert kept("inputs in two clusters", Trial(0.5, 0.85, 1.0)) == [True, False] + [True] * 6
-    assert kept("x bounds 10 × too wide", Trial(1.1, 0.95, 1.0)) == [True, True, False] + [True] * 5
-    assert kept(None, None, (0.3, 0.2, 0.25)) == [True, True, True, False] * 2
+    assert kept(None, None) == [True] * 12
+    assert kept("y bounds 6 × too small", Trial(0.13, 0.95, 1.0)) == [False] + [True] * 11
+    assert kept("inputs in two clusters", Trial(0.5, 0.85, 1.0)) == [True, False] + [True] * 10
+    assert kept("x bounds 10 × too wide", Trial(1.1, 0.95, 1.0)) == [True, True, False] + [True] * 9
+    assert kept(None, None, (0.3, 0.2, 0.4)) == [True, True, True, False] * 3
 
 
 def test_what_goes_wrong_does_go_wrong():

@@ -232,9 +232,9 @@ def _moves(model: Any, along: Sequence[Line]) -> list[str]:
 
 
 def _guessed(along: Sequence[Line]) -> list[str]:
-    """Where nearly nobody is: there a curve goes on as smoothly as it was, and its band knows of no surprise."""
+    """Where hardly anybody is: there a curve goes on as smoothly as it came."""
     said = [
-        f"nearly all records have {one.name} from {figure(one.ends[0], 3)} to {figure(one.ends[1], 3)}"
+        f"hardly any records have {one.name} outside {figure(one.ends[0], 2)} to {figure(one.ends[1], 2)}, as noisy counts tell"
         for one in along
         if one.guessed.any()
     ]
@@ -242,7 +242,7 @@ def _guessed(along: Sequence[Line]) -> list[str]:
         return []
     return [
         *said[:_NAMED],
-        "beyond (dashed), the curve is a guess: it goes on as smoothly as it came, and so does its band",
+        "there (dashed), the curve is a guess, and its band opens to what the model thought possible beforehand",
     ]
 
 

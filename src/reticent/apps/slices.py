@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.apps.figures import column_names
+from reticent.models.inputs import remote_along
 
 __all__ = [
     "BAND",
@@ -52,7 +53,7 @@ MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of othe
 class Line:
     """A line through the anchor along one input. ``sds``: with each part of the doubt added to those before.
 
-    Without "noise" where it is not known, since each record has a level of its own. ``ends``: nearly all records are between.
+    Without "noise" where it is not known, since each record has a level of its own. ``ends``: hardly anybody is beyond.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Line:
 
     @property
     def guessed(self) -> NDArray[np.bool_]:
-        """Which points are beyond nearly all records."""
+        """Which points are where hardly anybody is."""
         return (self.at < self.ends[0]) | (self.at > self.ends[1])
 
 
@@ -92,49 +93,49 @@ def ranges(model: Any) -> Values:
 
 def medians(model: Any) -> Values | None:
     """Give the median of each input, where the model released counts of the inputs that tell it; in round numbers."""
-    bounds, (counts, noise) = model.releases_[0].bounds, _counted(model)
+    bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
     if noise > _NOISE or bounds.norm is not None:  # away from the middle, lines would leave the ball
         return None
-    n = model.releases_[0].n
-    return np.array([_median(one, n, *ends) for one, ends in zip(counts, bounds.x, strict=True)])
+    return np.array([_median(one, *ends) for one, ends in zip(shares, bounds.x, strict=True)])
 
 
 def inhabited(model: Any) -> list[tuple[float, float]]:
-    """Give for each input the ends between which nearly all records are, where released counts tell them; else its range."""
-    bounds, (counts, noise) = model.releases_[0].bounds, _counted(model)
+    """Give for each input the ends beyond which hardly anybody is, where released counts tell them; else its range."""
+    bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
     if noise > _UNSURE:
         return [(float(low), float(high)) for low, high in bounds.x]
-    n, found = model.releases_[0].n, []
-    for one, (low, high) in zip(counts, bounds.x, strict=True):
-        edges = np.linspace(low, high, len(one) + 1)
-        few = n * np.maximum(_FEW, noise * np.sqrt(np.arange(len(edges)) / len(one)))  # or as few as noise can tell
-        first, last = (int((_below(counts) > few).argmax()) - 1 for counts in (one, one[::-1]))
-        found.append((float(edges[max(first, 0)]), float(edges[len(one) - max(last, 0)])))
+    found = []
+    for one, (low, high) in zip(shares, bounds.x, strict=True):
+        there = np.nonzero(remote_along(one, POINTS) < _FEW)[0]
+        first, last = (there[0], there[-1]) if len(there) else (0, POINTS - 1)
+        found.append(
+            (float(low + (high - low) * first / (POINTS - 1)), float(low + (high - low) * last / (POINTS - 1)))
+        )
     return found
 
 
 def _counted(model: Any) -> tuple[Values, float]:
-    """Released counts of the inputs, a row each, and their noise in a sum over all bins as a share of the records."""
+    """Released counts of the inputs as shares of the records, a row each, and their noise in a sum over all bins."""
     counted = [one for one in model.releases_ if one.statistic.get("name") == "InputCounts"]
     if not counted:
         return np.empty((0, 0)), np.inf
     first = counted[0]
-    counts = np.mean([one.value for one in counted], axis=0).reshape(len(first.bounds.x), -1)
-    return counts, float(first.sd[0]) * (counts.shape[1] / len(counted)) ** 0.5 / first.n
+    shares = np.mean([one.value for one in counted], axis=0).reshape(len(first.bounds.x), -1) / first.n
+    return shares, float(first.sd[0]) * (shares.shape[1] / len(counted)) ** 0.5 / first.n
 
 
-def _below(counts: Values) -> Values:
-    """How many records are below each edge of the bins: sums of noisy counts, made to rise."""
-    below = np.concatenate([[0.0], np.cumsum(counts)])
+def _below(shares: Values) -> Values:
+    """Share of the records below each edge of the bins: sums of noisy shares, made to rise."""
+    below = np.concatenate([[0.0], np.cumsum(shares)])
     return np.asarray((np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2)
 
 
-def _median(counts: Values, n: int, low: float, high: float) -> float:
-    """Where half of the records are below, by noisy counts in equal bins; an edge where very many records are (0 or 1)."""
-    at = np.interp(n / 2, _below(counts), np.linspace(low, high, len(counts) + 1))
-    last = len(counts) - 1
-    bin_ = min(int((at - low) / (high - low) * len(counts)), last)
-    if bin_ in (0, last) and counts[bin_] > _MANY * n:
+def _median(shares: Values, low: float, high: float) -> float:
+    """Where half of the records are below, by noisy shares in equal bins; an edge where very many records are (0 or 1)."""
+    at = np.interp(0.5, _below(shares), np.linspace(low, high, len(shares) + 1))
+    last = len(shares) - 1
+    bin_ = min(int((at - low) / (high - low) * len(shares)), last)
+    if bin_ in (0, last) and shares[bin_] > _MANY:
         return high if bin_ else low
     step = 10.0 ** np.floor(np.log10((high - low) / 50))
     return float(np.clip(round(at / step) * step, low, high))

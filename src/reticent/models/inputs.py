@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.maths.basis import Basis, public_points
-from reticent.maths.warp import bins_that_tell, counted_law, input_law, places, shared, spread_out
+from reticent.maths.warp import BINS, bins_that_tell, counted_law, input_law, places, remoteness, shared, spread_out
 from reticent.models.residuals import Features, InputCounts, InputMoments
 from reticent.privacy.curator import Oracle
 
-__all__ = ["features", "input_laws"]
+__all__ = ["features", "input_laws", "remote_along"]
 
 Array = NDArray[np.float64]
 _POINTS = 512
@@ -44,3 +44,9 @@ def features(basis: Basis, energy: Array, laws: list[Array]) -> tuple[Features, 
     for j, law in enumerate(laws):
         like[:, j] = places(law, like[:, j])
     return head, head.rows(like)
+
+
+def remote_along(shares: Array, points: int) -> Array:
+    """How remote places along one input are, from its lowest value to its highest, by released shares in equal bins."""
+    law = np.repeat(shares, BINS // len(shares)) * (len(shares) / BINS)
+    return remoteness([law], np.linspace(-1, 1, points)[:, None])

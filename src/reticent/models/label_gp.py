@@ -180,7 +180,8 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput("LabelGPRegressor predicts one number: give the range of one y in the bounds, not classes.")
 
     def _prepare(self, data: Source, bounds: Bounds) -> dict[str, Any]:
-        return {**super()._prepare(data, bounds), "look": _different}
+        few = data.known_n is not None and data.known_n <= _MOST_INPUTS  # they cannot have too many different inputs
+        return {**super()._prepare(data, bounds), "look": None if few else _different}
 
     def _rehearse(self, bounds: Bounds) -> None:
         """Find points and kernels that cannot be used before anything is charged."""
