@@ -40,7 +40,7 @@ Places = tuple[
     Array, Array | None, NDArray[np.intp]
 ]  # checked points, half the cells around them, whom each stands for
 UNPROTECTED = "curve-unprotected"
-_ALIKE = 0.99  # correlation of two curves that are one
+_ALIKE = 1 - 1e-6  # correlation of two curves that are one; those of two laps of an orbit are less alike
 _SHARED = 0.1  # of the records of another curve, that may stand in this one by chance
 ANOTHER = "another curve"
 _STATEMENT = (

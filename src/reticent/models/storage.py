@@ -66,7 +66,7 @@ def save_curve(model: Any, path: Path) -> None:
     import reticent
 
     told = model.release()
-    params = {**model.get_params(deep=False), "train_on": None}
+    params = {**model.get_params(deep=False), "train_on": None, "random_state": None}  # a seed would tell the noise
     header = {
         "model": type(model).__name__,
         "version": reticent.__version__,
@@ -161,9 +161,10 @@ def _other_contents(path: str | Path) -> CorruptModel:
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON values, without the ledger, and without a seed: it would tell the noise. Releases are stamped."""
+    """Parameters as JSON values, without the ledger."""
     kept = {name: value for name, value in params.items() if name != "ledger"}
-    kept["random_state"] = None
+    if not isinstance(kept["random_state"], (int, type(None))):
+        kept["random_state"] = None  # a generator cannot be stored; the releases are stamped in any case
     return {name: _plain(name, value) for name, value in kept.items()}
 
 
