@@ -6,7 +6,7 @@ The public names, imported on first use so that ``import reticent`` stays quick.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "reticent.apps.plan": ("plan",),

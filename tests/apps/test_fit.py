@@ -288,7 +288,7 @@ def test_negative_ranges_work_from_the_command_line(fit, tmp_path):
 
 def test_help_says_which_models_have_an_option():
     """The words before the colon; so a new option is one line, and a model has it if its class does."""
-    for name, kind in OWN.items():
+    for name, (kind, _) in OWN.items():
         told = kind.__metadata__[0].help.partition(":")[0].split(", ")
         classes = {word: getattr(reticent, model.estimator) for word, model in MODELS.items()}
         assert sorted(told) == sorted(word for word, one in classes.items() if name in signature(one).parameters), name

@@ -201,33 +201,40 @@ def _no_bounds(data: str, names: Sequence[str], outputs: Container[str]) -> str:
     example = " ".join(f"--x {name}=LOW:HIGH" for name in inputs[:2]) or "--x age=0:110"
     if {"age", "height"} <= set(inputs):
         example = "--x age=0:110 --x height=40:220"
-    return (
+    return _to_give(
         "the inputs have no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
-        "Give each input column its plausible range, from the codebook or common knowledge, for example\n"
-        f"      {example}\n"
-        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+        "Give each input column its plausible range, from the codebook or common knowledge, for example",
+        example,
+        data,
+        names,
     )
 
 
 def _no_output(data: str, names: Sequence[str], inputs: Container[str]) -> str:
     others = [name for name in names if name not in inputs]
     example = "--y weight=2:150" if "weight" in others or not others else f"--y {others[0]}=LOW:HIGH"
-    return (
+    return _to_give(
         "the output has no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
-        "Say which column to predict, and its plausible range, from the codebook or common knowledge, for example\n"
-        f"      {example}\n"
-        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+        "Say which column to predict, and its plausible range, from the codebook or common knowledge, for example",
+        example,
+        data,
+        names,
     )
 
 
 def _no_classes(data: str, names: Sequence[str], inputs: Container[str]) -> str:
     others = [name for name in names if name not in inputs]
     example = f"--classes {others[0]}=LABEL,LABEL" if others and "ill" not in others else "--classes ill=no,yes"
-    return (
+    return _to_give(
         "the classes are not given, and reticent never takes them from the data (a label that one person has would tell of "
         "them).\n"
-        "Say which column to predict, and all labels that can stand in it, from the codebook, for example\n"
-        f"      {example}\n"
-        "A label that is missing or not listed counts as the first class.\n"
-        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+        "Say which column to predict, and all labels that can stand in it, from the codebook, for example",
+        f"{example}\nA label that is missing or not listed counts as the first class.",
+        data,
+        names,
     )
+
+
+def _to_give(missing: str, example: str, data: str, names: Sequence[str]) -> str:
+    columns = f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+    return f"{missing}\n      {example}\n{columns}"

@@ -6,25 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.model_options import with_own_options
-from reticent.apps.options import (
-    Classes,
-    Dataset,
-    Delta,
-    Json,
-    LedgerUrl,
-    ModelFile,
-    Norm,
-    PerPerson,
-    Quietly,
-    Records,
-)
+from reticent.apps.model_options import OWN, read_bins
+from reticent.apps.options import CHARGED, Classes, Delta, Json, ModelFile, Norm, Quietly, Records, with_options
 from reticent.apps.terminal import console, print_json, progress
 
 __all__ = ["fit_and_show", "fit_command"]
 
 
-@with_own_options
+@with_options(own=OWN, charged=CHARGED)
 def fit_command(
     model: Annotated[
         str,
@@ -57,9 +46,7 @@ def fit_command(
     delta: Delta = None,
     norm: Norm = None,
     own: Any = None,
-    ledger: LedgerUrl = None,
-    dataset: Dataset = None,
-    records_per_person: PerPerson = 1,
+    charged: Any = None,
     json: Json = False,
     quiet: Quietly = False,
 ) -> None:
@@ -69,10 +56,11 @@ def fit_command(
     commas (tabs in a .tsv file). A cell that is not a plain number (text, "72 kg", "40,5") counts as missing, because
     whether a cell is a number is private.
     """
-    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, "records_per_person": records_per_person}
+    own["bins"] = read_bins(own["bins"])
+    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, **charged}
     columns = {"x": x or (), "y": y or (), "classes": classes or ()}
     with progress(f"Reading {Path(data).name}", quiet=quiet):
-        show = fit_and_show(model, data, **columns, **promise, own=own, ledger=ledger, dataset=dataset, out=out)
+        show = fit_and_show(model, data, **columns, **promise, own=own, out=out)
     show(json, quiet)
 
 

@@ -1,19 +1,16 @@
 """Options of ``reticent fit`` that only some models have. A new one is a line here; a model has it if its class does."""
 
-import functools
-import inspect
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from reticent.apps.options import LevelColumn
 
-__all__ = ["OWN", "read_bins", "with_own_options"]
+__all__ = ["OWN", "read_bins"]
 
 
 def _option(kind: Any, metavar: str, text: str, *names: str) -> Any:
-    return Annotated[kind | None, typer.Option(*names, metavar=metavar, help=text)]
+    return Annotated[kind | None, typer.Option(*names, metavar=metavar, help=text)], None
 
 
 OWN = {  # the parameter of the class, and what can be said; the words before the colon are the models that have it
@@ -23,7 +20,7 @@ OWN = {  # the parameter of the class, and what can be said; the words before th
     "noise": _option(
         float, "SD", "gp, gp-labels, gp-binned: spread of outputs with the same inputs; learned if left out."
     ),
-    "noise_column": LevelColumn,
+    "noise_column": (LevelColumn, None),
     "n_clusters": _option(int, "K", "kmeans: number of clusters; 8 if left out."),
     "n_components": _option(int, "K", "mixture, factors, components: how many of them."),
     "basis": _option(int, "NUMBER", "gp, classifier: number of basis functions; chosen from ε and n if left out."),
@@ -31,22 +28,6 @@ OWN = {  # the parameter of the class, and what can be said; the words before th
     "covariance_type": _option(str, "TYPE", "mixture: full (if left out), tied, diag or spherical.", "--covariance"),
     "mechanism": _option(str, "NAME", "gp-labels: cloak (if left out), functional or inducing."),
 }
-
-
-def with_own_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command all of these options, and the command their values as ``own``."""
-
-    @functools.wraps(command)
-    def called(**given: Any) -> None:
-        own = {name: given.pop(name) for name in OWN}
-        command(**given, own={**own, "bins": read_bins(own["bins"])})
-
-    parameters = []
-    for one in inspect.signature(command).parameters.values():
-        names = OWN.items() if one.name == "own" else []
-        parameters += [one.replace(name=name, annotation=kind, default=None) for name, kind in names] or [one]
-    called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return called
 
 
 def read_bins(text: str | None) -> int | list[int] | str | None:

@@ -1,24 +1,27 @@
-"""What commands share: options that several of them have, and how a help text ends."""
+"""What commands share: options that several of them have, groups of them, and how a help text ends."""
 
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 __all__ = [
+    "CHARGED",
     "Classes",
-    "Dataset",
     "Delta",
     "Json",
     "LedgerUrl",
     "LevelColumn",
     "ModelFile",
     "Norm",
-    "PerPerson",
     "Quiet",
     "Quietly",
     "Records",
     "example",
+    "with_options",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
@@ -36,8 +39,6 @@ Norm = Annotated[
     typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
 ]
 LedgerUrl = Annotated[str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")]
-Dataset = Annotated[str | None, typer.Option(metavar="NAME", help="Data set to charge in the ledger.")]
-PerPerson = Annotated[int, typer.Option(metavar="K", help="Protect people who have up to K records each.")]
 Classes = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,6 +54,34 @@ LevelColumn = Annotated[
         help="gp: a column with the known standard deviation of each record's output, and its public range, LOW above 0.",
     ),
 ]
+CHARGED = {  # who pays, and for whom: options and what they are if left out
+    "ledger": (LedgerUrl, None),
+    "dataset": (Annotated[str | None, typer.Option(metavar="NAME", help="Data set to charge in the ledger.")], None),
+    "records_per_person": (
+        Annotated[int, typer.Option(metavar="K", help="Protect people who have up to K records each.")],
+        1,
+    ),
+}
+
+
+def with_options(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of each group in place of its parameter of that name, which gets their values as a dict."""
+
+    def taught(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def called(**given: Any) -> None:
+            values = {group: {name: given.pop(name) for name in names} for group, names in groups.items()}
+            command(**given, **values)
+
+        parameters = []
+        for one in inspect.signature(command).parameters.values():
+            spread = [(name, *option) for name, option in groups.get(one.name, {}).items()]
+            parameters += [one.replace(name=name, annotation=kind, default=default) for name, kind, default in spread]
+            parameters += [] if spread else [one]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return called
+
+    return taught
 
 
 def example(*lines: str) -> str:

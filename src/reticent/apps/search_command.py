@@ -10,17 +10,16 @@ import typer
 
 from reticent.apps.fit_command import fit_and_show
 from reticent.apps.options import (
+    CHARGED,
     Classes,
-    Dataset,
     Delta,
     Json,
-    LedgerUrl,
     LevelColumn,
     ModelFile,
     Norm,
-    PerPerson,
     Quietly,
     Records,
+    with_options,
 )
 from reticent.apps.terminal import progress
 from reticent.errors import BadInput
@@ -97,6 +96,7 @@ def searching(texts: Sequence[str], **options: Any) -> Callable[[Any], Any]:
     return wrapped
 
 
+@with_options(charged=CHARGED)
 def search_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="As for reticent fit.")],
     data: Records,
@@ -141,9 +141,7 @@ def search_command(
     ] = None,
     noise_column: LevelColumn = None,
     norm: Norm = None,
-    ledger: LedgerUrl = None,
-    dataset: Dataset = None,
-    records_per_person: PerPerson = 1,
+    charged: Any = None,
     json: Json = False,
     quiet: Quietly = False,
 ) -> None:
@@ -154,8 +152,8 @@ def search_command(
     account: give it a data set name of its own otherwise.
     """
     wrap = searching(tries or (), scheme=scheme, scoring=scoring, mean=mean, expected_runs=runs)
-    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, "records_per_person": records_per_person}
+    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, **charged}
     columns = {"x": x or (), "y": y or (), "classes": classes or (), "own": {"noise_column": noise_column}}
     with progress(f"Searching {Path(data).name}", quiet=quiet, timed=False):
-        show = fit_and_show(model, data, **columns, **promise, ledger=ledger, dataset=dataset, out=out, wrap=wrap)
+        show = fit_and_show(model, data, **columns, **promise, out=out, wrap=wrap)
     show(json, quiet)

@@ -13,23 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
-from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error, plus_minus, times
-from reticent.experiments.honkela_choices import (
-    DELTA,
-    LENGTHS,
-    REACH,
-    SIGMAS,
-    TRUE,
-    Choice,
-    Method,
-    N,
-    Trial,
-    Trials,
-    tried,
-)
+from reticent.experiments import honkela_choices as choices
+from reticent.experiments.findings import Claim, Findings, Progress, Value, times
+from reticent.experiments.honkela_choices import DELTA, LENGTHS, REACH, SIGMAS, Choice, Method, N, Trial, Trials, tried
 from reticent.experiments.honkela_data import HALF, SETUPS
 from reticent.experiments.honkela_selection import plan, select
-from reticent.experiments.pictures import Line, Panel, draw
 from reticent.maths.priors import KernelPriors
 from reticent.models.gp import GPRegressor
 from reticent.privacy.bounds import Bounds
@@ -83,79 +71,32 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     trials = tried(_METHODS, cells, _AT, (seed, 3), progress)
     findings = Findings(
         "Hyperparameters for nothing (Honkela, Fig 3)",
-        [_record(method, epsilon, found) for (method, epsilon), found in trials.items()],
-        [_table(trials)],
+        [{**choices.record(*key, found), **_pairs(found)} for key, found in trials.items()],
+        [choices.table(trials, "runs")],
         [] if quick else _claims(trials),
         [
             f"N = {N}, δ = {DELTA:g}, {times(repeats)}, seed {seed}. Our noise level is learned as a number and counted as the "
             "nearest of the three. The paper's protocol is as printed, not a private release to use."
         ],
-        [_picture(out, trials, epsilons)],
+        [choices.picture(out, trials, "runs")],
     )
     findings.write(out)
     return findings
 
 
-def _share(trials: Sequence[Trial], what: int | None = None) -> float:
-    """How often both were right, or only the length (0) or the noise level (1)."""
-    return float(np.mean([one.chosen == TRUE if what is None else one[what] == TRUE[what] for one in trials]))
-
-
-def _record(method: str, epsilon: float, trials: Sequence[Trial]) -> dict[str, Value]:
-    rmse, error = mean_error(one.rmse for one in trials)
+def _pairs(trials: Sequence[Trial]) -> dict[str, Value]:
+    """How often each of the nine was chosen."""
     return {
-        "method": method,
-        "epsilon": epsilon,
-        "repeats": len(trials),
-        "both_right": _share(trials),
-        "length_right": _share(trials, 0),
-        "sigma_right": _share(trials, 1),
-        "rmse": rmse,
-        "rmse_error": error,
-        **{
-            f"length {length:.3g}, sigma {sigma:.3g}": float(np.mean([one.chosen == (length, sigma) for one in trials]))
-            for length in LENGTHS
-            for sigma in SIGMAS
-        },
+        f"length {length:.3g}, sigma {sigma:.3g}": choices.chosen(trials, length, sigma)
+        for length in LENGTHS
+        for sigma in SIGMAS
     }
-
-
-def _table(trials: Trials) -> Table:
-    rows = []
-    for (method, epsilon), found in trials.items():
-        shares = [f"{_share(found, what):.2f}" for what in (None, 0, 1)]
-        rows.append((method, f"{epsilon:g}", *shares, plus_minus([one.rmse for one in found])))
-    headings = ("method", "ε", "both right", "length right", "noise right", "RMSE of the fit")
-    return Table("Share of runs that choose the true ones among nine", headings, rows)
 
 
 def _claims(trials: Trials) -> list[Claim]:
     claims = []
     for epsilon, wanted in _WANTED.items():
-        share = _share(trials["reticent", epsilon])
+        share = choices.right(trials["reticent", epsilon])
         claims.append(Claim(f"ε={epsilon:g}: both right in at least {wanted:.0%}", f"{share:.0%}", share >= wanted))
     seconds = float(np.mean([one.seconds for key, found in trials.items() if key[0] == "reticent" for one in found]))
     return [*claims, Claim("400 fits within 120 s CPU", f"{400 * seconds:.0f} s", seconds <= _SECONDS)]
-
-
-def _picture(out: Path, trials: Trials, epsilons: Sequence[float]) -> Path:
-    """Like Fig 3: how often each pair was chosen, one line for each noise level."""
-    rows = []
-    for method in _METHODS:
-        row = []
-        for epsilon in epsilons:
-            found = [one.chosen for one in trials[method, epsilon]]
-            lines = []
-            for sigma, colour in zip(SIGMAS, ("naive", "dots", "truth"), strict=True):
-                shares = [found.count((length, sigma)) / len(found) for length in LENGTHS]
-                lines.append(Line(f"σ={sigma:.2g}", shares, range(3), colour=colour, marker="o"))
-            options = {
-                "ylim": (-0.03, 1.03),
-                "xlabel": "length scale",
-                "ylabel": "share of runs",
-                "xticks": range(3),
-                "xticklabels": [f"{length:.2g}" for length in LENGTHS],
-            }
-            row.append(Panel(f"{method}, ε={epsilon:g}", lines, options))
-        rows.append(row)
-    return draw(out / "choices.png", rows)

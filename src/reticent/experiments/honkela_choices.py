@@ -1,16 +1,36 @@
-"""Honkela et al., Sec 6.3: nine pairs of length scale and noise level, one of them true; methods that choose, tried and timed."""
+"""Honkela et al., Sec 6.3: nine pairs of length scale and noise level, one of them true; methods that choose, tried and shown."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.experiments.findings import Progress
+from reticent.experiments.findings import Progress, Table, Value, mean_error, plus_minus
 from reticent.experiments.honkela_data import noisy_sinc, sinc
+from reticent.experiments.pictures import Line, Panel, draw
 
-__all__ = ["DELTA", "LENGTHS", "REACH", "SIGMAS", "TRUE", "Choice", "Method", "N", "Trial", "Trials", "tried"]
+__all__ = [
+    "DELTA",
+    "LENGTHS",
+    "REACH",
+    "SIGMAS",
+    "TRUE",
+    "Choice",
+    "Method",
+    "N",
+    "Trial",
+    "Trials",
+    "chosen",
+    "picture",
+    "record",
+    "right",
+    "table",
+    "tried",
+]
 
 Array = NDArray[np.float64]
 Choice = tuple[float, float, Array]  # length, noise, and the mean of the fit
@@ -27,11 +47,6 @@ class Trial(NamedTuple):
     sigma: float
     rmse: float
     seconds: float
-
-    @property
-    def chosen(self) -> tuple[float, float]:
-        """The pair."""
-        return self.length, self.sigma
 
 
 Trials = dict[tuple[str, float], list[Trial]]  # by method and ε
@@ -56,3 +71,58 @@ def tried(
         seconds, rmse = time.process_time() - start, float(np.sqrt(np.mean((mean - sinc(at)) ** 2)))
         trials.setdefault((method, epsilon), []).append(Trial(length, sigma, rmse, seconds))
     return trials
+
+
+def right(trials: Sequence[Trial], what: int | None = None) -> float:
+    """How often both were right, or only the length (0) or the noise level (1)."""
+    both = (0, 1) if what is None else (what,)
+    return float(np.mean([all(math.isclose(one[i], TRUE[i]) for i in both) for one in trials]))
+
+
+def chosen(trials: Sequence[Trial], length: float, sigma: float) -> float:
+    """How often this pair was chosen."""
+    return float(np.mean([math.isclose(one.length, length) and math.isclose(one.sigma, sigma) for one in trials]))
+
+
+def record(method: str, epsilon: float, trials: Sequence[Trial]) -> dict[str, Value]:
+    """What both studies keep of a method at one ε."""
+    rmse, error = mean_error(one.rmse for one in trials)
+    return {
+        "method": method,
+        "epsilon": epsilon,
+        "repeats": len(trials),
+        "both_right": right(trials),
+        "length_right": right(trials, 0),
+        "sigma_right": right(trials, 1),
+        "rmse": rmse,
+        "rmse_error": error,
+    }
+
+
+def table(trials: Trials, runs: str) -> Table:
+    """Shares of runs, or what else they are called, that were right."""
+    rows = []
+    for (method, epsilon), found in trials.items():
+        shares = [f"{right(found, what):.2f}" for what in (None, 0, 1)]
+        rows.append((method, f"{epsilon:g}", *shares, plus_minus([one.rmse for one in found])))
+    headings = ("method", "ε", "both right", "length right", "noise right", "RMSE of the fit")
+    return Table(f"Share of {runs} that choose the true ones among nine", headings, rows)
+
+
+def picture(out: Path, trials: Trials, runs: str) -> Path:
+    """Like Fig 3: how often each pair was chosen, a row for each method, and one line for each noise level."""
+    options = {
+        "ylim": (-0.03, 1.03),
+        "xlabel": "length scale",
+        "ylabel": f"share of {runs}",
+        "xticks": range(3),
+        "xticklabels": [f"{length:.2g}" for length in LENGTHS],
+    }
+    rows: dict[str, list[Panel]] = {}
+    for (method, epsilon), found in trials.items():
+        lines = []
+        for sigma, colour in zip(SIGMAS, ("naive", "dots", "truth"), strict=True):
+            shares = [chosen(found, length, sigma) for length in LENGTHS]
+            lines.append(Line(f"σ={sigma:.2g}", shares, range(3), colour=colour, marker="o"))
+        rows.setdefault(method, []).append(Panel(f"{method}, ε={epsilon:g}", lines, options))
+    return draw(out / "choices.png", list(rows.values()))

@@ -6,7 +6,6 @@
 * evidence: one fit, whose releases choose at no further cost: these choices do not change what is released, and need no search.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,23 +14,11 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from reticent.experiments import gp_hyperparameters
-from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error, plus_minus, times
+from reticent.experiments import honkela_choices as choices
+from reticent.experiments.findings import Claim, Findings, Progress, mean_error, times
 from reticent.experiments.honkela_batches import Halves, Scheme, liu_talwar, papernot_steinke
-from reticent.experiments.honkela_choices import (
-    DELTA,
-    LENGTHS,
-    REACH,
-    SIGMAS,
-    TRUE,
-    Choice,
-    Method,
-    N,
-    Trial,
-    Trials,
-    tried,
-)
+from reticent.experiments.honkela_choices import DELTA, LENGTHS, REACH, SIGMAS, Choice, Method, N, Trials, right, tried
 from reticent.experiments.honkela_data import HALF, SETUPS
-from reticent.experiments.pictures import Line, Panel, draw
 from reticent.models.gp import GPRegressor
 from reticent.models.search import PrivateSearch
 from reticent.privacy.bounds import Bounds
@@ -93,15 +80,18 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     trials = tried(_METHODS, cells, _AT, (seed, 63), progress)
     findings = Findings(
         "Hyperparameters by private selection (Honkela, Fig 3)",
-        [_record(method, epsilon, found) for (method, epsilon), found in trials.items()],
-        [_table(trials, epsilons)],
+        [
+            {**choices.record(*key, found), "seconds": mean_error(one.seconds for one in found)[0]}
+            for key, found in trials.items()
+        ],
+        [choices.table(trials, "searches")],
         [] if quick else _claims(trials),
         [
             f"N = {N}, δ = {DELTA:g}, {times(repeats)} (PrivateSearch {often['PrivateSearch']}), seed {seed}. Noise "
             f"multipliers of one run: {_multipliers(epsilons)}. The first two fit the paper's Algorithm 1 as printed, and are "
             "not private releases to use."
         ],
-        [_picture(out, trials, epsilons)],
+        [choices.picture(out, trials, "searches")],
     )
     findings.write(out)
     return findings
@@ -114,41 +104,9 @@ def _multipliers(epsilons: Sequence[float]) -> str:
     return f"{'; '.join(said)} at ε = {', '.join(f'{epsilon:g}' for epsilon in epsilons)}"
 
 
-def _right(trials: Sequence[Trial], what: int | None = None) -> float:
-    """How often both were right, or only the length (0) or the noise level (1)."""
-    chosen = [one[:2] == TRUE if what is None else math.isclose(one[what], TRUE[what]) for one in trials]
-    return float(np.mean(chosen))
-
-
-def _record(method: str, epsilon: float, trials: Sequence[Trial]) -> dict[str, Value]:
-    rmse, error = mean_error(one.rmse for one in trials)
-    return {
-        "method": method,
-        "epsilon": epsilon,
-        "repeats": len(trials),
-        "both_right": _right(trials),
-        "length_right": _right(trials, 0),
-        "sigma_right": _right(trials, 1),
-        "rmse": rmse,
-        "rmse_error": error,
-        "seconds": mean_error(one.seconds for one in trials)[0],
-    }
-
-
-def _table(trials: Trials, epsilons: Sequence[float]) -> Table:
-    rows = []
-    for method in _METHODS:
-        for epsilon in epsilons:
-            found = trials[method, epsilon]
-            shares = [f"{_right(found, what):.2f}" for what in (None, 0, 1)]
-            rows.append((method, f"{epsilon:g}", *shares, plus_minus([one.rmse for one in found])))
-    headings = ("method", "ε", "both right", "length right", "noise right", "RMSE of the fit")
-    return Table("Share of searches that choose the true ones among nine", headings, rows)
-
-
 def _claims(trials: Trials) -> list[Claim]:
-    both = {key: _right(found) for key, found in trials.items()}
-    noise = [_right(trials["paper", epsilon], 1) for epsilon in _EPSILONS[1:]]
+    both = {key: right(found) for key, found in trials.items()}
+    noise = [right(trials["paper", epsilon], 1) for epsilon in _EPSILONS[1:]]
     chance = 1 / (len(LENGTHS) * len(SIGMAS))
     weak, sensible = both["paper", 1.0], both["paper", 3.0]
     claims = [
@@ -177,35 +135,3 @@ def _claims(trials: Trials) -> list[Claim]:
             Claim(f"{method}: 400 searches within {_SECONDS:g} s CPU", f"{seconds:.0f} s", seconds <= _SECONDS)
         )
     return claims
-
-
-def _picture(out: Path, trials: Trials, epsilons: Sequence[float]) -> Path:
-    """Like Fig 3: how often each pair was chosen, one line for each noise level."""
-    rows = []
-    for method in _METHODS:
-        row = []
-        for epsilon in epsilons:
-            found = [one[:2] for one in trials[method, epsilon]]
-            lines = [
-                Line(
-                    f"σ={sigma:.2g}",
-                    [
-                        sum(math.isclose(a, length) and math.isclose(b, sigma) for a, b in found) / len(found)
-                        for length in LENGTHS
-                    ],
-                    range(3),
-                    colour=colour,
-                    marker="o",
-                )
-                for sigma, colour in zip(SIGMAS, ("naive", "dots", "truth"), strict=True)
-            ]
-            options = {
-                "ylim": (-0.03, 1.03),
-                "xlabel": "length scale",
-                "ylabel": "share of searches",
-                "xticks": range(3),
-                "xticklabels": [f"{length:.2g}" for length in LENGTHS],
-            }
-            row.append(Panel(f"{method}, ε={epsilon:g}", lines, options))
-        rows.append(row)
-    return draw(out / "choices.png", rows)

@@ -8,7 +8,6 @@ length goes to Σ(1−u²)/√2, which tells how much outputs spread, free of ch
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from math import prod, sqrt
 from typing import Any
@@ -173,36 +172,41 @@ class BinCounts(Counts):
 
 
 @dataclass(frozen=True)
-class BinSums(CellSum):
-    """For each region Σ(1+u)/2 and Σ(1−u)/2; with ``spread`` also Σ(1−u²)/√2 over all records in regions."""
+class _RegionSums(CellSum):
+    """Abstract: sums over the records of each region; with ``spread`` also one over all records in regions."""
 
     grid: Grid
     bounds: Bounds
     spread: bool
+
+    norm2 = 1
 
     @property
     def cells(self) -> int:
         """The regions."""
         return self.grid.size
 
-    own = 2
-
     @property
     def shared(self) -> int:
         """The sum that tells the spread of outputs."""
         return int(self.spread)
 
-    norm2 = 1  # (1+u²)/2 + (1−u²)²/2 = 1 − u²(1−u²)/2
-    nonnegative = True
-
     @property
     def norm1(self) -> int | None:
-        """(1+u)/2 + (1−u)/2 = 1; none is enforced where the spread is released too."""
+        """Absolute values that a record adds to its region add up to 1 at most; no bound where the spread is released too."""
         return None if self.spread else 1
 
     def cell(self, records: Array) -> Array:
         """The region."""
         return self.grid.of(records, self.bounds)
+
+
+@dataclass(frozen=True)
+class BinSums(_RegionSums):
+    """For each region Σ(1+u)/2 and Σ(1−u)/2; with ``spread`` also Σ(1−u²)/√2. (1+u²)/2 + (1−u²)²/2 = 1 − u²(1−u²)/2 ≤ 1."""
+
+    own = 2
+    nonnegative = True
 
     def short_rows(self, records: Array) -> Array:
         """The two halves of a record, and what is left of its length."""
@@ -211,39 +215,15 @@ class BinSums(CellSum):
 
 
 @dataclass(frozen=True)
-class LabelSums(CellSum):
-    """For each region Σu, with ``spread`` also Σ(1−u²); inputs are public, and so is how many records a region has."""
+class LabelSums(_RegionSums):
+    """For each region Σu, with ``spread`` also Σ(1−u²); inputs are public, and so is how many records a region has.
 
-    grid: Grid
-    bounds: Bounds
-    spread: bool
+    u² + (1−u²)² = 1 − u²(1−u²) ≤ 1.
+    """
+
     counts: tuple[int, ...]
 
-    @property
-    def cells(self) -> int:
-        """The regions."""
-        return self.grid.size
-
     own = 1
-
-    @property
-    def shared(self) -> int:
-        """The sum that tells the spread of outputs."""
-        return int(self.spread)
-
-    @property
-    def norm2(self) -> int | Fraction:
-        """u² + (1−u²)² = 1 − u²(1−u²)."""
-        return 1
-
-    @property
-    def norm1(self) -> int | None:
-        """|u|; none is enforced where the spread is released too."""
-        return None if self.spread else 1
-
-    def cell(self, records: Array) -> Array:
-        """The region."""
-        return self.grid.of(records, self.bounds)
 
     def short_rows(self, records: Array) -> Array:
         """The output, and what is left of the row's length."""

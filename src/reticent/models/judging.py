@@ -41,8 +41,8 @@ _NATS = 5.0  # log-densities are held to so much about that of even spread, per 
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreSum(Sum):
-    """Σ of scores, held to [low, high] and scaled to [−½, ½]."""
+class _Scored:
+    """What is public about scores: their name and range; and what gives them."""
 
     score: str
     low: float
@@ -51,6 +51,11 @@ class ScoreSum(Sum):
 
     def __post_init__(self, judge: Judge | None) -> None:
         object.__setattr__(self, "_judge", judge)  # not a field: a fitted model is not written into the release
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSum(_Scored, Sum):
+    """Σ of scores, held to [low, high] and scaled to [−½, ½]."""
 
     @property
     def columns(self) -> int:
@@ -70,16 +75,8 @@ class ScoreSum(Sum):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreCounts(Counts):
+class ScoreCounts(_Scored, Counts):
     """How many scores lie how far below the best one: bins that double in width."""
-
-    score: str
-    low: float
-    high: float
-    judge: InitVar[Judge | None] = None
-
-    def __post_init__(self, judge: Judge | None) -> None:
-        object.__setattr__(self, "_judge", judge)
 
     @property
     def groups(self) -> tuple[int, ...]:

@@ -1,0 +1,90 @@
+"""The package as strangers get it: `python -m tests.packaging [--keep FOLDER]` builds wheel and sdist and installs both afresh.
+
+The sdist goes into an environment with the oldest dependencies that pyproject.toml allows, the wheel into one with the newest.
+Each must run the tour; sizes and start-up times are printed. It takes minutes and needs a package index, so no test runs it.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+TOP = Path(__file__).parents[1]
+IN_THE_WHEEL = ("py.typed", "apps/templates/report.html", "privacy/noise.md", "models/mean.md")
+
+
+def oldest(requirements: list[str]) -> list[str]:
+    """The lowest version that each requirement allows, as constraints for pip."""
+    return [one.split(",")[0].replace(">=", "==") for one in requirements]
+
+
+def run(*command: str | Path, **more) -> str:
+    return subprocess.run(list(map(str, command)), check=True, text=True, stdout=subprocess.PIPE, **more).stdout
+
+
+def cpu_seconds(*command: str | Path, times: int = 5) -> float:
+    """User and system seconds of a command: the median of several runs, after one that fills the caches."""
+    seconds = []
+    for _ in range(times + 1):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run(*command)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+    return sorted(seconds[1:])[times // 2]
+
+
+def environment(folder: Path, *packages: str | Path) -> Path:
+    """The folder of commands of a new environment that holds these packages."""
+    run(sys.executable, "-m", "venv", folder)
+    run(folder / "bin" / "pip", "install", "--quiet", *packages)
+    return folder / "bin"
+
+
+def build(folder: Path) -> tuple[Path, Path]:
+    """The wheel and the sdist, after a look inside the wheel."""
+    run(environment(folder / "build", "build") / "python", "-m", "build", "--outdir", folder, TOP, cwd=folder)
+    wheel, sdist = *folder.glob("*.whl"), *folder.glob("*.tar.gz")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    missing = [name for name in IN_THE_WHEEL if f"reticent/{name}" not in names]
+    assert not missing, f"not in the wheel: {missing}"
+    assert all(name.startswith(("reticent/", "reticent-")) for name in names), "the wheel holds more than the package"
+    return wheel, sdist
+
+
+def install(folder: Path, package: Path, *constraints: str) -> None:
+    """Install one package in an environment of its own, run the tour there, and say what it costs."""
+    limits = folder.with_suffix(".txt")
+    limits.write_text("\n".join(constraints))
+    commands = environment(folder, "--constraint", limits, package)
+    (site,) = folder.glob("lib/python*/site-packages")
+    files = [
+        file for one in site.iterdir() if not one.name.startswith(("pip", "setuptools")) for file in one.rglob("*")
+    ]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    run(commands / "reticent", "tour", "--out", folder / "tour", cwd=folder)
+    start, load = (
+        cpu_seconds(commands / "reticent", "--help"),
+        cpu_seconds(commands / "python", "-c", "import reticent"),
+    )
+    print(f"{folder.name}: {package.name} installs and runs the tour; {size / 2**20:.0f} MiB with core dependencies")
+    print(f"  CPU: reticent --help {start:.2f} s, import reticent {load:.2f} s")
+    print("  " + " ".join(run(commands / "pip", "freeze").split()), flush=True)
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    words.add_argument("--keep", type=Path, help="a folder for packages and environments, which is kept")
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = words.parse_args().keep or Path(scratch)
+        wheel, sdist = build(folder)
+        install(folder / "oldest", sdist, *oldest(project["dependencies"]))
+        install(folder / "newest", wheel)
+
+
+if __name__ == "__main__":
+    main()
