@@ -5,7 +5,10 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF
 
+import reticent
+from reticent.apps import obfuscation_plots
 from reticent.experiments.tuo_orbit import orbit
 
 SENSITIVE = ("--x", "time", "--y", "radius", "--sensitive", "1.4:1.8")
@@ -148,3 +151,13 @@ def test_planned_releases_the_ledger_and_files(run, data, tmp_path):
     assert page.code == 0, page.err
     assert "Inferential privacy, not DP" in (tmp_path / "page.html").read_text()
     assert run("sample", str(file), "-n", "3", "--out", str(tmp_path / "s.csv")).code == 2
+
+
+@pytest.mark.parametrize("sensitive", [[1.2, 1.6], [[1.2], [1.6]]], ids=["list", "column"])
+def test_sensitive_points_are_drawn_however_they_are_given(sensitive):
+    t = np.linspace(0, 3, 31)
+    model = reticent.Obfuscator(RBF(0.2, "fixed"), sensitive=sensitive, share=0.5, random_state=0)
+    model.obfuscate(t, orbit(t)[:, 0])
+    (axes,) = obfuscation_plots.curve(model).axes
+    at = [line.get_xdata()[0] for line in axes.lines if len(set(line.get_xdata())) == 1]
+    assert at == [1.2, 1.6]

@@ -37,8 +37,8 @@ def curve(model: Any, names: tuple[str, str] = ("input", "output"), width: float
 
 def _shade(axes: Axes, model: Any) -> None:
     given, label = np.asarray(model.sensitive if model.solution != "uniform" else [], dtype=float), "sensitive"
-    if given.ndim == 1:
-        for one in given:
+    if given.ndim == 1 or given.shape[-1] == 1:  # points, as a list or as a column
+        for one in given.ravel():
             axes.axvline(one, color=LIGHT["below-3"], lw=1, label=label)
             label = "_"
         return
