@@ -2,11 +2,13 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["benchmarks", "commands", "examples", "filled", "studies"]
+__all__ = ["benchmarks", "commands", "examples", "filled", "studies", "tree"]
 
 _MARK = re.compile(r"<!-- generated: (\w+) -->")
 _PROJECT = Path(__file__).parents[1]
@@ -93,4 +95,12 @@ def _scripts(folder: str) -> Iterator[tuple[Path, str]]:
         yield file, " ".join(first.split())
 
 
-_WRITERS = {"benchmarks": benchmarks, "commands": commands, "examples": examples, "studies": studies}
+def tree() -> str:
+    """The table of all files, as ``python -m tests.tree`` prints it."""
+    printed = subprocess.run(
+        [sys.executable, "-m", "tests.tree"], cwd=_PROJECT, capture_output=True, encoding="utf-8", check=True
+    )
+    return printed.stdout
+
+
+_WRITERS = {"benchmarks": benchmarks, "commands": commands, "examples": examples, "studies": studies, "tree": tree}

@@ -5,7 +5,6 @@ Each must run the tour; sizes and start-up times are printed. It takes minutes a
 """
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,17 +23,6 @@ def oldest(requirements: list[str]) -> list[str]:
 
 def run(*command: str | Path, **more) -> str:
     return subprocess.run(list(map(str, command)), check=True, text=True, stdout=subprocess.PIPE, **more).stdout
-
-
-def cpu_seconds(*command: str | Path, times: int = 5) -> float:
-    """User and system seconds of a command: the median of several runs, after one that fills the caches."""
-    seconds = []
-    for _ in range(times + 1):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        run(*command)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
-    return sorted(seconds[1:])[times // 2]
 
 
 def environment(folder: Path, *packages: str | Path) -> Path:
@@ -66,13 +54,9 @@ def install(folder: Path, package: Path, *constraints: str) -> None:
     ]
     size = sum(file.stat().st_size for file in files if file.is_file())
     run(commands / "reticent", "tour", "--out", folder / "tour", cwd=folder)
-    start, load = (
-        cpu_seconds(commands / "reticent", "--help"),
-        cpu_seconds(commands / "python", "-c", "import reticent"),
-    )
     print(f"{folder.name}: {package.name} installs and runs the tour; {size / 2**20:.0f} MiB with core dependencies")
-    print(f"  CPU: reticent --help {start:.2f} s, import reticent {load:.2f} s")
-    print("  " + " ".join(run(commands / "pip", "freeze").split()), flush=True)
+    print(run(commands / "python", TOP / "benchmarks" / "startup.py", cwd=folder), end="")
+    print(" ".join(run(commands / "pip", "freeze").split()), flush=True)
 
 
 def main() -> None:

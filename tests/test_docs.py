@@ -70,6 +70,16 @@ def test_pages_are_filled_from_the_code(making):
     assert "| `python benchmarks/gram.py` | How fast are exact Gram sums? |" in page
 
 
+def test_the_way_of_a_record_goes_through_files_that_exist(making):
+    import generated
+
+    way = (ROOT / "docs" / "tree.md").read_text()
+    files = re.findall(r"`((?:apps|models|maths|privacy)/\w+\.py)`", way)
+    assert len(files) > 30
+    assert all((ROOT / "src" / "reticent" / name).is_file() for name in files)
+    assert "| `src/reticent/privacy/grid.py` |" in generated.filled(way)
+
+
 def test_pictures_are_drawn_by_the_page_for_light_and_dark_paper(making, tmp_path):
     import pictures
 

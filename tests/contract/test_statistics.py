@@ -38,10 +38,10 @@ def test_every_statistic_is_listed():
 
 @each
 def test_same_integers_for_every_chunking_order_and_thread_count(statistic, bounds, tight):
-    data = records(400)
+    data = records(120)
     expected = exact(statistic, bounds, data)
     shuffled = data[np.random.default_rng(1).permutation(len(data))]
-    for rows, threads, table in itertools.product((1, 7, 200, 8192), (1, 2), (data, shuffled, np.asfortranarray(data))):
+    for rows, threads, table in itertools.product((1, 7, 60, 8192), (1, 2), (data, shuffled, np.asfortranarray(data))):
         rows = min(rows, statistic.block_rows)
         total = add_up(scan(table).blocks(_fields()), BlockSum(statistic, bounds), rows=rows, threads=threads)
         assert total.rows == len(data)
@@ -101,7 +101,7 @@ def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tigh
     low, high = np.array([*bounds.x, *([level] if level else []), *bounds.y, *numbers]).T
     corners = np.array(list(itertools.product(*zip(low, (low + high) / 2, high, strict=True))))
     extreme = [summand(statistic, bounds, record) for record in np.vstack([corners, corners * 1e6, NASTY])]
-    pairs = list(itertools.combinations(extreme, 2))
+    pairs = list(itertools.combinations({tuple(one): one for one in extreme}.values(), 2))  # many are alike
 
     def pair(v):
         both = low + (high - low) * v.reshape(2, 3)

@@ -60,7 +60,8 @@ class CellSum(Sum):
 
     def integers(self, records: Rows) -> Rows:
         """Whole rows on the integer grid, zeros and all; `block_sum` does without."""
-        short, places = self._short(records), self._places(records)
+        places = self._places(records)
+        short = self._short(records, places)
         own, cells = index(self.own), index(self.cells)
         q = np.zeros((len(records), self.columns))
         for part in range(own):
@@ -76,7 +77,8 @@ class CellSum(Sum):
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """Sums of one block: whole float64 numbers below 2⁵³, so exact in any order."""
-        short, places = self._short(records), self._places(records)
+        places = self._places(records)
+        short = self._short(records, places)
         own, cells = index(self.own), index(self.cells)
         inside = places >= 0
         sums = [np.bincount(places[inside], weights=short[inside, part], minlength=cells) for part in range(own)]
@@ -89,7 +91,7 @@ class CellSum(Sum):
         known = (cell >= 0) & (cell < index(self.cells))  # not so for NaN
         return np.where(known, cell, -1.0).astype(np.int64)
 
-    def _short(self, records: Rows) -> Rows:
+    def _short(self, records: Rows, places: NDArray[np.int64]) -> Rows:
         """Short rows on the integer grid, within the limits; zero for a record in no cell."""
         shape = (len(records), index(self.own) + index(self.shared))
         name = f"{type(self).__name__}.short_rows"
@@ -102,5 +104,5 @@ class CellSum(Sum):
             nonnegative=self.nonnegative,
             name=name,
         )
-        q[self._places(records) < 0] = 0.0
+        q[places < 0] = 0.0
         return q

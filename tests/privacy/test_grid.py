@@ -1,0 +1,208 @@
+"""Truncation, clipping and sensitivities on the integers, number by number: what every bound of a statistic rests on."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from reticent.errors import BadInput
+from reticent.privacy.grid import fraction, held, limit, log2_ceiling
+from reticent.privacy.statistic import Counts, Gram, Sum
+
+
+def on_grid(rows, *, bits=2, limit2=100, **more):
+    rows = np.array(rows, dtype=np.float64)
+    return held(rows, rows.shape, bits, limit2, name="rows", **more).tolist()
+
+
+def test_rows_are_truncated_toward_zero():
+    assert on_grid([[0.9, -0.9, 0.25, -0.24]]) == [[3.0, -3.0, 1.0, 0.0]]
+
+
+def test_a_row_at_the_limit_is_kept_and_one_beyond_it_is_shortened():
+    assert on_grid([[1.5, 2.0]], limit2=100) == [[6.0, 8.0]]  # 36 + 64
+    assert on_grid([[1.5, 2.0]], limit2=99) == [[5.0, 7.0]]
+    assert on_grid([[2.5]], limit2=100) == [[10.0]]
+    assert on_grid([[2.75]], limit2=100) == [[9.0]]  # 10 less a hair, truncated
+
+
+def test_the_sum_of_absolute_values_is_held_too():
+    assert on_grid([[1.5, -2.0]], limit1=14) == [[6.0, -8.0]]
+    assert on_grid([[1.5, -2.0]], limit1=13) == [[5.0, -7.0]]
+    assert on_grid([[1.5, -2.0]], limit1=7) == [[2.0, -3.0]]
+
+
+def test_both_limits_hold_at_once_whichever_is_narrower():
+    assert on_grid([[3.0, 4.0]], limit2=25, limit1=100) == [[3.0, 3.0]]  # each number first: (5, 5)
+    assert on_grid([[3.0, 4.0]], limit2=400, limit1=14) == [[5.0, 7.0]]
+
+
+def test_only_long_rows_are_shortened():
+    assert on_grid([[1.0, 1.0], [30.0, 40.0], [2.0, 1.5]]) == [[4.0, 4.0], [7.0, 7.0], [8.0, 6.0]]
+
+
+def test_what_is_no_number_counts_as_nothing_and_infinity_as_the_edge():
+    assert on_grid([[np.nan, 1.0]]) == [[0.0, 3.0]]  # within its limit, but shortened with the rest of the row
+    assert on_grid([[np.inf, 0.0], [-np.inf, 0.0], [np.inf, -np.inf]]) == [[9.0, 0.0], [-9.0, 0.0], [7.0, -7.0]]
+    assert on_grid([[1e300, 1e-300]], limit1=5) == [[4.0, 0.0]]
+    assert on_grid([[np.nan, 1.75, 2.0]], limit2=1000, limit1=10) == [[0.0, 4.0, 5.0]]  # 7 and 8, times 10/15
+
+
+def test_negative_entries_go_where_none_are_allowed():
+    assert on_grid([[-1.0, 1.0]], nonnegative=True) == [[0.0, 4.0]]
+    assert on_grid([[-1.0, 1.0]], nonnegative=False) == [[-4.0, 4.0]]
+
+
+@pytest.mark.parametrize("rows", [np.array([["a"]]), np.array([[1j]]), np.array([[None]])])
+def test_rows_that_are_no_numbers_are_refused(rows):
+    with pytest.raises(BadInput, match="real numbers"):
+        held(rows, (1, 1), 2, 100, name="rows")
+
+
+def test_rows_of_another_shape_are_refused():
+    with pytest.raises(BadInput, match="one row of 3 numbers"):
+        held(np.zeros((2, 2)), (2, 3), 2, 100, name="rows")
+
+
+def test_single_precision_is_widened_before_it_is_scaled():
+    assert held(np.array([[0.1]], dtype=np.float32), (1, 1), 24, 2**48, name="rows") == [[1677721.0]]
+
+
+def test_limits_are_rounded_down_and_lie_between_1_and_2_to_the_52():
+    assert limit(Fraction(7, 3), 4, "bound") == 9
+    assert limit(1, 1, "bound") == 1
+    assert limit(2**52, 1, "bound") == 2**52
+    for bound in (Fraction(99, 100), 0, -1, 2**52 + 1):
+        with pytest.raises(BadInput, match="between 1 and 2"):
+            limit(bound, 1, "bound")
+
+
+def test_numpys_whole_numbers_do_not_wrap_around():
+    assert fraction(np.int64(2**62)) * 4 == 2**64
+    assert fraction(np.int8(100)) * 2 == 200
+    for value in (0.5, 3, Fraction(1, 3), np.int32(7)):
+        assert fraction(value) == value
+        assert type(fraction(value)) is Fraction
+
+
+@pytest.mark.parametrize(
+    ("value", "least"), [(1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (Fraction(1, 9), 0), (Fraction(9, 2), 3)]
+)
+def test_log2_ceiling_is_the_least(value, least):
+    assert log2_ceiling(value) == least
+
+
+def test_a_norm_of_nothing_is_refused():
+    with pytest.raises(BadInput, match="positive"):
+        log2_ceiling(0)
+
+
+@dataclass(frozen=True)
+class Plain(Sum):
+    norm: Fraction = Fraction(3)
+    columns = 2
+
+    @property
+    def norm2(self):
+        return self.norm
+
+    def rows(self, records):
+        return records
+
+
+class Above(Plain):
+    norm1 = Fraction(5, 2)
+    nonnegative = True
+
+
+@dataclass(frozen=True)
+class Products(Gram):
+    norm: Fraction = Fraction(3)
+    columns = 3
+
+    @property
+    def norm2(self):
+        return self.norm
+
+    def rows(self, records):
+        return records
+
+
+class TwoGroups(Counts):
+    groups = (3, 4)
+
+    def cells(self, records):
+        return records
+
+
+@pytest.mark.parametrize(("norm", "bits"), [(Fraction(3), 24), (Fraction(1), 24), (16, 23), (17, 22), (2**20, 15)])
+def test_the_grid_of_a_sum_is_as_fine_as_exactness_allows(norm, bits):
+    one = Plain(norm)
+    assert one.bits == bits
+    assert one.step == 2.0**-bits
+    assert one.limit2 == norm * 4**bits
+    assert one.sensitivity2 == 4 * norm * 4**bits  # (√norm + √norm)²
+    assert (one.limit1, one.sensitivity1, one.size) == (None, None, 2)
+
+
+def test_sums_of_rows_that_are_not_negative_move_less():
+    one = Above()
+    assert one.sensitivity2 == 2 * 3 * 4**24
+    assert one.limit1 == 5 * 2**23
+    assert one.sensitivity1 == 5 * 2**24
+
+
+@pytest.mark.parametrize(("norm", "bits"), [(Fraction(3), 20), (4, 20), (5, 19), (2**20, 11)])
+def test_the_grid_of_a_gram_matrix(norm, bits):
+    one = Products(norm)
+    assert one.bits == bits
+    assert one.step == 4.0**-bits
+    assert one.sensitivity2 == 2 * (norm * 4**bits) ** 2
+    assert one.sensitivity1 is None
+    assert one.size == 6
+    assert one.block_rows == min(4096, 2**53 // (norm * 4**bits))
+    assert one.shares().tolist() == [1, 2, 2, 1, 2, 1]
+    assert one.coordinates(np.arange(9).reshape(3, 3)).tolist() == [0, 1, 2, 4, 5, 8]
+
+
+def test_blocks_fit_in_cache_and_are_not_too_short():
+    assert Plain().block_rows == 2**16
+    assert Products().piece_rows == 2**17 // 3
+    assert TwoGroups().block_rows == 2**16
+
+
+def test_sums_and_products_are_those_of_the_integer_rows():
+    records = np.array([[0.5, -0.25], [1.0, 1.0], [100.0, 0.0]])
+    q = Plain().integers(records)
+    assert np.square(q).sum(axis=1).max() <= Plain().limit2
+    assert Plain().block_sum(records).tolist() == q.sum(axis=0).tolist()
+    rows = np.column_stack([records, [0.0, 0.5, 0.0]])
+    q = Products().integers(rows)
+    assert Products().block_sum(rows).tolist() == (q.T @ q).tolist()
+
+
+def test_counts_move_by_two_for_each_group():
+    one = TwoGroups()
+    assert (one.size, one.sensitivity2, one.sensitivity1, one.step) == (7, 4, 4, 1.0)
+    assert one.shares().tolist() == [1] * 7
+    assert one.coordinates(np.arange(7)).tolist() == list(range(7))
+
+
+def test_every_record_is_counted_once_in_each_group_whatever_its_cell_is():
+    cells = [[0, 0], [2, 3], [3, 9], [-1, -9], [np.nan, np.inf], [1.9, -np.inf], [1, 1]]
+    assert TwoGroups().block_sum(np.array(cells)).tolist() == [3, 2, 2, 3, 1, 0, 3]
+
+
+@pytest.mark.parametrize("groups", [(), (0,), (3, -1), (2**40, 1)])
+def test_groups_without_cells_are_refused(groups):
+    wrong = type("Wrong", (TwoGroups,), {"groups": groups})()
+    with pytest.raises(BadInput, match="at least 1"):
+        _ = wrong.size
+
+
+def test_cells_of_another_shape_are_refused():
+    with pytest.raises(BadInput, match="must give 2 cells"):
+        TwoGroups().block_sum(np.zeros((4, 3)))
+    with pytest.raises(BadInput, match="as numbers"):
+        TwoGroups().block_sum(np.array([["a", "b"]]))
