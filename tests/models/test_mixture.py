@@ -6,8 +6,10 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 
 import reticent
+from reticent.models.responsibilities import _chances
 from reticent.privacy.shared import ROW_BITS, SHARE_BITS, Shared
 
 BOX = reticent.Bounds(x=(-10, 10))
@@ -208,6 +210,17 @@ def test_joint_releases_need_less_noise_than_the_papers_scheme(epsilon):
     )  # Eq (17): sensitivity 2 of a covariance times its count; the same noise everywhere
     assert theirs / ours >= 2.65
     assert theirs / (ours / math.sqrt(2)) >= 3.75
+
+
+def test_chances_from_a_table_are_right_and_a_matter_of_each_record():
+    """As right as steps of 2^-12 can tell; the same bits alone and among others, for logits of any size."""
+    logits = np.random.default_rng(0).normal(0, 30, size=(4, 500))
+    logits[:, :3] = [[0, 0, -1e300], [0, -750, 1e300], [0, 5e4, 0], [0, 0, 0]]
+    found = _chances(logits)
+    assert np.abs(found - softmax(logits, axis=0)).max() < 2**-14
+    assert found.sum(axis=0) == pytest.approx(1)
+    alone = [_chances(logits[:, i : i + 1])[:, 0] for i in range(500)]
+    assert np.array_equal(found.T, alone)
 
 
 def test_priors_are_applied_to_the_releases_alone():

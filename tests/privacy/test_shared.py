@@ -104,6 +104,16 @@ def test_what_truncation_leaves_goes_to_the_largest_share():
     assert g.tolist() == [[819, 4096 - 819 - 1228, 1228]]
 
 
+@pytest.mark.parametrize("share", [0.3, 0.7])
+def test_shares_of_few_and_of_most_records_are_added_up_alike(share):
+    """Rows without a share are left out if they are many; either way it is the sum over single records."""
+    rng, statistic = np.random.default_rng(4), Given(2, 2, "full", False, (1, 4, 4))
+    gamma = np.where(rng.random((300, 1)) < share, [1.0, 0.0], [0.0, 1.0])
+    records = np.hstack([gamma, rng.uniform(-0.7, 0.7, size=(300, 4))])
+    one = sum(summand(statistic, record) for record in records)
+    assert (statistic.coordinates(statistic.block_sum(records)) == one).all()
+
+
 def test_block_sums_are_the_exact_sums():
     rng = np.random.default_rng(2)
     statistic = Given(3, 4, "full", False, (1, 4, 4))

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
-from reticent.models.classes import softmax
 from reticent.privacy.release import Release
-from reticent.privacy.shared import Share, Shared
+from reticent.privacy.shared import Share, Shared, upper
 from reticent.privacy.statistic import Counts, Gram
 
 __all__ = [
@@ -41,6 +40,9 @@ Array = NDArray[np.float64]
 _RECORD_BITS, _PRODUCT_BITS = 24, 52
 _FINE = 14  # z in steps of 2^-14
 _LONGEST = 2**26  # of z, in these steps
+_TABLE_BITS = 12  # steps of 2^(1/4096), a relative error of 1e-4 at most: responsibilities are in steps of 2^-12
+_STEPS = 5909.278887481194  # 4096/log 2, written out: the same on every machine
+_LOWEST = -700.0  # of a logit; below are chances of 1e-304
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,12 @@ class Metric:
 
     @cached_property
     def _reach(self) -> tuple[int, int]:
-        """The longest column of a map, Σ_j|A_jl|, and the farthest centre, in steps: Python's integers have no limit."""
-        wide = np.abs(np.array(self.maps, dtype=object).astype(object))
-        return int(wide.sum(axis=1).max()), int(np.abs(np.array(self.centres, dtype=object)).max())
+        """The longest column of a map, Σ_j|A_jl|, and the farthest centre, in steps.
+
+        Sums of whole numbers ≥ 0: exact up to 2^53, and what is beyond cannot round to below.
+        """
+        wide, far = (np.abs(np.array(one, dtype=np.float64)) for one in (self.maps, self.centres))
+        return int(wide.sum(axis=1).max()), int(far.max())
 
     @cached_property
     def _products(self) -> tuple[Array, Array]:
@@ -87,9 +92,9 @@ class Metric:
     def away(self, records: Array) -> tuple[Array, Array]:
         """z (K × p × records) in steps of 2^-14, whole numbers, and D (K × records): products and sums are exact."""
         maps, centres = self._products
-        q = np.multiply(records[:, : self.inputs].T, 2.0**_RECORD_BITS, order="C")
+        q = records[:, : self.inputs] * 2.0**_RECORD_BITS
         np.trunc(np.clip(q, -(2.0**_RECORD_BITS), 2.0**_RECORD_BITS, out=q), out=q)
-        product = (maps @ q).reshape(len(self.maps), self.columns, -1)
+        product = (maps @ q.T).reshape(len(self.maps), self.columns, -1)
         z = np.subtract(product, centres, out=product if len(self.maps) == len(centres) else None)
         np.rint(z, out=z)
         if self._long:
@@ -200,13 +205,48 @@ class ResidualMoments(Shared):
         """Responsibilities, and residuals of part k."""
         z, square = self.metric.away(records)
         logits = np.array(self.levels)[:, None] - square / 2  # columns of records: numbers of one part lie side by side
-        nearest = np.arange(len(logits))[:, None] == logits.argmax(axis=0)
-        gamma = nearest.T.astype(np.float64) if self.hard else softmax(logits.T)
+        if self.hard:
+            gamma = (np.arange(len(logits))[:, None] == logits.argmax(axis=0)).T.astype(np.float64)
+        else:
+            gamma = _chances(logits).T
 
         def residuals(k: int, chosen: NDArray[np.intp]) -> Array:
+            if len(chosen) == len(records):
+                return self.metric.shortened(z[k], square[k], self.radius[k])
             return self.metric.shortened(z[k].take(chosen, axis=1), square[k].take(chosen), self.radius[k])
 
         return gamma, residuals
+
+
+def _powers() -> Array:
+    """2^(j/4096) for j below 4096, by square roots and products: the same digits on every machine."""
+    table, root = np.ones(1), 2.0
+    for _ in range(_TABLE_BITS):
+        root = math.sqrt(root)
+        table = np.stack([table, table * root], axis=1).ravel()
+    return table
+
+
+_POWERS = _powers()
+
+
+def _chances(logits: Array) -> Array:
+    """Softmax of columns, by a table: ×, +, look-ups and shifts of exponents, and sums part by part.
+
+    The same bits wherever a number stands.
+    """
+    below = logits - logits.max(axis=0)
+    np.maximum(below, _LOWEST, out=below)
+    below *= _STEPS
+    below -= 0.5  # and truncation rounds to the nearest
+    steps = below.astype(np.int64)
+    chances = _POWERS.take(steps & (2**_TABLE_BITS - 1))
+    chances *= (((steps >> _TABLE_BITS) + 1023) << 52).view(np.float64)  # 2^k: its exponent, as IEEE 754 writes it
+    total = chances[0].copy()
+    for part in chances[1:]:
+        total += part
+    chances /= total
+    return chances
 
 
 def residual_moments(
@@ -256,8 +296,9 @@ def told(release: Release) -> Told:
     )
 
 
-def symmetric(upper: Array, d: int) -> Array:
+def symmetric(triangle: Array, d: int) -> Array:
     """The symmetric matrix with this upper triangle."""
     matrix = np.zeros((d, d))
-    matrix[np.triu_indices(d)] = upper
-    return matrix + np.triu(matrix, 1).T
+    row, column = upper(d)
+    matrix[row, column] = matrix[column, row] = triangle
+    return matrix

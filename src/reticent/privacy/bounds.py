@@ -259,8 +259,11 @@ class Bounds:
                 np.minimum(np.maximum(u, low, out=u), high, out=u)
             else:
                 np.clip(u[:, :d], -1.0, 1.0, out=u[:, :d])
-                np.clip(u[:, d:], -reach, reach, out=u[:, d:])
-            np.copyto(u, 0.0, where=np.isnan(u))
+                if self.y:
+                    np.clip(u[:, d:], -reach, reach, out=u[:, d:])
+            missing = np.isnan(u)
+            if missing.any():
+                u[missing] = 0.0
             if self.norm is not None:
                 square = np.zeros(len(u))
                 for j in range(d):

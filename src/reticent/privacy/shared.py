@@ -22,11 +22,11 @@ from reticent.errors import BadInput
 from reticent.privacy.grid import held
 from reticent.privacy.statistic import Rows, Statistic, pieces
 
-__all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared"]
+__all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared", "upper"]
 
 SHARE_BITS, ROW_BITS = 12, 15  # of responsibilities and of rows
 _BLOCK = 2**11  # 2^12 · 4^15 · 2^11 = 2^53: sums over a block are exact
-_CACHE = 2**18  # numbers in a piece of rows of all parts: about 2 MB
+_CACHE = 2**20  # numbers in a piece of rows of all parts: 8 MB
 SECONDS = ("none", "trace", "diagonal", "full")
 
 Share = tuple[Rows, Callable[[int, NDArray[np.intp]], Rows]]
@@ -56,8 +56,8 @@ class Shared(Statistic):
     def split(self, records: Rows) -> Share:
         """Responsibilities of scaled records, a row for each, and a function that gives u_k of some of them.
 
-        The function is called with a part k and the places of records whose γ_k is not zero. Each number must be a function of
-        its own record alone, bit for bit.
+        The function is called with a part k and the places of all records whose γ_k is not zero, and perhaps of others. Each
+        number must be a function of its own record alone, bit for bit.
         """
 
     @property
@@ -105,11 +105,14 @@ class Shared(Statistic):
         records.flags.writeable = False
         gamma, rows = self.split(records)
         gamma, found = _held_shares(gamma, (len(records), parts), name := f"{type(self).__name__}.split"), {}
-        for k in range(parts):
-            chosen = np.flatnonzero(gamma[:, k])
+        everyone = np.arange(len(records))
+        for k, own in enumerate(gamma.T):
+            chosen = np.flatnonzero(own > 0)
+            if 2 * len(chosen) > len(records):
+                chosen = everyone  # zeros add nothing, and picking rows out takes longer
             if len(chosen):
                 u = held(rows(k, chosen), (len(chosen), d), ROW_BITS, 4**ROW_BITS, name=name)
-                found[k] = gamma[chosen, k], u
+                found[k] = own if chosen is everyone else own[chosen], u
         return gamma, found
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
@@ -125,10 +128,10 @@ class Shared(Statistic):
                 rows.setdefault(k, []).append(one)
         for k, some in rows.items():
             share, u = some[0] if len(some) == 1 else map(np.concatenate, zip(*some, strict=True))
-            weighted, into = u * share[:, None], 0 if together else k
-            first[k] = weighted.sum(axis=0)
+            first[k], into = share @ u, 0 if together else k
+            weighted = u * share[:, None] if second != "none" else u
             if second == "full":
-                seconds[into] += (weighted.T @ u)[_upper(d)]
+                seconds[into] += (weighted.T @ u)[upper(d)]
             elif second == "diagonal":
                 seconds[into] += np.einsum("ij,ij->j", weighted, u)
             elif second == "trace":
@@ -147,7 +150,7 @@ class Shared(Statistic):
         zeroth, first, seconds = self.sizes
         each = np.full(seconds, c)
         if second == "full":
-            row, column = _upper(d)
+            row, column = upper(d)
             each = np.tile(np.where(row == column, c, 2 * c), seconds // len(row))
         return np.concatenate([np.full(zeroth, a), np.full(first, b), each])
 
@@ -167,7 +170,7 @@ class Shared(Statistic):
 
 
 @lru_cache(maxsize=16)
-def _upper(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def upper(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Places of the upper triangle of a matrix, row by row."""
     row, column = np.triu_indices(d)
     return row, column
@@ -183,10 +186,14 @@ def _held_shares(gamma: Any, shape: tuple[int, int], name: str) -> Rows:
         raise BadInput(f"{name} must give one real number for each record and part.")
     one = 2.0**SHARE_BITS
     g: Rows = np.multiply(gamma.T, one, dtype=np.float64)  # the shares of one part lie side by side
-    np.trunc(np.minimum(np.fmax(g, 0.0, out=g), one, out=g), out=g)  # fmax: NaN becomes 0
+    np.trunc(np.clip(g, 0.0, one, out=g), out=g)
     total = g.sum(axis=0)  # exact in every order
-    over = total > one
+    over = ~(total <= one)
     if over.any():
-        g[:, over], total[over] = 0.0, 0.0  # does not happen to responsibilities; those of no record may exceed one
-    g[g.argmax(axis=0), np.arange(len(total))] += np.where(total > 0, one - total, 0.0)
+        g[:, over], total[over] = 0.0, 0.0  # does not happen to responsibilities: too many shares, or not numbers
+    most, left = g.max(axis=0), np.where(total > 0, one - total, 0.0)
+    for part in g:  # the first of the largest takes it; a search by argmax would be slower
+        more = np.where(part == most, left, 0.0)
+        part += more
+        left -= more
     return g.T

@@ -115,8 +115,7 @@ def _fields(thing: Any) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """A value as JSON would give it back; long tables of numbers, which are most of it, without the detour."""
     if isinstance(value, tuple):
-        whole = all(type(one) is int for one in value) or all(type(one) is float for one in value)
-        return list(value) if whole else [_plain(one) for one in value]
+        return list(value) if set(map(type, value)) in ({int}, {float}) else [_plain(one) for one in value]
     if is_dataclass(value):
         return {name: _plain(one) for name, one in _fields(value).items()}
     return json.loads(json.dumps(value, default=_fields))
