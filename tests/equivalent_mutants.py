@@ -4,6 +4,9 @@ _SHORTER = "q = np.trunc(q * (factor * (1 - 2.0**-40))[:, None])"
 _MARGIN = "The margin must be above the rounding of a square root and a product, 2^-50, and far below a step: any such will do."
 _BEYOND = "q[~_inside(q, limit2, limit1)] = 0.0  # cannot happen, and is not left to that"
 _NEVER = "Never reached, as statistic.md proves: it stands there for the day the proof is wrong."
+_CELL = "cells = np.where(cells > 0, np.minimum(cells, np.array(groups) - 1.0), 0.0)  # NaN > 0 is false"
+_BLOCK = "return max(64, min(_CACHE // self.columns, 2**26))"
+_SMALLER = "A block has at most 2^17 rows already: the second limit stands there for the day the first one grows."
 
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
@@ -11,5 +14,12 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_SHORTER, _SHORTER.replace("-40", "- 39")): _MARGIN,
         (_BEYOND, _BEYOND.replace("0.0", "1.0")): _NEVER,
         (_BEYOND, _BEYOND.replace("0.0", "-1.0")): _NEVER,
+    },
+    "statistic.py": {
+        (_CELL, _CELL.replace("cells > 0,", "cells >= 0,")): "Cell 0 stays cell 0.",
+        (_CELL, _CELL.replace("cells > 0,", "cells > -1,")): "Cells are whole by then: above -1 is at least 0.",
+        (_BLOCK, _BLOCK.replace("2**26", "3**26")): _SMALLER,
+        (_BLOCK, _BLOCK.replace("2**26", "2** 27")): _SMALLER,
+        (_BLOCK, _BLOCK.replace("2**26", "2** 25")): _SMALLER,
     },
 }

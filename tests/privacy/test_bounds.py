@@ -166,3 +166,63 @@ def test_a_column_is_an_input_or_the_output(given):
     with pytest.raises(BadInput, match="'weight' is both an input and the output"):
         both.resolve(scan(frame), targets=True)
     assert both.resolve(scan(frame), targets=False)[0].x_names == ("age", "weight")
+
+
+def test_the_middle_of_a_range_becomes_0_and_its_ends_become_1():
+    bounds = Bounds(x=[(0, 8), (-1, 3)], y=(10, 20))
+    records = np.array([[0.0, -1.0, 10.0], [8.0, 3.0, 20.0], [4.0, 1.0, 15.0], [6.0, 2.0, 17.5], [9.0, -3.0, 30.0]])
+    unit = [[-1, -1, -1], [1, 1, 1], [0, 0, 0], [0.5, 0.5, 0.5], [1, -1, 1]]
+    assert bounds.unit(records).tolist() == unit
+    assert bounds.scaled(records)[-1].tolist() == [1.25, -2.0, 3.0]
+    assert bounds.natural(np.array(unit[:4])[:, :2]).tolist() == records[:4, :2].tolist()
+    assert bounds.radius2 == 2
+
+
+def test_outputs_may_reach_further_and_inputs_never():
+    bounds = Bounds(x=[(0, 8)], y=(10, 20))
+    records = np.array([[80.0, 30.0], [-80.0, -1e9], [np.nan, np.nan], [np.inf, 1e9]])
+    assert bounds.unit(records, reach=2.0).tolist() == [[1, 2], [-1, -2], [0, 0], [1, 2]]
+    assert bounds.unit(records, reach=4.0).tolist() == [[1, 3], [-1, -4], [0, 0], [1, 4]]
+
+
+def test_a_norm_makes_the_box_a_ball_around_its_middle():
+    bounds = Bounds(x=[(0, 8), (-4, 4)], y=(10, 20), norm=2.0)
+    records = np.array([[4.0, 0.0, 10.0], [5.0, 1.0, 30.0], [6.0, 0.0, 15.0], [8.0, 3.0, -9.0], [99.0, 0.0, 15.0]])
+    found = bounds.unit(records, reach=3.0)
+    assert found[:, 2].tolist() == [-1, 3, 0, -3, 0]
+    assert found[:3, :2].tolist() == [[0, 0], [0.5, 0.5], [1, 0]]  # inside: differences from the middle by the norm
+    assert found[3, :2] == pytest.approx([0.8, 0.6])  # (4, 3), of length 5
+    assert found[4, :2].tolist() == [1, 0]
+    assert bounds.radius2 == 1
+    assert bounds.natural(np.array([[0.5, -1.0]])).tolist() == [[5.0, -2.0]]
+
+
+def test_a_norm_larger_than_the_box_leaves_the_box():
+    bounds = Bounds(x=[(0, 8), (-4, 4)], norm=10.0)
+    assert bounds.unit(np.array([[99.0, 99.0], [-99.0, 0.0]])).tolist() == [[0.4, 0.4], [-0.4, 0.0]]
+    narrow = Bounds(x=[(0, 8), (-4, 4)], norm=4.0)
+    diagonal = narrow.unit(np.array([[8.0, 4.0]]))  # a corner of the box lies outside the ball
+    assert np.square(diagonal).sum() == pytest.approx(1.0)
+
+
+def test_a_noise_level_stands_between_inputs_and_outputs():
+    bounds = Bounds(x=[(0, 8), (0.5, 2)], y=(10, 20)).apart(1)
+    records = np.array([[4.0, 1.0, 30.0], [8.0, 0.1, 15.0], [0.0, 9.0, 10.0]])  # as sources give them: level second
+    assert bounds.unit(records, reach=2.0).tolist() == [[0, 0.5, 2], [1, 1, 0], [-1, 0.25, -1]]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1e150, 1e150), (0, 2e-150), (1, 1 + 2.1e-9), (-1 - 2.1e-9, -1), (0, np.float32(1)), (0, np.int8(1))],
+)
+def test_the_widest_and_the_narrowest_ranges(low, high):
+    assert Bounds(x=(low, high)).x == ((float(low), float(high)),)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1.1e150, 0), (0, 1.1e150), (0, 1.9e-150), (1, 1 + 1.9e-9), (-1 - 1.9e-9, -1), (0, np.True_), (0, np.inf)],
+)
+def test_ranges_that_are_wider_or_narrower_are_refused(low, high):
+    with pytest.raises(BoundsMissing):
+        Bounds(x=(low, high))

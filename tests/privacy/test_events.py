@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import BadInput
-from reticent.privacy.events import Event, Gaussian, Laplace, Pure, event_from_dict, event_from_json
+from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection, event_from_dict, event_from_json
 
 sizes = st.floats(1e-9, 1e30)
 counts = st.integers(1, 10**9)
@@ -84,3 +84,61 @@ def test_events_cannot_be_changed_and_the_base_cannot_be_made():
         Gaussian(noise_multiplier=1.0).noise_multiplier = 2.0
     with pytest.raises(TypeError, match="abstract"):
         Event()
+
+
+FINE = 2.0**-40
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stop": 2.0**-20},
+        {"stop": 2.0**-20 + FINE},
+        {"stop": 0.5 + FINE},
+        {"stop": 1.0},
+        {"most": 1},
+        {"most": 5, "stop": 0.5},
+        {"most": 10**9},
+        {"shape": 0, "stop": 0.5},
+        {"shape": 1, "most": 0},
+    ],
+    ids=str,
+)
+def test_searches_that_make_sense(fields):
+    event = Selection(noise_multiplier=2.0, **fields)
+    assert event_from_dict(event.to_dict()) == event
+    assert all(getattr(event, name) == value for name, value in fields.items())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stop": 2.0**-20 - FINE},
+        {"stop": 2.0**-21},
+        {"stop": 1 + FINE},
+        {"stop": 2.0},
+        {"stop": 0.5 + FINE / 2},
+        {"stop": 0.3},
+        {"stop": 0.0},
+        {"stop": True},
+        {"most": -1},
+        {"most": 10**9 + 1},
+        {"most": 1.0},
+        {"most": True},
+        {"shape": -1},
+        {"shape": 2},
+        {"shape": True},
+        {"shape": "1"},
+        {"shape": 0, "most": 5, "stop": 0.5},
+    ],
+    ids=str,
+)
+def test_searches_that_make_no_sense_are_refused(fields):
+    with pytest.raises(BadInput):
+        Selection(noise_multiplier=2.0, **fields)
+
+
+def test_counts_go_up_to_a_thousand_million():
+    assert Gaussian(count=10**9, noise_multiplier=1.0).count == 10**9
+    with pytest.raises(BadInput, match="count"):
+        Gaussian(count=10**9 + 1, noise_multiplier=1.0)

@@ -153,7 +153,7 @@ def test_sums_of_rows_that_are_not_negative_move_less():
     assert one.sensitivity1 == 5 * 2**24
 
 
-@pytest.mark.parametrize(("norm", "bits"), [(Fraction(3), 20), (4, 20), (5, 19), (2**20, 11)])
+@pytest.mark.parametrize(("norm", "bits"), [(1, 20), (Fraction(3), 20), (4, 20), (5, 19), (2**20, 11)])
 def test_the_grid_of_a_gram_matrix(norm, bits):
     one = Products(norm)
     assert one.bits == bits
@@ -170,6 +170,8 @@ def test_blocks_fit_in_cache_and_are_not_too_short():
     assert Plain().block_rows == 2**16
     assert Products().piece_rows == 2**17 // 3
     assert TwoGroups().block_rows == 2**16
+    assert type("Long", (Plain,), {"columns": 10**6})().block_rows == 64
+    assert type("Many", (TwoGroups,), {"groups": (1,) * 10**4})().block_rows == 64
 
 
 def test_sums_and_products_are_those_of_the_integer_rows():
@@ -192,6 +194,13 @@ def test_counts_move_by_two_for_each_group():
 def test_every_record_is_counted_once_in_each_group_whatever_its_cell_is():
     cells = [[0, 0], [2, 3], [3, 9], [-1, -9], [np.nan, np.inf], [1.9, -np.inf], [1, 1]]
     assert TwoGroups().block_sum(np.array(cells)).tolist() == [3, 2, 2, 3, 1, 0, 3]
+
+
+def test_groups_lie_behind_each_other_and_may_have_one_cell_or_very_many():
+    three = type("Three", (TwoGroups,), {"groups": (2, 1, 3)})()
+    assert three.block_sum(np.array([[1.0, 0.0, 2.0], [0.0, 5.0, 1.0]])).tolist() == [1, 1, 2, 0, 1, 1]
+    assert type("One", (TwoGroups,), {"groups": (1,)})().size == 1
+    assert type("Huge", (TwoGroups,), {"groups": (2**40,)})().size == 2**40
 
 
 @pytest.mark.parametrize("groups", [(), (0,), (3, -1), (2**40, 1)])
