@@ -7,6 +7,7 @@ _NEVER = "Never reached, as statistic.md proves: it stands there for the day the
 _CELL = "cells = np.where(cells > 0, np.minimum(cells, np.array(groups) - 1.0), 0.0)  # NaN > 0 is false"
 _BLOCK = "return max(64, min(_CACHE // self.columns, 2**26))"
 _SMALLER = "A block has at most 2^17 rows already: the second limit stands there for the day the first one grows."
+_RESHAPED = "low, high = np.array(self.x + self.y).reshape(-1, 2).T"
 
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
@@ -14,6 +15,9 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_SHORTER, _SHORTER.replace("-40", "- 39")): _MARGIN,
         (_BEYOND, _BEYOND.replace("0.0", "1.0")): _NEVER,
         (_BEYOND, _BEYOND.replace("0.0", "-1.0")): _NEVER,
+    },
+    "bounds.py": {
+        (_RESHAPED, _RESHAPED.replace("-1", "- 2")): "NumPy takes any negative number for the length that is left.",
     },
     "statistic.py": {
         (_CELL, _CELL.replace("cells > 0,", "cells >= 0,")): "Cell 0 stays cell 0.",

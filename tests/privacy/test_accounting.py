@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from reticent.errors import BadInput
 from reticent.privacy.accounting import _log_delta_above as log_delta_above
-from reticent.privacy.accounting import calibrate, check_epsilon_delta, epsilon, gaussian_mu, log_delta
+from reticent.privacy.accounting import (
+    calibrate,
+    check_epsilon_delta,
+    epsilon,
+    gaussian_mu,
+    log_delta,
+    remaining_epsilon,
+)
 from reticent.privacy.events import Event, Gaussian, Laplace, Pure
 
 DIGITS = 40
@@ -352,3 +359,7 @@ def test_bad_releases(releases):
 def test_hopeless_calibration_is_bad_input(eps, delta):
     with pytest.raises(BadInput, match="noise_multiplier"):
         calibrate(eps, delta)
+
+
+def test_less_than_any_event_can_state_is_nothing():
+    assert remaining_epsilon([Laplace(noise_multiplier=1e30)], 1.1e-30, 0) == 0.0

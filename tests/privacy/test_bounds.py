@@ -226,3 +226,20 @@ def test_the_widest_and_the_narrowest_ranges(low, high):
 def test_ranges_that_are_wider_or_narrower_are_refused(low, high):
     with pytest.raises(BoundsMissing):
         Bounds(x=(low, high))
+
+
+def test_refusals_say_what_is_wrong():
+    with pytest.raises(BoundsMissing, match=r"low < high, not \(2, 1\)\. Did you mean \(1, 2\)\?$"):
+        Bounds(x=(2, 1))
+    with pytest.raises(BoundsMissing, match=r"low < high, not \(1, 1\)\.$"):
+        Bounds(x=(1, 1))
+    for pair in ((0, np.nan), (np.nan, 0), (-np.inf, 0)):
+        with pytest.raises(BoundsMissing, match="finite numbers"):
+            Bounds(x=pair)
+
+
+def test_a_file_with_semicolons_is_recognised():
+    import pandas as pd
+
+    with pytest.raises(BadInput, match="separated by commas"):
+        Bounds(x={"age": (0, 1)}).resolve(scan(pd.DataFrame({"age;weight": [1.0]})), targets=False)

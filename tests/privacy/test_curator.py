@@ -311,3 +311,49 @@ def test_warnings_do_not_leave_parallel_fits():
             thread.join()
     assert caught == []
     assert list(warnings.filters) == before
+
+
+@pytest.mark.parametrize("times", [0, -1, 1.0, True, "1"])
+def test_a_release_counts_a_whole_number_of_times(times):
+    one = curator()
+    with pytest.raises(BadInput, match="times must be a whole number"):
+        one.release(MeanSum(2, 2), times=times)
+    assert one.releases == []
+    assert repr(one) == "<Curator: 3 releases left>"
+
+
+def test_what_was_paid_for_something_else_is_refused():
+    with pytest.raises(ReleaseRefused, match="inputs of the records are protected"):
+        curator().release_given_inputs(lambda inputs: MeanSum(2, 2))
+    with pytest.raises(ReleaseRefused, match="not paid for a search"):
+        curator().choose(lambda *half: None)
+
+
+@pytest.mark.parametrize(
+    ("altered", "says"),
+    [
+        ({"value": np.zeros(3)}, "as many numbers"),
+        ({"scale": np.ones(1)}, "as many numbers"),
+        ({"value": np.array([0.0, np.nan])}, "no curator gives"),
+        ({"scale": np.zeros(2)}, "no curator gives"),
+        ({"times": 0}, "how often it counts"),
+        ({"times": 4}, "more releases than were paid for"),
+    ],
+    ids=str,
+)
+def test_releases_that_were_altered_are_not_replayed(altered, says):
+    with pytest.raises(BadInput, match=says):
+        Replay([replace(curator().release(MeanSum(2, 2)), **altered)])
+
+
+def test_a_replay_gives_what_was_asked_and_no_more():
+    one = curator()
+    releases = [one.release(MeanSum(2, 2), times=2), one.release(MeanSum(2, 2))]
+    replay = Replay(releases)
+    with pytest.raises(ReleaseRefused, match="counts otherwise"):
+        replay.release_given_inputs(lambda inputs: None)
+    assert replay.release_given_inputs(lambda inputs: None, times=2) is releases[0]
+    with pytest.raises(BadInput, match="uses 1 of 2 releases"):
+        replay.check_used()
+    with pytest.raises(ReleaseRefused, match="not of a search"):
+        replay.choose(lambda *half: None)

@@ -16,7 +16,7 @@ import pytest
 from reticent.errors import BadInput, LedgerError
 from reticent.privacy import database
 from reticent.privacy.events import Gaussian
-from reticent.privacy.ledger import Ledger
+from reticent.privacy.ledger import Ledger, describe_user
 
 EVENT = Gaussian(noise_multiplier=20.0)
 
@@ -349,3 +349,31 @@ def test_a_server_that_is_not_there():
 def test_psycopg_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     fails(Ledger("postgresql://me@host/budget"), r'pip install "reticent\[postgres\]"', opening=True)
+
+
+def test_one_server_at_a_time(url):
+    Ledger(url).create()
+    with database.held_alone(url), pytest.raises(LedgerError, match="Another server"), database.held_alone(url):
+        pass
+    with database.held_alone(url):  # and again, when it has ended
+        pass
+
+
+def test_a_user_without_a_name(monkeypatch):
+    def nameless():
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", nameless)
+    assert describe_user().startswith(f"uid {os.getuid()}@")
+
+
+def test_what_only_looks_like_an_event_is_not_charged(tmp_path):
+    class Lookalike:
+        def to_json(self):
+            return Gaussian(noise_multiplier=1.0).to_json()
+
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.open("people", 1.0, 1e-6)
+    with pytest.raises(BadInput, match="Only an Event"):
+        ledger.charge("people", Lookalike())
+    assert ledger.history("people") == []

@@ -160,3 +160,23 @@ def forge(url, number, *, body):
         url,
         f"UPDATE {TABLE} SET body = '{body}', hash = '{_seal(before[-1], fields)}' WHERE number = {number}",
     )
+
+
+@pytest.mark.parametrize(
+    "cap",
+    [
+        [],
+        {},
+        {"relation": "record", "epsilon": 1.0},
+        {"relation": "nobody", "epsilon": 1.0, "delta": 1e-6},
+        {"relation": "record", "epsilon": -1.0, "delta": 1e-6},
+    ],
+    ids=str,
+)
+def test_a_cap_that_makes_no_sense_stops_all_spending(ledger, cap):
+    ledger.open("last", 1.0, 1e-6)
+    number = ledger.account("last").number
+    forge(ledger.url, number, body=json.dumps(cap))
+    for use in (ledger.spent, lambda d: ledger.charge(d, EVENT), lambda d: ledger.verify()):
+        with pytest.raises(LedgerError, match=f"Row {number} of"):
+            use("last")

@@ -310,3 +310,8 @@ def test_what_remains_beside_a_search_fits():
         assert cap - 1e-3 < after <= cap
     assert remaining_epsilon([event], 0.5, DELTA) == 0
     assert remaining_epsilon([event], 3.0, 0) == 0
+
+
+def test_a_search_that_tells_nothing_and_one_that_tells_all():
+    assert selection.selection_epsilon(Selection(noise_multiplier=1e9, stop=1.0), 0.1) == 0.0
+    assert selection.selection_epsilon(Selection(noise_multiplier=1e-3, stop=0.5), 1e-6) == math.inf

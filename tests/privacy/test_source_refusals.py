@@ -116,3 +116,44 @@ def test_unusable_files_are_refused(tmp_path):
     (tmp_path / "damaged.parquet").write_bytes(damaged)
     with pytest.raises(BadInput, match=r"damaged\.parquet cannot be read"):
         list(scan(tmp_path / "damaged.parquet").blocks([Field("a")]))
+
+
+def test_two_columns_of_one_name_in_a_parquet_file(tmp_path):
+    pq.write_table(pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"]), tmp_path / "t.parquet")
+    with pytest.raises(BadInput, match="not unique"):
+        scan(tmp_path / "t.parquet")
+
+
+def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
+    pq.write_table(pa.table({"a": [1.0]}), tmp_path / "t.parquet")
+
+    def refused(*args, **options):
+        raise PermissionError
+
+    monkeypatch.setattr(pq, "ParquetFile", refused)  # the superuser, who may run the tests, is never refused
+    with pytest.raises(BadInput, match="permission denied"):
+        scan(tmp_path / "t.parquet")
+
+
+def test_rows_of_different_lengths():
+    with pytest.raises(BadInput, match="same length"):
+        scan([[1.0, 2.0], [3.0]])
+
+
+def test_what_fails_to_become_an_array_is_refused_without_its_words():
+    class Odd:
+        def __array__(self, *args, **options):
+            raise ValueError("record 17 is 4711")
+
+    with pytest.raises(BadInput, match="cannot be turned into an array") as caught:
+        scan(Odd())
+    assert caught.value.__context__ is None
+
+
+def test_masked_is_missing():
+    masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+    (block,) = scan(masked).blocks([Field(0), Field(1)])
+    assert np.isnan(block).tolist() == [[False, True], [False, False]]
+    words = np.ma.masked_array(np.array([["1", "2"]], dtype=object), mask=[[False, True]])
+    (block,) = scan(words).blocks([Field(0), Field(1)])
+    assert np.isnan(block[0, 1])

@@ -92,7 +92,9 @@ class Bounds:
 
     def __repr__(self) -> str:
         if self.level is not None:
-            return f"{self._together()!r}.apart({self.level.at if self.x_names is None else self.level.name!r})"
+            return (
+                f"{self._together(self.level)!r}.apart({self.level.at if self.x_names is None else self.level.name!r})"
+            )
         parts = [f"x={_show(self.x, self.x_names, self.same)}"]
         if self.y:
             parts.append(f"y={_show(self.y, self.y_names, False)}")
@@ -166,11 +168,8 @@ class Bounds:
         level = Level(at, column if isinstance(column, str) else None, low, high)
         return self._with(x=self.x[:at] + self.x[at + 1 :], x_names=names, level=level)
 
-    def _together(self) -> "Bounds":
+    def _together(self, level: Level) -> "Bounds":
         """What `apart` was asked of."""
-        level = self.level
-        if level is None:
-            return self
         ranges = (*self.x[: level.at], (level.low, level.high), *self.x[level.at :])
         names = self.x_names and (*self.x_names[: level.at], str(level.name), *self.x_names[level.at :])
         return self._with(x=ranges, x_names=names, level=None)

@@ -80,9 +80,7 @@ def scale_at_least(square: Fraction) -> Scale:
         while square * 4 ** (e - 1) >= 4**40 and e > 0:
             e -= 1
     elif bits > 56:
-        e = 57 - bits
-        while square / 4**-e > 4**58:
-            e -= 1
+        e = 57 - bits  # square < 4^(bits + 1), so w ≤ 2⁵⁸
     ceiling = -((-square * Fraction(4) ** e) // 1)
     return Scale(isqrt(ceiling - 1) + 1, e)
 
