@@ -1,10 +1,12 @@
 """KMeans: what it finds in few and in many columns, and what it survives."""
 
+import math
+
 import numpy as np
 import pytest
 
 import reticent
-from reticent.maths.clusters import Leaves, nearest, reach, splits, squares, supported, weighted_kmeans
+from reticent.maths.clusters import Leaves, heaps, nearest, reach, splits, squares, supported, weighted_kmeans
 from reticent.models.grids import GridCounts, LeafSums, bins_for
 
 BOX = reticent.Bounds(x=(-1, 1))
@@ -55,7 +57,7 @@ def test_public_numbers_alone_decide_what_is_asked():
     few, many = blobs(300, 2, 3)[1], blobs(200_000, 2, 3)[1]
     assert [one.statistic["name"] for one in fitted(3, few).releases_] == ["GridCounts"]
     asked = [(one.statistic["name"], one.times) for one in fitted(3, many).releases_]
-    assert asked == [("GridCounts", 4), ("LeafSums", 8), ("ResidualMoments", 4)]
+    assert asked == [("GridCounts", 6), ("LeafSums", 7), ("ResidualMoments", 3)]
     wide = [one.times for one in fitted(3, blobs(300, 5, 3)[1]).releases_]
     assert sum(wide) == 16
     assert bins_for(1_256_384, 450.0, 2) == 37
@@ -128,6 +130,31 @@ def test_the_far_corners_of_two_leaves_attain_the_sensitivity():
 def test_a_table_that_lacks_a_cell_is_refused_before_any_record(wrong):
     with pytest.raises(reticent.BadInput, match="each of 4 cells"):
         LeafSums(2, 2, wrong)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_heap_across_cells_is_seen_where_none_of_them_stands_out(d):
+    cells, middle = np.zeros((8,) * d), GridCounts(d, 8).centres()
+    cells[(slice(3, 5),) * d] = 2.4 if d > 1 else 3.0  # each in units of the noise; together 2.4·√(2^d) and more
+    points, weights = heaps(cells.ravel(), middle, np.full(8**d, True), 1.0)
+    assert len(points) == 2**d
+    assert np.abs(points).max() < 0.25
+    whole = cells.sum()
+    z = whole / math.sqrt(2**d)
+    odds = 0.05 * math.sqrt(2 * math.pi) / (7 * z) * math.exp(z**2 / 2)
+    assert weights.sum() == pytest.approx(whole * odds / (1 + odds))
+    nothing = heaps(np.where(cells > 0, 1.0, 0.0).ravel(), middle, np.full(8**d, True), 1.0)
+    assert [len(one) for one in nothing] == [2**d, 2**d] if 2 ** (d / 2) > 2.6 else [0, 0]
+    cut = heaps(cells.ravel(), middle, cells.ravel() == 0, 1.0)  # cells with leaves are not looked at
+    assert [len(one) for one in cut] == [0, 0]
+
+
+def test_a_sure_heap_counts_in_full_and_its_neighbours_not_at_all():
+    cells = np.zeros(49)
+    cells[10] = 40.0
+    points, weights = heaps(cells, GridCounts(2, 7).centres(), np.full(49, True), 1.0)
+    np.testing.assert_allclose(points, GridCounts(2, 7).centres()[10:11])
+    np.testing.assert_allclose(weights, [40.0])
 
 
 def test_leaves_find_heaps_inside_a_cell_and_take_noise_for_nothing():

@@ -117,13 +117,35 @@ def test_shares_of_few_and_of_most_records_are_added_up_alike(share):
 def test_block_sums_are_the_exact_sums():
     rng = np.random.default_rng(2)
     statistic = Given(3, 4, "full", False, (1, 4, 4))
-    gamma = rng.dirichlet(np.ones(3), size=2048)
-    u = rng.normal(size=(2048, 12))
-    u[:, :4] = 1 / 2  # of full length: sums come near 2^53
+    rows = statistic.block_rows
+    gamma = rng.dirichlet(np.ones(3), size=rows)
+    u = rng.normal(size=(rows, 12))
+    u[:, :4] = 1 / 2  # of full length
     records = np.hstack([gamma, u])
     one = sum(summand(statistic, record) for record in records)
     assert (statistic.coordinates(statistic.block_sum(records)) == one).all()
-    assert statistic.block_rows * N * L <= 2**53
+
+
+def test_a_whole_block_is_exact_where_floats_would_round():
+    """Nearly all of every record in one part, at nearly full length: 2^13 rows add up to an odd number near 2^55."""
+    statistic = Given(2, 3, "full", False, (1, 4, 4))
+    rows, share, q = statistic.block_rows, N - 1, 2**15 - 1
+    assert rows == 2**13
+    assert rows * N * L == 2**55
+    records = np.tile([share / N, 1 / N, q / 2**15, 0, 0, 0, 0, 0], (rows, 1))
+    records[0, 2] = 1.0
+    found, wanted = statistic.block_sum(records), share * (4**15 + (rows - 1) * q * q)
+    assert int(found[2 + 6]) == wanted != int(float(wanted))
+    assert int(found[2]) == share * (2**15 + (rows - 1) * q)
+
+
+def test_blocks_are_long_where_rows_are_short():
+    assert [Given(k, d, "full", False, (1, 4, 4)).block_rows for k, d in [(1, 1), (3, 10), (10, 10), (10, 100)]] == [
+        2**13,
+        2**13,
+        2**11,
+        2**11,
+    ]
 
 
 def test_moments_come_back():

@@ -1,9 +1,11 @@
 """DP-EM, Fig 4: k-means of 1.25 million places at ε = 0.01, and of clouds in 5, 10 and 20 columns at ε = 0.3 and 1.
 
+The places are clustered at the paper's δ = 1e-4, which is more than 1/n, and at δ = 1e-7, with twice the noise.
 Excess: how much larger the mean squared distance to the nearest centre is than without privacy (the best of several starts of
 Lloyd's algorithm on the records). DPLloyd and diffprivlib protect against a record added or removed, and are given ε alone.
 """
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +26,15 @@ __all__ = ["run"]
 Array = NDArray[np.float64]
 _PLACES, _CLUSTERS, _EPSILON = 1_256_384, 5, 0.01
 _COLUMNS, _RECORDS, _EPSILONS, _DELTA = (5, 10, 20), 20_000, (0.3, 1.0), 1e-7
+_PAPERS_DELTA, _OURS, _STRICT = 1e-4, "reticent", "reticent, δ = 1e-07"
 
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compare centres by the distances of records from them."""
     excess: dict[tuple[str, float, str], list[float]] = {}
     notes = [
-        f"{times(repeats)}; other records and other noise in each; δ = {_DELTA:g}. Neighbours of the others: added or removed."
+        f"{times(repeats)}; other records and other noise in each; δ = {_DELTA:g}, and the paper's {_PAPERS_DELTA:g} for places "
+        "where nothing is said. Neighbours of the others: added or removed."
     ]
     done, all_ = 0, repeats * (1 + len(_COLUMNS))
     n, last = (_PLACES // 20, np.zeros((0, 2))) if quick else (_PLACES, np.zeros((0, 2)))
@@ -38,8 +42,9 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         progress(done, all_, "places")
         X, chance = places(n, seed + repeat), seed + 1000 * repeat
         epsilon = _EPSILON * _PLACES / n
-        ours = _fitted(_CLUSTERS, X, epsilon, chance)
-        found = {"reticent": ours, "DPLloyd": dp_lloyd(X, _CLUSTERS, epsilon, chance)}
+        ours = _fitted(_CLUSTERS, X, epsilon, chance, _PAPERS_DELTA)
+        found = {_OURS: ours, _STRICT: _fitted(_CLUSTERS, X, epsilon, chance)}
+        found["DPLloyd"] = dp_lloyd(X, _CLUSTERS, epsilon, chance)
         if not quick:
             try:
                 found["diffprivlib"] = centres(X, _CLUSTERS, epsilon, chance)
@@ -84,15 +89,23 @@ def _claims(excess: dict[tuple[str, float, str], list[float]]) -> list[Claim]:
     limits |= {(f"{c} columns", 0.3): 0.03 for c in _COLUMNS}
     claims = []
     for (data, epsilon), most in limits.items():
-        mean, error = mean_error(excess[data, epsilon, "reticent"])
-        claim = f"{data}, ε={epsilon:g}: within {most:.0%} of k-means without privacy"
-        claims.append(Claim(claim, f"{mean:.2%} ± {error:.2%}", mean <= most))
+        delta = _PAPERS_DELTA if data == "places" else _DELTA
+        claims.append(_claim(data, epsilon, delta, most, excess[data, epsilon, _OURS]))
+    claims.append(_claim("places", _EPSILON, _DELTA, 0.01, excess["places", _EPSILON, _STRICT]))
     return claims
 
 
-def _fitted(k: int, X: Array, epsilon: float, seed: int) -> Array:
-    model = KMeans(k, bounds=Bounds(x=(-1.0, 1.0)), epsilon=epsilon, delta=_DELTA, random_state=seed)
-    return np.asarray(model.fit(X).cluster_centers_)
+def _claim(data: str, epsilon: float, delta: float, most: float, values: list[float]) -> Claim:
+    mean, error = mean_error(values)
+    claim = f"{data}, ε={epsilon:g}, δ={delta:g}: within {most:.0%} of k-means without privacy"
+    return Claim(claim, f"{mean:.2%} ± {error:.2%}, median {np.median(values):.2%}", mean <= most)
+
+
+def _fitted(k: int, X: Array, epsilon: float, seed: int, delta: float = _DELTA) -> Array:
+    model = KMeans(k, bounds=Bounds(x=(-1.0, 1.0)), epsilon=epsilon, delta=delta, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="delta = .* is not below 1/n")  # the paper's choice
+        return np.asarray(model.fit(X).cluster_centers_)
 
 
 def _blocks(X: Array) -> list[Array]:

@@ -77,17 +77,21 @@ class Metric:
 
         Sums of whole numbers ≥ 0: exact up to 2^53, and what is beyond cannot round to below.
         """
-        wide, far = (np.abs(np.array(one, dtype=np.float64)) for one in (self.maps, self.centres))
+        wide, far = map(np.abs, self._tables)
         return int(wide.sum(axis=1).max()), int(far.max())
+
+    @cached_property
+    def _tables(self) -> tuple[Array, Array]:
+        """Maps and centres as arrays."""
+        return np.array(self.maps, dtype=np.float64), np.array(self.centres, dtype=np.float64)
 
     @cached_property
     def _products(self) -> tuple[Array, Array]:
         """Maps as one matrix, a row for each column of z, times the power of two that makes steps of 2^-14; then centres."""
         unit = 2.0 ** (_FINE - _RECORD_BITS - self.shift)
-        maps = np.array(self.maps, dtype=np.float64).transpose(0, 2, 1) * unit
-        return np.ascontiguousarray(maps).reshape(-1, self.inputs), np.array(self.centres, dtype=np.float64)[
-            :, :, None
-        ] * unit
+        maps, centres = self._tables
+        rows = np.ascontiguousarray(maps.transpose(0, 2, 1) * unit).reshape(-1, self.inputs)
+        return rows, centres[:, :, None] * unit
 
     def away(self, records: Array) -> tuple[Array, Array]:
         """z (K × p × records) in steps of 2^-14, whole numbers, and D (K × records): products and sums are exact."""

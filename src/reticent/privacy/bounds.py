@@ -260,9 +260,8 @@ class Bounds:
                 np.clip(u[:, :d], -1.0, 1.0, out=u[:, :d])
                 if self.y:
                     np.clip(u[:, d:], -reach, reach, out=u[:, d:])
-            missing = np.isnan(u)
-            if missing.any():
-                u[missing] = 0.0
+            if np.isnan(u.sum()):  # all else is within the bounds: finite
+                u[np.isnan(u)] = 0.0
             if self.norm is not None:
                 square = np.zeros(len(u))
                 for j in range(d):

@@ -25,8 +25,14 @@ from reticent.privacy.statistic import Rows, Statistic, pieces
 __all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared", "upper"]
 
 SHARE_BITS, ROW_BITS = 12, 15  # of responsibilities and of rows
-_BLOCK = 2**11  # 2^12 · 4^15 · 2^11 = 2^53: sums over a block are exact
-_CACHE = 2**20  # numbers in a piece of rows of all parts: 8 MB
+_EXACT_ROWS, _MOST_ROWS = (
+    2**11,
+    2**13,
+)  # 2^12 · 4^15 · 2^11 = 2^53: so many rows are added in floats; four times that in int64
+_BLOCK, _CACHE = (
+    2**18,
+    2**20,
+)  # numbers in rows of all parts, of a block of more than 2^11 rows and of a piece: 2 and 8 MB
 SECONDS = ("none", "trace", "diagonal", "full")
 
 Share = tuple[Rows, Callable[[int, NDArray[np.intp]], Rows]]
@@ -95,8 +101,9 @@ class Shared(Statistic):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block: Σ|products| ≤ rows · 2^12 · 4^15 ≤ 2^53."""
-        return _BLOCK
+        """Rows per block, 2^11 to 2^13: Σ|products| ≤ rows · 2^12 · 4^15 ≤ 2^55. Where rows are short, few calls for many."""
+        parts, d, *_ = self._checked()
+        return min(max(_BLOCK // (parts * d) // _EXACT_ROWS, 1) * _EXACT_ROWS, _MOST_ROWS)
 
     def integers(self, records: Rows) -> tuple[Rows, dict[int, tuple[Rows, Rows]]]:
         """γ of all parts on the grid, one record in a row; for each part with a share in any, γ_k and u_k of those records."""
@@ -116,32 +123,32 @@ class Shared(Statistic):
         return gamma, found
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
-        """All moments of one block, as whole numbers: exact, see `block_rows`."""
+        """All moments of one block, as whole numbers: floats over 2^11 rows at a time, which is exact, then int64."""
         parts, d, second, together, _ = self._checked()
-        zeroth, first = np.zeros(parts), np.zeros((parts, d))
-        seconds = np.zeros((1 if together else parts, self.sizes[2] // (1 if together else parts)))
+        zeroth, first = np.zeros(parts, dtype=np.int64), np.zeros((parts, d), dtype=np.int64)
+        sums = 1 if together else parts
+        seconds = np.zeros((sums, self.sizes[2] // sums), dtype=np.int64)
         rows: dict[int, list[tuple[Rows, Rows]]] = {}
         for piece in pieces(len(records), max(64, _CACHE // (parts * d))):
             gamma, found = self.integers(records[piece])
-            zeroth += gamma.sum(axis=0)
+            zeroth += gamma.sum(axis=0).astype(np.int64)
             for k, one in found.items():
                 rows.setdefault(k, []).append(one)
         for k, some in rows.items():
-            share, u = some[0] if len(some) == 1 else map(np.concatenate, zip(*some, strict=True))
-            first[k], into = share @ u, 0 if together else k
-            weighted = u * share[:, None] if second != "none" else u
-            if second == "full":
-                seconds[into] += (weighted.T @ u)[upper(d)]
-            elif second == "diagonal":
-                seconds[into] += np.einsum("ij,ij->j", weighted, u)
-            elif second == "trace":
-                seconds[into] += np.einsum("ij,ij->", weighted, u)
+            shares, all_rows = some[0] if len(some) == 1 else map(np.concatenate, zip(*some, strict=True))
+            for few in pieces(len(shares), _EXACT_ROWS):
+                share, u = shares[few], all_rows[few]
+                first[k] += (share @ u).astype(np.int64)
+                if second != "none":
+                    seconds[0 if together else k] += _second(second, share, u).astype(np.int64)
         return np.concatenate([zeroth, first.ravel(), seconds.ravel()])
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The total with zeroth and first moments in steps of second ones."""
-        whole = total if total.dtype == object else total.astype(np.int64).astype(object)
-        scaled: NDArray[Any] = whole * np.repeat(np.array([4**ROW_BITS, 2**ROW_BITS, 1], dtype=object), self.sizes)
+        scaled: NDArray[Any] = total.astype(object)
+        zeroth, first, _ = self.sizes
+        scaled[:zeroth] *= 4**ROW_BITS
+        scaled[zeroth : zeroth + first] *= 2**ROW_BITS
         return scaled
 
     def shares(self) -> NDArray[np.int64]:
@@ -167,6 +174,14 @@ class Shared(Statistic):
                 "The weights of moments are whole numbers from 1 to 2^20, that of second moments 0 without them."
             )
         return parts, d, self.second, bool(self.together), (a, b, c)
+
+
+def _second(kind: str, share: Rows, u: Rows) -> Rows:
+    """Σ γuuᵀ of at most 2^11 rows, or its diagonal, or its trace."""
+    weighted = u * share[:, None]
+    if kind == "full":
+        return np.asarray((weighted.T @ u)[upper(u.shape[1])])
+    return np.asarray(np.einsum("ij,ij->j" if kind == "diagonal" else "ij,ij->", weighted, u))
 
 
 @lru_cache(maxsize=16)

@@ -112,10 +112,13 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {field.name: getattr(thing, field.name) for field in fields(thing)}
 
 
+_NUMBERS = ({int}, {float})
+
+
 def _plain(value: Any) -> Any:
     """A value as JSON would give it back; long tables of numbers, which are most of it, without the detour."""
     if isinstance(value, tuple):
-        return list(value) if set(map(type, value)) in ({int}, {float}) else [_plain(one) for one in value]
+        return list(value) if set(map(type, value)) in _NUMBERS else list(map(_plain, value))
     if is_dataclass(value):
         return {name: _plain(one) for name, one in _fields(value).items()}
     return json.loads(json.dumps(value, default=_fields))

@@ -1,9 +1,10 @@
 """Exact sums: the same integers for every order, block size, thread count, machine and file format.
 
 A block sum is made by BLAS (or NumPy) in float64 on integers. It is exact, whatever the order of the additions, as long
-as the absolute values of all products of one output add up to at most 2⁵³; `Statistic.block_rows` is chosen so. Block
-sums are then added as int64, at most 2⁹ of them (2⁵³·2⁹ = 2⁶²), before they move on to Python's unbounded integers: there
-is no n at which a total could overflow, and so nothing to check that depends on records. Proof: statistic.md, 3.
+as the absolute values of all products of one output add up to at most 2⁵³; `Statistic.block_rows` is chosen so. (`Shared`
+adds up to four such sums to one in int64.) Block sums are then added as int64, at most 2⁷ of them (2⁵⁵·2⁷ = 2⁶²), before they
+move on to Python's unbounded integers: there is no n at which a total could overflow, and so nothing to check that depends on
+records. Proof: statistic.md, 3.
 """
 
 import threading
@@ -22,7 +23,7 @@ from reticent.errors import ReleaseRefused
 __all__ = ["EXACT", "Total", "add_up", "check_blas", "multiplies_exactly", "one_blas_thread"]
 
 EXACT = 2**53  # integers up to here, and sums that stay below, are exact in float64
-_SPILL = 2**9  # int64 additions before the total moves on: 2^9 · 2^53 = 2^62
+_SPILL = 2**7  # int64 additions before the total moves on: 2^7 · 2^55 = 2^62
 
 Block = NDArray[np.float64]
 
@@ -47,7 +48,7 @@ class Total:
         self._wide: Any = 0  # an object array of Python integers once something has spilled
 
     def add(self, block_sum: NDArray[Any], rows: int) -> None:
-        """Add one block's sum: whole numbers of at most 2⁵³ in absolute value."""
+        """Add one block's sum: whole numbers of at most 2⁵³ in absolute value, or int64 of at most 2⁵⁵."""
         self.rows += rows
         whole = block_sum.astype(np.int64)  # first: int64 + float64 would be added in float64, and round
         if self._narrow is None:
@@ -60,9 +61,13 @@ class Total:
 
     def merge(self, other: "Total") -> None:
         """Add another total to this one."""
-        self._spill()
         self.rows += other.rows
-        self._wide = self._wide + other.integers()
+        self._wide = self._wide + other._wide
+        if other._narrow is not None:
+            if self._added + other._added >= _SPILL:
+                self._spill()
+            self._narrow = other._narrow if self._narrow is None else self._narrow + other._narrow
+            self._added += other._added
 
     def integers(self) -> Any:
         """Give the sum as an array of Python integers (0 if nothing was added)."""
