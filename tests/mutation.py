@@ -1,15 +1,17 @@
 """Faults put into the trusted core on purpose: `python -m tests.mutation [FILE …]` says which ones no test notices.
 
-cosmic-ray changes one operator, number or condition at a time in a copy of the tree, and runs the tests beside it. (mutmut is
-faster, but leaves out whatever is decorated: here every sensitivity is a property.) `TARGETS` says where, and which tests must
-notice; `EQUIVALENT` which changes are no faults, and why. Needs `pip install cosmic-ray`, and minutes for each file.
+cosmic-ray changes one operator, number or condition at a time in a copy of the tree; the tests beside it run in a fork that has
+all but reticent loaded. (mutmut leaves out whatever is decorated: here every sensitivity is a property.) `TARGETS` says where,
+and which tests must notice; `EQUIVALENT` which changes are no faults, and why. Needs `pip install cosmic-ray`, and minutes.
 """
 
 import ast
-import json
+import contextlib
+import difflib
+import importlib
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +21,7 @@ from tests.equivalent_mutants import EQUIVALENT
 
 TOP = Path(__file__).parents[1]
 CORE = Path("src") / "reticent" / "privacy"
+PATIENCE = 150  # seconds, for the tests of one change
 # one change for each kind of fault; the others of cosmic-ray are noticed by the same tests, or are no Python
 OPERATORS = {
     "core/ReplaceBinaryOperator_": "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_Mul Pow_Mul LShift_RShift RShift_LShift "
@@ -60,6 +63,25 @@ TARGETS = {
     ),
     "bounds.py": Target("unit scaled radius2 natural _number _range", "test_bounds.py"),
     "noise.py": Target("__post_init__ exact scale_at_least", "test_noise.py -k scale"),
+    "levels.py": Target("held weights", "test_levels.py"),
+    "staged.py": Target(
+        "columns norm2 head_limit2 tail_limit2 limit2 sensitivity2 head_integers tail_integers integers stacked tail_sum joined",
+        "test_kept.py test_grid.py",
+    ),
+    "shared.py": Target(
+        "sizes sensitivity2 step integers block_sum coordinates shares _checked _held_shares", "test_shared.py"
+    ),
+    "celled.py": Target("columns integers block_rows block_sum _places _short", "test_exponential.py test_sums.py"),
+    "sums.py": Target("add merge integers _spill add_up _pieces multiplies_exactly", "test_sums.py"),
+    "exponential.py": Target(
+        "whole __call__ epsilon_of sensitivity _ends _range exponents pick _happens _coin", "test_exponential.py"
+    ),
+    "selection.py": Target(
+        "log_weight expected_runs stop_for _cells _chords selection_delta selection_epsilon calibrate_selection selection_renyi "
+        "renyi_to_epsilon",
+        "test_selection.py",
+    ),
+    "stream.py": Target("stretch next _stretch add _released _same _scales", "test_stream.py"),
 }
 
 
@@ -77,57 +99,83 @@ def lines(path: Path, functions: str) -> list[tuple[int, int]]:
 
 def survivors(name: str) -> list[tuple[str, str]]:
     """The changes of one file that its tests do not notice: the line as it is, and as it was changed."""
-    target = TARGETS[name]
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    target, unnoticed, tried = TARGETS[name], [], 0
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch)
         for one in ("src", "tests", "benchmarks"):
             shutil.copytree(TOP / one, copy / one, ignore=shutil.ignore_patterns("__pycache__"))
         for one in ("conftest.py", "pyproject.toml"):
             shutil.copy(TOP / one, copy)
-        tests = " ".join(f"tests/privacy/{one}" if one.endswith(".py") else one for one in target.tests.split())
-        command = f"{sys.executable} -m pytest -q -x --ff -p _hypothesis_pytestplugin {tests}"
-        (copy / "cr.toml").write_text(
-            f'[cosmic-ray]\nmodule-path = "{CORE / name}"\ntimeout = 150.0\nexcluded-modules = []\n'
-            f'test-command = "{command}"\n[cosmic-ray.distributor]\nname = "local"\n'
-        )
-        around = {"PYTHONPATH": str(copy / "src"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OPENBLAS_NUM_THREADS": "1"}
-
-        def run(*words: str) -> str:
-            done = subprocess.run(
-                words, cwd=copy, check=True, text=True, stdout=subprocess.PIPE, env={**os.environ, **around}
-            )
-            return done.stdout
-
-        run(*command.split())  # without a change they pass
-        run("cosmic-ray", "init", "cr.toml", "session.sqlite")
-        skip_others(copy / "session.sqlite", lines(copy / CORE / name, target.functions))
-        run("cosmic-ray", "exec", "cr.toml", "session.sqlite")
-        results = [json.loads(line) for line in run("cosmic-ray", "dump", "session.sqlite").splitlines()]
-        tried = [result for _, result in results if result and result["worker_outcome"] != "skipped"]
-        print(f"{name}: {len(tried)} changes", flush=True)
-        return [changed(result["diff"]) for result in tried if result["test_outcome"] == "survived"]
+        tests = [f"tests/privacy/{one}" if one.endswith(".py") else one for one in target.tests.split()]
+        path = copy / CORE / name
+        code, kept = path.read_text(encoding="utf-8"), lines(path, target.functions)
+        load(copy, tests)
+        for operator in (get_operator(kind)() for kind in KEPT):
+            places = (start for node in ast_nodes(get_ast(code)) for start, _ in operator.mutation_positions(node))
+            for occurrence, (line, _) in enumerate(list(places)):
+                if any(first <= line <= last for first, last in kept):
+                    changed = mutate_code(code, operator, occurrence)
+                    path.write_text(changed, encoding="utf-8")
+                    tried += 1
+                    if not noticed(copy, tests):
+                        unnoticed.append(difference(code, changed))
+    print(f"{name}: {tried} changes", flush=True)
+    return unnoticed
 
 
-def skip_others(session: Path, kept: list[tuple[int, int]]) -> None:
-    """Mark what is outside the chosen lines, or of another kind, as skipped."""
-    from cosmic_ray.work_db import use_db
-    from cosmic_ray.work_item import WorkerOutcome, WorkResult
-
-    with use_db(session) as database:
-        for item in list(database.pending_work_items):
-            (one,) = item.mutations
-            here = any(first <= one.start_pos[0] <= last for first, last in kept)
-            if not here or one.operator_name not in KEPT:
-                database.set_result(item.job_id, WorkResult(output="", worker_outcome=WorkerOutcome.SKIPPED))
+def load(copy: Path, tests: list[str]) -> None:
+    """Check that the tests pass without a change, and import whatever they need but what is changed: once for all of them."""
+    used = copy / "used.txt"
+    for modules in (used, None):  # once more with all of them loaded
+        if noticed(copy, tests, modules):
+            sys.exit(f"{' '.join(tests)}: fails without a change")
+        for module in used.read_text().split():
+            with contextlib.suppress(Exception):
+                importlib.import_module(module)
 
 
-def changed(diff: str) -> tuple[str, str]:
+def noticed(copy: Path, tests: list[str], used: Path | None = None) -> bool:
+    """Run the tests in a fork of this process, which has no part of reticent loaded, and see whether they fail."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] != 0
+    code = 1
+    try:
+        code = _run(copy, tests, used)
+    finally:
+        os._exit(code)
+
+
+def _run(copy: Path, tests: list[str], used: Path | None) -> int:
+    signal.alarm(PATIENCE)  # a change may make a loop endless
+    os.chdir(copy)
+    sys.path[:0] = [str(copy / "src"), str(copy)]
+    sys.dont_write_bytecode = True  # compiled files are told apart by their time, to the second
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    import pytest
+
+    code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests])
+    if used is not None:
+        ours = ("reticent", "tests", "conftest", "__main__", "_hypothesis_pytestplugin")
+        used.write_text("\n".join(module for module in sys.modules if module.partition(".")[0] not in ours))
+    return int(code)
+
+
+def difference(code: str, changed: str) -> tuple[str, str]:
     """The lines that a change takes out and puts in."""
-    of = {sign: [line[1:].strip() for line in diff.splitlines() if line[:1] == sign != line[1:2]] for sign in "-+"}
-    return " ".join(of["-"]), " ".join(of["+"])
+    words = list(difflib.ndiff(code.splitlines(), changed.splitlines()))
+    out, put = ([line[2:].strip() for line in words if line.startswith(sign)] for sign in ("- ", "+ "))
+    return " ".join(out), " ".join(put)
 
 
 def main() -> None:
+    os.environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "_hypothesis_pytestplugin"}
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     unnoticed = 0
     for name in sys.argv[1:] or TARGETS:
         for change in survivors(name):

@@ -43,6 +43,19 @@ def test_every_model_is_audited():
 
     alike = {"PCA"}  # what it releases is what FactorAnalysis does
     assert {pair.model for pair in PAIRS.values()} | alike >= {model.estimator for model in MODELS.values()}
+    fitted = {
+        name
+        for name in reticent.__all__
+        if isinstance(one := getattr(reticent, name), type) and issubclass(one, reticent.PrivateEstimator)
+    }
+    several = {"JointBandit", "LocalBanditClient", "LocalBanditServer"}  # a server has what clients send, and no more
+    attacked = {audit.whose(name) for name in audit.chosen("all", 0.05)}
+    assert attacked | alike | {"LocalBanditServer"} == (fitted | several) - {"PrivateEstimator"}
+
+
+def test_the_help_names_every_attack(run):
+    told = "".join(run("audit", "--help").out.split())  # lines may break at a hyphen
+    assert all(f"{name}," in told or f"{name}orall" in told for name in audit.chosen("all", 0.05))
 
 
 @pytest.mark.parametrize("delta", [0.1, 0.0])
@@ -109,8 +122,20 @@ def test_command(run):
     answer = run("audit", "mean", "--quick")
     assert answer.code == 0, answer.err
     heading, row = answer.out.split("\n")[:2]
-    assert heading.split() == ["statistic", "claimed", "ε", "δ", "shown", "ε", "≥", "power", "runs", "verdict"]
-    assert row.split()[:3] == ["mean", "1", "0.05"]
+    assert heading.split() == [
+        "statistic",
+        "estimator",
+        "claimed",
+        "ε",
+        "δ",
+        "shown",
+        "ε",
+        "≥",
+        "power",
+        "runs",
+        "verdict",
+    ]
+    assert row.split()[:4] == ["mean", "PrivateMean", "1", "0.05"]
     assert "Power: the share of the claim" in answer.out
     assert "Next:" in answer.out
 

@@ -361,8 +361,10 @@ def test_frames_files_and_arrays_give_the_same_integers(model, tmp_path):
 
 @each
 def test_a_delta_that_is_too_large_for_so_many_records_is_remarked(model):
-    with pytest.warns(UserWarning, match="not below 1/n"):
-        fitted(model, delta=0.01)
+    with pytest.warns(UserWarning, match="not below 1/n") as told:
+        n = fitted(model, delta=0.01).releases_[0].n
+    advised = float(str(told[0].message).rpartition("for example ")[2].rstrip("."))
+    assert 1 / (1000 * n) <= advised <= 1 / (100 * n)
 
 
 @each

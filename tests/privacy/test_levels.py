@@ -23,8 +23,8 @@ def test_weights_are_at_most_one_and_never_missing(levels):
 
 
 def test_what_levels_become():
-    given_ = np.array([0.5, 0.1, 5.0, 10.0, 99.0, np.inf, np.nan, 0.0, -3.0, -np.inf, 5e-324])
-    expected = [0.5, 0.5, 5.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0]
+    given_ = np.array([0.5, 0.1, 5.0, 10.0, 99.0, np.inf, np.nan, 0.0, -3.0, -np.inf, 5e-324, 1e-300, 1.1e-300])
+    expected = [0.5, 0.5, 5.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 0.5]
     assert Level(0, None, 0.5, 10.0).held(given_).tolist() == expected
 
 

@@ -22,7 +22,7 @@ from scipy.special import betaincinv
 from sklearn.gaussian_process.kernels import RBF
 
 import reticent
-from reticent.apps.audit_bandit import BANDITS, bandit_scores
+from reticent.apps.audit_bandit import BANDITS, LOCAL, bandit_scores
 from reticent.apps.audit_search import search_scores
 from reticent.apps.terminal import compact, table
 from reticent.errors import BadInput
@@ -51,6 +51,7 @@ __all__ = [
     "conclude",
     "findings_table",
     "lower_bound",
+    "whose",
 ]
 
 Values = NDArray[np.float64]
@@ -196,12 +197,20 @@ def chosen(word: str, delta: float) -> list[str]:
     return [word]
 
 
+def whose(name: str) -> str:
+    """The estimator that releases what is attacked under a name."""
+    if name in WHOLE:
+        local = "LocalBanditClient" if name == LOCAL else "JointBandit"
+        return "PrivateSearch" if name == SEARCH else local
+    return PAIRS[name].model
+
+
 def findings_table(findings: Sequence[Finding], delta: float) -> "RenderableType":
     """Lay out what attacks found."""
-    rows = table("statistic", "claimed ε", "δ", "shown ε ≥", "power", "runs", "verdict")
+    rows = table("statistic", "estimator", "claimed ε", "δ", "shown ε ≥", "power", "runs", "verdict", left=2)
     for one in findings:
-        claimed, shown = compact(one.claimed), compact(one.bound)
-        rows.add_row(one.statistic, claimed, compact(delta), shown, f"{one.power:.0%}", f"{one.runs:,}", one.verdict)
+        numbers = compact(one.claimed), compact(delta), compact(one.bound), f"{one.power:.0%}", f"{one.runs:,}"
+        rows.add_row(one.statistic, whose(one.statistic), *numbers, one.verdict)
     return rows
 
 

@@ -19,7 +19,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.statistic import Statistic
 from reticent.privacy.stream import SHIFT, Stream, Toeplitz
 
-__all__ = ["BANDITS", "bandit_scores"]
+__all__ = ["BANDITS", "LOCAL", "bandit_scores"]
 
 Values = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ BANDITS: dict[str, dict[str, Any]] = {
     "bandit": {},
     "bandit-running": {"release": "every", "mechanism": "sqrt"},
     "bandit-rewards": {"contexts": "public"},
-    "bandit-local": {},
+    (LOCAL := "bandit-local"): {},
 }
 _BOUNDS, _STEPS, _FAR = Bounds(x=[(-1.0, 1.0)], y=(-1.0, 1.0)), 4, 9.0
 
@@ -38,7 +38,7 @@ def bandit_scores(
     """Log-likelihood ratios of A against B, from half of ``runs`` bandits with each."""
     promise = {"epsilon": epsilon, "delta": delta}
     options = {"bounds": _BOUNDS, "horizon": _STEPS, "basis": 4, **promise, **BANDITS[name]}
-    kernel, local = RBF(1.0, "fixed"), name == "bandit-local"
+    kernel, local = RBF(1.0, "fixed"), name == LOCAL
     bandit: Any = (LocalBanditServer if local else JointBandit)(kernel, **options)
     policy = bandit.posterior_
     statistic = policy.statistic if local else bandit._statistic()

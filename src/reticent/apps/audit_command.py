@@ -18,7 +18,7 @@ def audit_command(
         typer.Argument(
             metavar="STATISTIC",
             help="mean, histogram, covariance, bins, bins-labels, gp, gp-labels, gp-labels-functional, gp-labels-inducing, "
-            "classifier, mixture, kmeans, factors, search or all.",
+            "classifier, mixture, kmeans, factors, bandit, bandit-running, bandit-rewards, bandit-local, search or all.",
         ),
     ] = "all",
     quick: Annotated[

@@ -4,6 +4,7 @@ A model adds three things: how many releases it wants (`_releases`), how it lear
 afterwards. Below the call of ``learn`` no record is in scope: a model sees releases and public numbers only.
 """
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -141,7 +142,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             if (self.delta or 0.0) * curator.n >= 1:
                 warnings.warn(
                     f"delta = {self.delta:g} is not below 1/n = {1 / curator.n:.2g}: the promise may fail for somebody. "
-                    "Take it well below, for example 1e-6.",
+                    f"Take it well below, for example {10.0 ** -math.ceil(math.log10(100 * curator.n)):.0e}.",
                     stacklevel=2,
                 )
             with one_blas_thread():  # the matrices are small

@@ -58,8 +58,11 @@ class DaskSource(Source):
         """Add ``block_sum`` over each partition where it lies (one thread a task), then over all of them."""
         parts, here = self._project(fields)
         task = delayed(_partition_total, pure=False)
+        work = delayed(
+            (here, block_sum, rows), pure=False, traverse=False
+        )  # a node of its own: sent once to each worker
         total = Total()
-        for result in self._compute([task(part, here, block_sum, rows) for part in parts]):
+        for result in self._compute([task(part, work) for part in parts]):
             total.merge(result)
         return total
 
@@ -79,6 +82,7 @@ class DaskSource(Source):
 
 
 def _partition_total(
-    part: Any, fields: Sequence[Field], block_sum: Callable[[NDArray[np.float64]], NDArray[Any]], rows: int
+    part: Any, work: tuple[Sequence[Field], Callable[[NDArray[np.float64]], NDArray[Any]], int]
 ) -> Total:
+    fields, block_sum, rows = work
     return MemorySource(part).total(fields, block_sum, rows=rows, threads=1)
