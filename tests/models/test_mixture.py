@@ -260,3 +260,18 @@ def test_few_records_do_not_seem_to_lie_at_a_point(n, value):
         model = reticent.GaussianMixture(3, **given).fit(np.full((n, 2), value))
         assert model.score(np.clip(np.full((n, 2), value), -1, 1)) > -20
         assert (np.abs(model.means_) <= 1).all()
+
+
+def test_where_centres_are_clear_more_is_spent_on_covariances():
+    """By public numbers; all that was paid is used either way."""
+    rng = np.random.default_rng(5)
+    X = np.vstack([rng.normal(-0.4, 0.1, size=(6000, 3)), rng.normal(0.4, 0.1, size=(6000, 3))])
+    asked = {}
+    for epsilon in (0.2, 8.0):
+        model = reticent.GaussianMixture(
+            2, bounds=reticent.Bounds(x=(-1, 1)), epsilon=epsilon, delta=1e-6, random_state=0
+        ).fit(X)
+        asked[epsilon] = [(one.times, one.statistic.get("weights")) for one in model.releases_]
+        assert sum(times for times, _ in asked[epsilon]) == 160
+    each = {epsilon: [one for one in some if one[1] in ([1, 2, 8], [1, 4, 32])] for epsilon, some in asked.items()}
+    assert each == {0.2: [(20, [1, 2, 8]), (42, [1, 2, 8])], 8.0: [(30, [1, 4, 32]), (62, [1, 4, 32])]}

@@ -96,7 +96,7 @@ def moved(root: Array, values: Array, vectors: Array) -> Array:
     return np.asarray((left * np.maximum(spread, LEAST)) @ left.T)
 
 
-def centres(curator: Oracle, one: Mixture, parts: int, steps: tuple[int, int]) -> Mixture:
+def centres(curator: Oracle, one: Mixture, parts: int, steps: tuple[int, int], times: int) -> Mixture:
     """Weights and centres of parts, with one covariance: many centres in the leading directions, joined, moved again."""
     mean, d = one.means[0], one.means.shape[1]
     values, vectors = np.linalg.eigh(one.covariances[0])
@@ -117,9 +117,8 @@ def centres(curator: Oracle, one: Mixture, parts: int, steps: tuple[int, int]) -
         whiten = np.linalg.inv(root).T
         where = metric(down @ whiten, (origin + means) @ whiten)
         levels = np.zeros(len(means)) if hard else np.log(weights)
-        found = told(
-            curator.release(residual_moments(where, radius=np.full(len(means), radius), levels=levels, hard=hard))
-        )
+        asked = residual_moments(where, radius=np.full(len(means), radius), levels=levels, hard=hard)
+        found = told(curator.release(asked, times=times))
         size = np.maximum(found.counts, _SURE * found.counts_sd)
         means = means + (found.first / (size[:, None] * gain.mean)) @ root.T
         weights = np.maximum(found.counts, found.counts_sd)
@@ -138,8 +137,19 @@ def _within(weights: Array, means: Array) -> Array:
     return np.asarray(np.linalg.cholesky(positive(np.eye(means.shape[1]) - between, _NARROWEST)))
 
 
-def step(curator: Oracle, mixture: Mixture, times: int, *, kind: str, keep: float) -> Mixture:
-    """One step of expectation–maximisation in all directions. ``kind``: of covariance; ``keep``: of what is known of centres."""
+def step(
+    curator: Oracle,
+    mixture: Mixture,
+    times: int,
+    *,
+    kind: str,
+    keep: float,
+    weights: tuple[int, int, int] = _WEIGHTS,
+) -> Mixture:
+    """One step of expectation–maximisation in all directions. ``kind``: of covariance; ``keep``: of what is known of centres.
+
+    ``weights``: of counts, sums and second moments, unless the covariance is tied.
+    """
     parts, d = mixture.means.shape
     n = curator.n
     gain = gains(d, reach(d, _CLIP))
@@ -153,12 +163,12 @@ def step(curator: Oracle, mixture: Mixture, times: int, *, kind: str, keep: floa
         levels=mixture.levels,
         second=second,
         together=tied,
-        weights=_TIED_WEIGHTS if tied else _WEIGHTS,
+        weights=_TIED_WEIGHTS if tied else weights,
     )
     found = told(curator.release(statistic, times=times))
     size = np.maximum(found.counts, _SURE * found.counts_sd)
-    weights = np.maximum(found.counts, found.counts_sd)
-    weights = weights / weights.sum()
+    chances = np.maximum(found.counts, found.counts_sd)
+    chances = chances / chances.sum()
     shift = found.first / size[:, None] / gain.mean
     noise2 = (found.first_sd / size / gain.mean) ** 2 + 1 / size
     spread = np.maximum((shift**2).mean(axis=1) - noise2, 0.0)
@@ -167,17 +177,17 @@ def step(curator: Oracle, mixture: Mixture, times: int, *, kind: str, keep: floa
     means = mixture.means + np.einsum("kp,kdp->kd", shift, mixture.roots)
     if tied:
         total = found.second[0] / n
-        around = np.einsum("k,kp,kq->pq", weights, shift, shift) * gain.spread
+        around = np.einsum("k,kp,kq->pq", chances, shift, shift) * gain.spread
         _, *both = corrected(gain, np.zeros(d), total - around, (found.second_sd / n) ** 2 + gain.level**2 / n)
         roots = np.repeat(moved(mixture.roots[0], *both)[None], parts, axis=0)
-        return Mixture(weights, means, roots)
+        return Mixture(chances, means, roots)
     each = []
     for k in range(parts):
         noise = (found.second_sd / size[k]) ** 2 + gain.level**2 / size[k]
         about = found.second[k] / size[k]
         _, *both = corrected(gain, shift[k] * gain.mean, np.squeeze(about), noise)
         each.append(moved(mixture.roots[k], *both))
-    return Mixture(weights, means, np.array(each))
+    return Mixture(chances, means, np.array(each))
 
 
 def from_grid(curator: Oracle, one: Mixture, parts: int, times: int, noise: float) -> Mixture:

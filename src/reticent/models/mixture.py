@@ -11,6 +11,7 @@ comparison ends the search for parts if one normal law fits better, and then all
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,29 @@ __all__ = ["GaussianMixture"]
 
 Array = NDArray[np.float64]
 TYPES = ("full", "tied", "diag", "spherical")
-# Paid releases, 80 in all; a release takes several of them
-_POOLED = (2, 4, 6)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How many of the paid releases each look takes, after the first stage; and weights of the last looks' moments."""
+
+    centre: int
+    tied: tuple[int, int]
+    each: int
+    weights: tuple[int, int, int] = (1, 2, 8)
+
+    @property
+    def begun(self) -> int:
+        """What centres and tied stage take."""
+        return sum(_CENTRES) * self.centre + sum(self.tied)
+
+
 _CENTRES = (14, 6)  # steps before and after centres are joined
-_TIED = (6, 9)
-_COMPARED = 1
-_EACH = 31
-_RELEASES = sum((*_POOLED, *_CENTRES, *_TIED, _COMPARED, _EACH, _COMPARED))
+_POOLED, _COMPARED = (4, 8, 12), 2
+# Where centres are clear, most goes into covariances. Both take as much.
+_FAINT, _CLEAR = _Plan(2, (12, 18), 62), _Plan(1, (8, 12), 92, (1, 4, 32))
+_RELEASES = sum((*_POOLED, _FAINT.begun, _COMPARED, _FAINT.each, _COMPARED))
+_CLEARLY = 0.03  # standard deviations of a part by which noise moves its centre in one look, up to which it is clear
 _FEW = 2  # dimensions in which a histogram is better
 _MOST_PARTS, _MOST_NUMBERS = 200, 5 * 10**6
 _CARRIED = 0.5  # standard deviations of a part by which noise may move its centre
@@ -176,22 +193,28 @@ class GaussianMixture(PrivateEstimator):
         """The parts of the mixture. ``noise``: of a count, if a release takes one of the paid ones."""
         d, n, kind = one.means.shape[1], curator.n, str(self.covariance_type)
         wanted, left = int(self.n_components), _RELEASES - sum(_POOLED)
-        while wanted > 1 and noise * reach(min(d, math.ceil(1.5 * wanted)), 0.6) * wanted > _CARRIED * n:
+        while wanted > 1 and (moved := self._moved(wanted, d, noise) / n) > _CARRIED:
             wanted -= 1  # each would be lost in the noise
         if wanted == 1:
             return self._single(curator, one, left)
         if d <= _FEW:
             polished = n * math.sqrt(_RELEASES) / (noise * wanted) >= _GRID_PAYS
-            mixture = from_grid(curator, one, wanted, sum((*_CENTRES, *_TIED)) if polished else left - _COMPARED, noise)
+            mixture = from_grid(curator, one, wanted, _FAINT.begun if polished else left - _COMPARED, noise)
             if not better(curator, mixture, one, _COMPARED):
-                return self._single(curator, one, left - sum((*_CENTRES, *_TIED)) - _COMPARED) if polished else one
-            return self._each(curator, _shaped(mixture, kind), kind, noise) if polished else mixture
-        mixture = _shaped(centres(curator, one, wanted, _CENTRES), kind)
-        for again, times in enumerate(_TIED):
+                return self._single(curator, one, left - _FAINT.begun - _COMPARED) if polished else one
+            return self._each(curator, _shaped(mixture, kind), kind, noise, _FAINT) if polished else mixture
+        plan = _CLEAR if kind == "full" and moved <= _CLEARLY else _FAINT
+        mixture = _shaped(centres(curator, one, wanted, _CENTRES, plan.centre), kind)
+        for again, times in enumerate(plan.tied):
             mixture = step(curator, mixture, times, kind="tied" if kind == "full" else kind, keep=1 / (again + 1))
         if not better(curator, mixture, one, _COMPARED):
-            return self._single(curator, one, _EACH + _COMPARED)
-        return self._each(curator, mixture, kind, noise)
+            return self._single(curator, one, plan.each + _COMPARED)
+        return self._each(curator, mixture, kind, noise, plan)
+
+    @staticmethod
+    def _moved(parts: int, d: int, noise: float) -> float:
+        """By how many standard deviations of a part noise moves its centre in one look, times the number of records."""
+        return noise / math.sqrt(_FAINT.centre) * reach(min(d, math.ceil(1.5 * parts)), 0.6) * parts
 
     def _single(self, curator: Oracle, one: Mixture, left: int) -> Mixture:
         """One normal law, with all that is left."""
@@ -199,14 +222,15 @@ class GaussianMixture(PrivateEstimator):
             one = closer(curator, one, times)
         return one
 
-    def _each(self, curator: Oracle, mixture: Mixture, kind: str, noise: float) -> Mixture:
+    def _each(self, curator: Oracle, mixture: Mixture, kind: str, noise: float, plan: _Plan) -> Mixture:
         """The last stage; what it gives must be better than what it began with."""
         before, (parts, d) = mixture, mixture.means.shape
-        doubt = noise * reach(d, 0.6) ** 2 * math.sqrt(d / _EACH) * parts / curator.n
-        for again, times in enumerate(
-            (_EACH,) if kind == "full" and doubt > _ONE_LOOK else (_EACH // 3, _EACH - _EACH // 3)
-        ):
-            mixture = step(curator, mixture, times, kind=kind, keep=1 / (again + 3))
+        doubt = noise * reach(d, 0.6) ** 2 * math.sqrt(d / plan.each) * parts / curator.n
+        looks: tuple[int, ...] = (plan.each,)
+        if kind != "full" or doubt <= _ONE_LOOK:
+            looks = (plan.each // 3, plan.each - plan.each // 3)
+        for again, times in enumerate(looks):
+            mixture = step(curator, mixture, times, kind=kind, keep=1 / (again + 3), weights=plan.weights)
         return mixture if better(curator, mixture, before, _COMPARED) else before
 
     def score_samples(self, X: Any) -> Array:
