@@ -1,47 +1,23 @@
-"""How fast is a Gaussian-process fit? `python benchmarks/gp.py [--quick] [--peer PYTHON]`
+"""How fast is a Gaussian-process fit? `python benchmarks/gp.py [--quick]`
 
 Everything is timed in one run, by turns, so that the ratios mean something on a shared machine:
 
     stages       a whole fit, with all its releases, against one Gram sum of its features, from raw records to exact integers:
                  less than 6 times as long. Also where a Gram sum's time goes, and what a later stage takes.
     prediction   mean and standard deviation at many points, in seconds of CPU
-    peer         GPflow's SGPR, which is not private, with as many inducing points: time and error. PYTHON is an interpreter that
-                 has GPflow; without one, this part is left out.
 """
 
 import argparse
 import math
 import os
-import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
-from sklearn.gaussian_process.kernels import RBF
 
 from reticent import Bounds, GPRegressor, scan
 from reticent.models.residuals import stage
 from reticent.privacy.kept import BlockSum, Keeper
 from reticent.privacy.sums import one_blas_thread
-
-PEER = """
-import sys, time
-import numpy as np, gpflow
-given = np.load(sys.argv[1])
-x, y = given["x"], given["y"][:, None]
-inducing = x[np.random.default_rng(0).choice(len(x), int(given["m"]), replace=False)]
-start, cpu = time.perf_counter(), time.process_time()
-model = gpflow.models.SGPR(
-    (x, y), gpflow.kernels.SquaredExponential(lengthscales=[1.0] * x.shape[1]), inducing.copy(), noise_variance=0.1
-)
-gpflow.optimizers.Scipy().minimize(
-    model.training_loss_closure(compile=True), model.trainable_variables, options={"maxiter": int(given["steps"])}
-)
-seconds = time.perf_counter() - start, time.process_time() - cpu
-np.savez(sys.argv[2], mean=model.predict_f(given["at"])[0].numpy()[:, 0], seconds=seconds)
-"""
 
 
 def surface(n, d, seed):
@@ -110,45 +86,12 @@ def prediction(model, points):
     print(f"prediction: {points:,} points with standard deviation: {cpu:.2f} s of CPU (wanted for 100,000: below 2)")
 
 
-def peer(python, n, m, steps):
-    if subprocess.run([python, "-c", "import gpflow"], capture_output=True).returncode:
-        print(
-            f"peer: left out, for {python} has no GPflow. Install it anywhere and name that interpreter: --peer PYTHON."
-        )
-        return
-    x, _, y = surface(n, 2, 1)
-    at, truth, seen = surface(10_000, 2, 2)
-    with tempfile.TemporaryDirectory() as folder:
-        given, answer = Path(folder, "given.npz"), Path(folder, "answer.npz")
-        np.savez(given, x=x, y=y, at=at, m=m, steps=steps)
-        subprocess.run([python, "-c", PEER, given, answer], check=True, capture_output=True)
-        theirs = dict(np.load(answer))
-    bounds = Bounds(x=[(-1, 1)] * 2, y=(-4, 4))
-    found = {"GPflow SGPR": theirs}
-    for name, kernel in {"ours, RBF": RBF([1.0, 1.0]), "ours, default": None}.items():
-        model = GPRegressor(kernel, basis=m, bounds=bounds, epsilon=1e6, delta=1e-8)
-        found[name] = {"seconds": timed(lambda model=model: model.fit(x, y)), "mean": model.predict(at)}
-    print(f"peer: n = {n:,}, 2 inputs, m = {m}, ours at ε = 10⁶, SGPR with up to {steps} steps of L-BFGS")
-    errors = []
-    for name, one in found.items():
-        error, function = (math.sqrt(np.mean((one["mean"] - target) ** 2)) for target in (seen, truth))
-        errors.append(error)
-        wall, cpu = one["seconds"]
-        print(f"  {name:14s} {wall:7.2f} s   {cpu:7.2f} s of CPU   RMSE {error:.5f} (to the function {function:.5f})")
-    ratios = [error / errors[0] for error in errors[1:]]
-    print(
-        f"  RMSE ours / theirs = {ratios[0]:.4f} with the same kernel, {ratios[1]:.4f} with ours (wanted: below 1.01)"
-    )
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--peer", default=sys.executable, metavar="PYTHON", help="an interpreter that has GPflow")
     given = parser.parse_args()
     model = stages(10_000 if given.quick else 1_000_000, 100, 5, 1 if given.quick else 3)
     prediction(model, 10_000 if given.quick else 100_000)
-    peer(given.peer, *((2_000, 30, 5) if given.quick else (100_000, 100, 100)))
 
 
 if __name__ == "__main__":

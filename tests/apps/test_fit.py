@@ -13,6 +13,7 @@ from reticent.apps.fit import parse_ranges
 from reticent.apps.model_options import OWN
 from reticent.apps.results import MODELS
 from reticent.errors import BadInput
+from reticent.privacy.files import write_parquet
 
 PROMISE = ("--epsilon", 0.5, "--delta", 1e-5)
 AGE = ("--x", "age=0:110")
@@ -86,6 +87,18 @@ def test_what_happens_to_odd_values_is_said(fit, run, tmp_path, command):
     text = " ".join(answer.out.split())
     assert "A missing value counts as the middle of its range, a value outside as the nearest edge." in text
     assert "covers the privacy noise only" in text
+
+
+def test_how_a_text_file_was_read_is_said_whatever_is_in_it(fit, tmp_path):
+    words = "counted as missing. How many did is private and not told"
+    for i, cells in enumerate(("1\n2\n", "1\nabc\n")):
+        (tmp_path / "some.csv").write_text(f"age\n{cells}")
+        answer = fit(*AGE, *PROMISE, data=tmp_path / "some.csv", out=tmp_path / f"{i}.reticent")
+        said = " ".join(answer.out.split())
+        assert f"some.csv is text A cell that is not a plain number (a word, 72 kg, 40,5) {words}" in said
+    typed = tmp_path / "some.parquet"
+    write_parquet(typed, {"age": [1.0, 2.0]})
+    assert words not in " ".join(fit(*AGE, *PROMISE, data=typed, out=tmp_path / "p.reticent").out.split())
 
 
 def test_spent_and_left_are_explained_where_they_do_not_add_up(fit, run, tmp_path, budget):

@@ -84,15 +84,18 @@ def test_effects_stay_where_the_norm_lets_them():
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (RBF(2.5), ["output changes by about 1 over about 2.5 of column 0 or 2.5 of column 1"]),
-        (ConstantKernel(9.0) * RBF([2.0, 40.0]), ["output changes by about 3 over about 2 of column 0"]),
+        (RBF(2.5), ["prior: output usually varies by ±1 over about 2.5 of column 0 or 2.5 of"]),
+        (ConstantKernel(9.0) * RBF([2.0, 40.0]), ["prior: output usually varies by ±3 over about 2 of column 0"]),
         (
             ConstantKernel(4.0) * (Matern([3.0, 30.0]) + ConstantKernel(2.25)) + WhiteKernel(0.1),
-            ["output changes by about 3 over the whole", "output changes by about 2 over about 3 of column 0"],
+            [
+                "prior: the level of output is usually within ±3 of the middle of its range",
+                "prior: output usually varies by ±2 over about 3 of column 0",
+            ],
         ),
         (
             ConstantKernel(9.0) * RBF([1.0, 40.0]) + ConstantKernel(16.0) * RBF([3.0, 40.0]),
-            ["output changes by about 5 over about 1 – 3 of column 0"],
+            ["prior: output usually varies by ±5 over about 1 – 3 of column 0"],
         ),
         (RBF(2.0) + ExpSineSquared(1.0, 3.0), ["kernel: RBF(length_scale=2) + ExpSineSquared("]),
         (RBF(2.0) * RBF(1.0), ["kernel: RBF(length_scale=2) * RBF(length_scale=1)"]),
@@ -101,7 +104,7 @@ def test_effects_stay_where_the_norm_lets_them():
 def test_kernels_in_words(run, tmp_path, kernel, words):
     made(kernel, learn_kernel=False).save(tmp_path / "m.reticent")
     shown = run("inspect", tmp_path / "m.reticent").out
-    lines = [line.strip() for line in shown.split("\n") if "changes by" in line or "kernel:" in line]
+    lines = [line.strip() for line in shown.split("\n") if line.strip().startswith(("prior:", "kernel:"))]
     assert len(lines) == len(words)
     for line, start in zip(lines, words, strict=True):
         assert line.startswith(start)
@@ -115,7 +118,7 @@ def test_kernels_of_many_parts_are_cut_short(run, tmp_path):
     params = {"bounds": bounds, "epsilon": 1, "delta": 1e-6, "basis": 4, "stages": 1, "learn_kernel": False}
     reticent.GPRegressor(kernel, **params).fit(x, x[:, 0]).save(tmp_path / "m")
     shown = run("inspect", tmp_path / "m").out
-    assert shown.count("changes by about") == 5
+    assert shown.count("usually varies by ±") == 5
     assert "more ways: see --json" in shown
 
 

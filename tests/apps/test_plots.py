@@ -124,7 +124,7 @@ def test_no_place_is_called_empty_without_counts_that_tell():
 def test_the_caption_says_where_the_lines_go():
     model = crowd()
     first, second = ranges(model)[1]
-    (said, _) = regression_remarks(model)
+    said, *_ = regression_remarks(model)
     assert said.endswith(
         f"at their medians, as the released counts tell them: column 0 {first:g}, column 1 {second:g}."
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COUNTED",
     "OWN_LEVELS",
+    "PRIOR",
     "anchor_words",
     "effect_numbers",
     "kernel_words",
@@ -26,6 +27,7 @@ __all__ = [
 ]
 
 COUNTED = "numbers of records scatter around it by chance"
+PRIOR = "The prior is what the model takes for usual where it knows nothing, not what it found."
 OWN_LEVELS = "in each record by a known level of its own"
 _POINTS = 7
 _SAID = 5  # parts of a kernel
@@ -96,7 +98,7 @@ def regression_remarks(model: Any) -> list[str]:
     """Say how the tables are to be read."""
     level = model.releases_[0].bounds.level
     said = [] if level is None else [f"A missing noise level counts as the highest, {compact(level.high)}."]
-    return [*said, *anchor_words(model)]
+    return [*said, *anchor_words(model), PRIOR]
 
 
 def anchor_words(model: Any) -> list[str]:
@@ -169,7 +171,7 @@ def _default_prior(model: Any) -> dict[str, Any] | None:
 def _default_words(output: str, prior: dict[str, Any], inputs: int) -> str:
     kinds = zip(prior["shares"], ("single inputs", "pairs", "triples"), strict=False)
     shares = ", ".join(f"{100 * share:.0f} % {kind}" for share, kind in kinds if share >= 0.005)
-    size = f"{output} varies by about {_two_digits(prior['std'])}"
+    size = f"prior: {output} usually varies by ±{_two_digits(prior['std'])}"
     bend = f"to change it much, an input has to move by about {100 * prior['length']:.0f} % of its spread"
     return f"{size}{f' (of its variance {shares})' if inputs > 1 else ''}; {bend}"
 
@@ -186,7 +188,10 @@ def _terms(kernel: Any) -> list[list[Any]]:
 
 
 def kernel_words(found: dict[str, Any]) -> list[str]:
-    """Say how far the output changes over which distances; parts that change along the same inputs are said together."""
+    """Say what the kernel takes for usual; parts that change along the same inputs are said together.
+
+    These are numbers of the prior, learned or given, and are called so: nobody should read them as results.
+    """
     if found["default_prior"] is not None:
         return [_default_words(found["output"], found["default_prior"], len(found["effects"]))]
     if found["kernel_parts"] is None:
@@ -198,10 +203,11 @@ def kernel_words(found: dict[str, Any]) -> list[str]:
     for names, parts in together.items():
         size = float(np.hypot.reduce([part["std"] for part in parts]))
         over = " or ".join(f"{_span([part['lengths'][name] for part in parts])} of {name}" for name in names)
-        where = f"over about {over}" if names else "over the whole of the ranges"
-        said.append((size, f"{found['output']} changes by about {_two_digits(size)} {where}"))
+        usual = f"{found['output']} usually varies by ±{_two_digits(size)} over about {over}"
+        level = f"the level of {found['output']} is usually within ±{_two_digits(size)} of the middle of its range"
+        said.append((size, f"prior: {usual if names else level}"))
     said.sort(key=lambda one: -one[0])
-    rest = [f"and less in {len(said) - _SAID} more ways: see --json"] if len(said) > _SAID else []
+    rest = [f"prior: and less in {len(said) - _SAID} more ways: see --json"] if len(said) > _SAID else []
     return [words for _, words in said[:_SAID]] + rest
 
 

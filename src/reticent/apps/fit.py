@@ -74,11 +74,12 @@ def fit(
     records_per_person: int,
     out: Path,
     wrap: Callable[[Any], Any] = lambda estimator: estimator,
-) -> tuple[Any, list[str]]:
-    """Fit the model that is called ``word`` and save it; give it, and what should be noted.
+    advance: Callable[[int], None] | None = None,
+) -> tuple[Any, list[str], str]:
+    """Fit the model that is called ``word`` and save it; give it, what should be noted, and how the file was read.
 
-    ``wrap`` may make something else of the estimator, such as a search. All that can be known before is checked before
-    anything is charged.
+    ``wrap`` may make something else of the estimator, such as a search; ``advance`` hears of each release where these are slow.
+    All that can be known before is checked before anything is charged.
     """
     if word not in MODELS:
         raise BadInput(f"There is no model {word!r}. Models: {', '.join(MODELS)}.")
@@ -133,13 +134,32 @@ def fit(
     charged = _Charged(ledger, dataset)
     try:
         with heard() as notes:
-            estimator.fit(source)
+            _fit(estimator, source, advance)
         estimator.save(out)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(charged.words()) from None
     except OSError as error:
         raise BadFile(f"{out} cannot be written: {error.strerror}. The release is lost. {charged.words()}") from None
-    return estimator, notes
+    return estimator, notes, _read_as(source, data)
+
+
+def _fit(estimator: Any, source: Source, advance: Callable[[int], None] | None) -> None:
+    if advance is not None:
+        estimator._listen = advance
+    try:
+        estimator.fit(source)
+    finally:
+        estimator.__dict__.pop("_listen", None)
+
+
+def _read_as(source: Source, data: str) -> str:
+    """How the cells of a text file were read: said always, because whether any is not a number is private."""
+    if source.kind(0) != ("any", "text"):
+        return ""  # the file itself says which columns hold numbers
+    return (
+        f"{Path(data).name} is text: a cell that is not a plain number (a word, 72 kg, 40,5) counted as missing. How many did is "
+        "private and not told, so look into the file if you are not sure."
+    )
 
 
 def _check_promise(epsilon: float | None, delta: float | None) -> None:

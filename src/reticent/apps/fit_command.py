@@ -12,6 +12,9 @@ from reticent.apps.terminal import console, print_json, progress
 
 __all__ = ["fit_and_show", "fit_command"]
 
+# models that take more than a few seconds: what to say, and how many releases they make
+_SLOW = {"gp-labels": ("A release in eight steps, about a minute for 2,000 different inputs:", 8)}
+
 
 @with_options(own=OWN, charged=CHARGED)
 def fit_command(
@@ -59,8 +62,9 @@ def fit_command(
     own["bins"] = read_bins(own["bins"])
     promise = {"epsilon": epsilon, "delta": delta, "norm": norm, **charged}
     columns = {"x": x or (), "y": y or (), "classes": classes or ()}
-    with progress(f"Reading {Path(data).name}", quiet=quiet):
-        show = fit_and_show(model, data, **columns, **promise, own=own, out=out)
+    slow = _SLOW.get(model)  # its releases are counted, so that the time left is known
+    with progress(f"{slow[0] if slow else 'Reading'} {Path(data).name}", slow and slow[1], quiet=quiet) as advance:
+        show = fit_and_show(model, data, **columns, **promise, own=own, out=out, advance=advance)
     show(json, quiet)
 
 
@@ -69,14 +73,16 @@ def fit_and_show(model: str, data: str, **asked: Any) -> Callable[[bool, bool], 
     from reticent.apps.fit import fit
     from reticent.apps.inspection import describe, print_fit
 
-    fitted, notes = fit(model, data, **asked)
+    fitted, notes, read = fit(model, data, **asked)
     out = asked["out"]
 
     def show(json: bool, quiet: bool) -> None:
         if json:
             about = describe(out)[1]
-            print_json({**about, "notes": list(dict.fromkeys([*notes, *about["notes"]]))})
+            said = {"notes": list(dict.fromkeys([*notes, *about["notes"]]))} | ({"read": read} if read else {})
+            print_json({**about, **said})
         elif not quiet:
-            print_fit(console(), fitted, notes, ledger=asked["ledger"], dataset=asked["dataset"], out=out)
+            account = {"ledger": asked["ledger"], "dataset": asked["dataset"]}
+            print_fit(console(), fitted, notes, **account, out=out, read=read)
 
     return show

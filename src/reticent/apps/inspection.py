@@ -97,9 +97,16 @@ def _print_results(console: Any, model: Any, notes: Sequence[str]) -> None:
 
 
 def print_fit(
-    console: Any, model: Any, notes: Sequence[str], *, ledger: str | None, dataset: str | None, out: Path
+    console: Any,
+    model: Any,
+    notes: Sequence[str],
+    *,
+    ledger: str | None,
+    dataset: str | None,
+    out: Path,
+    read: str = "",
 ) -> None:
-    """Show what a fit gave and what it cost."""
+    """Show what a fit gave, what it cost and, in words, how the file was read."""
     model = seen(model)
     promise = model.guarantee_
     _print_results(console, model, [*notes, *model_of(model).notes(model)])
@@ -115,6 +122,10 @@ def print_fit(
             aside(COMPOSED, margin=12)
     else:
         line("Ledger", "none, so nothing remembers this: see reticent ledger open --help")
+    if read:
+        first, _, rest = read.partition(": ")
+        line("Read", first)
+        aside(rest[0].upper() + rest[1:], margin=12)
     line("Written", str(out))
     able = model_of(model).outputs or has_structure(model)
     predict = [f"reticent predict {out} new.csv --out predictions.csv"] if able else []

@@ -40,6 +40,7 @@ from reticent.privacy.guarantee import Guarantee
 __all__ = ["attacker", "curve", "effects", "expected_error", "map", "release"]
 
 _MOST_BARS = 60
+_ROOM = 0.25  # of a curve's axis, above and below, for bins that lie outside
 _CAUSES = {"model": "model’s doubt", "privacy": "and privacy noise", "noise": "and observation noise"}
 
 
@@ -260,14 +261,21 @@ def _draw_line(axes: Axes, line: Line) -> None:
 
 
 def _draw_bars(axes: Axes, found: Bars | None) -> None:
-    """The bins that a curve was fitted to, as they were released, with 95 % of their noise."""
+    """The bins that a curve was fitted to, as they were released, with 95 % of their noise.
+
+    The axis is the curve's, and at most half as long again: a bin with few records may be anywhere.
+    """
     if found is None:
         return
+    low, high = axes.get_ylim()
     left, right, shown = found.edges[:-1], found.edges[1:], np.isfinite(found.height)
     axes.hlines(found.height[shown], left[shown], right[shown], color=LIGHT["ink"], lw=1.0, label="released bins")
     reach = BAND * found.sd[shown]
     centres = (left + right)[shown] / 2
     axes.errorbar(centres, found.height[shown], reach, fmt="none", ecolor=LIGHT["muted"], elinewidth=0.7)
+    room = _ROOM * (high - low)
+    wanted = axes.get_ylim()
+    axes.set_ylim(max(wanted[0], low - room), min(wanted[1], high + room))
 
 
 def _legend(figure: Figure, axes: Axes, width: float) -> None:

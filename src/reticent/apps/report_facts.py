@@ -234,7 +234,7 @@ def _moves(model: Any, along: Sequence[Line]) -> list[str]:
 def _guessed(along: Sequence[Line]) -> list[str]:
     """Where hardly anybody is: there a curve goes on as smoothly as it came."""
     said = [
-        f"hardly any records have {one.name} outside {figure(one.ends[0], 2)} to {figure(one.ends[1], 2)}, as noisy counts tell"
+        f"hardly any records have {one.name} outside {figure(one.ends[0], 2)} to {figure(one.ends[1], 2)}, as counts tell"
         for one in along
         if one.guessed.any()
     ]

@@ -1,7 +1,7 @@
 """What a regression says along its inputs, as numbers to draw and to print: the mean, and the parts of its doubt.
 
 Computed from a fitted model, so from releases only. Lines along one input go through the *anchor*, where the others stay: the
-median of each input, where counts of the inputs were released, since there are people; else the middle of the box.
+median of each input, where releases tell how inputs are spread, since there are people; else the middle of the box.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.apps.figures import column_names
+from reticent.maths.warp import BINS, remoteness
 from reticent.models.inputs import remote_along
+from reticent.models.label_sum import told
 
 __all__ = [
     "BAND",
@@ -42,10 +44,7 @@ POINTS, GRID = 101, 41
 _BOX = 512
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
-_FEW, _UNSURE = (
-    0.005,
-    0.05,
-)  # share of the records beyond the ends between which nearly all are; noise that hides the ends
+_FEW, _UNSURE = 0.02, 0.2  # how remote the ends are between which nearly all records are; noise that hides the ends
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
 
 
@@ -92,7 +91,7 @@ def ranges(model: Any) -> Values:
 
 
 def medians(model: Any) -> Values | None:
-    """Give the median of each input, where the model released counts of the inputs that tell it; in round numbers."""
+    """Give the median of each input, where releases tell how the inputs are spread; in round numbers."""
     bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
     if noise > _NOISE or bounds.norm is not None:  # away from the middle, lines would leave the ball
         return None
@@ -100,13 +99,16 @@ def medians(model: Any) -> Values | None:
 
 
 def inhabited(model: Any) -> list[tuple[float, float]]:
-    """Give for each input the ends beyond which hardly anybody is, where released counts tell them; else its range."""
+    """Give for each input the ends beyond which hardly anybody is, where releases tell them; else its range."""
     bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
     if noise > _UNSURE:
         return [(float(low), float(high)) for low, high in bounds.x]
+    at = np.linspace(-1, 1, POINTS)[:, None]
+    laws = getattr(model, "_laws", None) or []  # by which the model itself opens its band
+    remote = [remoteness([law], at) for law in laws] or [remote_along(one, POINTS) for one in shares]
     found = []
-    for one, (low, high) in zip(shares, bounds.x, strict=True):
-        there = np.nonzero(remote_along(one, POINTS) < _FEW)[0]
+    for one, (low, high) in zip(remote, bounds.x, strict=True):
+        there = np.nonzero(one < _FEW)[0]
         first, last = (there[0], there[-1]) if len(there) else (0, POINTS - 1)
         found.append(
             (float(low + (high - low) * first / (POINTS - 1)), float(low + (high - low) * last / (POINTS - 1)))
@@ -115,13 +117,36 @@ def inhabited(model: Any) -> list[tuple[float, float]]:
 
 
 def _counted(model: Any) -> tuple[Values, float]:
-    """Released counts of the inputs as shares of the records, a row each, and their noise in a sum over all bins."""
+    """How inputs are spread, as far as releases say: shares of the records in equal bins, a row each, and the noise of a sum.
+
+    Counts of the inputs; the inputs themselves, where they are public; the bins of a regression on bins.
+    """
     counted = [one for one in model.releases_ if one.statistic.get("name") == "InputCounts"]
-    if not counted:
-        return np.empty((0, 0)), np.inf
-    first = counted[0]
-    shares = np.mean([one.value for one in counted], axis=0).reshape(len(first.bounds.x), -1) / first.n
-    return shares, float(first.sd[0]) * (shares.shape[1] / len(counted)) ** 0.5 / first.n
+    first = model.releases_[0]
+    if counted:
+        shares = np.mean([one.value for one in counted], axis=0).reshape(len(first.bounds.x), -1) / first.n
+        return shares, float(counted[0].sd[0]) * (shares.shape[1] / len(counted)) ** 0.5 / first.n
+    if first.statistic.get("name") == "LabelSum":
+        public = told(first)
+        return np.array([_evenly(one, one, public.counts / first.n) for one in public.inputs.T]), 0.0
+    if hasattr(model, "bins_") and model.kind == "mean" and model._params["regions"] is None:
+        counts = model.counts_.reshape([len(edges) - 1 for edges in model.edges_])
+        found = []
+        for j, (edges, (low, high)) in enumerate(zip(model.edges_, first.bounds.x, strict=True)):
+            unit = (edges - low) / (high - low) * 2 - 1
+            along = counts.sum(axis=tuple(i for i in range(counts.ndim) if i != j))
+            found.append(_evenly(unit[:-1], unit[1:], along / first.n))
+        return np.array(found), float(np.sqrt(np.square(model.counts_sd_).sum())) / first.n
+    return np.empty((0, 0)), np.inf
+
+
+def _evenly(low: Values, high: Values, shares: Values) -> Values:
+    """Shares between places in [−1, 1], each spread evenly from ``low`` to ``high``, as shares of equal bins."""
+    edges = np.linspace(-1, 1, BINS + 1)
+    width = np.maximum(high - low, 1e-9)
+    below = np.clip((edges[:, None] - low) / width, 0.0, 1.0)
+    below[-1] = 1.0
+    return np.asarray(np.diff(below @ shares))
 
 
 def _below(shares: Values) -> Values:

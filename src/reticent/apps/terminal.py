@@ -165,7 +165,7 @@ def progress(
 
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:,.0f}/s" if task.speed else "")  # unknown until the second step
+            return Text(f"{task.speed:,.0f}/s" if (task.speed or 0) >= 1 else "")  # unknown until the second step
 
     parts = [BarColumn(), Rate(), Left()] if total else [SpinnerColumn("line"), *([Elapsed()] if timed else [])]
     with Progress(TextColumn("  {task.description}"), *parts, console=err, transient=True) as bar:

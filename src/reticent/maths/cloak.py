@@ -7,8 +7,9 @@ standard deviation of the noise, in the noise's own metric. Among these M two ar
     trace    least tr M: the least mean squared error at the points of interest.  M = (Σ λ_j d_j d_jᵀ)^½
     logdet   least log det M (Smith et al. 2018), the smallest ellipsoid around ±d_j.  M = rank·Σ λ_j d_j d_jᵀ
 
-Both are convex. λ is found by multiplicative updates; every λ ≥ 0 gives a feasible M (after division by the largest
-d_jᵀM⁻¹d_j) and a bound that no M can beat, so the distance from the optimum is known at each step and is the stopping rule.
+Both are convex. λ is found by multiplicative updates, which are steps of log λ, with Nesterov's momentum; every λ ≥ 0 gives a
+feasible M (after division by the largest d_jᵀM⁻¹d_j) and a bound that no M can beat, so the distance from the optimum is known at
+each step and is the stopping rule. When it grows, momentum begins anew.
 
     trace    with S = Σ λ_j d_j d_jᵀ, tr N ≥ 2 tr S^½ − Σλ, since tr N + tr N⁻¹S ≥ 2 tr S^½. The best multiple of λ: (tr S^½)²/Σλ
     logdet   with Σλ = 1: log det N ≥ log det(rank·S), since log det N + tr N⁻¹(rank·S) ≥ log det(rank·S) + rank, and tr N⁻¹S ≤ 1
@@ -26,6 +27,8 @@ Array = NDArray[np.float64]
 CRITERIA = ("trace", "logdet")
 _STEPS = 20_000
 _EVEN = 0.05
+_GROWN = 1.5  # a distance from the optimum that has grown so much: momentum has gone too far
+_NEVER = 1e-30  # a weight that may still come back
 _LEAST = 1e-12  # of the largest eigenvalue: what lies below is arithmetic
 _POWER = {
     "trace": 2.0,
@@ -54,15 +57,24 @@ def cloak(columns: Array, criterion: str = "trace", tolerance: float = 1e-3, lik
     if like is not None:
         weight = (1 - _EVEN) * like.weight + _EVEN * weight  # a label that did not matter there may matter here
     step = _trace if criterion == "trace" else _logdet
+    before, age, least = np.log(weight), 1.0, math.inf
     for _ in range(_STEPS):
         whiten, back, reach, value, bound = step(d, weight)
         gap = (value - bound) / (value if criterion == "trace" else len(d))
         if gap <= tolerance:
             break
-        weight = weight * (reach / reach.max()) ** _POWER[criterion]
-        weight /= weight.sum()
+        moved = np.log(weight * (reach / reach.max()) ** _POWER[criterion] + _NEVER)
+        older = (1 + math.sqrt(1 + 4 * age**2)) / 2
+        ahead, age, least = ((age - 1) / older, older, min(gap, least)) if gap <= _GROWN * least else (0.0, 1.0, gap)
+        weight = _shares(moved + ahead * (moved - before))
+        before = moved
     most = math.sqrt(float(reach.max()))
     return Cloak(whiten @ axes.T / most, axes @ back * most, value, bound, weight, gap)
+
+
+def _shares(logs: Array) -> Array:
+    weight = np.exp(logs - logs.max())
+    return np.asarray(weight / weight.sum())
 
 
 def _trace(d: Array, weight: Array) -> tuple[Array, Array, Array, float, float]:

@@ -300,9 +300,8 @@ class LabelBelief:
             found.append(Part(self._features[h], weight, mean, np.eye(len(psi)) - X.T @ X, half.T @ half))
         return Posterior(found)
 
-    def known(self, features: Features) -> Array:
-        """Covariance of w under another kernel, after all releases."""
-        psi, rest = features(self.inputs)
+    def known(self, psi: Array, rest: Array) -> Array:
+        """Covariance of w under another kernel, with these features at the inputs, after all releases."""
         X = self._solve(psi, rest, self.s2)[1] if len(self._rows) else np.zeros((1, len(psi)))
         return np.eye(len(psi)) - X.T @ X
 

@@ -15,8 +15,9 @@ LEAST_ROUNDING = 1e-11  # of a posterior precision, whose small eigenvalues matt
 
 def factor(matrix: Array, rounding: float) -> Array:
     """Cholesky factor of a positive semi-definite matrix: what is added to its diagonal is more than arithmetic can lose."""
-    m = len(matrix)
-    return np.asarray(np.linalg.cholesky((matrix + matrix.T) / 2 + rounding * np.trace(matrix) / m * np.eye(m)))
+    even = (matrix + matrix.T) / 2
+    even.ravel()[:: len(matrix) + 1] += rounding * np.trace(matrix) / len(matrix)
+    return np.asarray(np.linalg.cholesky(even))
 
 
 def solve_lower(lower: Any, b: Any) -> Array:

@@ -7,7 +7,7 @@ afterwards. Below the call of ``learn`` no record is in scope: a model sees rele
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -58,6 +58,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     _targets: ClassVar[bool] = False  # does it use y?
     _relation: ClassVar[str] = "record"
+    _listen: Callable[[int], None] = staticmethod(lambda releases: None)  # slow fits tell how many releases they made
 
     def __init__(
         self,
