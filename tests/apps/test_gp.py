@@ -150,3 +150,32 @@ def test_refusals_charge_nothing(fit, budget, tmp_path, options, code, words):
     assert words in answer.err
     assert reticent.Ledger(budget).history("people") == []
     assert not (tmp_path / "m.reticent").exists()
+
+
+@pytest.mark.parametrize(
+    ("rows", "epsilon"),
+    [("1,.7\n5,.7\n9,.7\n", 1), ("3,1\n3,-1\n3,0\n", 1), ("3,1\n", 1), ("1,0\n2,1\n", 1e-9), ("1,0\n2,1\n", 1e6)],
+    ids=["y constant", "all x equal", "one record", "hardly any budget", "hardly any noise"],
+)
+@pytest.mark.parametrize("copy", [False, True], ids=["", "a column twice"])
+def test_data_that_tell_nothing_give_finite_predictions(run, tmp_path, rows, epsilon, copy):
+    cells = [line.split(",") for line in f"a,y\n{rows}".split()]
+    table = "".join(f"{a},{'b' if a == 'a' else a},{y}\n" if copy else f"{a},{y}\n" for a, y in cells)
+    data, out, new = tmp_path / "d.csv", tmp_path / "m.reticent", tmp_path / "p.csv"
+    data.write_text(table)
+    x = ["--x", "a=0:10", *(["--x", "b=0:10"] if copy else [])]
+    answer = run("fit", "gp", data, *x, "--y", "y=-2:2", "--epsilon", epsilon, "--delta", 1e-5, "--out", out)
+    assert (answer.code, answer.err) == (0, "")
+    assert run("predict", out, data, "--out", new).code == 0
+    found = np.loadtxt(new, delimiter=",", skiprows=1, ndmin=2)
+    assert np.isfinite(found).all()
+    assert np.abs(found).max() < 20
+
+
+def test_columns_of_the_same_name_and_no_records_are_refused(run, tmp_path):
+    ask = ("--x", "a=0:10", "--y", "y=-2:2", *PROMISE, "--out", tmp_path / "m.reticent")
+    for text, words in (("a,a,y\n1,1,0\n", "not unique"), ("a,y\n", "no records"), ("", "is empty")):
+        (tmp_path / "d.csv").write_text(text)
+        answer = run("fit", "gp", tmp_path / "d.csv", *ask)
+        assert answer.code == 5
+        assert words in " ".join(answer.err.split())

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import reticent
+from reticent.apps.fit import fit
 
 ASK = ("--x", "age=0:110", "--y", "weight=2:150", "--epsilon", 1, "--delta", 1e-5)
 QUICK = ("--mechanism", "functional", "--noise", 10)
@@ -63,3 +64,15 @@ def test_wrong_use(run, people_csv, tmp_path):
     assert "mechanism must be one of" in answer.err
     assert run("fit", "gp-labels", people_csv, *ASK, "--basis", 9, *out).code == 2
     assert run("fit", "gp", people_csv, *ASK, "--mechanism", "cloak", *out).code == 2
+
+
+def test_a_slow_fit_tells_of_its_releases_and_keeps_no_listener(people_csv, tmp_path):
+    heard = []
+    own = {"x": ["age=0:110"], "y": ["weight=2:150"], "classes": (), "norm": None, "own": {}, "ledger": None}
+    promise = {"epsilon": 1.0, "delta": 1e-5, "dataset": None, "records_per_person": 1}
+    (tmp_path / "few.csv").write_text("".join(people_csv.read_text().splitlines(keepends=True)[:40]))
+    model, _, _ = fit(
+        "gp-labels", str(tmp_path / "few.csv"), **own, **promise, out=tmp_path / "m.reticent", advance=heard.append
+    )
+    assert heard == [1] * 8
+    assert "_listen" not in vars(model)

@@ -14,11 +14,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent, recognised
+from reticent.apps.binned import Bars
 from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS, LIGHT
 from reticent.apps.effects import regression_remarks
+from reticent.apps.plots import _draw_bars, _draw_line
 from reticent.apps.report_facts import results
-from reticent.apps.slices import BAND, _median, grouped, inhabited, lines, ranges
+from reticent.apps.slices import BAND, Line, _median, grouped, inhabited, lines, ranges
 
 
 def regression(inputs, *, names=None, norm=None, epsilon=5.0, **options):
@@ -113,6 +115,32 @@ def test_a_curve_is_dashed_where_hardly_anybody_is():
     words = results(model)["words"]
     assert any(f"hardly any records have column 0 outside {low:.2g} to" in text for text in words)
     assert words[-1].startswith("there (dashed)")
+
+
+@pytest.mark.parametrize("protect", ["labels", "bins"])
+def test_regressions_on_public_inputs_and_on_bins_are_dashed_where_nobody_is(protect):
+    x = np.linspace(20, 50, 400)[:, None]
+    x[-1] = 99.0  # one record far away is hardly anybody
+    y = np.sin(x[:, 0] / 10)
+    y[-1] = 3.0
+    params = {"bounds": reticent.Bounds(x=[(0, 100)], y=(-3, 3)), "epsilon": 20, "delta": 1e-5}
+    how = {"bins": 25, "protect": "labels"} if protect == "bins" else {"stages": 2, "learn_kernel": False}
+    model = (reticent.BinnedGPRegressor if protect == "bins" else reticent.LabelGPRegressor)(**how, **params).fit(x, y)
+    ((low, high),) = inhabited(model)
+    assert 5 < low <= 20
+    assert 50 <= high < 70
+    assert any("hardly any records" in text for text in results(model)["words"])
+    assert len(reticent.plot.curve(model).axes[0].lines) == 2
+
+
+def test_a_bin_with_few_records_does_not_set_the_axis():
+    line = Line("x", np.array([0.0, 1.0]), np.zeros(2), {"model": np.ones(2)}, (0.0, 1.0))
+    axes = Figure().subplots()
+    _draw_line(axes, line)
+    low, high = axes.get_ylim()
+    _draw_bars(axes, Bars(np.array([0.0, 0.5, 1.0]), np.array([0.1, 90.0]), np.array([0.1, 50.0])))
+    assert axes.get_ylim()[1] == pytest.approx(high + 0.25 * (high - low))
+    assert axes.get_ylim()[0] >= low - 0.25 * (high - low)
 
 
 def test_no_place_is_called_empty_without_counts_that_tell():

@@ -6,7 +6,15 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    PairwiseKernel,
+    RationalQuadratic,
+    WhiteKernel,
+)
 
 import reticent
 from reticent import BadInput, Bounds, GPRegressor
@@ -206,6 +214,8 @@ def test_what_was_rehearsed_is_forgotten():
         ({"kernel": RBF([1.0, 2.0])}, "cannot be used for 1 inputs"),
         ({"kernel": RBF([1.0, 2.0]), "bounds": Bounds(x=(-4, 4), y=(0, 1))}, "cannot be used for 1 inputs"),
         ({"kernel": WhiteKernel(0.1)}, "cannot be used"),
+        ({"kernel": PairwiseKernel(metric="sigmoid")}, "positive definite"),  # it is not
+        ({"kernel": DotProduct(0.0) ** 0.5}, "positive definite"),
         ({"kernel": ConstantKernel(1e200) * RBF(1.0)}, "cannot be used"),
         ({"bounds": Bounds(x=(-4, 4), classes=[0, 1])}, "not classes"),
         ({"noise": True}, "noise"),

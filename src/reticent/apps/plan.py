@@ -43,6 +43,8 @@ class Row:
     coverage: float  # how much of the true function lies in 95 % bands
     non_private_rmse: float
     prior_sd: float  # the error of a guess without any record
+    rmse_least: float  # of the functions that were drawn: some are easier than others
+    rmse_most: float
 
 
 class Answer(NamedTuple):
@@ -190,8 +192,8 @@ def plan(
 
 
 def _row(epsilon: float, n: int, trials: Sequence[Trial], without_privacy: Sequence[Trial]) -> Row:
-    means = Trial(*np.mean(trials, axis=0).tolist())
-    spread = float(np.std([trial.rmse for trial in trials], ddof=1)) if len(trials) > 1 else 0.0
+    means, errors = Trial(*np.mean(trials, axis=0).tolist()), [trial.rmse for trial in trials]
+    spread = float(np.std(errors, ddof=1)) if len(trials) > 1 else 0.0
     return Row(
         epsilon=epsilon,
         n=n,
@@ -203,6 +205,8 @@ def _row(epsilon: float, n: int, trials: Sequence[Trial], without_privacy: Seque
         coverage=means.coverage,
         non_private_rmse=float(np.mean([trial.rmse for trial in without_privacy])),
         prior_sd=means.guess,
+        rmse_least=min(errors),
+        rmse_most=max(errors),
     )
 
 

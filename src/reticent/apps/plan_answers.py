@@ -22,10 +22,11 @@ from reticent.privacy.bounds import Bounds
 __all__ = ["Question", "answers", "check_out", "numbers", "print_plan", "question", "write"]
 
 _KINDS = (".png", ".svg", ".html")
-_HEADINGS = ("basis", "error of the mean", "of one output", "in 95 % bands")
+_HEADINGS = ("basis", "error of the mean", "least – most", "of one output", "in 95 % bands")
 _READ_AS = (
-    "Error of the mean: how far the curve will be off. Of one output: how far single records will be from it. In 95 % bands: how "
-    "much of the true curve they will hold. A guess: the curve that is drawn without any data. Basis: functions it is made of."
+    "Error of the mean: how far the curve will be off, on average over the functions drawn; and the least and most of these, "
+    "since some are easier than others. Of one output: how far single records will be from it. In 95 % bands: how much of the "
+    "true curve they will hold. A guess: the curve that is drawn without any data. Basis: functions it is made of."
 )
 
 
@@ -88,7 +89,7 @@ class Question:
             f"Expected on average over {found.draws} functions drawn from the model's own prior, inside {self.output} "
             f"{low:g} – {high:g}, with {self.inputs} spread evenly and single outputs spread by {compact(found.noise)} around "
             f"the function ({how}). The function is the mean of outputs with the same inputs. Real "
-            "functions may be easier or harder. No record was read, nothing was charged."
+            "functions may be easier or harder, as those drawn are. No record was read, nothing was charged."
         )
 
 
@@ -159,15 +160,16 @@ def _lines(found: Plan) -> list[tuple[str, ...]]:
         digits = min(max(digits_beside(min(row.rmse for row in rows)) + 1, 0), 6)
 
         def cells(n: int, name: str, functions: str, error: float, digits: int = digits) -> tuple[str, ...]:
-            return f"{n:,}", name, functions, f"{error:,.{digits}f}", f"{hypot(error, found.noise):,.{digits}f}", ""
+            return f"{n:,}", name, functions, f"{error:,.{digits}f}", "", f"{hypot(error, found.noise):,.{digits}f}", ""
 
         each = len(rows) // len(found.bases)
         for start in range(0, len(rows), each):
             for row in rows[start : start + each]:
                 error = f"{row.rmse:,.{digits}f} ± {row.rmse_se:,.{digits}f}"
+                reach = f"{row.rmse_least:,.{digits}f} – {row.rmse_most:,.{digits}f}"
                 output = f"{row.output_error:,.{digits}f}"
                 inside = f"{100 * row.coverage:.0f} %"
-                lines.append((f"{n:,}", f"{row.epsilon:g}", f"{row.basis}", error, output, inside))
+                lines.append((f"{n:,}", f"{row.epsilon:g}", f"{row.basis}", error, reach, output, inside))
             same = "" if found.bases == (None,) else f"{rows[start].basis}"
             lines.append(cells(n, "no privacy", same, rows[start].non_private_rmse))
         lines.append(cells(0, "a guess", "", rows[0].prior_sd))

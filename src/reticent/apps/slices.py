@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.apps.figures import column_names
-from reticent.maths.warp import BINS, remoteness
 from reticent.models.inputs import remote_along
 from reticent.models.label_sum import told
 
@@ -42,6 +41,7 @@ BAND = 1.959963984540054  # standard deviations, for a band that holds 95 %
 PARTS = ("model", "privacy", "noise")
 POINTS, GRID = 101, 41
 _BOX = 512
+_BINS = 64
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
 _FEW, _UNSURE = 0.02, 0.2  # how remote the ends are between which nearly all records are; noise that hides the ends
@@ -103,9 +103,8 @@ def inhabited(model: Any) -> list[tuple[float, float]]:
     bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
     if noise > _UNSURE:
         return [(float(low), float(high)) for low, high in bounds.x]
-    at = np.linspace(-1, 1, POINTS)[:, None]
-    laws = getattr(model, "_laws", None) or []  # by which the model itself opens its band
-    remote = [remoteness([law], at) for law in laws] or [remote_along(one, POINTS) for one in shares]
+    known = getattr(model, "_laws", None) or shares  # the first: by which the model itself opens its band
+    remote = [remote_along(one, POINTS) for one in known]
     found = []
     for one, (low, high) in zip(remote, bounds.x, strict=True):
         there = np.nonzero(one < _FEW)[0]
@@ -142,7 +141,7 @@ def _counted(model: Any) -> tuple[Values, float]:
 
 def _evenly(low: Values, high: Values, shares: Values) -> Values:
     """Shares between places in [−1, 1], each spread evenly from ``low`` to ``high``, as shares of equal bins."""
-    edges = np.linspace(-1, 1, BINS + 1)
+    edges = np.linspace(-1, 1, _BINS + 1)
     width = np.maximum(high - low, 1e-9)
     below = np.clip((edges[:, None] - low) / width, 0.0, 1.0)
     below[-1] = 1.0
