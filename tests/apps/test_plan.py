@@ -398,12 +398,3 @@ def test_wrong_use(run, arguments, code, words):
         answer = run(*arguments)
     assert answer.code == code, answer.err
     assert words in answer.err
-
-
-def test_a_plan_says_how_far_single_functions_reach(run):
-    asked = ("--x", "a=0:1", "--y", "b=0:1", "--n", 300, "--epsilon", 1, "--draws", 3, "--basis", 6)
-    (row,) = json.loads(run("plan", *asked, "--json").out)["rows"]
-    assert row["rmse_least"] < row["rmse"] < row["rmse_most"]
-    shown = " ".join(run("plan", *asked).out.split())
-    assert "least – most" in shown
-    assert "some are easier than others" in shown
