@@ -160,9 +160,9 @@ def test_public_contexts_carry_no_noise():
     for one in (noisy, less):
         play(one, 12)
     m = less.posterior_.head.columns
-    assert (
-        less.releases_[0].scale[:m].max() == noisy.releases_[0].scale.min()
-    )  # A's noise is the same; the rest has none
+    lasting = noisy._statistic().lasting()
+    # A's noise is the same, but for what is added for rounding on each grid; the rest has none
+    assert less.releases_[0].scale[:m] == pytest.approx(noisy.releases_[0].scale[lasting], rel=1e-5)
     assert (less.releases_[0].scale[m:] == 0).all()
     assert np.linalg.eigvalsh(less._gram).min() > -1e-9
     assert less.guarantee_.relation == "label"
@@ -285,7 +285,7 @@ def test_batches_grow_and_fill_the_horizon():
     assert sum(sizes) == 1000
     assert all(a <= b + 1 for a, b in pairwise(sizes[:-1]))
     endless = batch_sizes(1.0, None)
-    assert [next(endless) for _ in range(30)][-1] > 10_000
+    assert [next(endless) for _ in range(45)][-1] > 10_000
 
 
 @pytest.mark.parametrize("mechanism", ["sqrt", "blt", "tree"])

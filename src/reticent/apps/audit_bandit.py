@@ -17,7 +17,7 @@ from reticent.models.bandit import JointBandit
 from reticent.models.local_bandit import LocalBanditClient, LocalBanditServer
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.statistic import Statistic
-from reticent.privacy.stream import SHIFT, Stream, Toeplitz
+from reticent.privacy.stream import SHIFT, Echo, Stream, Toeplitz
 
 __all__ = ["BANDITS", "LOCAL", "bandit_scores"]
 
@@ -80,10 +80,13 @@ def _seen(stream: Stream, statistic: Statistic, record: tuple[float, float]) -> 
 def _ratio(seen: Values, scale: Values, exact: list[Values], other: Values, bandit: Any) -> float:
     """log of the densities of all releases together, with A and with B."""
     correlation = getattr(bandit, "_correlation", None)
-    c = np.eye(1, len(seen))[0]
+    c = np.eye(len(seen))[:, :1] * np.ones(len(scale))  # of each number
     if isinstance(correlation, Toeplitz):
         seen = np.diff(seen, axis=0, prepend=0 * seen[:1])
-        c = np.array(correlation.coefficients[: len(seen)]) / 2.0**SHIFT
+        c[:] = np.array(correlation.coefficients[: len(seen)])[:, None] / 2.0**SHIFT
+    if isinstance(correlation, Echo):
+        lasting = bandit._statistic().lasting()
+        c[:, lasting] = (correlation.back / 2.0**SHIFT) ** np.arange(len(seen))[:, None]
     white = [sum(c[t - s] * seen[s] for s in range(t + 1)) for t in range(len(seen))]
     total = 0.0
     for t, z in enumerate(white):

@@ -134,6 +134,10 @@ class AnovaPriors:
             [_CONSTANT if not e else scales[len(e) - 1] * math.prod(decay[k - 1] for _, k in e) for e in self._effects]
         )
 
+    def alike(self, m: int) -> NDArray[np.int64]:
+        """For each of the m leading functions, its number among those of one input; -1 for the constant and for products."""
+        return np.array([effect[0][1] if len(effect) == 1 else -1 for effect in self._effects[:m]])
+
     def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
         """The m leading functions, their variances under each hypothesis, and what these leave out."""
         index = np.zeros((m, self._dimension), dtype=np.int64)

@@ -11,6 +11,11 @@ With the gain g of the clip and a belief B̂ about B whose entries have error va
 
 so noise in B multiplies only w − c, and the filter's covariance is positive for every draw of the noise. Each hypothesis about S
 has a filter of its own and a weight by its evidence; s² follows from the released q.
+
+Where a batch takes back a part of the last one's noise (A has noise σ(z_t − ρz_{t−1})), the filter's state is (w, z_t): what is
+known of w tells what the last noise was. And where weights are said to be alike (those of one degree, for all inputs), their
+common prior variance is learned (MacKay's fixed point), and the filter is given the new prior in the place of the old one:
+posterior precisions are those of the prior plus those of the data, so that the old one can be taken out again.
 """
 
 import math
@@ -31,19 +36,31 @@ _NOISE_SPREAD = 1.5  # of log s² a priori
 _VARIANCES = np.geomspace(1e-2, 1e2, 81)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.3  # in the logarithm of that variance
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
+_ROUNDS, _SETTLED = 2, 3.0  # steps of the fixed point, and how many weights the first guess of a variance counts for
+_FASTEST, _FARTHEST = 5.0, 100.0  # by how much a variance may change, in a step and in all
 
 
 class Tracked:
     """The belief about w, batch by batch.
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; the least
-    variance of the observation noise that is worth telling apart.
+    variance of the observation noise that is worth telling apart; for each weight the number of the group that it is like, or
+    -1 (priors are diagonal then), where variances are to be learned.
     """
 
-    def __init__(self, priors: Sequence[Array], outside: Array, noise2: float) -> None:
+    def __init__(
+        self, priors: Sequence[Array], outside: Array, noise2: float, alike: NDArray[np.int64] | None = None
+    ) -> None:
         self.outside, self._noise2 = np.asarray(outside, dtype=np.float64), noise2
         self._means = [np.zeros(len(S)) for S in priors]
         self._covariances = [S.copy() for S in priors]
+        # of the last batch's noise: mean, covariance, and covariance with w
+        self._noises = [np.zeros(len(S)) for S in priors]
+        self._noise_covariances = [np.eye(len(S)) for S in priors]
+        self._crosses = [np.zeros_like(S) for S in priors]
+        self._alike = alike
+        self._priors = [np.diag(S).copy() for S in priors]
+        self._guesses = [np.diag(S).copy() for S in priors]
         self._evidence, self._noise_fit = np.zeros(len(priors)), np.zeros((len(priors), len(_NOISES)))
         self._s2 = noise2 + self.outside
         self._mix()
@@ -73,10 +90,12 @@ class Tracked:
         centre: Array,
         V: Array | None = None,
         axes: Array | None = None,
+        echo: float = 0.0,
     ) -> None:
         """Take in one batch of n records, whose residuals were clipped at ±r around ``centre``. q_sd = ∞: q is not known.
 
-        V: variances of the errors in B, in the orthonormal ``axes``; left out where B is exact.
+        V: variances of the errors in B, in the orthonormal ``axes``; left out where B is exact. ``echo``: which part of the last
+        batch's noise is taken back in this one's, whose own is A_sd.
         """
         variance = self._variance(q / n, q_sd / n, n, r, B)
         inside, second, _ = clip_moments(r / math.sqrt(variance))
@@ -92,16 +111,44 @@ class Tracked:
                 error = V * turned
                 np.fill_diagonal(error, V @ np.diag(turned))
                 W += axes @ error @ axes.T
-            BC = B @ C
-            lower = factor(BC @ B + W, ROUNDING)
-            G, z = solve_lower(lower, BC), solve_lower(lower, A / gain + B @ (centre - m))
+            own, X, Z, last = A_sd / gain, self._crosses[h], self._noise_covariances[h], self._noises[h]
+            back = echo * own
+            known = C @ B - back * X  # covariance of w with what is seen
+            lower = factor(B @ known - back * (X.T @ B - back * Z) + W, ROUNDING)
+            G, F = solve_lower(lower, known.T), own * solve_lower(lower, np.eye(len(B)))
+            z = solve_lower(lower, A / gain + B @ (centre - m) + back * last)
             self._means[h] = m = m + G.T @ z
+            self._noises[h] = F.T @ z
             C = C - G.T @ G
             self._covariances[h] = C = (C + C.T) / 2
+            self._crosses[h], self._noise_covariances[h] = -G.T @ F, np.eye(len(B)) - F.T @ F
             self._evidence[h] -= np.log(np.diag(lower)).sum() + z @ z / 2
             away = m - centre
             self._learn_noise(h, max(float((C * B).sum() + away @ B @ away) / n, 0.0), q / n, q_sd / n, n, r)
+        for h in range(len(self._means) if self._alike is not None else 0):
+            for _ in range(_ROUNDS):
+                self._learn_variances(h)
         self._mix()
+
+    def _learn_variances(self, h: int) -> None:
+        """Bring the prior variances of weights that are alike to what their estimates say."""
+        prior, m, told = self._priors[h], self._means[h], 1 - np.diag(self._covariances[h]) / self._priors[h]
+        ratio, group = np.ones(len(m)), self._alike
+        for g in np.unique(group[group >= 0]) if group is not None else ():
+            at = group == g
+            squares, number = float(np.sum(m[at] ** 2 / prior[at])), float(np.clip(told[at], 0, 1).sum())
+            ratio[at] = np.clip((_SETTLED + squares) / (_SETTLED + number), 1 / _FASTEST, _FASTEST)
+        self._replace_prior(h, np.clip(prior * ratio, self._guesses[h] / _FARTHEST, self._guesses[h] * _FARTHEST))
+
+    def _replace_prior(self, h: int, prior: Array) -> None:
+        """Other prior variances, for what was learned already: (C⁻¹ + D)⁻¹ = C − C(1 + DC)⁻¹DC, for w and the noise together."""
+        D, C, X, m = 1 / prior - 1 / self._priors[h], self._covariances[h], self._crosses[h], self._means[h]
+        M = np.linalg.solve(np.eye(len(D)) + D[:, None] * C, np.diag(D))
+        self._means[h], self._noises[h] = m - C @ (M @ m), self._noises[h] - X.T @ (M @ m)
+        self._noise_covariances[h] = self._noise_covariances[h] - X.T @ M @ X
+        self._crosses[h] = X - C @ M @ X
+        C = C - C @ M @ C
+        self._covariances[h], self._priors[h] = (C + C.T) / 2, prior
 
     def _variance(self, second: float, sd: float, n: int, r: float, B: Array) -> float:
         """Variance of a residual before the clip: what was expected, corrected by the released second moment."""
@@ -121,11 +168,19 @@ class Tracked:
         """Give the weights other units: each is ``factor`` times what it was."""
         self._means = [m * factor for m in self._means]
         self._covariances = [C * np.outer(factor, factor) for C in self._covariances]
+        self._crosses = [X * factor[:, None] for X in self._crosses]
+        self._priors = [p * factor**2 for p in self._priors]
+        self._guesses = [p * factor**2 for p in self._guesses]
         self._mix()
 
-    def extended(self, priors: Sequence[Array], outside: Array, scale: Array) -> "Tracked":
-        """The same belief with more functions, whose priors are given; ``scale``: old weights in units of the new ones."""
-        new, m = Tracked(priors, outside, self._noise2), len(scale)
+    def extended(
+        self, priors: Sequence[Array], outside: Array, scale: Array, alike: NDArray[np.int64] | None = None
+    ) -> "Tracked":
+        """The same belief with more functions, whose priors are given; ``scale``: old weights in units of the new ones.
+
+        Batches with more functions have no noise in common with those before.
+        """
+        new, m = Tracked(priors, outside, self._noise2, alike), len(scale)
         for h, S in enumerate(priors):
             # what the old functions say about the new ones a priori, and what is left open
             along = np.linalg.solve(S[:m, :m], S[:m, m:]).T
@@ -135,6 +190,7 @@ class Tracked:
             left[m:, m:] = S[m:, m:] - along @ S[:m, m:]
             C = lift @ self._covariances[h] @ lift.T + left
             new._covariances[h] = (C + C.T) / 2
+            new._priors[h][:m] = self._priors[h] * scale**2
         new._evidence, new._noise_fit = self._evidence.copy(), self._noise_fit.copy()
         new._s2 = self._s2 - self.outside + new.outside
         new._mix()

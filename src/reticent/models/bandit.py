@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.models.bandit_setup import check, correlation, numbers
+from reticent.models.bandit_setup import SHARED, STEPS, check, correlation, numbers
 from reticent.models.base import seed_bytes
 from reticent.models.policy import GROWTH, Policy, batch_sizes
 from reticent.models.rewards import reward_sum
@@ -28,7 +28,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.events import Gaussian
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.stream import BATCHES, Correlation, Stream
+from reticent.privacy.stream import Correlation, Stream
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["JointBandit"]
@@ -45,7 +45,7 @@ class JointBandit:
     ----------
     kernel : scikit-learn kernel, optional
         The prior of the reward function, in the units of the data. Default: smooth functions of several lengths and sizes,
-        weighed by the evidence; sums of functions of single inputs where there are more than five.
+        weighed by the evidence; where there are more than five, sums of functions of single inputs, as rough as the data say.
     bounds : Bounds
         Public ranges of the candidates' coordinates and of the reward. Candidates and rewards outside are moved to the edge.
     horizon : int or None
@@ -84,9 +84,9 @@ class JointBandit:
     -------
     Neighbours: one round's candidates and reward replaced by any others; the number of rounds is public. With
     ``contexts="public"``: one round's reward replaced.
-    Released: noisy sums of (features, residual) over batches, or their running sums. All choices for *other* people, the
-    posterior and the saved file are computed from them. The choice for a person depends on that person's own candidates too, and
-    must be shown to that person only (joint differential privacy).
+    Released: noisy sums of (features, residual) over batches, which share noise, or their running sums. All choices for *other*
+    people, the posterior and the saved file are computed from them. The choice for a person depends on that person's own
+    candidates too, and must be shown to that person only (joint differential privacy).
     Must be public: bounds, horizon, kernel, arms, growth, when rounds happen. Each person takes part in ``records_per_person``
     rounds at most, and a person's reward reaches others by the releases only.
 
@@ -141,7 +141,7 @@ class JointBandit:
         eps, delta = check_epsilon_delta(params["epsilon"], params["delta"], pure=False)
         self._event = Gaussian(noise_multiplier=calibrate(eps, delta))
         self._delta, self._public, self._every = delta, contexts == "public", release == "every"
-        self._correlation: Correlation = BATCHES
+        self._correlation: Correlation = SHARED
         self._variances: Array | None = None
         if self._every:
             self._correlation, self._variances = correlation(mechanism, horizon)
@@ -253,7 +253,7 @@ class JointBandit:
             bounds=self.bounds,
             event=self._event,
             correlation=self._correlation,
-            steps=self.horizon or 1,
+            steps=self.horizon or STEPS,
             records_per_person=int(self._params["records_per_person"]),
             ledger=ledger,
             dataset=dataset,
@@ -295,7 +295,8 @@ class JointBandit:
                 m = policy.head.columns
                 B = replace(release, value=release.value[m:], scale=release.scale[m:]).matrix()
                 centre = np.array(told["weights"]) * 2.0 ** -told["shift"]
-                policy.take_public(release.value[:m], float(release.scale[0]), B, release.n, told["reach"], centre)
+                seen = release.value[:m], float(release.scale[0]), B, release.n, told["reach"]
+                policy.take_public(*seen, centre, told.get("echo", 0.0))
             elif self._variances is not None:
                 policy.again()
                 running = replace(release, n=told["step"])

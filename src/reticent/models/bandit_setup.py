@@ -16,12 +16,14 @@ from reticent.maths.factorisation import (
 )
 from reticent.privacy import cells
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.stream import TREE, Buffers, Correlation, Toeplitz
+from reticent.privacy.stream import TREE, Buffers, Correlation, Echo, Toeplitz
 
-__all__ = ["check", "correlation", "numbers"]
+__all__ = ["SHARED", "STEPS", "check", "correlation", "numbers"]
 
 Array = NDArray[np.float64]
 _UNIT = 2.0**30  # coefficients are whole multiples of its inverse
+SHARED = Echo(int(0.65 * _UNIT))  # each batch takes back so much of the last one's noise in Σφe
+STEPS = 2**30  # releases, where the horizon is not known
 _CHOICES = {"release": ("batches", "every"), "mechanism": ("sqrt", "blt", "tree"), "contexts": ("private", "public")}
 _WHOLE = {"horizon": 10**9, "arms": 1000, "records_per_person": 10**6, "basis": 500}
 

@@ -29,21 +29,21 @@ from reticent.privacy.curator import Release
 __all__ = ["GROWTH", "Policy", "batch_sizes", "best_of", "upper"]
 
 Array = NDArray[np.float64]
-GROWTH = 1.35
+GROWTH = 1.2
 _FIRST = 8.0  # records of the first batch, by μ
 _LEAST_BATCH = 6
 _FIRST_SHARE = 0.01  # and at least so much of the horizon
 _SHARE = 5.0  # of the prior variance, times μT, of a function that is worth having
-_LEAST, _MOST = 4, 150
+_LEAST, _MOST = 4, 200
 _EXPONENT, _QUANTILE = 0.4, 0.5  # of features: energies, and which length they are cut to (see models.gp)
 _AGAIN = 0.3  # the same exponent, of what is not known of a function after the first batch
 _FIRST_CLIP, _CLIP = 1.5, 0.8  # in standard deviations of the residual
 _NOISE = 0.2  # the least standard deviation of rewards that is told apart, in half-ranges
 _LEAST_PLAYS, _PLAYS = 256, 2048  # rounds that are played in thought, about as many as a batch has
 _EVENLY = 1024  # points that stand for the box
-_VARIANCES, _LENGTHS, _LINEAR = (0.1, 0.3), (0.2, 0.4), 0.1
-_CONSTANT, _RBF_LENGTHS = 0.25, (0.3, 0.6)
-_ADDITIVE, _FEW = (1.0, 1e-3, 1e-4), 5  # above so many inputs, effects of single inputs
+_CONSTANT, _VARIANCES, _LENGTHS = 0.25, (0.15, 0.4), (0.3, 0.6)
+# above so many inputs, effects of single inputs, whose variances are learned degree by degree: a rough guess will do
+_FEW, _ADDITIVE = 5, Anova(variance=0.1, shares=(1.0, 1e-3, 1e-4), linear=0.0, length=0.13)
 _TRIALS = 8
 _CACHE = 2**18  # numbers
 
@@ -71,9 +71,9 @@ class Policy:
         self._priors: Any = _priors(bounds, kernel, self.half)
         coins = np.random.Generator(np.random.PCG64(8))  # public: everyone plays the same in thought
         self._imagined: Callable[[int], Array] = lambda count: 2 * coins.random((count, self.dimension)) - 1
-        self._plays, self._informed, self._misfit = _LEAST_PLAYS, False, np.zeros(len(WRONG))
+        self._plays, self._informed = _LEAST_PLAYS, False
         self._choose_basis(horizon)
-        self.belief = Tracked(self._hypotheses, self._outside, _NOISE**2)
+        self.belief, self._misfit = self._unlearned()
         self._thought()
 
     def _choose_basis(self, horizon: int) -> None:
@@ -87,6 +87,7 @@ class Policy:
         self._energy = energies(basis, priors.emphasis[:m], _EXPONENT, _QUANTILE)
         self.head = Features(basis, tuple(self._energy.tolist()), 1.0)
         self._hypotheses = [S / np.outer(self._energy, self._energy) for S in hypotheses]
+        self._alike = priors.alike(m) if isinstance(priors, AnovaPriors) else None
 
     def grow(self, horizon: int) -> None:
         """More functions for more rounds; what is known about the old ones stays known."""
@@ -94,7 +95,7 @@ class Policy:
         self._choose_basis(horizon)
         units = old / self._energy[: len(old)]
         if len(self._energy) > len(old):
-            self.belief = self.belief.extended(self._hypotheses, self._outside, units)
+            self.belief = self.belief.extended(self._hypotheses, self._outside, units, self._alike)
         else:
             self.belief.rescale(units)
         self._thought()
@@ -162,21 +163,23 @@ class Policy:
             gram = PlayedGram(self._points, even.T @ even / _EVENLY, n, G[:m, :m], float(sd[0, 1]), self._misfit)
             self._misfit = gram.misfit
             known = G[:m, m] * r, float(sd[0, m]) * r, gram.mean, float(G[m, m]) * r * r, float(sd[m, m]) * r * r
-            self.belief.add(*known, n, r, centre, gram.variance, gram.axes)
+            self.belief.add(*known, n, r, centre, gram.variance, gram.axes, told.get("echo", 0.0))
         self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS if self._staged else _LEAST_PLAYS), True
         self._thought()
 
-    def take_public(self, A: Array, A_sd: float, B: Array, n: int, r: float, centre: Array) -> None:
+    def take_public(self, A: Array, A_sd: float, B: Array, n: int, r: float, centre: Array, echo: float = 0.0) -> None:
         """Learn from rewards alone: the contexts, and so B, are public."""
         if n > 0:
-            self.belief.add(A * r, A_sd * r, B, 0.0, math.inf, n, r, centre)
+            self.belief.add(A * r, A_sd * r, B, 0.0, math.inf, n, r, centre, echo=echo)
         self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS), True
         self._thought()
 
     def again(self) -> None:
         """Forget all batches: a running sum holds them anyway."""
-        self._misfit = np.zeros(len(WRONG))
-        self.belief = Tracked(self._hypotheses, self._outside, _NOISE**2)
+        self.belief, self._misfit = self._unlearned()
+
+    def _unlearned(self) -> tuple[Tracked, Array]:
+        return Tracked(self._hypotheses, self._outside, _NOISE**2, self._alike), np.zeros(len(WRONG))
 
     def paper_width(self, norm: float = 1.0, failure: float = 0.05) -> float:
         """√β_t as in Theorem 1 of the GP-UCB analysis, with the privacy noise where it is here, in the posterior covariance."""
@@ -223,10 +226,9 @@ def batch_sizes(mu: float, horizon: int | None, growth: float = GROWTH, first: f
 def _priors(bounds: Bounds, kernel: Kernel | None, half: float) -> Any:
     d = len(bounds.x)
     if kernel is None and d > _FEW:
-        trials = [Anova(variance=v, shares=_ADDITIVE, linear=_LINEAR, length=t) for v in _VARIANCES for t in _LENGTHS]
-        return AnovaPriors(d, 0, trials)
+        return AnovaPriors(d, 0, [_ADDITIVE])
     if kernel is None:  # of the same variance everywhere: where no candidates are, nothing draws the choice there
-        kernels = [ConstantKernel(_CONSTANT) + ConstantKernel(v) * RBF(t) for v in _VARIANCES for t in _RBF_LENGTHS]
+        kernels = [ConstantKernel(_CONSTANT) + ConstantKernel(v) * RBF(t) for v in _VARIANCES for t in _LENGTHS]
         return KernelPriors(kernels, d, lambda unit: unit, 1.0)
     if not isinstance(kernel, Kernel):
         raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), or None, not {kernel!r}.")

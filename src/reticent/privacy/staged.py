@@ -152,6 +152,12 @@ class StagedGram(Gram):
             total[m:] += t.T @ t
         return total
 
+    def lasting(self) -> NDArray[np.bool_]:
+        """Σ h tᵀ: of the head's own products much is known beforehand, and little is asked of the tail's."""
+        row, column = np.triu_indices(self.columns)
+        m = index(self.head.columns)
+        return np.asarray((row < m) & (column >= m))
+
     def joined(self, heads: Any, tails: Any) -> Any:
         """The whole Gram matrix, from Σhhᵀ and from the sum of `tail_sum` over all blocks."""
         return np.hstack([np.vstack([heads, tails[: len(heads)].T]), tails])

@@ -100,6 +100,10 @@ class Statistic(ABC):
         """For each released number, how often its square counts in the squared distance: 1, or 2 off a Gram's diagonal."""
         return np.ones(self.size, dtype=np.int64)
 
+    def lasting(self) -> NDArray[np.bool_]:
+        """Which of the released numbers, where steps of a stream are released, are worth adding up over steps."""
+        return np.ones(self.size, dtype=bool)
+
     @final
     def describe(self) -> dict[str, Any]:
         """Everything public about the statistic, in plain JSON values."""
@@ -204,6 +208,7 @@ class Sum(_Rows):
             "block_sum",
             "coordinates",
             "shares",
+            "lasting",
         }
         | {"describe", "integers", "limit1", "limit2", "_settled"}
     )
@@ -323,6 +328,7 @@ class Counts(Statistic):
             "block_sum",
             "coordinates",
             "shares",
+            "lasting",
             "describe",
             "_checked",
             "_settled",

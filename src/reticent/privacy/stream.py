@@ -4,11 +4,13 @@ A `Stream` is to such records what a curator is to a data set: it is paid for on
 integer sums and no record; only noisy sums leave. In step t it has the sum x_t of the records since the last release, and gives
 
     batches   x_t + noise, drawn anew                          each record is in one batch: one Gaussian release in all
+    echo      x_t + noise less ρ times that of the last step   the same, and sums over steps have less noise
     running   x_1 + … + x_t + noise that steps share           (binary tree, or a factorisation A = B·C of the running sums)
 
 For a factorisation with coefficients c_0 = 1, c_1, c_2, … (C is lower triangular, C_ts = c_{t−s}) the noise of a step is
-u_t = ⌊N_t⌋ − Σ_{s<t} c_{t−s}·u_s, so that C·u is white, and the running sum carries u_1 + … + u_t. A record moves C·x by at most
-its own sensitivity times the length of C's first column, which is computed here, in integers, from the coefficients in use.
+u_t = ⌊N_t⌋ − Σ_{s<t} c_{t−s}·u_s, so that C·u is white, and the running sum carries u_1 + … + u_t. An echo is c_i = ρⁱ, and
+each step's own sum. A record moves C·x by at most its own sensitivity times the length of C's first column, which is computed
+here, in integers, from the coefficients in use.
 """
 
 import json
@@ -18,6 +20,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from hashlib import sha256
 from math import isqrt
 from typing import Any, NoReturn
 
@@ -33,7 +36,7 @@ from reticent.privacy.release import Release
 from reticent.privacy.statistic import Gram, Statistic, Sum
 from reticent.privacy.sums import check_blas, one_blas_thread
 
-__all__ = ["BATCHES", "TREE", "Buffers", "Correlation", "Stream", "Toeplitz"]
+__all__ = ["BATCHES", "TREE", "Buffers", "Correlation", "Echo", "Stream", "Toeplitz"]
 
 SHIFT = 30  # coefficients are whole multiples of 2^-30
 _ONE = 1 << SHIFT
@@ -43,10 +46,23 @@ class Correlation(ABC):
     """Abstract: how the noise of steps hangs together. ``next`` turns fresh noise into the noise of a step's release."""
 
     running = True  # whether running sums are released, or each step's own
+    limited = True  # whether the noise is made for a number of steps
+
+    def tied(self, statistic: Statistic) -> NDArray[np.bool_]:
+        """Which of the released numbers have noise that steps share; the others' is drawn anew in every step."""
+        return np.ones(statistic.size, dtype=bool)
+
+    def told(self, memory: list[NDArray[Any]]) -> dict[str, Any]:
+        """What is public about the noise of the step that comes next, for those who learn from its release."""
+        return {}
 
     @abstractmethod
     def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
         """By how much the squared sensitivity grows, at least; ``size`` numbers of squared sensitivity ``sensitivity2``."""
+
+    def stretch_of_others(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        """The same for numbers that are not tied, where some are and others are not."""
+        return Fraction(1)
 
     @abstractmethod
     def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
@@ -56,7 +72,7 @@ class Correlation(ABC):
 class _Batches(Correlation):
     """Each step's own sum, each with noise of its own."""
 
-    running = False
+    running = limited = False
 
     def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
         return Fraction(1)
@@ -104,6 +120,48 @@ class Toeplitz(Correlation):
         total = own + memory[0] if memory else own
         memory[:] = [total, *past, own]
         return total
+
+
+class Echo(Correlation):
+    """Each step's own sum; what two steps told together has less noise, since a step takes back ρ times the noise of the last.
+
+    u_t = ⌊N_t⌋ − ⌊ρ·⌊N_{t−1}⌋⌋, which is the factorisation c_i = ρⁱ; 0 ≤ ρ < 1 in units of 2⁻³⁰. Only numbers that are
+    worth adding up over steps take part (`Statistic.lasting`).
+    """
+
+    running = False
+
+    def __init__(self, back: int) -> None:
+        self.back = int(back)
+        if not 0 <= self.back < _ONE:
+            raise BadInput("An echo takes back a part of the last noise: from 0 to less than 1.")
+
+    def tied(self, statistic: Statistic) -> NDArray[np.bool_]:
+        """Those that last."""
+        return statistic.lasting()
+
+    def told(self, memory: list[NDArray[Any]]) -> dict[str, Any]:
+        """How much of the last noise is taken back."""
+        return {"echo": self.back / _ONE if memory else 0.0}
+
+    def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        """1/(1 − ρ²), the squared length of a column that never ends, rounded up."""
+        square = -(-(_ONE**4) // (_ONE**2 - self.back**2))
+        return _stretch(square, steps, size, self._lost, sensitivity2)
+
+    def stretch_of_others(self, steps: int, size: int, sensitivity2: int) -> Fraction:
+        """1, and what rounding moves tied numbers by: it comes on top of what a record moves all numbers by."""
+        return _stretch(_ONE**2, steps, size, self._lost, sensitivity2)
+
+    @property
+    def _lost(self) -> int:
+        return _ONE // (_ONE - self.back) + 1
+
+    def next(self, step: int, fresh: NDArray[Any], memory: list[NDArray[Any]]) -> NDArray[Any]:
+        """u_t; remembers the fresh noise."""
+        own = fresh - (self.back * memory[0] >> SHIFT) if memory else fresh
+        memory[:] = [fresh]
+        return own
 
 
 class Buffers(Correlation):
@@ -198,6 +256,7 @@ class Stream:
         self._total: Any = 0
         self._sum: Any = 0
         self._memory: list[NDArray[Any]] = []
+        self._like = ""  # what the memory belongs to
         self._asked: str | None = None
         self._statistic: Statistic | None = None
         check_blas()
@@ -228,26 +287,29 @@ class Stream:
             raise ReleaseRefused(
                 "This stream was paid for in another process: a fork would draw noise for the same sums again."
             )
-        if self._correlation.running and self.made >= self._steps:
+        if self._correlation.limited and self.made >= self._steps:
             raise ReleaseRefused(f"All {self._steps} steps that the noise was made for have been released.")
         self._same(statistic)
         scales = self._scales(statistic)
         self.made += 1
-        shares, bits = statistic.shares(), Bits(None if self._seed is None else self._seed + b" step %d" % self.made)
-        fresh = np.zeros(statistic.size, dtype=object)
-        for share, one in scales.items():
-            fresh[shares == share] = floor_noise("gaussian", one, int((shares == share).sum()), bits)
-        noise = self._correlation.next(self.made, fresh, self._memory)
+        bits = Bits(None if self._seed is None else self._seed + b" step %d" % self.made)
+        noise, scale = np.zeros(statistic.size, dtype=object), np.empty(statistic.size)
+        for at, one in scales:
+            noise[at] = floor_noise("gaussian", one, int(at.sum()), bits)
+            scale[at] = float(one.exact) * statistic.step
+        tied = self._correlation.tied(statistic)
+        like = f"{statistic.sensitivity2} {sha256(tied.tobytes() + statistic.shares().tobytes()).hexdigest()}"
+        if self._like != like:  # other numbers, or of another size: no noise to share
+            self._memory, self._like = [], like
+        told = {**statistic.describe(), "step": self.made, **self._correlation.told(self._memory)}
+        noise[tied] = self._correlation.next(self.made, noise[tied], self._memory)
         exact = self._total + np.zeros(statistic.size, dtype=object)
         if self._correlation.running:
             self._sum = exact = exact + self._sum
         rows, self.rows, self._total = self.rows, 0, 0
         self._asked = None if not self._correlation.running else self._asked
-        scale = np.empty(statistic.size)
-        for share, one in scales.items():
-            scale[shares == share] = float(one.exact) * statistic.step
         return Release(
-            statistic={**statistic.describe(), "step": self.made, "records": rows},
+            statistic={**told, "records": rows},
             value=((exact + noise).astype(np.float64) + 0.5) * statistic.step,
             scale=scale,  # of the fresh noise of a step
             event=self._event,
@@ -266,14 +328,17 @@ class Stream:
         elif statistic is not self._statistic and asked != json.dumps(statistic.describe(), sort_keys=True):
             raise ReleaseRefused("Another statistic was added up in this step: release that one first.")
 
-    def _scales(self, statistic: Statistic) -> dict[int, Scale]:
+    def _scales(self, statistic: Statistic) -> list[tuple[NDArray[np.bool_], Scale]]:
+        """Which numbers have fresh noise of which scale."""
         own = statistic.sensitivity2 * self._records_per_person**2
-        square = (
-            Fraction(self._event.noise_multiplier) ** 2
-            * own
-            * self._correlation.stretch(self._steps, statistic.size, own)
-        )
-        return {int(share): scale_at_least(square / int(share)) for share in np.unique(statistic.shares())}
+        square = Fraction(self._event.noise_multiplier) ** 2 * own
+        shares, tied = statistic.shares(), self._correlation.tied(statistic)
+        scales = []
+        for at, stretch in ((tied, self._correlation.stretch), (~tied, self._correlation.stretch_of_others)):
+            for share in np.unique(shares[at]):
+                whole = square * stretch(self._steps, statistic.size, own)
+                scales.append((at & (shares == share), scale_at_least(whole / int(share))))
+        return scales
 
     def state(self) -> bytes:
         """All that is needed to go on elsewhere. TRUSTED: it holds exact sums and noise. Never to be shown."""
@@ -288,6 +353,7 @@ class Stream:
             "total": _plain(self._total),
             "sum": _plain(self._sum),
             "memory": [_plain(one) for one in self._memory],
+            "like": self._like,
             "asked": self._asked,
         }
         return json.dumps(told).encode()
@@ -295,7 +361,7 @@ class Stream:
     def _restore(self, told: Mapping[str, Any]) -> None:
         self._fit, self.made, self.rows = told["fit"], told["made"], told["rows"]
         self._total, self._sum = _integers(told["total"]), _integers(told["sum"])
-        self._memory = [_integers(one) for one in told["memory"]]
+        self._memory, self._like = [_integers(one) for one in told["memory"]], told["like"]
         self._asked, self._statistic = told["asked"], None
 
     def __repr__(self) -> str:
