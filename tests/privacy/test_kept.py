@@ -61,6 +61,14 @@ class Rest(StagedGram):
 STAGES = [Rest(Powers(), weight) for weight in (0, 1, -2, 1)]
 
 
+def test_limits_and_sensitivity_number_by_number():
+    one = Rest(Powers(claim=2.3), claim=1.6)
+    head, tail = int(2.3 * 2**40), int(1.6 * 2**40)  # 20 bits: both together are at most 4
+    assert one.bits == 20
+    assert (one.head_limit2, one.tail_limit2, one.limit2) == (head, tail, head + tail)
+    assert one.sensitivity2 == 2 * (head + tail) * (head + tail)
+
+
 def curator(data=FRAME, count=4, seed=b"1", **kwargs):
     event = Gaussian(noise_multiplier=1e-4, count=count)
     return Curator(scan(data), bounds=BOUNDS, event=event, targets=True, seed=seed, **kwargs)
