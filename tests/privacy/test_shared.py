@@ -56,6 +56,51 @@ def test_search_over_records_and_responsibilities_finds_the_joint_sensitivity(we
     assert max(found) >= claim * (1 - 1e-5)
 
 
+def test_noise_shares_and_sensitivity_number_by_number():
+    full = Given(2, 3, "full", False, (3, 5, 7))
+    matrix = [7, 14, 14, 7, 14, 7]  # what is off the diagonal stands twice in the matrix
+    assert full.sizes == (2, 6, 12)
+    assert full.shares().tolist() == [3] * 2 + [5] * 6 + matrix * 2
+    assert Given(2, 3, "full", True, (3, 5, 7)).shares().tolist() == [3] * 2 + [5] * 6 + matrix
+    assert Given(2, 3, "diagonal", False, (3, 5, 7)).shares().tolist() == [3] * 2 + [5] * 6 + [7] * 6
+    assert Given(2, 3, "trace", False, (3, 5, 7)).shares().tolist() == [3] * 2 + [5] * 6 + [7] * 2
+    assert Given(2, 3, "none", False, (3, 5, 0)).shares().tolist() == [3] * 2 + [5] * 6
+    unit = 4**12 * 16**15
+    assert full.step == 2.0**-42
+    assert full.sensitivity2 == 2 * (3 + 5 + 7) * unit
+    assert Given(1, 3, "full", False, (3, 5, 7)).sensitivity2 == (10 + 14 + 2) * unit  # b²/2c = 25/14, rounded up
+    assert Given(1, 3, "full", False, (3, 14, 7)).sensitivity2 == 4 * 14 * unit
+    assert Given(1, 3, "full", False, (30, 5, 7)).sensitivity2 == (30 + 5 + 7) * unit
+
+
+@pytest.mark.parametrize(
+    ("parts", "d", "weights", "fine"),
+    [
+        (10**6, 1, (1, 1, 1), True),
+        (10**6 + 1, 1, (1, 1, 1), False),
+        (0, 1, (1, 1, 1), False),
+        (1, 0, (1, 1, 1), False),
+        (10, 10**4, (1, 1, 1), True),
+        (11, 10**4, (1, 1, 1), False),
+        (1, 10**6, (1, 1, 1), False),
+        (1, 1, (2**20, 2**20, 2**20), True),
+        (1, 1, (2**20 + 1, 1, 1), False),
+        (1, 1, (1, 2**20 + 1, 1), False),
+        (1, 1, (1, 1, 2**20 + 1), False),
+        (1, 1, (0, 1, 1), False),
+        (1, 1, (1, 0, 1), False),
+        (1, 1, (1, 1, 0), False),
+    ],
+)
+def test_where_the_limits_are(parts, d, weights, fine):
+    one = Given(parts, d, "trace", False, weights)
+    if fine:
+        assert one.sizes[0] == parts
+    else:
+        with pytest.raises(BadInput):
+            _ = one.sizes
+
+
 def summand(statistic, record):
     return statistic.coordinates(statistic.block_sum(np.array([record], dtype=float)))
 
