@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from reticent.maths.warp import BINS, bins_that_tell, counted_law, input_law, places, remoteness, shared, spread_out
+from reticent.maths.warp import (
+    BINS,
+    bins_that_tell,
+    counted_law,
+    input_law,
+    laws_along,
+    places,
+    remoteness,
+    shared,
+    spread_out,
+)
 
 EDGES = np.linspace(-1, 1, BINS + 1)
 MIDDLES = (EDGES[:-1] + EDGES[1:]) / 2
@@ -70,6 +80,8 @@ def test_places_without_records_are_remote():
     found = remoteness([law], at)
     assert (found[:4] > 0.99).all()
     assert (found[10:] == 0).all()
+    assert (remoteness([law], at, finely=True)[:9] > 0.99).all()
+    assert remoteness([np.stack([np.full(BINS, 1 / BINS), law])], at) == pytest.approx(found)  # nobody may be there
     assert (np.diff(found) <= 0).all()
     even = np.full(BINS, 1 / BINS)
     assert not remoteness([even], at).any()
@@ -113,3 +125,11 @@ def test_inputs_are_more_even_after_the_map():
     x = np.random.default_rng(4).normal(-0.7, 0.03, size=10_000).clip(-1, 1)
     law = counted_law(input_law(*moments(x), 1e-4), np.histogram(x, EDGES)[0].astype(float), 0.1, len(x))
     assert np.interp(x, EDGES, spread_out(law)).std() > 5 * x.std()
+
+
+def test_laws_on_points_are_laws_of_each_input():
+    points = np.array([[-1.0, 1.0], [0.0, 0.5], [1.0, -1.0]])
+    first, second = laws_along(points, np.array([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]))
+    assert (first[0, [0, BINS // 2, -1]]).tolist() == [0.2, 0.3, 0.5]
+    assert (second[0, [-1, BINS * 3 // 4, 0]]).tolist() == [0.2, 0.3, 0.5]
+    assert first[1, 0] == second[1, -1] == 1.0

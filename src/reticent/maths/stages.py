@@ -43,7 +43,7 @@ _NOISE_SPREAD = 3.0  # of log s² a priori
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
 _UNUSUAL = 0.4  # relative excess that is not unusual
-_UNDERSTATED = 10.0  # errors of B̂ were 7 to 20 times as large as their variance said (1-D; clean, clusters, wide boxes)
+_UNDERSTATED = 1.0  # the error in B̂ counts once more: its variance is made for the best estimate
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
 
 
@@ -130,6 +130,16 @@ class Staged:
         self.prior: Array = np.einsum("h,hij->ij", weights, np.array(self.hypotheses))
         self._root = np.linalg.cholesky(self.prior)
         self.s2 = float(weights @ self._s2)
+
+    @property
+    def first(self) -> Array:
+        """The prior covariance of w before anything was released."""
+        return np.asarray(np.mean(self.hypotheses, axis=0))
+
+    @property
+    def laws(self) -> Array:
+        """Laws of the records on the points that agree with the releases, a row each."""
+        return self._gram.laws
 
     def residual_sd(self) -> float:
         """Standard deviation of a residual, as far as is known."""

@@ -7,7 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-__all__ = ["BINS", "bins_that_tell", "counted_law", "input_law", "places", "remoteness", "shared", "spread_out"]
+__all__ = [
+    "BINS",
+    "bins_that_tell",
+    "counted_law",
+    "input_law",
+    "laws_along",
+    "places",
+    "remoteness",
+    "shared",
+    "spread_out",
+]
 
 Array = NDArray[np.float64]
 BINS = 128  # of each input
@@ -18,8 +28,9 @@ _ANYWHERE = 0.1  # share of a law from moments that is uniform
 _OFF_CENTRE = 0.5  # spread of means of inputs a priori, in half-widths of the box
 _APART = 0.2  # spread of means, and of mean squares, between inputs of one table
 _NARROWEST = 0.01
-_NEAR = 0.25  # half-widths of the box within which a record tells about a function
-_FEW = 0.3  # of evenly spread records: with fewer near, a function is less known than it seems
+# half-widths of the box within which a record tells about a function, whatever its prior; and the share of evenly spread
+# records below which a function is less known than it seems. A basis of several inputs, and single counts, tell less.
+_FINELY, _WIDELY = (0.08, 0.5), (0.25, 0.3)
 
 
 def shared(values: Array, sd: float) -> tuple[Array, float]:
@@ -78,18 +89,27 @@ def places(law: Array, even: Array) -> Array:
     return np.asarray(np.interp((even + 1) / 2, cumulated / cumulated[-1], np.linspace(-1, 1, len(law) + 1)))
 
 
-def remoteness(laws: Sequence[Array], u: Array) -> Array:
+def laws_along(points: Array, laws: Array) -> list[Array]:
+    """Laws on points, a row each, as shares in the bins of each input, a row for each law."""
+    bins = np.minimum(((points + 1) * (BINS / 2)).astype(np.intp), BINS - 1)
+    return [np.stack([np.bincount(one, law, BINS) for law in laws]) for one in bins.T]
+
+
+def remoteness(laws: Sequence[Array], u: Array, *, finely: bool = False) -> Array:
     """How far each row of ``u`` is from the records, from 0 (among them) to 1: there they say nothing about a function.
 
-    Where nearly nobody is, inputs are pressed together, and a function looks smoother than it may be. So what counts is how many
-    records are near in the box as it was given, compared with evenly spread ones; the input where they are fewest decides.
+    Where nearly nobody is, inputs are pressed together, and a function looks smoother than it may be; and a prior that was
+    learned elsewhere need not hold. What counts is how many records are near in the box as it was given, compared with evenly
+    spread ones. The input where they are fewest decides, and of several laws that an input may have (rows) the one with the
+    fewest.
     """
+    near, few = _FINELY if finely else _WIDELY
     most, edges = np.zeros(len(u)), np.linspace(-1, 1, BINS + 1)
     middles = (edges[1:] + edges[:-1]) / 2
-    near = np.exp(-(((edges[:, None] - middles) / _NEAR) ** 2))
+    weights = np.exp(-(((edges[:, None] - middles) / near) ** 2))
     for law, column in zip(laws, u.T, strict=True):
-        ratio = BINS * (near @ law) / near.sum(axis=1)
-        np.maximum(most, np.interp(column, edges, np.clip(1 - ratio / _FEW, 0.0, 1.0) ** 2), out=most)
+        ratio = BINS * (np.atleast_2d(law) @ weights.T).min(axis=0) / weights.sum(axis=1)
+        np.maximum(most, np.interp(column, edges, np.clip(1 - ratio / few, 0.0, 1.0)), out=most)
     return most
 
 

@@ -173,7 +173,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         basis, hypotheses, _ = priors.choose(self._size(n * math.sqrt(stages) / noise, priors, bounds))
         told = n * stages / noise**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], _EXPONENT, usual_length(told))
-        self._head, points = features(basis, energy, input_laws(curator, self._about_inputs, noise))
+        self._head, like = features(basis, energy, input_laws(curator, self._about_inputs, noise))
+        points = self._head.rows(like)
         scale = _LOGITS if self.kernel is None and self.method != "labels" else 1.0
         covariances = [scale * S / np.outer(energy, energy) for S in hypotheses]
         if self.method == "dirichlet":

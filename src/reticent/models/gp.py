@@ -23,7 +23,7 @@ from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
 from reticent.maths.priors import energies, usual_length
 from reticent.maths.stages import Staged
-from reticent.maths.warp import remoteness
+from reticent.maths.warp import laws_along, remoteness
 from reticent.models.base import PrivateEstimator
 from reticent.models.hypotheses import LEAST, MOST, hypotheses_of, rehearsed
 from reticent.models.inputs import features, input_laws
@@ -218,8 +218,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         basis, hypotheses, outside = priors.choose(self._size(n * math.sqrt(stages) / scale, priors, len(bounds.x)))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], _exponent(told), usual_length(told))
-        self._laws = input_laws(curator, self._counts, scale)
-        head, points = features(basis, energy, self._laws)
+        head, like = features(basis, energy, input_laws(curator, self._counts, scale))
+        points = head.rows(like)
         head = replace(head, weighted=level is not None)
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         beliefs = []
@@ -242,6 +242,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             release = curator.release(stage(head, np.array([belief.mean for belief in beliefs]), reach))
             head = _take(release, beliefs)
         self._head = head
+        # a prior that was learned where the records are need not hold elsewhere
+        learned = self.learn_kernel is True and len(hypotheses) > 1
+        self._where = laws_along(like, beliefs[0].laws) if learned else []
         self._outputs = [
             self._settled(belief, priors, low / 2 + high / 2, half)
             for belief, (low, high), half in zip(beliefs, bounds.y, halves, strict=True)
@@ -263,7 +266,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2)) * half
         noise = None if self.noise_column is not None else learned if self.noise is None else float(self.noise)
         before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
-        moves = float((belief.prior * np.cov(belief.points.T, bias=True)).sum()) + outside
+        moves = float((belief.first * np.cov(belief.points.T, bias=True)).sum()) + float(belief.outside.mean())
         told = belief.mean, belief.error(), belief.without_privacy()
         return Fitted(middle, half, priors.kernels[best], noise, *told, outside, before * half, moves)
 
@@ -308,7 +311,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _at(self, unit: Array) -> tuple[Array, Array]:
         """Features of points, and how far these are from where the records are, as far as that was asked."""
-        return self._head.features(unit), remoteness(self._laws, unit[:, : len(self._laws)])
+        remote = remoteness(self._where, unit[:, : len(self._where)], finely=len(self._where) == 1)
+        return self._head.features(unit), remote
 
     def _moments(self, X: Any, *, variances: bool) -> Array:
         """Mean of each output and, on request, the parts of its variance; block by block, so that memory stays bounded."""

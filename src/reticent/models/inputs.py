@@ -38,15 +38,15 @@ def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
 
 
 def features(basis: Basis, energy: Array, laws: list[Array]) -> tuple[Features, Array]:
-    """The basis on inputs that are spread evenly, and its values at points that are spread like the records."""
+    """The basis on inputs that are spread evenly, and points of the box that are spread like the records."""
     head = Features(basis, tuple(energy.tolist()), 1.0, tuple(spread_out(law) for law in laws))
     like = public_points(basis.dimension, _POINTS)
     for j, law in enumerate(laws):
         like[:, j] = places(law, like[:, j])
-    return head, head.rows(like)
+    return head, like
 
 
 def remote_along(shares: Array, points: int) -> Array:
     """How remote places along one input are, from its lowest value to its highest, by released shares in equal bins."""
     law = np.repeat(shares, BINS // len(shares)) * (len(shares) / BINS)
-    return remoteness([law], np.linspace(-1, 1, points)[:, None])
+    return remoteness([law], np.linspace(-1, 1, points)[:, None]) ** 2
