@@ -8,6 +8,9 @@ _CELL = "cells = np.where(cells > 0, np.minimum(cells, np.array(groups) - 1.0), 
 _BLOCK = "return max(64, min(_CACHE // self.columns, 2**26))"
 _SMALLER = "A block has at most 2^17 rows already: the second limit stands there for the day the first one grows."
 _RESHAPED = "low, high = np.array(self.x + self.y).reshape(-1, 2).T"
+_SAME = "same = 4 * b if b >= 2 * c else 2 * b + 2 * c - (-b * b // (2 * c))"
+_LARGE = "if not (1 <= parts <= 10**6 and 1 <= d <= 10**6 and parts * d * d <= 10**9):"
+_SQUARE = "The last condition holds d below 31,623 already."
 
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
@@ -25,5 +28,13 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_BLOCK, _BLOCK.replace("2**26", "3**26")): _SMALLER,
         (_BLOCK, _BLOCK.replace("2**26", "2** 27")): _SMALLER,
         (_BLOCK, _BLOCK.replace("2**26", "2** 25")): _SMALLER,
+    },
+    "shared.py": {
+        (_SAME, _SAME.replace(">=", ">")): "At b = 2c both sides are 8c.",
+        (_LARGE, _LARGE.replace("d <= 10**6", "d < 10**6")): _SQUARE,
+        (_LARGE, _LARGE.replace("d <= 10**6", "d <= 11**6")): _SQUARE,
+        (_LARGE, _LARGE.replace("d <= 10**6", "d <= 9**6")): _SQUARE,
+        (_LARGE, _LARGE.replace("d <= 10**6", "d <= 10** 7")): _SQUARE,
+        (_LARGE, _LARGE.replace("d <= 10**6", "d <= 10** 5")): _SQUARE,
     },
 }

@@ -70,6 +70,8 @@ def test_noise_shares_and_sensitivity_number_by_number():
     assert full.sensitivity2 == 2 * (3 + 5 + 7) * unit
     assert Given(1, 3, "full", False, (3, 5, 7)).sensitivity2 == (10 + 14 + 2) * unit  # b²/2c = 25/14, rounded up
     assert Given(1, 3, "full", False, (3, 14, 7)).sensitivity2 == 4 * 14 * unit
+    assert Given(1, 3, "full", False, (1, 10, 4)).sensitivity2 == 4 * 10 * unit
+    assert Given(1, 3, "full", False, (1, 10, 7)).sensitivity2 == (20 + 14 + 8) * unit
     assert Given(1, 3, "full", False, (30, 5, 7)).sensitivity2 == (30 + 5 + 7) * unit
 
 
