@@ -38,6 +38,7 @@ __all__ = ["Staged", "clip_moments", "clipped_second", "unclipped_variance"]
 Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
 _ROUNDS = 20
+_BLOCK = 64  # points whose correlations with all others fit a cache
 _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
@@ -158,10 +159,10 @@ class Staged:
         variance = unclipped_variance(self._doubt() + self.s2, q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
-        common = variance * self._common(odd)
-        own = max((second - gain**2) * variance - float(np.mean(np.diag(common))), 0.0)
-        P = self.points
-        distortion = self._gram.share * ((self.n / len(P)) ** 2 * (P.T @ common @ P) + self.n * own * self._gram.law)
+        common, here = self._common(odd)
+        own = max((second - gain**2 - here) * variance, 0.0)
+        shared = (self.n / len(self.points)) ** 2 * variance * common
+        distortion = self._gram.share * (shared + self.n * own * self._gram.law)
         noise = (A_sd / gain) ** 2
         told = q / self.n, q_sd / self.n, r
         self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told))
@@ -170,21 +171,29 @@ class Staged:
             self._weigh()
             self._solve()
 
-    def _common(self, odd: tuple[float, float, float]) -> Array:
-        """Correlation of the clip's distortion between public points, whose residuals share the doubt about w."""
+    def _common(self, odd: tuple[float, float, float]) -> tuple[Array, float]:
+        """Pᵀ(correlation of the clip's distortion between the points P)P, and its mean at one point; by blocks that fit a cache."""
         P = self.points
-        doubt = self._gram.share * (P @ self.covariance @ P.T)
-        scale = 1 / np.sqrt(np.maximum(np.diag(doubt), 0.0) + self.s2)
-        share = doubt * scale * scale[:, None]
-        square = share * share
-        cube = share * square
-        return np.asarray(cube * (odd[0] ** 2 + square * (odd[1] ** 2 + square * odd[2] ** 2)))
+        half = self._gram.share * (P @ self.covariance)
+        doubt = np.maximum((half * P).sum(axis=1), 0.0)
+        scale = 1 / np.sqrt(doubt + self.s2)
+        left, right = half * scale[:, None], np.ascontiguousarray((P * scale[:, None]).T)
+        first, third, fifth = (one**2 for one in odd)
+        total = np.zeros((P.shape[1], P.shape[1]))
+        for i in range(0, len(P), _BLOCK):
+            share = left[i : i + _BLOCK] @ right
+            square = share * share
+            share *= square * (first + square * (third + square * fifth))
+            total += P[i : i + _BLOCK].T @ (share @ P)
+        one = doubt * scale**2
+        return total, float(np.mean(one**3 * (first + one**2 * (third + one**2 * fifth))))
 
     def _solve(self) -> None:
         B, V, m = self._gram.mean, self._gram.variance, len(self.mean)
         centres = np.array([one.centre for one in self._stages])
         observed = np.array([one.observed for one in self._stages])
-        own = np.array([one.noise + np.trace(one.distortion) / m for one in self._stages])
+        noises = np.array([one.noise for one in self._stages])
+        own = noises + np.array([np.trace(one.distortion) / m for one in self._stages])
         for _ in range(_ROUNDS):
             # stages that started far from w suffer from the error in B: they count less
             far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
@@ -198,7 +207,8 @@ class Staged:
             np.fill_diagonal(self._wrong, V @ np.diag(second))
             self._W = self.s2 * B + self._wrong
             for o, one in zip(omega, self._stages, strict=True):
-                self._W += o * o * (one.noise * np.eye(m) + one.distortion)
+                self._W += o * o * one.distortion
+            self._W.ravel()[:: m + 1] += omega**2 @ noises
             fit, before = self._fit(self._root, self._W), self.mean
             self.mean, self.covariance = fit.mean, fit.root.T @ fit.root
             if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
