@@ -344,3 +344,14 @@ def test_no_reward_fails(reward):
     else:
         one.tell([0.5], reward)
         assert one.rounds_ == 1
+
+
+def test_a_tell_that_is_interrupted_is_used_up(monkeypatch):
+    one = bandit(horizon=40)
+    one.ask(np.zeros((2, 1, 1)))
+    monkeypatch.setattr(type(one._start()), "add", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        one.tell([[0.0], [0.1]], [0.1, 0.2])
+    monkeypatch.undo()
+    with pytest.raises(ReleaseRefused, match="0 asked and not yet told"):
+        one.tell([[0.0], [0.1]], [0.1, 0.2])

@@ -340,3 +340,46 @@ def test_a_record_is_in_one_release_whoever_adds_meanwhile(monkeypatch):
     adding.join()
     releases.append(one.release(noiseless))
     np.testing.assert_allclose(sum(release.value for release in releases), 2.0, atol=1e-3)
+
+
+def test_an_interrupted_addition_can_be_repeated_and_counts_once(monkeypatch):
+    one, blocks, exact = stream(), [], Pair.block_sum
+    records = np.random.default_rng(0).uniform(-1, 1, size=(2 * Pair().block_rows + 5, 2))
+
+    def interrupted(self, rows):
+        blocks.append(len(rows))
+        if len(blocks) == 2:
+            raise KeyboardInterrupt
+        return exact(self, rows)
+
+    monkeypatch.setattr(Pair, "block_sum", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.add(Pair(), records)
+    assert one.rows == 0
+    one.add(Pair(), records)
+    whole = stream()
+    whole.add(Pair(), records)
+    assert one.release(Pair()).value.tolist() == whole.release(Pair()).value.tolist()
+
+
+def test_interrupted_draws_leave_the_tree_in_step(monkeypatch):
+    """What a node of the tree holds follows the number of the step: a step that was not released has none."""
+    import reticent.privacy.stream as module
+
+    one, record, draw, calls = stream(TREE, steps=7), np.array([[0.5, 0.5]]), module.floor_noise, []
+
+    def interrupted(*given):
+        calls.append(1)
+        if len(calls) in (2, 5):
+            raise KeyboardInterrupt
+        return draw(*given)
+
+    monkeypatch.setattr(module, "floor_noise", interrupted)
+    made = []
+    while len(made) < 4:
+        one.add(Pair(), record)
+        try:
+            made.append(one.release(Pair()).statistic["step"])
+        except KeyboardInterrupt:
+            assert one.made == len(made)
+    assert made == [1, 2, 3, 4]

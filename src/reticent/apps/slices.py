@@ -44,7 +44,7 @@ _BOX = 512
 _BINS = 64
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
-_FEW, _UNSURE = 0.02, 0.2  # how remote the ends are between which nearly all records are; noise that hides the ends
+_FEW, _UNSURE = 0.14, 0.2  # how remote the ends are between which nearly all records are; noise that hides the ends
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
 
 
@@ -103,8 +103,8 @@ def inhabited(model: Any) -> list[tuple[float, float]]:
     bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
     if noise > _UNSURE:
         return [(float(low), float(high)) for low, high in bounds.x]
-    known = getattr(model, "_laws", None) or shares  # the first: by which the model itself opens its band
-    remote = [remote_along(one, POINTS) for one in known]
+    where = getattr(model, "_where", [])  # by which the model itself opens its band
+    remote = [remote_along(one, POINTS, finely=len(where) == 1) for one in where or shares]
     found = []
     for one, (low, high) in zip(remote, bounds.x, strict=True):
         there = np.nonzero(one < _FEW)[0]

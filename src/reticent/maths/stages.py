@@ -172,7 +172,7 @@ class Staged:
             self._solve()
 
     def _common(self, odd: tuple[float, float, float]) -> tuple[Array, float]:
-        """Pᵀ(correlation of the clip's distortion between the points P)P, and its mean at one point; by blocks that fit a cache."""
+        """Pᵀ(correlation of the clip's distortion between points P)P, and its mean at one point; by blocks that fit a cache."""
         P = self.points
         half = self._gram.share * (P @ self.covariance)
         doubt = np.maximum((half * P).sum(axis=1), 0.0)

@@ -211,13 +211,13 @@ class JointBandit:
                 f"{len(records)} told, but {self._open} asked and not yet told: each tell belongs to one ask, and counts once."
             )
         stream = self._start()
+        self._open -= len(records)  # before anything is read: a tell that is interrupted is used up, and counts once
         while len(records):
             now = records[: self._size - stream.rows]
             stream.add(self._statistic(), now)
             if self._public:
                 phi = self.posterior_.features(now[:, :-1])
                 self._gram += phi.T @ phi
-            self._open -= len(now)
             self.rounds_ += len(now)
             records = records[len(now) :]
             if stream.rows == self._size:

@@ -46,7 +46,8 @@ def features(basis: Basis, energy: Array, laws: list[Array]) -> tuple[Features, 
     return head, like
 
 
-def remote_along(shares: Array, points: int) -> Array:
-    """How remote places along one input are, from its lowest value to its highest, by released shares in equal bins."""
-    law = np.repeat(shares, BINS // len(shares)) * (len(shares) / BINS)
-    return remoteness([law], np.linspace(-1, 1, points)[:, None]) ** 2
+def remote_along(shares: Array, points: int, *, finely: bool = False) -> Array:
+    """How remote places along one input are, from its lowest value to its highest, by shares in bins (rows: several laws)."""
+    laws = np.atleast_2d(shares)
+    fine = BINS // laws.shape[1]
+    return remoteness([np.repeat(laws, fine, axis=1) / fine], np.linspace(-1, 1, points)[:, None], finely=finely)

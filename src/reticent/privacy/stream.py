@@ -48,6 +48,11 @@ class Correlation(ABC):
     running = True  # whether running sums are released, or each step's own
     limited = True  # whether the noise is made for a number of steps
 
+    @property
+    def name(self) -> str:
+        """What noise that is remembered can be used for; another correlation has no use for it."""
+        return type(self).__name__
+
     def tied(self, statistic: Statistic) -> NDArray[np.bool_]:
         """Which of the released numbers have noise that steps share; the others' is drawn anew in every step."""
         return np.ones(statistic.size, dtype=bool)
@@ -135,6 +140,11 @@ class Echo(Correlation):
         self.back = int(back)
         if not 0 <= self.back < _ONE:
             raise BadInput("An echo takes back a part of the last noise: from 0 to less than 1.")
+
+    @property
+    def name(self) -> str:
+        """With ρ: noise of one echo is none of another's."""
+        return f"Echo {self.back}"
 
     def tied(self, statistic: Statistic) -> NDArray[np.bool_]:
         """Those that last."""
@@ -271,11 +281,11 @@ class Stream:
             raise ReleaseRefused("Only a Sum or a Gram statistic can be released step by step.")
         with self._lock, one_blas_thread(), np.errstate(all="ignore"):
             self._same(statistic)
-            unit = self.bounds.unit(records, reach=statistic.output_reach)
+            unit, total = self.bounds.unit(records, reach=statistic.output_reach), self._total
             for start in range(0, len(unit), statistic.block_rows):
                 block = statistic.block_sum(unit[start : start + statistic.block_rows])
-                self._total = self._total + statistic.coordinates(block).astype(np.int64).astype(object)
-            self.rows += len(records)
+                total = total + statistic.coordinates(block).astype(np.int64).astype(object)
+            self.rows, self._total = self.rows + len(records), total  # all or, if interrupted, nothing
 
     def release(self, statistic: Statistic) -> Release:
         """Give away the sum of this step, or all sums up to it, with noise; the next step begins."""
@@ -290,23 +300,25 @@ class Stream:
         if self._correlation.limited and self.made >= self._steps:
             raise ReleaseRefused(f"All {self._steps} steps that the noise was made for have been released.")
         self._same(statistic)
-        scales = self._scales(statistic)
-        self.made += 1
-        bits = Bits(None if self._seed is None else self._seed + b" step %d" % self.made)
-        noise, scale = np.zeros(statistic.size, dtype=object), np.empty(statistic.size)
-        for at, one in scales:
+        step, tied = self.made + 1, self._correlation.tied(statistic)
+        bits = Bits(None if self._seed is None else self._seed + b" step %d" % step)
+        noise, scale = np.full(statistic.size, None, dtype=object), np.empty(statistic.size)  # what is not drawn fails
+        for at, one in self._scales(statistic, tied):
             noise[at] = floor_noise("gaussian", one, int(at.sum()), bits)
             scale[at] = float(one.exact) * statistic.step
-        tied = self._correlation.tied(statistic)
-        like = f"{statistic.sensitivity2} {sha256(tied.tobytes() + statistic.shares().tobytes()).hexdigest()}"
+        whose = sha256(tied.tobytes() + statistic.shares().tobytes()).hexdigest()
+        like = f"{self._correlation.name} {statistic.sensitivity2} {whose}"
         if self._like != like:  # other numbers, or of another size: no noise to share
             self._memory, self._like = [], like
-        told = {**statistic.describe(), "step": self.made, **self._correlation.told(self._memory)}
-        noise[tied] = self._correlation.next(self.made, noise[tied], self._memory)
+        told = {**statistic.describe(), "step": step, **self._correlation.told(self._memory)}
+        self.made = step  # only now: drawing may be interrupted, and what steps share follows their number
+        noise[tied] = self._correlation.next(step, noise[tied], self._memory)
         exact = self._total + np.zeros(statistic.size, dtype=object)
         if self._correlation.running:
-            self._sum = exact = exact + self._sum
-        rows, self.rows, self._total = self.rows, 0, 0
+            exact = exact + self._sum
+        rows = self.rows
+        self._total, self.rows = 0, 0  # first: interrupted here, a step's records are lost, and never counted twice
+        self._sum = exact if self._correlation.running else 0
         self._asked = None if not self._correlation.running else self._asked
         return Release(
             statistic={**told, "records": rows},
@@ -328,12 +340,11 @@ class Stream:
         elif statistic is not self._statistic and asked != json.dumps(statistic.describe(), sort_keys=True):
             raise ReleaseRefused("Another statistic was added up in this step: release that one first.")
 
-    def _scales(self, statistic: Statistic) -> list[tuple[NDArray[np.bool_], Scale]]:
+    def _scales(self, statistic: Statistic, tied: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Scale]]:
         """Which numbers have fresh noise of which scale."""
         own = statistic.sensitivity2 * self._records_per_person**2
         square = Fraction(self._event.noise_multiplier) ** 2 * own
-        shares, tied = statistic.shares(), self._correlation.tied(statistic)
-        scales = []
+        shares, scales = statistic.shares(), []
         for at, stretch in ((tied, self._correlation.stretch), (~tied, self._correlation.stretch_of_others)):
             for share in np.unique(shares[at]):
                 whole = square * stretch(self._steps, statistic.size, own)

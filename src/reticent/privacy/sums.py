@@ -66,7 +66,7 @@ class Total:
         if other._narrow is not None:
             if self._added + other._added >= _SPILL:
                 self._spill()
-            self._narrow = other._narrow if self._narrow is None else self._narrow + other._narrow
+            self._narrow = other._narrow.copy() if self._narrow is None else self._narrow + other._narrow
             self._added += other._added
 
     def integers(self) -> Any:
