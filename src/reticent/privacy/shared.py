@@ -25,14 +25,10 @@ from reticent.privacy.statistic import Rows, Statistic, pieces
 __all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared", "upper"]
 
 SHARE_BITS, ROW_BITS = 12, 15  # of responsibilities and of rows
-_EXACT_ROWS, _MOST_ROWS = (
-    2**11,
-    2**13,
-)  # 2^12 · 4^15 · 2^11 = 2^53: so many rows are added in floats; four times that in int64
-_BLOCK, _CACHE = (
-    2**18,
-    2**20,
-)  # numbers in rows of all parts, of a block of more than 2^11 rows and of a piece: 2 and 8 MB
+# 2^12 · 4^15 · 2^11 = 2^53: so many rows are added in floats; four times that in int64
+_EXACT_ROWS, _MOST_ROWS = 2**11, 2**13
+# numbers in rows of all parts, of a block of more than 2^11 rows and of a piece: 2 and 8 MB
+_BLOCK, _CACHE = 2**18, 2**20
 SECONDS = ("none", "trace", "diagonal", "full")
 
 Share = tuple[Rows, Callable[[int, NDArray[np.intp]], Rows]]
