@@ -69,7 +69,7 @@ TARGETS = {
         "test_kept.py test_grid.py",
     ),
     "shared.py": Target(
-        "sizes sensitivity2 step integers block_sum coordinates shares _checked _held_shares", "test_shared.py"
+        "sizes sensitivity2 step integers block_sum coordinates shares _shares _checked _held_shares", "test_shared.py"
     ),
     "celled.py": Target("columns integers block_rows block_sum _places _short", "test_exponential.py test_sums.py"),
     "sums.py": Target("add merge integers _spill add_up _pieces multiplies_exactly", "test_sums.py"),

@@ -130,10 +130,11 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=_fields))
 
 
-def pieces(rows: int, most: int) -> Iterator[slice]:
-    """Cut a block of rows into equal pieces of at most ``most``."""
+def pieces(first: int, end: int, most: int) -> Iterator[slice]:
+    """Cut rows ``first`` to ``end`` into equal pieces of at most ``most``."""
+    rows = end - first
     size = -(-rows // -(-rows // most)) if rows else 1
-    return (slice(start, start + size) for start in range(0, rows, size))
+    return (slice(start, min(start + size, end)) for start in range(first, end, size))
 
 
 class _Rows(Statistic):
@@ -295,7 +296,7 @@ class Gram(_Rows):
     def stacked(self, records: Rows) -> Rows:
         """The integer rows of a block, made in pieces."""
         q = np.empty((len(records), self.columns))
-        for piece in pieces(len(records), self.piece_rows):
+        for piece in pieces(0, len(records), self.piece_rows):
             q[piece] = self.integers(records[piece])
         return q
 
