@@ -71,7 +71,7 @@ TARGETS = {
     "shared.py": Target(
         "sizes sensitivity2 step integers block_sum coordinates shares _shares _checked _held_shares", "test_shared.py"
     ),
-    "celled.py": Target("columns integers block_rows block_sum _places _short", "test_exponential.py test_sums.py"),
+    "celled.py": Target("columns integers block_rows block_sum _places _short", "test_celled.py"),
     "sums.py": Target("add merge integers _spill add_up _pieces multiplies_exactly", "test_sums.py"),
     "exponential.py": Target(
         "whole __call__ epsilon_of sensitivity _ends _range exponents pick _happens _coin", "test_exponential.py"
