@@ -7,12 +7,16 @@ from reticent.maths.warp import (
     BINS,
     bins_that_tell,
     counted_law,
+    crowded,
     input_law,
     laws_along,
+    outskirts,
     places,
     remoteness,
     shared,
     spread_out,
+    unwarped,
+    zoomed,
 )
 
 EDGES = np.linspace(-1, 1, BINS + 1)
@@ -133,3 +137,45 @@ def test_laws_on_points_are_laws_of_each_input():
     assert (first[0, [0, BINS // 2, -1]]).tolist() == [0.2, 0.3, 0.5]
     assert (second[0, [-1, BINS * 3 // 4, 0]]).tolist() == [0.2, 0.3, 0.5]
     assert first[1, 0] == second[1, -1] == 1.0
+
+
+def law_within(low, high, share):
+    """So much of the records evenly between two places, the others anywhere."""
+    inside = (low < MIDDLES) & (high > MIDDLES)
+    return share * inside / inside.sum() + (1 - share) / BINS
+
+
+def test_a_small_part_of_the_range_that_surely_holds_most_records_is_found():
+    laws = np.stack([law_within(0.2, 0.4, share) for share in (0.8, 0.9, 0.99)])
+    low, high = crowded(laws)
+    assert low <= 0.2
+    assert high >= 0.4
+    assert high - low < 0.7
+
+
+@pytest.mark.parametrize(
+    "laws",
+    [
+        np.full((3, BINS), 1 / BINS),
+        [law_within(-0.7, 0.7, 1.0)] * 3,  # no small part
+        [law_within(0.2, 0.4, 0.9), law_within(-0.4, -0.2, 0.9)],  # not surely there
+        [law_within(0.2, 0.4, 0.9), np.full(BINS, 1 / BINS)],
+        [(law_within(-0.9, -0.8, 1.0) + law_within(0.8, 0.9, 1.0)) / 2] * 2,  # two crowds, far apart
+    ],
+    ids=["even", "wide", "here or there", "perhaps even", "two crowds"],
+)
+def test_what_is_not_surely_a_small_part_stays_as_it_is(laws):
+    assert crowded(np.array(laws)) is None
+
+
+@pytest.mark.parametrize("part", [(-0.3, 0.1), (-1.0, -0.9), (0.5, 1.0)])
+def test_zooming_gives_most_room_to_a_part_and_can_be_undone(part):
+    warp = [zoomed(EDGES, *part), tuple(EDGES)]
+    u = np.random.default_rng(5).uniform(-1, 1, size=(1000, 2))
+    natural = unwarped(warp, u)
+    assert np.interp(natural[:, 0], EDGES, warp[0]) == pytest.approx(u[:, 0], abs=1e-12)
+    assert natural[:, 1] == pytest.approx(u[:, 1], abs=1e-12)
+    room = np.diff(np.interp(part, EDGES, warp[0]))[0] / 2
+    assert room > 0.85
+    assert outskirts(warp) == pytest.approx(1 - room, abs=0.08)  # parts of bins at both ends
+    assert outskirts([tuple(EDGES)] * 2) == 0

@@ -37,6 +37,8 @@ _LEAST_LOG = -700.0
 class GramBelief:
     """B̂ (``mean``) and the variances of the error in its entries (``variance``), from features at public points and releases.
 
+    ``possible`` is B̂ without damping and with no larger a trace than features of length one can have.
+
     ``damping`` is added to all directions, as a share of the noise's largest eigenvalue: where inputs depend on each other, what
     noise hides of the largest eigenvalues of B would let steps go too far. ``least``: the square of the least weight a record
     can have; 1 for records that are not weighted.
@@ -59,7 +61,7 @@ class GramBelief:
         self._blurs = np.stack([quadratic(points, (one + one.T) / 2) for one in noise])
         self.laws = np.exp(self._guesses)
         self.law = self._even = points.T @ points / len(points)
-        self.mean = self.undamped = n * self.share * self.law
+        self.mean = self.possible = n * self.share * self.law
         self.variance = np.zeros_like(self.law)
         self._sum, self._weight = np.zeros_like(self.law), np.zeros_like(self.law)
 
@@ -80,8 +82,9 @@ class GramBelief:
         wrong = (signal / float(possible.sum()) + _LEAST_WRONG / self.n) * possible
         error = left + _LEAST_ERROR * noise2
         floor = self._damping * 2 * math.sqrt(len(guess) * noise2)
-        self.undamped = _positive(guess + away * wrong / (wrong + error))
-        self.mean = self.undamped + floor * np.eye(len(guess))
+        undamped = _positive(guess + away * wrong / (wrong + error))
+        self.mean = undamped + floor * np.eye(len(guess))
+        self.possible = undamped * min(1.0, self.n / max(float(np.trace(undamped)), 1e-300))
         _, hidden, _ = denoised(released - n * self._even, noise2)
         self.variance = np.maximum(each.var(axis=0) + wrong * error / (wrong + error), _HIDDEN * hidden)
 

@@ -139,7 +139,7 @@ class StagedClasses:
     def _score(self, W: Array, reach: float) -> tuple[Array, Array]:
         """Logits at the points, and what a record of each class adds there to Σ ηᵀe, e clipped."""
         logits = self._points @ W
-        size = max(float((W * (self._gram.undamped @ W)).sum()) / self.n, 0.0)
+        size = max(float((W * (self._gram.possible @ W)).sum()) / self.n, 0.0)
         logits *= math.sqrt(size / max(float((logits**2).sum(axis=1).mean()), 1e-300))
         chances = _softmax(logits)
         length = np.sqrt(np.maximum(1 + (chances**2).sum(axis=1, keepdims=True) - 2 * chances, 0.0))

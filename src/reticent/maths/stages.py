@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from reticent.maths.gram import GramBelief
-from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, solve_lower, solve_upper
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, quadratic, solve_lower
 
 __all__ = ["Staged", "clip_moments", "clipped_second", "unclipped_variance"]
 
@@ -118,18 +118,18 @@ class Staged:
 
     def __post_init__(self) -> None:
         m = len(self.hypotheses[0])
-        self._priors: Array = np.array(self.hypotheses, dtype=np.float64)
-        self._roots = np.asarray(np.linalg.cholesky(self._priors), dtype=np.float64)
+        self._roots: list[Array] = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in self.hypotheses]
         self._gram = GramBelief(self.points, self.n, damping=self.damping, least=self.least)
         self._s2 = self.noise2 + self._gram.share * self.outside
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
         self._stages: list[_Stage] = []
+        self._size, self._usual = 1.0, self.residual_sd()
 
     def _use(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
         self.weights = weights
-        self.prior: Array = np.einsum("h,hij->ij", weights, self._priors)
+        self.prior: Array = np.einsum("h,hij->ij", weights, np.array(self.hypotheses))
         self._root = np.linalg.cholesky(self.prior)
         self.s2 = float(weights @ self._s2)
 
@@ -143,13 +143,27 @@ class Staged:
         """Laws of the records on the points that agree with the releases, a row each."""
         return self._gram.laws
 
+    def stretch(self) -> None:
+        """Take functions for larger than was said, if residuals are larger than outputs should be: the range of y is wrong."""
+        before, self._size = self._size, max(self.residual_sd() / self._usual, 1.0)
+        ratio = (self._size / before) ** 2
+        if ratio == 1:
+            return
+        self.hypotheses = [ratio * S for S in self.hypotheses]
+        self._roots = [math.sqrt(ratio) * root for root in self._roots]
+        self.outside = ratio * self.outside
+        self._use(self.weights)
+        self._solve()
+        self._weigh()
+        self._solve()
+
     def residual_sd(self) -> float:
         """Standard deviation of a residual, as far as is known."""
         return math.sqrt(self._doubt() + self.s2)
 
     def _doubt(self) -> float:
         """Variance of φᵀw on average over the records, as far as B is known."""
-        return max(float((self.covariance * self._gram.mean).sum()) / self.n, 0.0)
+        return max(float((self.covariance * self._gram.possible).sum()) / self.n, 0.0)
 
     def add(self, A: Array, A_sd: float, B: Array, B_sd: Array, q: float, q_sd: float, r: float, centre: Array) -> None:
         """Take in one stage, whose residuals were clipped at ±r around ``centre``."""
@@ -224,45 +238,22 @@ class Staged:
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
         return _Fit(half.T @ told, half, float(-logdet - (z @ z - told @ told) / 2))
 
-    def _fits(self) -> tuple[Array, Array, Array]:
-        """Of `_fit` under each hypothesis, with its own noise: the means, tr(B̂·covariance), and the evidence.
-
-        One basis T makes all of them easy: TᵀT = W, and B̂ = TᵀλT, so that a hypothesis' noise changes a diagonal only.
-        """
-        lower = factor(self._W, ROUNDING)
-        whitened = solve_lower(lower, solve_lower(lower, self._gram.mean).T)
-        values, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
-        values = np.clip(values, 0.0, 1 / self.s2)  # W has s²B̂ in it
-        T, z = (lower @ vectors).T, vectors.T @ solve_lower(lower, self._observed)
-        spread = np.maximum(1 + (self._s2[:, None] - self.s2) * values, LEAST_ROUNDING)
-        turned = T @ self._roots
-        told = turned * (values / np.sqrt(spread))[:, :, None]
-        inner = np.linalg.cholesky(np.eye(len(T)) + told.transpose(0, 2, 1) @ told)
-        z = z / np.sqrt(spread)
-        means, doubts, known = np.empty_like(z), np.empty(len(z)), np.empty(len(z))
-        for h, (root, one) in enumerate(zip(self._roots, inner, strict=True)):
-            half = solve_lower(one, np.column_stack([turned[h].T * np.sqrt(values), told[h].T @ z[h]]))
-            means[h], doubts[h] = root @ solve_upper(one, half[:, -1]), np.square(half[:, :-1]).sum()
-            known[h] = half[:, -1] @ half[:, -1]
-        logdets = np.log(np.diagonal(inner, axis1=1, axis2=2)).sum(axis=1) + np.log(spread).sum(axis=1) / 2
-        return means, doubts, -logdets - ((z**2).sum(axis=1) - known) / 2
-
     def _weigh(self) -> None:
         """Give each hypothesis its noise and its weight by the evidence."""
-        B, n = self._gram.mean, self.n
+        B, n = self._gram.possible, self.n
         second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
-        means, doubts, evidence = self._fits()
-        away = means[:, None] - np.array([one.centre for one in self._stages])
-        explained = (doubts[:, None] + ((away @ B) * away).sum(axis=2)) / n
-        s2 = self._s2[:, None]
-        if self.learn_noise:
-            s2 = self.noise2 * _NOISES + self.outside[:, None]
-        expected = clipped_second(explained[:, None] + s2[:, :, None], reach)
-        misfit = (second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)
-        fits = -(misfit.sum(axis=2) + (np.log(s2 / self.noise2) / _NOISE_SPREAD) ** 2) / 2
-        best = fits.argmax(axis=1)[:, None]
-        self._s2 = np.take_along_axis(s2, best, axis=1)[:, 0]
-        scores = evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
+        centres = np.array([one.centre for one in self._stages])
+        scores = np.empty(len(self._roots))
+        for h, root in enumerate(self._roots):
+            fit = self._fit(root, self._W + (self._s2[h] - self.s2) * B)
+            away = fit.mean - centres
+            explained = max(float(((fit.root @ B) * fit.root).sum()), 0.0) / n + quadratic(away, B) / n
+            s2 = self.noise2 * _NOISES + self.outside[h] if self.learn_noise else self._s2[h : h + 1]
+            expected = clipped_second(explained + s2[:, None], reach)
+            misfit = (second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)
+            fits = -(misfit.sum(axis=1) + (np.log(s2 / self.noise2) / _NOISE_SPREAD) ** 2) / 2
+            best = int(np.argmax(fits))
+            self._s2[h], scores[h] = s2[best], fit.evidence + fits[best]
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
 
@@ -273,7 +264,7 @@ class Staged:
         """
         last = self._stages[-1]
         away = last.centre - self.mean
-        variance = self._doubt() + float(away @ self._gram.mean @ away) / self.n + self.s2
+        variance = self._doubt() + float(away @ self._gram.possible @ away) / self.n + self.s2
         expected = float(clipped_second(np.array(variance), last.reach))
         told = 1 / (1 + (last.second_sd / (_UNUSUAL * expected)) ** 2)
         return told * (last.second - expected)
@@ -287,7 +278,7 @@ class Staged:
         lower = factor(self._W, ROUNDING)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(lower, self._gram.mean @ self.covariance)
         weights = np.sqrt(self.weights)
-        root = np.linalg.cholesky(np.einsum("h,hij->ij", weights / weights.sum(), self._priors))
+        root = np.linalg.cholesky(np.einsum("h,hij->ij", weights / weights.sum(), np.array(self.hypotheses)))
         left = root - gain.T @ (self._gram.mean @ root)
         return np.asarray(left @ left.T + gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain)
 

@@ -11,12 +11,16 @@ __all__ = [
     "BINS",
     "bins_that_tell",
     "counted_law",
+    "crowded",
     "input_law",
     "laws_along",
+    "outskirts",
     "places",
     "remoteness",
     "shared",
     "spread_out",
+    "unwarped",
+    "zoomed",
 ]
 
 Array = NDArray[np.float64]
@@ -31,6 +35,8 @@ _NARROWEST = 0.01
 # half-widths of the box within which a record tells about a function, whatever its prior; and the share of evenly spread
 # records below which a function is less known than it seems. A basis of several inputs, and single counts, tell less.
 _FINELY, _WIDELY = (0.08, 0.5), (0.25, 0.3)
+# a part of an input's range is worth zooming in on if it is small and surely holds more records than its share of the range
+_SMALL, _SURELY, _AROUND, _ROOM = 0.5, 0.35, 0.15, 0.93
 
 
 def shared(values: Array, sd: float) -> tuple[Array, float]:
@@ -111,6 +117,36 @@ def remoteness(laws: Sequence[Array], u: Array, *, finely: bool = False) -> Arra
         ratio = BINS * (np.atleast_2d(law) @ weights.T).min(axis=0) / weights.sum(axis=1)
         np.maximum(most, np.interp(column, edges, np.clip(1 - ratio / few, 0.0, 1.0)), out=most)
     return most
+
+
+def crowded(laws: Array) -> tuple[float, float] | None:
+    """The part of [−1, 1] where records surely are, if it is small and holds most of them; laws: rows of shares in bins."""
+    edges = np.linspace(-1, 1, BINS + 1)
+    here = np.nonzero(remoteness([laws], edges[:, None], finely=True) < 0.5)[0]
+    if not len(here):
+        return None
+    margin = 2 + int(_AROUND * (here[-1] - here[0]))
+    low, high = max(here[0] - margin, 0), min(here[-1] + margin, BINS)
+    share, surely = (high - low) / BINS, float(laws[:, low:high].sum(axis=1).min())
+    return (float(edges[low]), float(edges[high])) if share <= _SMALL and surely >= share + _SURELY else None
+
+
+def zoomed(knots: Array, low: float, high: float) -> tuple[float, ...]:
+    """A map by its knots, followed by one that gives most of the room to the part between ``low`` and ``high``."""
+    left = 2 * (1 - _ROOM) * (1 + low) / (2 - (high - low))
+    places = [-1.0, left - 1.0, left - 1.0 + 2 * _ROOM, 1.0]
+    return tuple(np.clip(np.interp(knots, [-1.0, low, high, 1.0], places), -1.0, 1.0).tolist())
+
+
+def outskirts(warp: Sequence[Sequence[float]]) -> float:
+    """Share of the box after the maps that is left to places which they press together."""
+    steps = [np.diff(knots) * len(knots) / 2 for knots in warp]
+    return 1 - math.prod(1 - float(step[step < 0.99].sum()) / len(step) for step in steps)
+
+
+def unwarped(warp: Sequence[Sequence[float]], u: Array) -> Array:
+    """Where inputs were before their maps, a column for each."""
+    return np.stack([np.interp(v, k, np.linspace(-1, 1, len(k))) for v, k in zip(u.T, warp, strict=True)], axis=1)
 
 
 def _simplex(v: Array) -> Array:

@@ -7,7 +7,7 @@ spread, to spread them evenly over the box. All but the releases is post-process
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ from reticent.maths.priors import energies, usual_length
 from reticent.maths.stages import Staged
 from reticent.maths.warp import laws_along, remoteness
 from reticent.models.base import PrivateEstimator
-from reticent.models.hypotheses import LEAST, MOST, hypotheses_of, rehearsed
-from reticent.models.inputs import features, input_laws
+from reticent.models.hypotheses import exponent, hypotheses_of, rehearsed, worthwhile
+from reticent.models.inputs import closer, features, input_laws
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
@@ -37,7 +37,9 @@ __all__ = ["GPRegressor"]
 Array = NDArray[np.float64]
 _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
 _WIDE, _WIDEST, _ENOUGH, _FEW = 4.0, 8.0, 5, 20
-_NOTHING = 0.01
+_LOOKS = (4, 8, 12)  # stages before which to ask whether the records are in a small part of a given kernel's box
+_FIRST = 3  # stages that tell whether the range of y is too small for the default prior
+_UNSEEN = 0.05  # share of the prior variance that the basis may miss before that is asked
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
 _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
@@ -206,7 +208,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def learn(self, curator: Oracle) -> None:
         """Release K times, each time what the last fit left over."""
-        bounds, n = curator.bounds, curator.n
+        bounds = curator.bounds
         level, known = bounds.level, self._known(bounds)
         if (level is None) != (self.noise_column is None):
             raise BadInput(
@@ -215,10 +217,51 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         priors = self.__dict__.pop("_rehearsed", None) or self._priors(bounds)
         scale = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
         stages = self._releases - self._counts
-        basis, hypotheses, outside = priors.choose(self._size(n * math.sqrt(stages) / scale, priors, len(bounds.x)))
+        start = self._start(curator, priors, scale, stages, input_laws(curator, self._counts, scale))
+        first = 0
+        for k in range(stages):
+            if self.kernel is not None and k in _LOOKS and 2 * k <= stages and start.unseen > _UNSEEN:
+                laws = start.beliefs[0].laws
+                warp = closer(start.head, start.like, laws)
+                if warp:
+                    priors, first = self._priors(bounds, warp), k
+                    marginal = [one.mean(axis=0) for one in laws_along(start.like, laws)]
+                    start = self._start(curator, priors, scale, stages - k, marginal, warp)
+            beliefs = start.beliefs
+            z = max(start.wider * _CLIP[min(k - first, len(_CLIP) - 1)], start.widest)
+            if known is None and k == stages - 1 >= _ENOUGH:
+                z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
+            reach = [self._reach(belief, z, k - first) for belief in beliefs]
+            release = curator.release(stage(start.head, np.array([belief.mean for belief in beliefs]), reach))
+            start.head = _take(release, beliefs)
+            if self.kernel is None and k < _FIRST:
+                for belief in beliefs:
+                    belief.stretch()
+        self._head = start.head
+        # a prior that was learned where the records are need not hold elsewhere
+        learned = self.learn_kernel is True and len(beliefs[0].hypotheses) > 1
+        self._where = laws_along(start.like, beliefs[0].laws) if learned or first else []
+        halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
+        self._outputs = [
+            self._settled(belief, priors, low / 2 + high / 2, half)
+            for belief, (low, high), half in zip(beliefs, bounds.y, halves, strict=True)
+        ]
+        one = len(self._outputs) == 1
+        self.kernel_ = self._outputs[0].kernel if one else [output.kernel for output in self._outputs]
+        self.noise_: Any = self._outputs[0].noise if one else np.array([output.noise for output in self._outputs])
+        self.prior_std_ = self._outputs[0].before if one else np.array([output.before for output in self._outputs])
+
+    def _start(
+        self, curator: Oracle, priors: Any, scale: float, stages: int, laws: list[Array], warp: Any = ()
+    ) -> "_Start":
+        """The basis and first beliefs, for so many stages, where the inputs have these laws."""
+        bounds, n = curator.bounds, curator.n
+        level, known = bounds.level, self._known(bounds)
+        size = worthwhile(n * math.sqrt(stages) / scale, priors, len(bounds.x))
+        basis, hypotheses, outside = priors.choose(min(int(self.basis or size), priors.most))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
-        energy = energies(basis, priors.emphasis[: basis.size], _exponent(told), usual_length(told))
-        head, like = features(basis, energy, input_laws(curator, self._counts, scale))
+        energy = energies(basis, priors.emphasis[: basis.size], exponent(told), usual_length(told))
+        head, like = features(basis, energy, laws, warp)
         points = head.rows(like)
         head = replace(head, weighted=level is not None)
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
@@ -234,25 +277,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
         wider = max(n / scale / _FEW, 1.0) ** (1 / 3) if known is None else 1.0
-        for k in range(stages):
-            z = max(wider * _CLIP[min(k, len(_CLIP) - 1)], widest)
-            if known is None and k == stages - 1 >= _ENOUGH:
-                z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
-            reach = [self._reach(belief, z, k) for belief in beliefs]
-            release = curator.release(stage(head, np.array([belief.mean for belief in beliefs]), reach))
-            head = _take(release, beliefs)
-        self._head = head
-        # a prior that was learned where the records are need not hold elsewhere
-        learned = self.learn_kernel is True and len(hypotheses) > 1
-        self._where = laws_along(like, beliefs[0].laws) if learned else []
-        self._outputs = [
-            self._settled(belief, priors, low / 2 + high / 2, half)
-            for belief, (low, high), half in zip(beliefs, bounds.y, halves, strict=True)
-        ]
-        one = len(self._outputs) == 1
-        self.kernel_ = self._outputs[0].kernel if one else [output.kernel for output in self._outputs]
-        self.noise_: Any = self._outputs[0].noise if one else np.array([output.noise for output in self._outputs])
-        self.prior_std_ = self._outputs[0].before if one else np.array([output.before for output in self._outputs])
+        seen = float(np.mean([np.mean(quadratic(points, S)) for S in beliefs[0].hypotheses]))
+        missed = float(beliefs[0].outside.mean())
+        return _Start(head, like, beliefs, widest, wider, missed / (missed + seen))
 
     @staticmethod
     def _reach(belief: Staged, z: float, k: int) -> float:
@@ -333,23 +360,21 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = isinstance(self.bounds, Bounds) and len(self.bounds.y) > 1
         return tags
 
-    def _size(self, share: float, priors: Any, dimension: int) -> int:
-        """How many basis functions the budget can carry: those whose prior variance can stand out from the noise."""
-        if self.basis is not None:
-            return min(int(self.basis), priors.most)
-        relative = priors.variances / priors.variances.sum()
-        worth, not_nothing = (int((relative * share >= least).sum()) for least in (priors.stands_out, _NOTHING))
-        worth = min(max(worth, min(int(share), priors.some)), not_nothing)
-        return min(max(worth, LEAST + 3 * dimension), MOST, priors.most)
-
-    def _priors(self, bounds: Bounds) -> Any:
+    def _priors(self, bounds: Bounds, warp: tuple[tuple[float, ...], ...] = ()) -> Any:
         low, high = bounds.y[0]
-        return hypotheses_of(self.kernel, bounds, float(high / 2 - low / 2), learn=bool(self.learn_kernel))
+        return hypotheses_of(self.kernel, bounds, float(high / 2 - low / 2), learn=bool(self.learn_kernel), warp=warp)
 
 
-def _exponent(told: float) -> float:
-    """Of the prior variance in a feature's energy: ½ where privacy noise drowns small coefficients anyway, ¼ where it doesn't."""
-    return float(np.clip(0.375 - 0.125 * math.log(told / 1.3) / math.log(2.2), 0.25, 0.5))
+@dataclass
+class _Start:
+    """What stages begin with: features, points that are spread like the records, a belief for each output, how to clip."""
+
+    head: Features
+    like: Array
+    beliefs: list[Staged]
+    widest: float
+    wider: float
+    unseen: float  # share of the prior variance that the basis cannot show
 
 
 def _take(release: Release, beliefs: list[Staged]) -> Features:

@@ -1,7 +1,8 @@
 """What a function may be, for models that release in stages: hypotheses around a kernel, tried out before anything is charged."""
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,47 @@ from reticent.errors import BadInput
 from reticent.maths.anova import AnovaPriors
 from reticent.maths.basis import Basis
 from reticent.maths.priors import KernelPriors, kernels_around
+from reticent.maths.warp import outskirts, unwarped
 from reticent.privacy.bounds import Bounds
 
-__all__ = ["LEAST", "MOST", "hypotheses_of", "rehearsed"]
+__all__ = ["LEAST", "MOST", "exponent", "hypotheses_of", "rehearsed", "worthwhile"]
 
 Array = NDArray[np.float64]
 LEAST, MOST = 4, 150  # basis functions
 _TRIALS = 48
+_NOTHING = 0.01
 
 
-def hypotheses_of(kernel: Kernel | None, bounds: Bounds, unit: float, *, learn: bool) -> Any:
-    """Priors that the evidence chooses from, and the basis that serves all; ``unit``: what counts as one of the output."""
+def hypotheses_of(
+    kernel: Kernel | None, bounds: Bounds, unit: float, *, learn: bool, warp: Sequence[Sequence[float]] = ()
+) -> Any:
+    """Priors that the evidence chooses from, and the basis that serves all; ``unit``: what counts as one of the output.
+
+    ``warp``: maps of the inputs, after which the basis is used; a kernel speaks of the inputs as they were before.
+    """
     trials = _TRIALS if learn else 0
     if kernel is None:
         return AnovaPriors(len(bounds.x), trials)
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
     kernels = kernels_around(clone(kernel), halves, trials) if trials else [clone(kernel)]
-    return KernelPriors(kernels, len(bounds.x), bounds.natural, unit)
+
+    def natural(u: Array) -> Array:
+        return np.asarray(bounds.natural(unwarped(warp, u) if len(warp) else u))
+
+    return KernelPriors(kernels, len(bounds.x), natural, unit, outskirts(warp))
+
+
+def worthwhile(share: float, priors: Any, dimension: int) -> int:
+    """How many basis functions the budget can carry: those whose prior variance can stand out from the noise."""
+    relative = priors.variances / priors.variances.sum()
+    worth, not_nothing = (int((relative * share >= least).sum()) for least in (priors.stands_out, _NOTHING))
+    worth = min(max(worth, min(int(share), priors.some)), not_nothing)
+    return min(max(worth, LEAST + 3 * dimension), MOST, priors.most)
+
+
+def exponent(told: float) -> float:
+    """Of the prior variance in a feature's energy: ½ where privacy noise drowns small coefficients anyway, ¼ where it doesn't."""
+    return float(np.clip(0.375 - 0.125 * math.log(told / 1.3) / math.log(2.2), 0.25, 0.5))
 
 
 def rehearsed(

@@ -1,16 +1,29 @@
 """What a fit asks about the inputs alone, before its stages: how they are spread, so that the basis can be where they are."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.maths.basis import Basis, public_points
-from reticent.maths.warp import BINS, bins_that_tell, counted_law, input_law, places, remoteness, shared, spread_out
+from reticent.maths.warp import (
+    BINS,
+    bins_that_tell,
+    counted_law,
+    crowded,
+    input_law,
+    laws_along,
+    places,
+    remoteness,
+    shared,
+    spread_out,
+    zoomed,
+)
 from reticent.models.residuals import Features, InputCounts, InputMoments
 from reticent.privacy.curator import Oracle
 
-__all__ = ["features", "input_laws", "remote_along"]
+__all__ = ["closer", "features", "input_laws", "remote_along"]
 
 Array = NDArray[np.float64]
 _POINTS = 512
@@ -37,13 +50,25 @@ def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
     return [counted_law(law, one, float(counted.sd[0]), n) for law, one in zip(laws, counts, strict=True)]
 
 
-def features(basis: Basis, energy: Array, laws: list[Array]) -> tuple[Features, Array]:
-    """The basis on inputs that are spread evenly, and points of the box that are spread like the records."""
-    head = Features(basis, tuple(energy.tolist()), 1.0, tuple(spread_out(law) for law in laws))
+def features(
+    basis: Basis, energy: Array, laws: Sequence[Array], warp: tuple[tuple[float, ...], ...] = ()
+) -> tuple[Features, Array]:
+    """The basis on inputs that are spread evenly, or by maps of their own, and points that are spread like the records."""
+    head = Features(basis, tuple(energy.tolist()), 1.0, warp or tuple(spread_out(law) for law in laws))
     like = public_points(basis.dimension, _POINTS)
     for j, law in enumerate(laws):
         like[:, j] = places(law, like[:, j])
     return head, like
+
+
+def closer(head: Features, like: Array, laws: Array) -> tuple[tuple[float, ...], ...]:
+    """Maps that zoom in on where records surely are, by laws on points; () if that is no small part of any input's range."""
+    even = np.linspace(-1, 1, BINS + 1)
+    found = [crowded(one) for one in laws_along(head.warped(like), laws)]
+    if not any(found):
+        return ()
+    now = [np.array(knots) for knots in head.warp] or [even] * len(found)
+    return tuple(tuple(k.tolist()) if part is None else zoomed(k, *part) for k, part in zip(now, found, strict=True))
 
 
 def remote_along(shares: Array, points: int, *, finely: bool = False) -> Array:
