@@ -31,8 +31,8 @@ __all__ = ["Tracked"]
 
 Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
-_NOISES = np.geomspace(1.0, 20.0, 16)  # s² as a multiple of the least
-_NOISE_SPREAD = 1.5  # of log s² a priori
+_NOISES = np.geomspace(1.0, 25.0, 17)  # s² as a multiple of the least
+_NOISE_SPREAD = 3.0  # of log s² a priori
 _VARIANCES = np.geomspace(1e-2, 1e2, 81)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.3  # in the logarithm of that variance
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
@@ -91,16 +91,15 @@ class Tracked:
         V: Array | None = None,
         axes: Array | None = None,
         echo: float = 0.0,
+        whole: bool = False,
     ) -> None:
         """Take in one batch of n records, whose residuals were clipped at ±r around ``centre``. q_sd = ∞: q is not known.
 
         V: variances of the errors in B, in the orthonormal ``axes``; left out where B is exact. ``echo``: which part of the last
-        batch's noise is taken back in this one's, whose own is A_sd.
+        batch's noise is taken back in this one's, whose own is A_sd. ``whole``: no residual can be beyond ±r, so none was clipped.
         """
-        variance = self._variance(q / n, q_sd / n, n, r, B)
-        inside, second, _ = clip_moments(r / math.sqrt(variance))
-        gain = max(inside, _LEAST_GAIN)
-        distortion = max((second - gain**2) * variance, 0.0) / gain**2
+        gain, distortion = (1.0, 0.0) if whole else self._clipped(q / n, q_sd / n, n, r, B)
+        reach = math.inf if whole else r
         values, vectors = np.linalg.eigh(B)
         positive = (vectors * np.maximum(values, 0)) @ vectors.T
         for h, (m, C) in enumerate(zip(self._means, self._covariances, strict=True)):
@@ -124,7 +123,7 @@ class Tracked:
             self._crosses[h], self._noise_covariances[h] = -G.T @ F, np.eye(len(B)) - F.T @ F
             self._evidence[h] -= np.log(np.diag(lower)).sum() + z @ z / 2
             away = m - centre
-            self._learn_noise(h, max(float((C * B).sum() + away @ B @ away) / n, 0.0), q / n, q_sd / n, n, r)
+            self._learn_noise(h, max(float((C * B).sum() + away @ B @ away) / n, 0.0), q / n, q_sd / n, n, reach)
         for h in range(len(self._means) if self._alike is not None else 0):
             for _ in range(_ROUNDS):
                 self._learn_variances(h)
@@ -150,6 +149,13 @@ class Tracked:
         C = C - C @ M @ C
         self._covariances[h], self._priors[h] = (C + C.T) / 2, prior
 
+    def _clipped(self, second: float, sd: float, n: int, r: float, B: Array) -> tuple[float, float]:
+        """Gain of the clip, and the variance that it adds."""
+        variance = self._variance(second, sd, n, r, B)
+        inside, kept, _ = clip_moments(r / math.sqrt(variance))
+        gain = max(inside, _LEAST_GAIN)
+        return gain, max((kept - gain**2) * variance, 0.0) / gain**2
+
     def _variance(self, second: float, sd: float, n: int, r: float, B: Array) -> float:
         """Variance of a residual before the clip: what was expected, corrected by the released second moment."""
         expected = max(float((self.covariance * B).sum()) / n, 0.0) + self.s2
@@ -160,7 +166,7 @@ class Tracked:
 
     def _learn_noise(self, h: int, explained: float, second: float, sd: float, n: int, r: float) -> None:
         s2 = self._noise2 * _NOISES + self.outside[h]
-        expected = clipped_second(explained + s2, r)
+        expected = explained + s2 if r == math.inf else clipped_second(explained + s2, r)
         self._noise_fit[h] -= (second - expected) ** 2 / (sd**2 + (_TRUST**2 + 2 / n) * expected**2) / 2
         self._s2[h] = s2[np.argmax(self._noise_fit[h] - (np.log(_NOISES) / _NOISE_SPREAD) ** 2 / 2)]
 

@@ -38,6 +38,7 @@ _LEAST, _MOST = 4, 200
 _EXPONENT, _QUANTILE = 0.4, 0.5  # of features: energies, and which length they are cut to (see models.gp)
 _AGAIN = 0.3  # the same exponent, of what is not known of a function after the first batch
 _FIRST_CLIP, _CLIP = 1.5, 0.8  # in standard deviations of the residual
+_WIDE, _EXTREME = 0.7, 0.5  # from which standard deviation on, or share of the largest variance, rewards count as they are
 _NOISE = 0.2  # the least standard deviation of rewards that is told apart, in half-ranges
 _LEAST_PLAYS, _PLAYS = 256, 2048  # rounds that are played in thought, about as many as a batch has
 _EVENLY = 1024  # points that stand for the box
@@ -110,11 +111,23 @@ class Policy:
         self.level, self.spread = self.belief.mean * self._informed, (self._root * self._informed).astype(np.float32)
         self._points = self._played()
         law = self._points.T @ self._points / len(self._points)
-        # the nearer its variance comes to the largest possible, the more a reward is at either end: residuals are skewed
-        clip = _CLIP * (1 + self.belief.s2) if self._informed else _FIRST_CLIP
-        self.reach = min(clip * self.belief.residual_sd(law), 2.0)
-        centre = self.belief.mean if self._staged else 0 * self.belief.mean
-        self.statistic = stage(self.head, centre[None, :], [self.reach if self._staged else 1.0])
+        self.reach, centre = self._window(law)
+        self.statistic = stage(self.head, centre[None, :], [self.reach])
+
+    def _window(self, law: Array) -> tuple[float, Array]:
+        """Which part of rewards counts: those within a reach of the fit, or all of them, about the middle of their range.
+
+        Noise is as large as the reach is. A normal residual tells most within .8 standard deviations of the fit; of rewards that
+        are mostly at either end of their range, that would leave out the rare ones, from which all is learned.
+        """
+        known, mean = self.belief, self.belief.mean
+        sd, fit = known.residual_sd(law), np.clip(self._points @ mean, -1, 1)
+        extreme = known.s2 / max(1 - float(np.mean(fit**2)), known.s2)  # of the largest variance that rewards can have
+        if not self._informed:
+            return min(_FIRST_CLIP * sd, 1.0), 0 * mean
+        if not self._staged or sd >= _WIDE or extreme >= _EXTREME:
+            return 1.0, 0 * mean
+        return _CLIP * (1 + known.s2) * sd, mean
 
     def _emphasise(self) -> None:
         """Noise is the same for all features: give most of their length to functions of which little is known."""
@@ -163,14 +176,16 @@ class Policy:
             gram = PlayedGram(self._points, even.T @ even / _EVENLY, n, G[:m, :m], float(sd[0, 1]), self._misfit)
             self._misfit = gram.misfit
             known = G[:m, m] * r, float(sd[0, m]) * r, gram.mean, float(G[m, m]) * r * r, float(sd[m, m]) * r * r
-            self.belief.add(*known, n, r, centre, gram.variance, gram.axes, told.get("echo", 0.0))
+            echo, whole = told.get("echo", 0.0), r >= 1 and not centre.any()
+            self.belief.add(*known, n, r, centre, gram.variance, gram.axes, echo, whole)
         self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS if self._staged else _LEAST_PLAYS), True
         self._thought()
 
     def take_public(self, A: Array, A_sd: float, B: Array, n: int, r: float, centre: Array, echo: float = 0.0) -> None:
         """Learn from rewards alone: the contexts, and so B, are public."""
         if n > 0:
-            self.belief.add(A * r, A_sd * r, B, 0.0, math.inf, n, r, centre, echo=echo)
+            whole = r >= 1 and not centre.any()
+            self.belief.add(A * r, A_sd * r, B, 0.0, math.inf, n, r, centre, echo=echo, whole=whole)
         self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS), True
         self._thought()
 
