@@ -36,6 +36,7 @@ _FIRST_SHARE = 0.01  # and at least so much of the horizon
 _SHARE = 5.0  # of the prior variance, times μT, of a function that is worth having
 _LEAST, _MOST = 4, 200
 _EXPONENT, _QUANTILE = 0.4, 0.5  # of features: energies, and which length they are cut to (see models.gp)
+_LOUD = 0.1  # of the variance of all other functions: the most that one of them counts for
 _AGAIN = 0.3  # the same exponent, of what is not known of a function after the first batch
 _FIRST_CLIP, _CLIP = 1.5, 0.8  # in standard deviations of the residual
 _WIDE, _EXTREME = 0.7, 0.5  # from which standard deviation on, or share of the largest variance, rewards count as they are
@@ -85,7 +86,7 @@ class Policy:
             max(m, 1 if self._basis else _LEAST + 2 * self.dimension), _MOST if self._basis is None else m, priors.most
         )
         basis, hypotheses, self._outside = priors.choose(m)
-        self._energy = energies(basis, priors.emphasis[:m], _EXPONENT, _QUANTILE)
+        self._energy = energies(basis, priors.variances[:m], _EXPONENT, _QUANTILE)
         self.head = Features(basis, tuple(self._energy.tolist()), 1.0)
         self._hypotheses = [S / np.outer(self._energy, self._energy) for S in hypotheses]
         self._alike = priors.alike(m) if isinstance(priors, AnovaPriors) else None
@@ -132,8 +133,8 @@ class Policy:
     def _emphasise(self) -> None:
         """Noise is the same for all features: give most of their length to functions of which little is known."""
         old = self._energy
-        variances = np.diag(self.belief.covariance) * old**2
-        self._energy = energies(self.head.basis, np.minimum(variances, np.sort(variances)[-2]), _AGAIN, _QUANTILE)
+        variances = _emphasis(np.diag(self.belief.covariance) * old**2)
+        self._energy = energies(self.head.basis, variances, _AGAIN, _QUANTILE)
         self.head = replace(self.head, energy=tuple(self._energy.tolist()))
         self.belief.rescale(old / self._energy)
 
@@ -207,6 +208,11 @@ class Policy:
         phi = self.features(candidates)
         spread = ((phi @ self._root) ** 2).sum(axis=-1) + float(self.belief.weights @ self.belief.outside)
         return self.middle + self.half * (phi @ self.belief.mean), self.half * np.sqrt(spread)
+
+
+def _emphasis(variances: Array) -> Array:
+    """The constant, which one batch mostly tells, needs no feature as loud as it may be large, but one of the loudest."""
+    return np.minimum(variances, max(np.sort(variances)[-2], _LOUD * (variances.sum() - variances.max())))
 
 
 def upper(phi: Array, mean: Array, root: NDArray[np.float32], width: float) -> Array:
