@@ -111,3 +111,19 @@ def test_units_and_more_functions_leave_the_belief_as_it_is():
     told_again = [(A / factor, sd, B / np.outer(factor, factor), centre * factor) for A, sd, B, centre in told[:1]]
     learn(one, told_again)
     assert np.linalg.eigvalsh(one.covariance)[0] > 0
+
+
+def test_rewards_that_were_not_clipped_have_no_gain():
+    """Rewards of ±1 about zero: a normal law of their variance would be clipped at ±1, and the weights taken for larger."""
+    rng = np.random.default_rng(5)
+    phi, w = rng.uniform(-1, 1, size=(20_000, 3)), np.array([0.3, -0.2, 0.1])
+    y = np.where(rng.random(len(phi)) < (1 + phi @ w) / 2, 1.0, -1.0)
+    told = phi.T @ y, 1.0, phi.T @ phi, float(y @ y), 1.0, len(y)
+    whole, far, clipped = (Tracked([np.eye(3)], np.zeros(1), 0.04) for _ in range(3))
+    whole.add(*told, 1.0, np.zeros(3), whole=True)
+    far.add(*told, FAR, np.zeros(3))
+    clipped.add(*told, 1.0, np.zeros(3))
+    assert whole.mean == pytest.approx(far.mean, abs=1e-6)
+    assert np.abs(whole.mean - w).max() < 0.05
+    assert (clipped.mean / w).min() > 1.2
+    assert whole.s2 == pytest.approx(1 - np.mean((phi @ w) ** 2), rel=0.15)

@@ -142,7 +142,7 @@ def test_the_tree_counts_every_level():
         (TREE, tree_variances(STEPS)),
         (ROOT, row_variances(root_coefficients(STEPS))),
         (BATCHES, np.ones(STEPS)),
-        (ECHO, np.array([1.0] + [1 + BACK**2] * (STEPS - 1))),
+        (ECHO, np.ones(STEPS)),  # what is taken back is in the scale
     ],
     ids=["tree", "root", "batches", "echo"],
 )
@@ -163,7 +163,8 @@ def test_the_noise_has_the_covariance_that_is_claimed(correlation, expected):
         shared = b[:4] @ b[4:8]  # B = C: rows 3 and 7
     assert together == pytest.approx(shared, abs=5 * math.sqrt(expected[3] * expected[7] / runs))
     if correlation is ECHO:  # each step takes back a part of the last
-        assert np.mean(found[:, 3] * found[:, 4]) == pytest.approx(-BACK, abs=5 * expected[3] / math.sqrt(2 * runs))
+        assert np.mean(found[:, 3] * found[:, 4]) == pytest.approx(-BACK / (1 + BACK**2), abs=5 / math.sqrt(2 * runs))
+        assert releases[1].scale == pytest.approx(releases[0].scale * math.sqrt(1 + BACK**2))
 
 
 @pytest.mark.parametrize("correlation", [BATCHES, ROOT, ECHO], ids=["batches", "root", "echo"])

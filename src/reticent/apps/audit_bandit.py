@@ -69,12 +69,11 @@ def _row(statistic: Statistic, record: tuple[float, float]) -> Values:
 
 def _seen(stream: Stream, statistic: Statistic, record: tuple[float, float]) -> tuple[Values, Values]:
     """What is released in all steps, and the scale of fresh noise."""
-    values = []
+    releases = []
     for step in range(_STEPS):
         stream.add(statistic, np.array([record if step == 0 else (0.0, 0.0)]))
-        release = stream.release(statistic)
-        values.append(release.value)
-    return np.array(values), release.scale
+        releases.append(stream.release(statistic))
+    return np.array([one.value for one in releases]), releases[0].scale  # the first step's noise is fresh
 
 
 def _ratio(seen: Values, scale: Values, exact: list[Values], other: Values, bandit: Any) -> float:

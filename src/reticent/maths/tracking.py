@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
 _NOISES = np.geomspace(1.0, 25.0, 17)  # s² as a multiple of the least
 _NOISE_SPREAD = 3.0  # of log s² a priori
+_LASTS = 0.8  # what a batch said about s² counts so much less in the next: other places were chosen, by a poorer fit
 _VARIANCES = np.geomspace(1e-2, 1e2, 81)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.3  # in the logarithm of that variance
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
@@ -96,7 +97,7 @@ class Tracked:
         """Take in one batch of n records, whose residuals were clipped at ±r around ``centre``. q_sd = ∞: q is not known.
 
         V: variances of the errors in B, in the orthonormal ``axes``; left out where B is exact. ``echo``: which part of the last
-        batch's noise is taken back in this one's, whose own is A_sd. ``whole``: no residual can be beyond ±r, so none was clipped.
+        batch's noise is taken back in this one's, whose own is A_sd. ``whole``: no residual can be beyond ±r, none was clipped.
         """
         gain, distortion = (1.0, 0.0) if whole else self._clipped(q / n, q_sd / n, n, r, B)
         reach = math.inf if whole else r
@@ -167,6 +168,7 @@ class Tracked:
     def _learn_noise(self, h: int, explained: float, second: float, sd: float, n: int, r: float) -> None:
         s2 = self._noise2 * _NOISES + self.outside[h]
         expected = explained + s2 if r == math.inf else clipped_second(explained + s2, r)
+        self._noise_fit[h] *= _LASTS
         self._noise_fit[h] -= (second - expected) ** 2 / (sd**2 + (_TRUST**2 + 2 / n) * expected**2) / 2
         self._s2[h] = s2[np.argmax(self._noise_fit[h] - (np.log(_NOISES) / _NOISE_SPREAD) ** 2 / 2)]
 

@@ -39,7 +39,10 @@ _EXPONENT, _QUANTILE = 0.4, 0.5  # of features: energies, and which length they 
 _LOUD = 0.1  # of the variance of all other functions: the most that one of them counts for
 _AGAIN = 0.3  # the same exponent, of what is not known of a function after the first batch
 _FIRST_CLIP, _CLIP = 1.5, 0.8  # in standard deviations of the residual
-_WIDE, _EXTREME = 0.7, 0.5  # from which standard deviation on, or share of the largest variance, rewards count as they are
+_WIDE, _EXTREME = (
+    0.7,
+    0.5,
+)  # from which standard deviation on, or share of the largest variance, rewards count as they are
 _NOISE = 0.2  # the least standard deviation of rewards that is told apart, in half-ranges
 _LEAST_PLAYS, _PLAYS = 256, 2048  # rounds that are played in thought, about as many as a batch has
 _EVENLY = 1024  # points that stand for the box
@@ -123,7 +126,9 @@ class Policy:
         """
         known, mean = self.belief, self.belief.mean
         sd, fit = known.residual_sd(law), np.clip(self._points @ mean, -1, 1)
-        extreme = known.s2 / max(1 - float(np.mean(fit**2)), known.s2)  # of the largest variance that rewards can have
+        least = _NOISE**2 + float(known.weights @ known.outside)
+        # share of the largest variance that rewards can have about this fit, of what is more than the least
+        extreme = (known.s2 - least) / max(1 - float(np.mean(fit**2)) - least, known.s2 - least, 1e-6)
         if not self._informed:
             return min(_FIRST_CLIP * sd, 1.0), 0 * mean
         if not self._staged or sd >= _WIDE or extreme >= _EXTREME:
@@ -176,8 +181,9 @@ class Policy:
             even = self.head.features(public_points(self.dimension, _EVENLY))
             gram = PlayedGram(self._points, even.T @ even / _EVENLY, n, G[:m, :m], float(sd[0, 1]), self._misfit)
             self._misfit = gram.misfit
-            known = G[:m, m] * r, float(sd[0, m]) * r, gram.mean, float(G[m, m]) * r * r, float(sd[m, m]) * r * r
             echo, whole = told.get("echo", 0.0), r >= 1 and not centre.any()
+            own = float(sd[0, m]) * r / math.sqrt(1 + echo**2)  # the noise of this batch alone
+            known = G[:m, m] * r, own, gram.mean, float(G[m, m]) * r * r, float(sd[m, m]) * r * r
             self.belief.add(*known, n, r, centre, gram.variance, gram.axes, echo, whole)
         self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS if self._staged else _LEAST_PLAYS), True
         self._thought()
@@ -186,7 +192,8 @@ class Policy:
         """Learn from rewards alone: the contexts, and so B, are public."""
         if n > 0:
             whole = r >= 1 and not centre.any()
-            self.belief.add(A * r, A_sd * r, B, 0.0, math.inf, n, r, centre, echo=echo, whole=whole)
+            own = A_sd * r / math.sqrt(1 + echo**2)
+            self.belief.add(A * r, own, B, 0.0, math.inf, n, r, centre, echo=echo, whole=whole)
         self._plays, self._informed = min(max(n, _LEAST_PLAYS), _PLAYS), True
         self._thought()
 

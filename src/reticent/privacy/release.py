@@ -32,7 +32,7 @@ class Release:
     statistic : dict
         What was added up (public).
     value, scale : arrays
-        The noisy sums, and the exact scale of each one's noise.
+        The noisy sums, and the exact scale of each one's noise; of running sums (`Stream`), that of a step's fresh noise.
     event : Event
         What was paid, for this release and the others of the same fit (``event.count`` in all); its kind is the law of
         the noise.

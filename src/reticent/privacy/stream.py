@@ -21,7 +21,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from hashlib import sha256
-from math import isqrt
+from math import isqrt, sqrt
 from typing import Any, NoReturn
 
 import numpy as np
@@ -60,6 +60,10 @@ class Correlation(ABC):
     def told(self, memory: list[NDArray[Any]]) -> dict[str, Any]:
         """What is public about the noise of the step that comes next, for those who learn from its release."""
         return {}
+
+    def spread(self, memory: list[NDArray[Any]]) -> float:
+        """Standard deviation of the noise of a step's own sum, by that of the fresh noise. Running sums are told the latter."""
+        return 1.0
 
     @abstractmethod
     def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
@@ -153,6 +157,10 @@ class Echo(Correlation):
     def told(self, memory: list[NDArray[Any]]) -> dict[str, Any]:
         """How much of the last noise is taken back."""
         return {"echo": self.back / _ONE if memory else 0.0}
+
+    def spread(self, memory: list[NDArray[Any]]) -> float:
+        """√(1 + ρ²) in all steps but the first."""
+        return sqrt(1 + (self.back / _ONE) ** 2) if memory else 1.0
 
     def stretch(self, steps: int, size: int, sensitivity2: int) -> Fraction:
         """1/(1 − ρ²), the squared length of a column that never ends, rounded up."""
@@ -311,6 +319,7 @@ class Stream:
         if self._like != like:  # other numbers, or of another size: no noise to share
             self._memory, self._like = [], like
         told = {**statistic.describe(), "step": step, **self._correlation.told(self._memory)}
+        scale[tied] *= self._correlation.spread(self._memory)
         self.made = step  # only now: drawing may be interrupted, and what steps share follows their number
         noise[tied] = self._correlation.next(step, noise[tied], self._memory)
         exact = self._total + np.zeros(statistic.size, dtype=object)
@@ -323,7 +332,7 @@ class Stream:
         return Release(
             statistic={**told, "records": rows},
             value=((exact + noise).astype(np.float64) + 0.5) * statistic.step,
-            scale=scale,  # of the fresh noise of a step
+            scale=scale,
             event=self._event,
             n=rows,
             bounds=self.bounds,
