@@ -1,6 +1,8 @@
 """The exponential mechanism: exact chances, an exact sensitivity, and no more given away than by a Gaussian release."""
 
+import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -113,6 +115,39 @@ def test_labels_that_are_best_left_in_the_middle():
     values = [form(totals(SIGNED, [0], [v])) for v in u]
     assert 0.999 * claimed <= max(values) - min(values) <= claimed
     assert abs(values[0] - values[-1]) < 0.5 * claimed
+
+
+class Shorter(Sums):
+    norm1 = Fraction(1, 4)
+
+
+def test_a_record_reaches_as_far_as_the_narrower_of_its_limits():
+    """A score that is one cell's sum moves from one end to the other, and the ends are those that are enforced."""
+    form = Scores(np.zeros((1, 3, 3)), np.array([[1.0, 0, 0]]), np.zeros(1)).whole(SIGNED.step)[0][0]
+    far, near = (sensitivity(one, form.matrix, form.linear, 2) for one in (SIGNED, Shorter()))
+    assert far == pytest.approx(2 * math.isqrt(SIGNED.limit2) * form.linear[0], rel=1e-8)
+    assert near == pytest.approx(far / 4, rel=1e-8)
+
+
+@pytest.mark.parametrize(("counts", "share"), [([3, 0, 0], 1), ([0, 3, 0], 0), ([1, 1, 1], 1)])
+def test_only_cells_that_hold_a_record_can_move_a_score(counts, share):
+    form = Scores(np.zeros((1, 3, 3)), np.array([[1.0, 0, 0]]), np.zeros(1)).whole(SIGNED.step)[0][0]
+    most = sensitivity(SIGNED, form.matrix, form.linear, 3)
+    assert sensitivity(SIGNED, form.matrix, form.linear, 3, np.array(counts)) == pytest.approx(
+        share * most, abs=1e-6 * most
+    )
+
+
+def test_public_counts_bound_how_far_the_others_reach():
+    """Score −T²: beside c − 1 others at one end, a record's change is |end² difference|, so 4(c − 1) reaches squared."""
+    reach = math.isqrt(SIGNED.limit2)
+    form = Scores(np.eye(3)[None], np.zeros((1, 3)), np.zeros(1)).whole(SIGNED.step)[0][0]
+    unit = form.matrix[0, 0] * reach**2
+    for count in (2, 3, 7):
+        claimed = sensitivity(SIGNED, form.matrix, form.linear, 9, np.array([count, 0, 0]))
+        others = count - 1
+        assert claimed == pytest.approx(unit * ((others + 1) ** 2 - (others - 1) ** 2), rel=1e-6)
+    assert sensitivity(SIGNED, form.matrix, form.linear, 9) == pytest.approx(unit * (9**2 - 7**2), rel=1e-6)
 
 
 def chances(values):
