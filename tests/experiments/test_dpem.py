@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from reticent.experiments import STUDIES
+from reticent.experiments import STUDIES, dpem_factors
 from reticent.experiments.dpem_data import LIFE, STROKE
 from reticent.experiments.dpem_literal import COMPOSITIONS, literal_mixture, multiplier
 
@@ -50,3 +50,13 @@ def test_a_quick_study(tmp_path):
     assert scores["ours"] > scores["zCDP"]
     assert scores["ours"] > scores["ours, one normal law"]
     assert "Life-like" in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+def test_factors_of_digits_lie_between_the_papers_and_those_without_privacy(tmp_path):
+    found = STUDIES["dpem-factors"].run(tmp_path, repeats=1, quick=True, seed=7, progress=lambda *told: None)
+    likelihood = {record["method"]: record["log_likelihood"] for record in found.records}
+    assert likelihood["paper"] + 20 < likelihood["reticent"] < likelihood["without privacy"]
+    assert (tmp_path / "factors.png").read_bytes()[:4] == b"\x89PNG"
+    kept = [claim.kept for claim in dpem_factors._claims({("reticent", 1.0): [110.0], ("paper", 1.0): [72.0]})]
+    lost = [claim.kept for claim in dpem_factors._claims({("reticent", 1.0): [70.0], ("paper", 1.0): [72.0]})]
+    assert (kept, lost) == ([True, True], [False, False])

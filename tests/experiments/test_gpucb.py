@@ -35,3 +35,11 @@ def test_environments_are_what_they_say(name):
     if name == "gp-sum":
         assert ((values >= 0.8).sum(axis=1) == 1).all()
         assert ((values <= 0.6).sum(axis=1) == 24).all()
+
+
+def test_running_sums_have_a_tenth_of_the_trees_variance(tmp_path):
+    found = quick("gpucb-factorisations", tmp_path)
+    (record,) = found.records
+    assert record["rounds"] == 1024
+    assert 0.09 < record["root"] <= record["buffers"] < 0.1  # a square root is what buffers stand in for
+    assert [claim.kept for claim in found.claims] == [True, True]
