@@ -272,7 +272,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
             how = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
-            damping = DAMPING if self.kernel is None else 0.0
+            # one input cannot depend on others: damping would only cost accuracy and the width of bands
+            damping = DAMPING if self.kernel is None and len(bounds.x) > 1 else 0.0
             beliefs.append(Staged(covariances, units * outside, points, n, guess, least=least, damping=damping, **how))
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
