@@ -16,3 +16,13 @@ def _somewhere_else(request, tmp_path_factory, monkeypatch):
     """Documentation writes files where it runs: let that be a scratch folder."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path_factory.mktemp("docs"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Two halves in order, and who is done takes from the other: neighbours share fixtures, and nobody waits at the end."""
+    if config.getoption("dist") == "load":
+        from xdist.scheduler import WorkStealingScheduling
+
+        return WorkStealingScheduling(config, log)
+    return None

@@ -12,6 +12,18 @@ _SAME = "same = 4 * b if b >= 2 * c else 2 * b + 2 * c - (-b * b // (2 * c))"
 _LARGE = "if not (1 <= parts <= 10**6 and 1 <= d <= 10**6 and parts * d * d <= 10**9):"
 _SQUARE = "The last condition holds d below 31,623 already."
 
+_NOWHERE = "return np.where(known, cell, -1.0).astype(np.int64)"
+_KNOWN = "known = (cell >= 0) & (cell < index(self.cells))  # not so for NaN"
+_PLACED = "inside = np.flatnonzero(places >= 0)"
+_TRIED = "q = 2**21 - 1 - place * (place + 2654435761) // 8 % 4093  # just under 2^21, irregular: sums come within 1 % of 2^53"
+_IRREGULAR = "Other numbers just under 2^21, as irregular: a test holds them to 1 % of the limit."
+_ROWS = "rows, columns = 2048, 24"
+_FULL = "if self._added == _SPILL:"
+_SOONER = (
+    "The total moves on to unbounded integers sooner (or one block later, with half of int64 still free): the same sum."
+)
+_BEGUN = "self._narrow, self._added = None, 0"
+
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
         (_SHORTER, _SHORTER.replace("-40", "- 41")): _MARGIN,
@@ -21,6 +33,37 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     },
     "bounds.py": {
         (_RESHAPED, _RESHAPED.replace("-1", "- 2")): "NumPy takes any negative number for the length that is left.",
+    },
+    "celled.py": {
+        (_NOWHERE, _NOWHERE.replace("-1.0", "- 2.0")): "Any negative number is no cell.",
+        (_KNOWN, _KNOWN.replace("cell >= 0", "cell >= -1")): "−1 stays −1, which is no cell.",
+        (
+            _PLACED,
+            _PLACED.replace("0", "-1"),
+        ): "What is in no cell is all zeros by then, and rows are zeros to begin with.",
+    },
+    "sums.py": {
+        **{
+            (_TRIED, _TRIED.replace(old, new, 1)): _IRREGULAR
+            for old, new in [
+                ("+ 2654435761", "- 2654435761"),
+                ("21 - 1", "21 + 1"),
+                ("// 8", "* 8"),
+                ("21 - 1", "21 - 2"),
+                ("21 - 1", "21 - 0"),
+                ("2654435761", "2654435762"),
+                ("2654435761", "2654435760"),
+                ("// 8", "// 9"),
+                ("// 8", "// 7"),
+            ]
+        },
+        (_ROWS, _ROWS.replace("2048", "2049")): _IRREGULAR,
+        (_ROWS, _ROWS.replace("2048", "2047")): _IRREGULAR,
+        (_FULL, _FULL.replace("==", "!=")): _SOONER,
+        (_FULL, _FULL.replace("self", "not self")): _SOONER,
+        ("self._added += 1", "self._added += 2"): _SOONER,
+        (_BEGUN, _BEGUN.replace("0", "1")): _SOONER,
+        (_BEGUN, _BEGUN.replace("0", "-1")): _SOONER,
     },
     "statistic.py": {
         (_CELL, _CELL.replace("cells > 0,", "cells >= 0,")): "Cell 0 stays cell 0.",

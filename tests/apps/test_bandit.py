@@ -1,12 +1,16 @@
 """reticent bandit simulate, and the environments it plays in."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from reticent import Ledger
 from reticent.apps.cli import app
+from reticent.apps.service.store import Store
+from reticent.apps.service.tokens import Tokens
 from reticent.experiments.arms import ENVIRONMENTS, environment
 
 
@@ -51,3 +55,39 @@ def test_serving_what_is_no_ledger_is_refused_in_words(tmp_path, name):
     assert answer.exit_code == 5
     assert "ledger" in answer.output
     assert "Traceback" not in answer.output
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    Ledger(tmp_path / "budget.db").open("patients", epsilon=1, delta=1e-6)
+    return str(tmp_path / "budget.db")
+
+
+@pytest.mark.parametrize("option", ["", "--json"])
+def test_a_token_is_an_operators_and_is_shown_once(ledger, option):
+    answer = CliRunner().invoke(app, ["bandit", "token", ledger, "--days", "2", *filter(None, [option])])
+    assert answer.exit_code == 0
+    told = json.loads(answer.stdout) if option else {"token": answer.stdout.split()[0], "role": "operator", "days": 2}
+    assert (told["role"], told["days"]) == ("operator", 2)
+    found = Tokens(Store(ledger)).find(told["token"])
+    assert found.role == "operator"
+    assert told["token"].rsplit("_")[-1].encode() not in Path(ledger).read_bytes()
+
+
+@pytest.mark.parametrize("days", ["0", "3651", "nan"])
+def test_a_token_counts_for_a_time_that_people_can_oversee(ledger, days):
+    answer = CliRunner().invoke(app, ["bandit", "token", ledger, "--days", days, "--json"])
+    assert json.loads(answer.stderr)["error"]["exit_code"] == answer.exit_code == 2
+
+
+@pytest.mark.parametrize("option", ["", "--json"])
+def test_serving_says_where(ledger, option, monkeypatch):
+    served = {}
+    monkeypatch.setattr("uvicorn.run", lambda app, **how: served.update(how, app=app))
+    words = ["bandit", "serve", ledger, "--host", "127.0.0.1", "--port", "8123", *filter(None, [option])]
+    answer = CliRunner().invoke(app, words)
+    where = "http://127.0.0.1:8123/"
+    assert json.loads(answer.stdout) == {"url": where} if option else where in answer.stdout
+    assert (served["host"], served["port"], served["access_log"]) == ("127.0.0.1", 8123, False)
+    wrong = CliRunner().invoke(app, ["bandit", "serve", ledger, "--rate", "0", *filter(None, [option])])
+    assert wrong.exit_code == 2

@@ -126,16 +126,16 @@ def _mapped(pid):
         return maps.read()
 
 
-@pytest.mark.parametrize("option", ["", "--json"])
-def test_a_closed_pipe_is_not_a_fault(tmp_path, option):
+def test_a_closed_pipe_is_not_a_fault(tmp_path):
     columns = {f"c{i}": (0, 1) for i in range(100)}
     bounds = reticent.Bounds(x=columns)
     model = reticent.PrivateHistogram(bins=20, bounds=bounds, epsilon=1, delta=1e-6)
     model.fit(pd.DataFrame({name: [0.5] for name in columns})).save(tmp_path / "m.reticent")
-    command = f"{sys.executable} -m reticent inspect {tmp_path}/m.reticent {option} | head -c 1"
-    answer = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert answer.stderr == ""
-    assert len(answer.stdout) == 1
+    for option in ("", "--json"):
+        command = f"{sys.executable} -m reticent inspect {tmp_path}/m.reticent {option} | head -c 1"
+        answer = subprocess.run(command, shell=True, capture_output=True, text=True)
+        assert answer.stderr == ""
+        assert len(answer.stdout) == 1
 
 
 IN_TURN = """

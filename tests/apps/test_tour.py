@@ -17,10 +17,10 @@ from reticent.apps.registry import people
 
 @pytest.fixture(autouse=True)
 def _brief(request, monkeypatch):
-    """Few people and one simulation: the manners of the tour do not need more."""
-    if "whole" not in request.node.name:
-        for name, value in {"_PEOPLE": 300, "_OTHERS": 100, "_DRAWS": 1}.items():
-            monkeypatch.setattr(tour, name, value)
+    """Few people and one simulation: the manners of the tour do not need more. Nor does a whole one need more simulations."""
+    few = {} if "whole" in request.node.name else {"_PEOPLE": 300, "_OTHERS": 100}
+    for name, value in {**few, "_DRAWS": 1}.items():
+        monkeypatch.setattr(tour, name, value)
 
 
 def test_twice_in_the_same_place(run, tmp_path, monkeypatch):

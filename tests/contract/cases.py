@@ -165,7 +165,12 @@ ESTIMATORS = {
     # with one candidate, since which one is chosen is chance
     "PrivateSearch": reticent.PrivateSearch(reticent.PrivateMean(), [{}], expected_runs=2, **COMMON),
     "PrivateSearch of outputs": reticent.PrivateSearch(
-        reticent.GPRegressor(stages=2, basis=9), [{}], expected_runs=2, **{**COMMON, "bounds": PLANE}
+        reticent.GPRegressor(
+            RBF(100.0, "fixed"), stages=2, basis=9, **GIVEN
+        ),  # GPRegressor alone shows what is learned
+        [{}],
+        expected_runs=2,
+        **{**COMMON, "bounds": PLANE},
     ),
 }
 PURE = (

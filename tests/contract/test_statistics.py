@@ -59,13 +59,14 @@ def test_a_row_does_not_depend_on_its_place(statistic, bounds, tight):
     """Each record alone, and at every offset of blocks of several sizes, gives the same integers, bit for bit."""
     block_sum = BlockSum(statistic, bounds)
     with np.errstate(all="ignore"):
-        for record in np.vstack([NASTY, records(20)]):
-            alone = block_sum(record[None, :]).astype(np.int64)
-            for size, place in [(2, 0), (2, 1), (9, 4), (9, 8), (64, 33), (1001, 1000)]:
-                block = records(size, seed=size)[:size]
-                rest = np.delete(block, place, axis=0)
+        each = np.vstack([NASTY, records(20)])
+        alone = [block_sum(record[None, :]).astype(np.int64) for record in each]
+        for size, place in [(2, 0), (2, 1), (9, 4), (9, 8), (64, 33), (1001, 1000)]:
+            block = records(size, seed=size)[:size]
+            rest = block_sum(np.delete(block, place, axis=0)).astype(np.int64)
+            for record, one in zip(each, alone, strict=True):
                 block[place] = record
-                assert (block_sum(block).astype(np.int64) - block_sum(rest).astype(np.int64) == alone).all()
+                assert (block_sum(block).astype(np.int64) - rest == one).all()
 
 
 @pytest.mark.parametrize("name", [name for name, case in STATISTICS.items() if isinstance(case[0], _Rows)])
@@ -83,14 +84,16 @@ def test_bounds_are_enforced_on_the_integers(name, data):
 
 
 def summand(statistic, bounds, record) -> np.ndarray:
-    """What one record adds to the released numbers."""
+    """What one record adds to the released numbers: whole, and small enough for floats."""
     with np.errstate(all="ignore"):
-        return statistic.coordinates(BlockSum(statistic, bounds)(record[None, :])).astype(object)
+        return statistic.coordinates(BlockSum(statistic, bounds)(record[None, :]))
 
 
 def distance2(statistic, a, b) -> int:
-    """Squared distance, as the accounting counts it, between the sums of two one-record tables."""
-    return int((statistic.shares() * (a - b) ** 2).sum())
+    """Squared distance, as the accounting counts it, between the sums of two one-record tables: exact, in Python integers."""
+    return int(
+        (statistic.shares() * (a.astype(np.int64).astype(object) - b.astype(np.int64).astype(object)) ** 2).sum()
+    )
 
 
 @each
@@ -109,15 +112,18 @@ def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tigh
             both[:, -1] = np.clip(np.round(both[:, -1]), 0, high[-1])
         return [summand(statistic, bounds, one) for one in both]
 
-    def loss(v):
-        return -float(distance2(statistic, *pair(v))) / statistic.sensitivity2
+    shares, most = statistic.shares(), float(statistic.sensitivity2)
+
+    def loss(v):  # in floats: what is found is judged exactly
+        a, b = pair(v)
+        return -float(shares @ (a - b) ** 2.0) / most
 
     rng = np.random.default_rng(0)
     for _ in range(6):
         found = minimize(loss, rng.uniform(-0.2, 1.2, 6), method="Nelder-Mead", options={"maxfev": 300})
         pairs.append(pair(found.x))
     best = max(distance2(statistic, a, b) for a, b in pairs)
-    best1 = max(int(abs(a - b).sum()) for a, b in pairs)
+    best1 = max(int(abs(a - b).astype(np.int64).astype(object).sum()) for a, b in pairs)
     assert best <= statistic.sensitivity2
     if statistic.sensitivity1 is not None:
         assert best1 <= statistic.sensitivity1

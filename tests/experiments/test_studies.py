@@ -47,6 +47,8 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(honkela_selection, "_GAMMA", 0.5)  # two tries on average
     monkeypatch.setattr(gp_robustness, "_LARGE", 500)
     monkeypatch.setattr(gp_dimensions, "_RECORDS", (100, 200))
+    # where the words of a drawing go takes longest, and is not asked here
+    monkeypatch.setattr("matplotlib.figure.Figure.set_layout_engine", lambda self, *args, **options: None)
 
 
 class Heard:
@@ -93,6 +95,7 @@ def test_what_a_study_returns_and_writes(name, quick, stand_in, tmp_path):
         rows = list(csv.DictReader(file))
     assert [list(row) for row in rows] == [list(record) for record in found.records]
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
+    assert "function ± standard error" in text or name != "dpgp-inference"
     assert all(table.title in text for table in found.tables)
     assert all(claim.claim in text for claim in found.claims)
     pictures = [file for file in found.files if file.suffix == ".png"]
@@ -107,9 +110,6 @@ def test_what_a_study_returns_and_writes(name, quick, stand_in, tmp_path):
 def test_a_single_repeat_has_no_error_to_show(name, stand_in, tmp_path):
     study(name, tmp_path, quick=True, repeats=1)
     assert "±" not in (tmp_path / "table.md").read_text(encoding="utf-8")
-    if name == "dpgp-inference":
-        study(name, tmp_path, quick=True, repeats=2)
-        assert "function ± standard error" in (tmp_path / "table.md").read_text(encoding="utf-8")
 
 
 def test_a_seed_gives_the_same_numbers_and_another_seed_others(tmp_path):

@@ -213,14 +213,20 @@ def test_joint_releases_need_less_noise_than_the_papers_scheme(epsilon):
 
 
 def test_chances_from_a_table_are_right_and_a_matter_of_each_record():
-    """As right as steps of 2^-12 can tell; the same bits alone and among others, for logits of any size."""
-    logits = np.random.default_rng(0).normal(0, 30, size=(4, 500))
-    logits[:, :3] = [[0, 0, -1e300], [0, -750, 1e300], [0, 5e4, 0], [0, 0, 0]]
-    found = _chances(logits)
-    assert np.abs(found - softmax(logits, axis=0)).max() < 2**-14
-    assert found.sum(axis=0) == pytest.approx(1)
-    alone = [_chances(logits[:, i : i + 1])[:, 0] for i in range(500)]
-    assert np.array_equal(found.T, alone)
+    """As right as steps of 2^-12 can tell; the same bits alone and among others, for logits of any size, sure or not."""
+    for spread in (2, 5, 30):  # with most records unsure, about half, and few
+        logits = np.random.default_rng(0).normal(0, spread, size=(4, 500))
+        logits[:, :3] = [[0, 0, -1e300], [0, -750, 1e300], [0, 5e4, 0], [0, 0, 0]]
+        found, right = _chances(logits.copy()), softmax(logits, axis=0)
+        sure = found.max(axis=0) == 1
+        assert np.abs(found - right)[:, ~sure].max() < 2**-14
+        assert (
+            4096 * right[:, sure] * (1 + 1e-4) < 1
+        ).sum() == 3 * sure.sum()  # the other three have nothing on the grid
+        assert 0 < sure.sum() < 500
+        assert found.sum(axis=0) == pytest.approx(1)
+        alone = [_chances(logits[:, i : i + 1].copy())[:, 0] for i in range(500)]
+        assert np.array_equal(found.T, alone)
 
 
 def test_priors_are_applied_to_the_releases_alone():

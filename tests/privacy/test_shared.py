@@ -18,8 +18,9 @@ class Given(Shared):
     """Responsibilities and rows as the record gives them: the first columns, then K rows."""
 
     def split(self, records):
-        rows = records[:, self.parts :].reshape(len(records), self.parts, self.columns)
-        return records[:, : self.parts], lambda k, chosen: rows[chosen, k]
+        rows = records[:, self.parts :].reshape(len(records), self.parts, self.columns).swapaxes(0, 1)
+        rows = rows.reshape(-1, self.columns)  # a row for each pair of a part and a record, part by part
+        return records[:, : self.parts], lambda pairs: rows if pairs is None else rows[pairs]
 
 
 def exact_moments(statistic, gamma, u):
@@ -138,17 +139,18 @@ def test_whatever_a_map_gives_is_held(gamma, row):
     statistic = Given(2, 2, "full", False, (1, 4, 4))
     with np.errstate(all="ignore"):
         g, found = statistic.integers(np.array([[*gamma, *row, *row]], dtype=float))
-    assert (g >= 0).all()
+        found = list(found)
+    assert ((g >= 0) & (g == np.trunc(g))).all()
     assert g.sum() in (0, N)
-    for share, u in found.values():
-        assert (share == np.trunc(share)).all()
+    for k, weighted, u in found:
+        assert (weighted == u.T * g[k]).all()
         assert (u == np.trunc(u)).all()
         assert ((u.astype(int) ** 2).sum(axis=1) <= L).all()
 
 
 def test_what_truncation_leaves_goes_to_the_largest_share():
     g, _ = Given(3, 1, "none", False, (1, 1, 0)).integers(np.array([[0.2, 0.5, 0.3, 0, 0, 0]]))
-    assert g.tolist() == [[819, 4096 - 819 - 1228, 1228]]
+    assert g.tolist() == [[819], [4096 - 819 - 1228], [1228]]
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
@@ -187,12 +189,8 @@ def test_a_whole_block_is_exact_where_floats_would_round():
 
 
 def test_blocks_are_long_where_rows_are_short():
-    assert [Given(k, d, "full", False, (1, 4, 4)).block_rows for k, d in [(1, 1), (3, 10), (10, 10), (10, 100)]] == [
-        2**13,
-        2**13,
-        2**11,
-        2**11,
-    ]
+    sizes = [(1, 1), (3, 10), (10, 10), (10, 100), (100, 100), (1000, 100)]
+    assert [Given(k, d, "full", False, (1, 4, 4)).block_rows for k, d in sizes] == [2**13, 5461, 1638, 2**10, 104, 64]
 
 
 def test_moments_come_back():
@@ -235,7 +233,7 @@ def test_what_the_proof_does_not_cover_is_refused(fields):
 def test_a_map_of_the_wrong_shape_is_refused_for_all_records():
     class Wrong(Given):
         def split(self, records):
-            return records[:, :1], lambda k, chosen: records[chosen]
+            return records[:, :1], lambda pairs: records
 
     with pytest.raises(BadInput, match="one real number for each record and part"):
         Wrong(2, 2, "none", False, (1, 1, 0)).block_sum(np.zeros((3, 6)))

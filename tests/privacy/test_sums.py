@@ -1,5 +1,6 @@
 """Exactness at and beyond the limits: never a wrong sum."""
 
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -87,6 +88,64 @@ def test_negative_and_merged_totals():
     a.add(np.array([5.0]), 1)
     assert a.integers().tolist() == [-1500 * EXACT + 1500 + 5]
     assert a.rows == 1500 + 3000 + 1
+
+
+def blocks_of(count, value=2**55):
+    """A total of so many blocks that are as large as a block of int64 may be."""
+    total = Total()
+    for _ in range(count):
+        total.add(np.array([value]), 1)
+    return total
+
+
+def test_two_totals_that_are_still_narrow_are_added():
+    total = blocks_of(3, 5)
+    total.merge(blocks_of(4, 7))
+    assert total.integers().tolist() == [15 + 28]
+
+
+@pytest.mark.parametrize("counts", [(127, 127, 127), (64, 64, 300), (100, 28, 300), (1, 127, 300)])
+def test_merged_totals_widen_before_they_could_overflow(counts):
+    """127 blocks of 2⁵⁵ fit int64, three times as many do not; 128 together must leave room for what is added then."""
+    total = Total()
+    for count in counts[:-1]:
+        total.merge(blocks_of(count))
+    merged = blocks_of(counts[-1])
+    for _ in range(counts[-1]):
+        total.add(np.array([2**55]), 1)
+    total.merge(merged)
+    whole = sum(counts) + counts[-1]
+    assert total.integers().tolist() == [whole * 2**55]
+    assert total.rows == whole
+
+
+def test_threads_are_started_for_several_pieces_only():
+    def who(count, threads):
+        seen = set()
+
+        def block_sum(block):
+            seen.add(threading.current_thread() is threading.main_thread())
+            return block.sum(axis=0)
+
+        assert add_up([np.ones((3 * count, 1))], block_sum, rows=3, threads=threads).integers() == [3 * count]
+        return seen
+
+    assert who(1, 2) == who(1, 1) == who(5, 1) == {True}
+    assert who(2, 2) == who(3, 2) == who(5, 2) == {False}
+
+
+def test_blas_is_tried_close_to_the_limit_in_several_orders():
+    largest, first = [], set()
+
+    def matmul(a, b):
+        first.add(a[:, 0].tobytes())
+        product = a @ b
+        largest.append(product.max())
+        return product
+
+    assert multiplies_exactly(matmul)
+    assert 0.99 * EXACT < max(largest) <= EXACT
+    assert len(first) == 2  # the first record, and the last where the order is turned
 
 
 def test_nothing_added_is_zero():

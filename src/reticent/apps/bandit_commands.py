@@ -1,13 +1,14 @@
 """``reticent bandit …``: the bandit service, and who may use it."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from reticent.apps.bandit_simulation import simulate
 from reticent.apps.ledger_commands import LedgerUrl
-from reticent.apps.options import example
-from reticent.apps.terminal import advise, guarded
+from reticent.apps.options import Json, example
+from reticent.apps.terminal import advise, guarded, print_json
 from reticent.errors import BadInput
 
 __all__ = ["bandit_app"]
@@ -32,6 +33,7 @@ def bandit_serve(
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="NUMBER", help="Port to listen on.")] = 8080,
     rate: Annotated[float, typer.Option(metavar="NUMBER", help="Requests a second that one token may make.")] = 100.0,
+    json: Json = False,
 ) -> None:
     """Serve experiments over HTTP, until Ctrl-C. Their state lives in the ledger's database.
 
@@ -47,7 +49,9 @@ def bandit_serve(
     if not rate > 0:
         raise BadInput("rate must be more than 0.")
     with Store(ledger).alone():  # says now, in words, what the server would say by failing
-        print(f"Serving on http://{host}:{port}/ (the operators' page). Ctrl-C stops it.", flush=True)
+        where = f"http://{host}:{port}/"
+        print_json({"url": where}) if json else print(f"Serving on {where} (the operators' page). Ctrl-C stops it.")
+        sys.stdout.flush()  # whoever started it may be waiting for this line
     uvicorn.run(
         make_app(ledger, rate=rate), host=host, port=port, log_level="warning", access_log=False, server_header=False
     )
@@ -58,6 +62,7 @@ def bandit_serve(
 def bandit_token(
     ledger: LedgerUrl,
     days: Annotated[float, typer.Option(metavar="NUMBER", help="How long it counts.")] = 90.0,
+    json: Json = False,
 ) -> None:
     """Make an operator's token, for whoever may use this database anyway. It is shown once."""
     from reticent.apps.service.store import Store
@@ -65,5 +70,8 @@ def bandit_token(
 
     if not 0 < days <= 3650:
         raise BadInput("days must be between 0 and 3650.")
-    print(issue(Store(ledger), "operator", days=days))
+    token = issue(Store(ledger), "operator", days=days)
+    if json:
+        return print_json({"token": token, "role": "operator", "days": days})
+    print(token)
     return advise("reticent bandit serve, and open its page with this token")

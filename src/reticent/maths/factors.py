@@ -86,7 +86,6 @@ class Correlations:
         found = (own + other * np.maximum(np.diag(gram) / length, 0.1)) / (own + other)
         self.mean, self.mean_sd = columns.mean, columns.mean_sd
         self.scale = scale * np.sqrt(np.clip(found, 0.5, 2.0))
-        self.scale_sd = scale / (2 * np.sqrt(own + other))
 
     @property
     def covariance(self) -> Array:

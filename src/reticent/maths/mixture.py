@@ -92,16 +92,16 @@ def corrected(gain: Gains, first: Array, second: Array, noise2: float) -> tuple[
     rest = (diagonal - middle) / gain.spread - squares
     rest = rest - rest.mean()
     signal = max(float(rest @ rest) / d - 2 * noise2, 0.0)
-    change = np.diag(rest * signal / (signal + 2 * noise2) + (middle - gain.level) / gain.trace - squares.sum() / d)
+    values = rest * signal / (signal + 2 * noise2) + (middle - gain.level) / gain.trace - squares.sum() / d
+    vectors = np.eye(d)
     if second.ndim == 2:
         off = second / gain.spread - np.outer(shift, shift)
-        off -= np.diag(np.diag(off))
-        found = float((off**2).sum()) - noise2 * d * (
-            d - 1
-        )  # a sum of squares with standard deviation 2·d·noise2 from noise
+        np.fill_diagonal(off, 0.0)
+        # a sum of squares with standard deviation 2·d·noise2 from noise
+        found = float((off**2).sum()) - noise2 * d * (d - 1)
         sure = max(1 - _DOUBT * 2 * d * noise2 / found, 0.0) if found > 0 else 0.0
-        change += sure * denoised(off, noise2)[0]
-    values, vectors = np.linalg.eigh(change)
+        if sure > 0:  # else noise tells nothing off the diagonal, which has its eigenvectors
+            values, vectors = np.linalg.eigh(np.diag(values) + sure * denoised(off, noise2)[0])
     least = min(max(math.sqrt(noise2 * d) / 2, _NARROWEST), _SAFEST)
     return shift, np.clip(1 + values, least, _WIDEST), vectors
 

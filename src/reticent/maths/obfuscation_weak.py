@@ -40,12 +40,10 @@ _KEPT = 1e-9  # of the largest eigenvalue of S
 
 @dataclass(frozen=True)
 class Weak:
-    """S = factor·factorᵀ, a lower bound on the trace of every feasible S, and the dual vectors that prove it."""
+    """S = factor·factorᵀ, and a lower bound on the trace of every feasible S."""
 
     factor: Array
     bound: float
-    dual: Array
-    chosen: NDArray[np.intp]  # the constraints that the columns of ``dual`` belong to
 
 
 def dual_bound(m: Array, c: Array, y: Array) -> float:
@@ -65,8 +63,7 @@ def weak(m: Array, c: Array, *, gap: float = GAP) -> Weak:
     factored = cho_factor(m, lower=True, check_finite=False)
     a = np.einsum("ij,ij->j", c, cho_solve(factored, c, check_finite=False))
     if a.max() <= 1:
-        nothing = np.zeros((len(m), 0))
-        return Weak(nothing, 0.0, nothing, np.zeros(0, dtype=np.intp))
+        return Weak(np.zeros((len(m), 0)), 0.0)
     needed = np.flatnonzero(a > 1)
     working: NDArray[np.intp] = needed[_spread(len(needed))]
     reach = float(np.linalg.norm(c[:, needed], 2)) ** 2  # no eigenvalue of an optimal S is larger
@@ -109,7 +106,7 @@ def weak(m: Array, c: Array, *, gap: float = GAP) -> Weak:
         basis = new
     values, vectors = np.linalg.eigh(found.s)
     kept = values > _KEPT * values[-1]
-    return Weak(basis @ (vectors[:, kept] * np.sqrt(values[kept])), best, y, np.asarray(working))
+    return Weak(basis @ (vectors[:, kept] * np.sqrt(values[kept])), best)
 
 
 def _spread(count: int) -> NDArray[np.intp]:

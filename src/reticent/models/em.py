@@ -91,9 +91,9 @@ def closer(curator: Oracle, one: Mixture, times: int) -> Mixture:
 
 def moved(root: Array, values: Array, vectors: Array) -> Array:
     """Root of a covariance whose whitened residuals have a covariance with these eigenvalues and eigenvectors."""
-    new = root @ ((vectors * np.sqrt(np.maximum(values, _NARROWEST))) @ vectors.T)
-    left, spread, _ = np.linalg.svd(new)
-    return np.asarray((left * np.maximum(spread, LEAST)) @ left.T)
+    new = root @ (vectors * np.sqrt(np.maximum(values, _NARROWEST)))
+    spread, axes = np.linalg.eigh(new @ new.T)
+    return np.asarray((axes * np.sqrt(np.maximum(spread, LEAST**2))) @ axes.T)
 
 
 def centres(curator: Oracle, one: Mixture, parts: int, steps: tuple[int, int], times: int) -> Mixture:

@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.release import Release
-from reticent.privacy.shared import Share, Shared, upper
+from reticent.privacy.shared import Pairs, Share, Shared, upper
 from reticent.privacy.statistic import Counts, Gram
 
 __all__ = [
@@ -42,6 +43,7 @@ _FINE = 14  # z in steps of 2^-14
 _LONGEST = 2**26  # of z, in these steps
 _TABLE_BITS = 12  # steps of 2^(1/4096), a relative error of 1e-4 at most: responsibilities are in steps of 2^-12
 _STEPS = 5909.278887481194  # 4096/log 2, written out: the same on every machine
+_FARTHEST = -8.5  # of a logit from the largest, beyond which a share is below 2^-12, and so is nothing on the grid
 _LOWEST = -700.0  # of a logit; below are chances of 1e-304
 
 
@@ -83,28 +85,32 @@ class Metric:
     @cached_property
     def _tables(self) -> tuple[Array, Array]:
         """Maps and centres as arrays."""
-        return np.array(self.maps, dtype=np.float64), np.array(self.centres, dtype=np.float64)
+        numbers = chain.from_iterable  # np.array looks for a shape in every row of a long table
+        maps = np.fromiter(numbers(numbers(self.maps)), np.float64).reshape(-1, self.inputs, self.columns)
+        return maps, np.fromiter(numbers(self.centres), np.float64).reshape(-1, self.columns)
 
     @cached_property
     def _products(self) -> tuple[Array, Array]:
-        """Maps as one matrix, a row for each column of z, times the power of two that makes steps of 2^-14; then centres."""
+        """Maps as one matrix, with a row for each column of each z, and centres, in steps of 2^-14 (a power of two)."""
         unit = 2.0 ** (_FINE - _RECORD_BITS - self.shift)
         maps, centres = self._tables
-        rows = np.ascontiguousarray(maps.transpose(0, 2, 1) * unit).reshape(-1, self.inputs)
-        return rows, centres[:, :, None] * unit
+        rows = np.ascontiguousarray(maps.transpose(2, 0, 1) * unit).reshape(-1, self.inputs)
+        return rows, np.ascontiguousarray(centres.T)[:, :, None] * unit
 
     def away(self, records: Array) -> tuple[Array, Array]:
-        """z (K × p × records) in steps of 2^-14, whole numbers, and D (K × records): products and sums are exact."""
+        """z (p × K × records) in steps of 2^-14, whole numbers, and D (K × records): products and sums are exact."""
         maps, centres = self._products
         q = records[:, : self.inputs] * 2.0**_RECORD_BITS
         np.trunc(np.clip(q, -(2.0**_RECORD_BITS), 2.0**_RECORD_BITS, out=q), out=q)
-        product = (maps @ q.T).reshape(len(self.maps), self.columns, -1)
-        z = np.subtract(product, centres, out=product if len(self.maps) == len(centres) else None)
+        product = (maps @ q.T).reshape(self.columns, len(self.maps), -1)
+        z = np.subtract(product, centres, out=product if len(self.maps) == len(self.centres) else None)
         np.rint(z, out=z)
         if self._long:
             longest = float(math.isqrt(_LONGEST**2 // self.columns))
             np.clip(z, -longest, longest, out=z)
-        return z, np.einsum("kpi,kpi->ki", z, z) * 4.0**-_FINE
+        square = np.einsum("pki,pki->ki", z, z)
+        square *= 4.0**-_FINE
+        return z, square
 
     @cached_property
     def _long(self) -> bool:
@@ -114,9 +120,12 @@ class Metric:
         return furthest << max(-finer, 0) > math.isqrt(_LONGEST**2 // self.columns) << max(finer, 0)
 
     @staticmethod
-    def shortened(z: Array, square: Array, radius: float) -> Array:
-        """z/max(‖z‖, r), a row for each record."""
-        return (z * (2.0**-_FINE / np.maximum(np.sqrt(square), radius))).T
+    def shortened(z: Array, square: Array, radius: float | Array) -> Array:
+        """z/max(‖z‖, r), a row for each column of z, which is written over."""
+        length = np.sqrt(square)
+        np.divide(2.0**-_FINE, np.maximum(length, radius, out=length), out=length)
+        z *= length
+        return z.T
 
 
 def metric(maps: ArrayLike, centres: ArrayLike) -> Metric:
@@ -164,7 +173,7 @@ class CellCounts(Counts):
     def cells(self, records: Array) -> Array:
         """The number of the cell, the last column counting fastest."""
         z, _ = self.metric.away(records)
-        at = np.clip(np.floor((z[0] * 2.0**-_FINE + self.side) * (self.cuts / (2 * self.side))), 0, self.cuts - 1)
+        at = np.clip(np.floor((z[:, 0] * 2.0**-_FINE + self.side) * (self.cuts / (2 * self.side))), 0, self.cuts - 1)
         number = np.zeros(at.shape[1])
         for row in at:
             number = number * self.cuts + row
@@ -192,7 +201,7 @@ class CentredGram(Gram):
     def rows(self, records: Array) -> Array:
         """(s, z/max(‖z‖, r))."""
         z, square = self.metric.away(records)
-        u = self.metric.shortened(z[0], square[0], self.radius)
+        u = self.metric.shortened(z[:, 0], square[0], self.radius)
         return np.hstack([np.full((len(u), 1), self.side), u])
 
 
@@ -205,21 +214,30 @@ class ResidualMoments(Shared):
     levels: tuple[float, ...]  # logarithms of weights and scales
     hard: bool
 
+    @cached_property
+    def _levels(self) -> Array:
+        return np.array(self.levels)[:, None]
+
+    def _radius(self, records: int) -> Array:
+        """The radius of each pair (part, record), or the one of all."""
+        return np.array(self.radius[:1]) if len(set(self.radius)) == 1 else np.repeat(self.radius, records)
+
     def split(self, records: Array) -> Share:
-        """Responsibilities, and residuals of part k."""
+        """Responsibilities, and residuals of pairs (part, record)."""
         z, square = self.metric.away(records)
-        logits = np.array(self.levels)[:, None] - square / 2  # columns of records: numbers of one part lie side by side
-        if self.hard:
-            gamma = (np.arange(len(logits))[:, None] == logits.argmax(axis=0)).T.astype(np.float64)
-        else:
-            gamma = _chances(logits).T
+        logits = square * -0.5  # columns of records: numbers of one part lie side by side
+        logits += self._levels
+        nearest = np.arange(len(logits))[:, None] == logits.argmax(axis=0) if self.hard else None
+        gamma = _chances(logits) if nearest is None else nearest.astype(np.float64)
 
-        def residuals(k: int, chosen: NDArray[np.intp]) -> Array:
-            if len(chosen) == len(records):
-                return self.metric.shortened(z[k], square[k], self.radius[k])
-            return self.metric.shortened(z[k].take(chosen, axis=1), square[k].take(chosen), self.radius[k])
+        def residuals(pairs: Pairs | None) -> Array:
+            place, away, radius = z.reshape(len(z), -1), square.ravel(), self._radius(len(records))
+            if pairs is not None:
+                place, away = place.take(pairs, axis=1), away.take(pairs)
+                radius = radius if len(radius) == 1 else radius.take(pairs)
+            return self.metric.shortened(place, away, radius)
 
-        return gamma, residuals
+        return gamma.T, residuals
 
 
 def _powers() -> Array:
@@ -235,17 +253,33 @@ _POWERS = _powers()
 
 
 def _chances(logits: Array) -> Array:
-    """Softmax of columns, by a table: ×, +, look-ups and shifts of exponents, and sums part by part.
+    """Softmax of columns, but all for one part where no other's share could reach the grid. Logits are written over."""
+    below = np.subtract(logits, logits.max(axis=0), out=logits)
+    near = below > _FARTHEST
+    unsure = near.sum(axis=0, dtype=np.int32) > 1
+    chances = near.astype(np.float64)
+    if 2 * np.count_nonzero(unsure) > len(unsure):
+        np.copyto(chances, _softmax(below), where=unsure)
+    else:
+        some = unsure.nonzero()[0]
+        chances[:, some] = _softmax(below.take(some, axis=1))
+    return chances
+
+
+def _softmax(below: Array) -> Array:
+    """Softmax of columns whose largest number is 0, by a table: ×, +, look-ups and shifts of exponents, and sums part by part.
 
     The same bits wherever a number stands.
     """
-    below = logits - logits.max(axis=0)
     np.maximum(below, _LOWEST, out=below)
     below *= _STEPS
     below -= 0.5  # and truncation rounds to the nearest
     steps = below.astype(np.int64)
     chances = _POWERS.take(steps & (2**_TABLE_BITS - 1))
-    chances *= (((steps >> _TABLE_BITS) + 1023) << 52).view(np.float64)  # 2^k: its exponent, as IEEE 754 writes it
+    steps >>= _TABLE_BITS
+    steps += 1023
+    steps <<= 52
+    chances *= steps.view(np.float64)  # 2^k: its exponent, as IEEE 754 writes it
     total = chances[0].copy()
     for part in chances[1:]:
         total += part

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from reticent.privacy.sources import Field, Source
 
 __all__ = ["Bounds"]
 
+_LOOP = 512  # numbers that one loop goes over
 _HUGE = 1e150  # ranges up to here scale without overflow or subnormal numbers
 
 Range = tuple[float, float]
@@ -271,13 +273,24 @@ class Bounds:
 
     def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scale numbers without moving those outside: v ↦ (v − middle) · scale, which keeps their order."""
+        u = np.empty(np.shape(values))
+        columns, many, (middle, scale) = len(self.x) + len(self.y), *self._abreast
+        whole = len(u) - len(u) % many if values.flags.c_contiguous else 0
+        for some, length in ((slice(0, whole), many * columns), (slice(whole, len(u)), columns)):
+            moved = u[some].reshape(-1, length)
+            np.subtract(values[some].reshape(-1, length), middle[:length], out=moved)
+            moved *= scale[:length]
+        return u
+
+    @cached_property
+    def _abreast(self) -> tuple[int, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """How many records are scaled abreast (a loop over a few columns would be slow); the middles and scales of so many."""
         low, high = np.array(self.x + self.y).reshape(-1, 2).T
         scale = 2 / (high - low)
         if self.norm is not None:
             scale[: len(self.x)] = 1 / self.norm
-        u = values - (low / 2 + high / 2)
-        u *= scale
-        return u
+        many = max(1, _LOOP // max(1, len(scale)))
+        return many, (np.tile(low / 2 + high / 2, many), np.tile(scale, many))
 
     def _with(self, **fields: Any) -> "Bounds":
         """Copy with some fields replaced (all have been checked before)."""

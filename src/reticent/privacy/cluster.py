@@ -58,9 +58,8 @@ class DaskSource(Source):
         """Add ``block_sum`` over each partition where it lies (one thread a task), then over all of them."""
         parts, here = self._project(fields)
         task = delayed(_partition_total, pure=False)
-        work = delayed(
-            (here, block_sum, rows), pure=False, traverse=False
-        )  # a node of its own: sent once to each worker
+        # a node of its own: sent once to each worker
+        work = delayed((here, block_sum, rows), pure=False, traverse=False)
         total = Total()
         for result in self._compute([task(part, work) for part in parts]):
             total.merge(result)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.sums import EXACT
 
-__all__ = ["fraction", "held", "limit", "log2_ceiling"]
+__all__ = ["check_numbers", "fraction", "held", "limit", "log2_ceiling"]
 
 Rows = NDArray[np.float64]
 
@@ -30,12 +30,8 @@ def held(
     name: str,
 ) -> Rows:
     """Rows on the grid of 2⁻ᵇ, as whole float64 numbers: Σq² ≤ limit2 (and Σ|q| ≤ limit1, q ≥ 0) for each, whatever came."""
-    rows = np.asarray(rows)
-    if rows.dtype.kind not in "biuf":
-        raise BadInput(f"{name} must give a NumPy array of real numbers.")
+    rows = check_numbers(rows, shape, name)
     q: Rows = np.multiply(rows, 2.0**bits, dtype=np.float64)  # float32 rows would be added up in float32
-    if q.shape != shape:
-        raise BadInput(f"{name} must give one row of {shape[1]} numbers for each record.")
     np.trunc(q, out=q)
     if nonnegative:
         np.maximum(q, 0.0, out=q)
@@ -43,6 +39,16 @@ def held(
     if outside.any():
         q[outside] = _shortened(q[outside], limit2, limit1)
     return q
+
+
+def check_numbers(rows: Any, shape: tuple[int, int], name: str) -> NDArray[Any]:
+    """Refuse what is not an array of real numbers with one row for each record: for all records alike."""
+    rows = np.asarray(rows)
+    if rows.dtype.kind not in "biuf":
+        raise BadInput(f"{name} must give a NumPy array of real numbers.")
+    if rows.shape != shape:
+        raise BadInput(f"{name} must give one row of {shape[1]} numbers for each record.")
+    return rows
 
 
 def _inside(q: Rows, limit2: int, limit1: int | None) -> NDArray[np.bool_]:

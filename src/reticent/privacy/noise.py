@@ -29,7 +29,7 @@ from decimal import (
     localcontext,
 )
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from math import isqrt
 from typing import Any, NoReturn
@@ -59,12 +59,13 @@ class Scale:
         if not 2**40 <= self.w <= 2**58:
             raise BadInput("A noise scale w/2^e has w from 2^40 to 2^58: use scale_at_least.")
 
-    @property
+    @cached_property
     def exact(self) -> Fraction:
         """The scale as a fraction."""
         return Fraction(self.w) / Fraction(2) ** self.e
 
 
+@lru_cache(maxsize=64)
 def scale_at_least(square: Fraction) -> Scale:
     """Least scale w/2ᵉ with (w/2ᵉ)² ≥ ``square`` > 0. Integers only: no rounding to the unsafe side.
 

@@ -9,9 +9,10 @@ on these at the expense of the others. The sensitivity does not depend on the nu
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from operator import index
 from typing import Any, ClassVar
 
@@ -19,23 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.grid import held
+from reticent.privacy.grid import check_numbers, held
 from reticent.privacy.statistic import Rows, Statistic, pieces
 
 __all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared", "upper"]
 
 SHARE_BITS, ROW_BITS = 12, 15  # of responsibilities and of rows
-_EXACT_ROWS, _MOST_ROWS = (
-    2**11,
-    2**13,
-)  # 2^12 · 4^15 · 2^11 = 2^53: so many rows are added in floats; four times that in int64
-_BLOCK, _CACHE = (
-    2**18,
-    2**20,
-)  # numbers in rows of all parts, of a block of more than 2^11 rows and of a piece: 2 and 8 MB
+_EXACT_ROWS = 2**11  # 2^12 · 4^15 · 2^11 = 2^53: so many rows are added in floats
+_LEAST_ROWS, _FEW_ROWS, _MOST_ROWS = 2**6, 2**10, 2**13  # of a block; up to four times 2^11 in int64
+_CACHE, _MEMORY = 5 * 2**15, 2**20  # numbers in the rows of all parts: 1.3 MB, and with up to 2^10 rows 8 MB
 SECONDS = ("none", "trace", "diagonal", "full")
 
-Share = tuple[Rows, Callable[[int, NDArray[np.intp]], Rows]]
+Pairs = NDArray[np.intp]
+Share = tuple[Rows, Callable[[Pairs | None], Rows]]
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,10 @@ class Shared(Statistic):
 
     @abstractmethod
     def split(self, records: Rows) -> Share:
-        """Responsibilities of scaled records, a row for each, and a function that gives u_k of some of them.
+        """Responsibilities of n scaled records, a row for each, and a function that gives rows u_k of some of them.
 
-        The function is called with a part k and the places of all records whose γ_k is not zero, and perhaps of others. Each
-        number must be a function of its own record alone, bit for bit.
+        The function is called once, with numbers k·n + i of pairs (part k, record i), ascending, or with None for all pairs: with
+        those whose γ_k > 0, and perhaps others. Each number must be a function of its own record alone, bit for bit.
         """
 
     @property
@@ -101,47 +98,50 @@ class Shared(Statistic):
 
     @property
     def block_rows(self) -> int:
-        """Rows per block, 2^11 to 2^13: Σ|products| ≤ rows · 2^12 · 4^15 ≤ 2^55. Where rows are short, few calls for many."""
+        """Rows per block, at most 2^13: Σ|products| ≤ rows · 2^12 · 4^15 ≤ 2^55. In cache, unless moments are many."""
         parts, d, *_ = self._checked()
-        return min(max(_BLOCK // (parts * d) // _EXACT_ROWS, 1) * _EXACT_ROWS, _MOST_ROWS)
+        rows = max(_CACHE // (parts * d), min(_MEMORY // (parts * d), _FEW_ROWS), _LEAST_ROWS)
+        return min(rows, _MOST_ROWS)
 
-    def integers(self, records: Rows) -> tuple[Rows, dict[int, tuple[Rows, Rows]]]:
-        """γ of all parts on the grid, one record in a row; for each part with a share in any, γ_k and u_k of those records."""
+    def integers(self, records: Rows) -> tuple[Rows, Iterator[tuple[int, Rows, Rows]]]:
+        """γ of all parts on the grid, a row for each part; and, for up to 2^11 pairs at a time, the part k, (γ_k u_k)ᵀ and u_k.
+
+        Pairs (part, record) without a share are left out where they are many: zeros add nothing.
+        """
         parts, d, *_ = self._checked()
         records = records.view()
         records.flags.writeable = False
         gamma, rows = self.split(records)
-        gamma, found = _held_shares(gamma, (len(records), parts), name := f"{type(self).__name__}.split"), {}
-        everyone = np.arange(len(records))
-        for k, own in enumerate(gamma.T):
-            chosen = np.flatnonzero(own > 0)
-            if 2 * len(chosen) > len(records):
-                chosen = everyone  # zeros add nothing, and picking rows out takes longer
-            if len(chosen):
-                u = held(rows(k, chosen), (len(chosen), d), ROW_BITS, 4**ROW_BITS, name=name)
-                found[k] = own if chosen is everyone else own[chosen], u
-        return gamma, found
+        g = _held_shares(gamma, (len(records), parts), name := f"{type(self).__name__}.split")
+        shares, ends = g.ravel(), np.arange(parts + 1) * len(records)
+        some, chosen = (shares > 0).nonzero()[0], None
+        if 2 * len(some) <= len(shares):  # else picking rows out takes longer
+            chosen, shares, ends = some, shares.take(some), some.searchsorted(ends)
+        found = check_numbers(rows(chosen), (len(shares), d), name)
+
+        def hold(pairs: slice) -> tuple[Rows, Rows]:
+            u = held(found[pairs], found[pairs].shape, ROW_BITS, 4**ROW_BITS, name=name)
+            return u.T * shares[pairs], u
+
+        def each(weighted: Rows | None, u: Rows) -> Iterator[tuple[int, Rows, Rows]]:
+            for k, (first, end) in enumerate(pairwise(ends.tolist())):
+                for few in pieces(first, end, _EXACT_ROWS):
+                    yield k, *(hold(few) if weighted is None else (weighted[:, few], u[few]))
+
+        # all at once if they were picked out: few calls; else in pieces that stay in cache
+        return g, each(None, found) if chosen is None else each(*hold(slice(None)))
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """All moments of one block, as whole numbers: floats over 2^11 rows at a time, which is exact, then int64."""
         parts, d, second, together, _ = self._checked()
-        zeroth, first = np.zeros(parts, dtype=np.int64), np.zeros((parts, d), dtype=np.int64)
         sums = 1 if together else parts
-        seconds = np.zeros((sums, self.sizes[2] // sums), dtype=np.int64)
-        rows: dict[int, list[tuple[Rows, Rows]]] = {}
-        for piece in pieces(len(records), max(64, _CACHE // (parts * d))):
-            gamma, found = self.integers(records[piece])
-            zeroth += gamma.sum(axis=0).astype(np.int64)
-            for k, one in found.items():
-                rows.setdefault(k, []).append(one)
-        for k, some in rows.items():
-            shares, all_rows = some[0] if len(some) == 1 else map(np.concatenate, zip(*some, strict=True))
-            for few in pieces(len(shares), _EXACT_ROWS):
-                share, u = shares[few], all_rows[few]
-                first[k] += (share @ u).astype(np.int64)
-                if second != "none":
-                    seconds[0 if together else k] += _second(second, share, u).astype(np.int64)
-        return np.concatenate([zeroth, first.ravel(), seconds.ravel()])
+        first, seconds = np.zeros((parts, d), np.int64), np.zeros((sums, self.sizes[2] // sums), np.int64)
+        g, pairs = self.integers(records)
+        for k, weighted, u in pairs:
+            first[k] += weighted.sum(axis=1).astype(np.int64)
+            if second != "none":
+                seconds[0 if together else k] += _second(second, weighted, u).astype(np.int64)
+        return np.concatenate([g.sum(axis=1).astype(np.int64), first.ravel(), seconds.ravel()])
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The total with zeroth and first moments in steps of second ones."""
@@ -153,13 +153,8 @@ class Shared(Statistic):
 
     def shares(self) -> NDArray[np.int64]:
         """A, B and C; outside the diagonal of a matrix 2C."""
-        _, d, second, _, (a, b, c) = self._checked()
-        zeroth, first, seconds = self.sizes
-        each = np.full(seconds, c)
-        if second == "full":
-            row, column = upper(d)
-            each = np.tile(np.where(row == column, c, 2 * c), seconds // len(row))
-        return np.concatenate([np.full(zeroth, a), np.full(first, b), each])
+        _, d, second, _, weights = self._checked()
+        return _shares(self.sizes, d, second, weights)
 
     def _checked(self) -> tuple[int, int, str, bool, tuple[int, int, int]]:
         """The fields, within what the proof asks for."""
@@ -176,12 +171,23 @@ class Shared(Statistic):
         return parts, d, self.second, bool(self.together), (a, b, c)
 
 
-def _second(kind: str, share: Rows, u: Rows) -> Rows:
-    """Σ γuuᵀ of at most 2^11 rows, or its diagonal, or its trace."""
-    weighted = u * share[:, None]
+@lru_cache(maxsize=4)
+def _shares(sizes: tuple[int, int, int], d: int, second: str, weights: tuple[int, int, int]) -> NDArray[np.int64]:
+    """How often the square of each number counts: the same for every look of a stage."""
+    each = np.full(sizes[2], weights[2])
+    if second == "full":
+        row, column = upper(d)
+        each = np.tile(np.where(row == column, 1, 2) * weights[2], sizes[2] // len(row))
+    shares = np.concatenate([np.full(sizes[0], weights[0]), np.full(sizes[1], weights[1]), each])
+    shares.flags.writeable = False
+    return shares
+
+
+def _second(kind: str, weighted: Rows, u: Rows) -> Rows:
+    """Σ γuuᵀ of at most 2^11 rows, or its diagonal, or its trace; ``weighted``: γu, a column for each row."""
     if kind == "full":
-        return np.asarray((weighted.T @ u)[upper(u.shape[1])])
-    return np.asarray(np.einsum("ij,ij->j" if kind == "diagonal" else "ij,ij->", weighted, u))
+        return np.asarray((weighted @ u)[upper(u.shape[1])])
+    return np.asarray(np.einsum("ji,ij->j" if kind == "diagonal" else "ji,ij->", weighted, u))
 
 
 @lru_cache(maxsize=16)
@@ -200,15 +206,13 @@ def _held_shares(gamma: Any, shape: tuple[int, int], name: str) -> Rows:
     if gamma.dtype.kind not in "biuf" or gamma.shape != shape:
         raise BadInput(f"{name} must give one real number for each record and part.")
     one = 2.0**SHARE_BITS
-    g: Rows = np.multiply(gamma.T, one, dtype=np.float64)  # the shares of one part lie side by side
+    g: Rows = np.multiply(gamma.T, one, dtype=np.float64, order="C")  # the shares of one part lie side by side
     np.trunc(np.clip(g, 0.0, one, out=g), out=g)
     total = g.sum(axis=0)  # exact in every order
     over = ~(total <= one)
     if over.any():
         g[:, over], total[over] = 0.0, 0.0  # does not happen to responsibilities: too many shares, or not numbers
-    most, left = g.max(axis=0), np.where(total > 0, one - total, 0.0)
-    for part in g:  # the first of the largest takes it; a search by argmax would be slower
-        more = np.where(part == most, left, 0.0)
-        part += more
-        left -= more
-    return g.T
+    short = ((total < one) & (total > 0)).nonzero()[0]
+    if len(short):
+        g[g.take(short, axis=1).argmax(axis=0), short] += one - total.take(short)  # the first of the largest
+    return g

@@ -136,7 +136,7 @@ class StagedGram(Gram):
     def stacked(self, records: Rows) -> Rows:
         """The integer rows of a block, made in pieces; column after column, as heads usually come."""
         q, m = np.empty((len(records), self.columns), order="F"), index(self.head.columns)
-        for piece in pieces(len(records), self.piece_rows):
+        for piece in pieces(0, len(records), self.piece_rows):
             q[piece, :m] = head = self.head_integers(records[piece])
             q[piece, m:] = self.tail_integers(head, records[piece])
         return q
@@ -145,7 +145,7 @@ class StagedGram(Gram):
         """Σ(h, t)tᵀ over one block whose heads are known: the last columns of its Gram matrix, exact."""
         m = head.shape[1]
         total = np.zeros((self.columns, self.columns - m))
-        for piece in pieces(len(records), self.piece_rows):
+        for piece in pieces(0, len(records), self.piece_rows):
             h = head[piece].astype(np.float64)
             t = self.tail_integers(h, records[piece])
             total[:m] += h.T @ t

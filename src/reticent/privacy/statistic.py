@@ -23,7 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from inspect import get_annotations
 from operator import index
 from typing import Any, ClassVar, final
@@ -116,11 +116,13 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {field.name: getattr(thing, field.name) for field in fields(thing)}
 
 
-_NUMBERS = ({int}, {float})
+_PLAIN, _NUMBERS = {int, float, str, bool}, ({int}, {float})
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON would give it back; long tables of numbers, which are most of it, without the detour."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, tuple):
         return list(value) if set(map(type, value)) in _NUMBERS else list(map(_plain, value))
     if is_dataclass(value):
@@ -128,10 +130,11 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=_fields))
 
 
-def pieces(rows: int, most: int) -> Iterator[slice]:
-    """Cut a block of rows into equal pieces of at most ``most``."""
+def pieces(first: int, end: int, most: int) -> Iterator[slice]:
+    """Cut rows ``first`` to ``end`` into equal pieces of at most ``most``."""
+    rows = end - first
     size = -(-rows // -(-rows // most)) if rows else 1
-    return (slice(start, start + size) for start in range(0, rows, size))
+    return (slice(start, min(start + size, end)) for start in range(first, end, size))
 
 
 class _Rows(Statistic):
@@ -293,7 +296,7 @@ class Gram(_Rows):
     def stacked(self, records: Rows) -> Rows:
         """The integer rows of a block, made in pieces."""
         q = np.empty((len(records), self.columns))
-        for piece in pieces(len(records), self.piece_rows):
+        for piece in pieces(0, len(records), self.piece_rows):
             q[piece] = self.integers(records[piece])
         return q
 
@@ -304,13 +307,22 @@ class Gram(_Rows):
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The upper triangle, row by row."""
-        upper: NDArray[Any] = total[np.triu_indices(self.columns)]
+        upper: NDArray[Any] = total[_upper(self.columns)]
         return upper
 
     def shares(self) -> NDArray[np.int64]:
         """1 on the diagonal, 2 off it."""
-        row, column = np.triu_indices(self.columns)
+        row, column = _upper(self.columns)
         return np.where(row == column, 1, 2)
+
+
+@lru_cache(maxsize=4)  # a model asks for the same few sizes again and again
+def _upper(columns: int) -> tuple[NDArray[np.intp], ...]:
+    """Rows and columns of the upper triangle, row by row."""
+    both = np.triu_indices(columns)
+    for one in both:
+        one.flags.writeable = False
+    return both
 
 
 class Counts(Statistic):

@@ -76,7 +76,8 @@ class Total:
 
     def _spill(self) -> None:
         if self._narrow is not None:
-            self._wide = self._wide + self._narrow.astype(object)
+            wide = self._narrow.astype(object)
+            self._wide = self._wide + wide if isinstance(self._wide, np.ndarray) else wide
             self._narrow, self._added = None, 0
 
 
@@ -123,9 +124,11 @@ def _blas() -> ThreadpoolController:
 
 
 def _pieces(blocks: Iterator[R], rows: int) -> Iterator[R]:
+    """Cut blocks into equal pieces of at most ``rows``: a short one at the end would cost nearly as much as a long one."""
     for block in blocks:
-        for start in range(0, len(block), rows):
-            yield block[start : start + rows]
+        size = -(-len(block) // -(-len(block) // rows)) if len(block) else rows
+        for start in range(0, len(block), size):
+            yield block[start : start + size]
 
 
 @lru_cache(maxsize=1)
