@@ -296,6 +296,16 @@ def test_every_round_can_be_released(mechanism):
     assert regret < chance
 
 
+@pytest.mark.parametrize("params", [{"release": "every"}, {"basis": 1}], ids=["every round", "one function"])
+def test_many_inputs_and_few_functions_go_on_after_the_first_round(params):
+    rng = np.random.default_rng(0)
+    bandit = JointBandit(bounds=Bounds(x=[(0, 1)] * 8, y=(0, 1)), horizon=5, epsilon=1, delta=1e-6, **params)
+    for _ in range(5):
+        x = rng.random((3, 8))
+        bandit.tell(x[bandit.ask(x)], 0.5)
+    assert bandit.releases_
+
+
 def test_a_kernel_and_the_papers_width():
     one = bandit(kernel=0.3 * RBF(0.3), width="paper", horizon=40)
     first = one.posterior_.width

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
     DotProduct,
+    ExpSineSquared,
     Matern,
     PairwiseKernel,
     RationalQuadratic,
@@ -159,6 +160,15 @@ def test_a_box_that_is_much_too_wide_is_zoomed_in_on(kernel, tmp_path):
     assert (far > 2 * std.mean()).all()  # nobody is there
     model.save(tmp_path / "m")
     assert (reticent.load(tmp_path / "m").predict(AT) == model.predict(AT)).all()
+
+
+def test_a_kernel_that_cannot_be_zoomed_in_on_keeps_its_first_basis():
+    """Of two inputs this one is not positive definite: whether that shows depends on where the records are."""
+    x = np.random.default_rng(0).normal(0, 0.3, size=(3000, 2))
+    params = {"basis": 8, "learn_kernel": False, "bounds": Bounds(x=[(-10, 10)] * 2, y=(-1, 1)), "random_state": 0}
+    model = gp(ExpSineSquared(0.2, 0.5), epsilon=1e3, **params).fit(x, np.sin(x[:, 0]))
+    assert len(model.releases_) == 24
+    assert np.isfinite(model.predict(x[:10])).all()
 
 
 def test_a_default_prior_whose_range_of_y_is_too_small_is_stretched():

@@ -148,6 +148,13 @@ def test_blas_is_tried_close_to_the_limit_in_several_orders():
     assert len(first) == 2  # the first record, and the last where the order is turned
 
 
+def test_single_numbers_are_added_up_too():
+    total = Total()
+    for _ in range(300):
+        total.add(np.array(2), 1)
+    assert total.integers() == 600
+
+
 def test_nothing_added_is_zero():
     total = add_up([], lambda block: block, rows=10, threads=2)
     assert total.integers() == 0

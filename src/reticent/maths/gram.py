@@ -32,6 +32,7 @@ _KEEP = 10.0  # α: how many records the guess of a law counts
 _ELSEWHERE = 2.0  # sd of the logarithm of how wrong the guess may be, from place to place
 _STEPS, _FIRST_STEPS = 12, 60
 _LEAST_LOG = -700.0
+_SAME = 1e-9  # relative difference that is rounding: which machine it is must not decide about a step
 
 
 class GramBelief:
@@ -107,7 +108,7 @@ class GramBelief:
         for _ in range(steps):
             tried = _normalised(logs - pace[:, None] * (gradient - (p * gradient).sum(axis=1, keepdims=True)))
             new = at(tried)
-            better = new[2] <= value
+            better = new[2] <= value + _SAME * np.abs(value)
             logs = np.where(better[:, None], tried, logs)
             p, gradient = (np.where(better[:, None], a, b) for a, b in zip(new[:2], (p, gradient), strict=True))
             value = np.where(better, new[2], value)

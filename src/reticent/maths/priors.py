@@ -80,7 +80,7 @@ class KernelPriors:
             priors.append(S)
             missed = np.maximum(np.diag(gram) - quadratic(values, S), 0.0)
             if self._aside:
-                missed = np.sort(missed)[: math.ceil((1 - self._aside) * len(missed))]
+                missed = np.sort(missed)[: max(math.ceil((1 - self._aside) * len(missed)), 1)]
             outside.append(float(np.mean(missed)))
         return basis, priors, np.array(outside)
 

@@ -7,6 +7,7 @@ spread, to spread them evenly over the box. All but the releases is post-process
 """
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -223,10 +224,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if self.kernel is not None and k in _LOOKS and 2 * k <= stages and start.unseen > _UNSEEN:
                 laws = start.beliefs[0].laws
                 warp = closer(start.head, start.like, laws)
-                if warp:
-                    priors, first = self._priors(bounds, warp), k
-                    marginal = [one.mean(axis=0) for one in laws_along(start.like, laws)]
-                    start = self._start(curator, priors, scale, stages - k, marginal, warp)
+                marginal = [one.mean(axis=0) for one in laws_along(start.like, laws)]
+                # a kernel that is not positive definite everywhere keeps its first basis: what was paid for must not be lost
+                with suppress(ArithmeticError, ValueError):
+                    closely = self._priors(bounds, warp) if warp else priors
+                    start = self._start(curator, closely, scale, stages - k, marginal, warp) if warp else start
+                    priors, first = closely, k if warp else first
             beliefs = start.beliefs
             z = max(start.wider * _CLIP[min(k - first, len(_CLIP) - 1)], start.widest)
             if known is None and k == stages - 1 >= _ENOUGH:

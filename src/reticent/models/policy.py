@@ -129,9 +129,11 @@ class Policy:
         least = _NOISE**2 + float(known.weights @ known.outside)
         # share of the largest variance that rewards can have about this fit, of what is more than the least
         extreme = (known.s2 - least) / max(1 - float(np.mean(fit**2)) - least, known.s2 - least, 1e-6)
+        if not self._staged:  # one sum for all rounds: what it adds up must never change
+            return 1.0, 0 * mean
         if not self._informed:
             return min(_FIRST_CLIP * sd, 1.0), 0 * mean
-        if not self._staged or sd >= _WIDE or extreme >= _EXTREME:
+        if sd >= _WIDE or extreme >= _EXTREME:
             return 1.0, 0 * mean
         return _CLIP * (1 + known.s2) * sd, mean
 
@@ -219,6 +221,8 @@ class Policy:
 
 def _emphasis(variances: Array) -> Array:
     """The constant, which one batch mostly tells, needs no feature as loud as it may be large, but one of the loudest."""
+    if len(variances) == 1:
+        return variances
     return np.minimum(variances, max(np.sort(variances)[-2], _LOUD * (variances.sum() - variances.max())))
 
 

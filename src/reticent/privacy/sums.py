@@ -76,8 +76,7 @@ class Total:
 
     def _spill(self) -> None:
         if self._narrow is not None:
-            wide = self._narrow.astype(object)
-            self._wide = self._wide + wide if isinstance(self._wide, np.ndarray) else wide
+            self._wide = np.asarray(self._wide + self._narrow.astype(object), dtype=object)
             self._narrow, self._added = None, 0
 
 
