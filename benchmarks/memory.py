@@ -4,9 +4,11 @@ A process that has done the same with a small file may from then on take no more
 system refuses the rest, and the run fails). It makes steps of EM for a mixture, reading the whole file in each.
 """
 
+import os
 import resource
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -49,6 +51,23 @@ def in_use() -> int:
     return 1024 * int(next(line for line in lines if line.startswith("VmData")).split()[1])
 
 
+def warm_up() -> None:
+    """Multiply in several threads at the same time: BLAS takes a buffer for each of them then, and keeps it."""
+    threads = 2 * (os.cpu_count() or 1)
+    together, square = threading.Barrier(threads), np.ones((600, 600))
+
+    def work() -> None:
+        together.wait()
+        for _ in range(10):
+            square @ square
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+
+
 def main() -> None:
     limit = 2**25 if "--quick" in sys.argv else 2**26
     rng = np.random.default_rng(1)
@@ -59,6 +78,7 @@ def main() -> None:
         small, large = Path(folder, "small.parquet"), Path(folder, "large.parquet")
         write(small, law, 2**22)
         fit(small, law, 1)
+        warm_up()
         rows = write(large, law, TIMES * limit)
         most = in_use() + limit
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
