@@ -223,13 +223,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         for k in range(stages):
             if self.kernel is not None and k in _LOOKS and 2 * k <= stages and start.unseen > _UNSEEN:
                 laws = start.beliefs[0].laws
-                warp = closer(start.head, start.like, laws)
-                marginal = [one.mean(axis=0) for one in laws_along(start.like, laws)]
-                # a kernel that is not positive definite everywhere keeps its first basis: what was paid for must not be lost
-                with suppress(ArithmeticError, ValueError):
-                    closely = self._priors(bounds, warp) if warp else priors
-                    start = self._start(curator, closely, scale, stages - k, marginal, warp) if warp else start
-                    priors, first = closely, k if warp else first
+                if warp := closer(start.head, start.like, laws):
+                    marginal = [one.mean(axis=0) for one in laws_along(start.like, laws)]
+                    # a kernel that is not positive definite everywhere keeps its first basis: what was paid for is not lost
+                    with suppress(ArithmeticError, ValueError):
+                        closely = self._priors(bounds, warp)
+                        start = self._start(curator, closely, scale, stages - k, marginal, warp)
+                        priors, first = closely, k
             beliefs = start.beliefs
             z = max(start.wider * _CLIP[min(k - first, len(_CLIP) - 1)], start.widest)
             if known is None and k == stages - 1 >= _ENOUGH:
