@@ -1,6 +1,8 @@
 """Settings for all tests, doctests and documentation snippets."""
 
+import itertools
 import os
+from hashlib import sha256
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel; threads inside each would only wait
 
@@ -16,6 +18,20 @@ def _somewhere_else(request, tmp_path_factory, monkeypatch):
     """Documentation writes files where it runs: let that be a scratch folder."""
     if isinstance(request.node, pytest.DoctestItem):
         monkeypatch.chdir(tmp_path_factory.mktemp("docs"))
+
+
+@pytest.fixture(autouse=True)
+def _same_noise_each_time(request, monkeypatch):
+    """Let a test that asks for true randomness fail always or never; RETICENT_TEST_NOISE=other makes other noise."""
+    count, system, here = itertools.count(), os.urandom, os.getpid()
+    name = f"{os.environ.get('RETICENT_TEST_NOISE', '')} {request.node.nodeid}"
+
+    def key(size):
+        if size != 32 or os.getpid() != here:  # not a key of noise; a forked process must not draw its parent's again
+            return system(size)
+        return sha256(f"{name} {next(count)}".encode()).digest()
+
+    monkeypatch.setattr(os, "urandom", key)
 
 
 @pytest.hookimpl(optionalhook=True)
