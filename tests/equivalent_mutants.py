@@ -24,6 +24,18 @@ _SOONER = (
 )
 _BEGUN = "self._narrow, self._added = None, 0"
 
+_SLOPES = "most, least = _ends(linear - 2 * sums, np.diag(matrix), low, high)"
+_LARGEST = "largest = float(np.abs(linear).max() + 2 * np.abs(matrix).max() * high * n) * high"
+_ALIKE = "For counts high is 1; in a range that is symmetric nothing cancels, and the share of the result is enough."
+_FEWER = "The margin for rounding is thousands of times what is lost: twice or half of it will do."
+_SMALL = "small = mu < 1"
+_EITHER = "Near 1 both ways to compute it agree to fifteen digits."
+_MATRIX = "bits, up = -math.frexp(step)[1] + 1, _BITS - math.frexp(float(np.abs(self.matrices).max()) or 1.0)[1]"
+_NONE = "Only where there is no matrix: one bit more or less of the other numbers."
+_FORM = "_Form(*(np.rint(np.ldexp(part, by)) for part, by in zip(one, (up, up + bits, up + 2 * bits), strict=True)))"
+_MATCHED = "for one in zip(symmetric, self.linear, self.constants, strict=True)"
+_BESIDE = "number = np.where(np.eye(len(matrix), dtype=bool), np.maximum(counts - 1, 0), counts)"
+
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
         (_SHORTER, _SHORTER.replace("-40", "- 41")): _MARGIN,
@@ -41,6 +53,23 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
             _PLACED,
             _PLACED.replace("0", "-1"),
         ): "What is in no cell is all zeros by then, and rows are zeros to begin with.",
+    },
+    "exponential.py": {
+        (
+            _SLOPES,
+            _SLOPES.replace("-", "+"),
+        ): "The others' sums lie in a symmetric range, or a record cannot move its cell.",
+        (_LARGEST, _LARGEST.replace("max() * high", "max() / high")): _ALIKE,
+        (_LARGEST, _LARGEST[: -len("* high")] + "/ high"): _ALIKE,
+        (_LARGEST, _LARGEST.replace("2 *", "3 *")): _FEWER,
+        (_LARGEST, _LARGEST.replace("2 *", "1 *")): _FEWER,
+        (_SMALL, _SMALL.replace("<", "<=")): _EITHER,
+        (_SMALL, _SMALL.replace("1", "2")): _EITHER,
+        (_MATRIX, _MATRIX.replace("or 1.0", "or 2.0")): _NONE,
+        (_MATRIX, _MATRIX.replace("or 1.0", "or 0.0")): _NONE,
+        (_FORM, _FORM.replace("True", "False")): "There are three of either.",
+        (_MATCHED, _MATCHED.replace("True", "False")): "`check_scores` asked for as many of each.",
+        (_BESIDE, _BESIDE.replace("- 1, 0", "- 1, -1")): "Only in cells without a record, which move nothing.",
     },
     "sums.py": {
         **{

@@ -1,4 +1,4 @@
-"""Faults put into the trusted core on purpose: `python -m tests.mutation [FILE …]` says which ones no test notices.
+"""Faults put into the trusted core on purpose: `python -m tests.mutation [FILE[:FUNCTION,…] …]` says which ones no test notices.
 
 cosmic-ray changes one operator, number or condition at a time in a copy of the tree; the tests beside it run in a fork that has
 all but reticent loaded. (mutmut leaves out whatever is decorated: here every sensitivity is a property.) `TARGETS` says where,
@@ -9,11 +9,13 @@ import ast
 import contextlib
 import difflib
 import importlib
+import math
 import os
 import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +23,7 @@ from tests.equivalent_mutants import EQUIVALENT
 
 TOP = Path(__file__).parents[1]
 CORE = Path("src") / "reticent" / "privacy"
-PATIENCE = 150  # seconds of CPU, for the tests of one change; a busy machine must not count as a test that fails
+PATIENCE, TIMES = 10, 3  # CPU for the tests of one change: seconds, and so often what they take without one
 # one change for each kind of fault; the others of cosmic-ray are noticed by the same tests, or are no Python
 OPERATORS = {
     "core/ReplaceBinaryOperator_": "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_Mul Pow_Mul LShift_RShift RShift_LShift "
@@ -45,7 +47,7 @@ class Target(NamedTuple):
 TARGETS = {
     "grid.py": Target("", "test_grid.py"),
     "statistic.py": Target(
-        "limit1 limit2 integers sensitivity1 sensitivity2 step bits size block_rows shares coordinates block_sum _checked",
+        "pieces limit1 limit2 integers sensitivity1 sensitivity2 step bits size block_rows shares coordinates block_sum _checked",
         "test_grid.py test_sums.py",
     ),
     "events.py": Target("__post_init__ _check event_from_dict", "test_events.py"),
@@ -61,7 +63,7 @@ TARGETS = {
     "ledger.py": Target(
         "open charge verify _chain _load _event_body _seal _append", "test_ledger.py test_ledger_tampering.py"
     ),
-    "bounds.py": Target("unit scaled radius2 natural _number _range", "test_bounds.py"),
+    "bounds.py": Target("unit scaled _abreast radius2 natural _number _range", "test_bounds.py"),
     "noise.py": Target("__post_init__ exact scale_at_least", "test_noise.py -k scale"),
     "levels.py": Target("held weights", "test_levels.py"),
     "staged.py": Target(
@@ -69,7 +71,8 @@ TARGETS = {
         "test_kept.py test_grid.py",
     ),
     "shared.py": Target(
-        "sizes sensitivity2 step integers block_sum coordinates shares _shares _checked _held_shares", "test_shared.py"
+        "sizes sensitivity2 step block_rows integers block_sum coordinates shares _shares _checked _held_shares",
+        "test_shared.py",
     ),
     "celled.py": Target("columns integers block_rows block_sum _places _short", "test_celled.py"),
     "sums.py": Target("add merge integers _spill add_up _pieces multiplies_exactly", "test_sums.py"),
@@ -81,7 +84,10 @@ TARGETS = {
         "renyi_to_epsilon",
         "test_selection.py",
     ),
-    "stream.py": Target("stretch next _stretch add _released _same _scales", "test_stream.py"),
+    "stream.py": Target(
+        "__init__ tied told spread stretch stretch_of_others _lost next _stretch add _released _same _scales _restore",
+        "test_correlations.py test_stream.py",
+    ),
 }
 
 
@@ -97,13 +103,13 @@ def lines(path: Path, functions: str) -> list[tuple[int, int]]:
     return [(node.body[0].lineno, node.end_lineno or node.lineno) for node in found]
 
 
-def survivors(name: str) -> list[tuple[str, str]]:
-    """The changes of one file that its tests do not notice: the line as it is, and as it was changed."""
+def survivors(name: str, functions: str = "") -> Iterator[tuple[str, str]]:
+    """The changes of one file that its tests do not notice, as they are found: the line as it is, and as it was changed."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    target, unnoticed, tried = TARGETS[name], [], 0
+    target, tried = TARGETS[name], 0
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch)
         for one in ("src", "tests", "benchmarks"):
@@ -112,8 +118,8 @@ def survivors(name: str) -> list[tuple[str, str]]:
             shutil.copy(TOP / one, copy)
         tests = [f"tests/privacy/{one}" if one.endswith(".py") else one for one in target.tests.split()]
         path = copy / CORE / name
-        code, kept = path.read_text(encoding="utf-8"), lines(path, target.functions)
-        load(copy, tests)
+        code, kept = path.read_text(encoding="utf-8"), lines(path, functions or target.functions)
+        patience = PATIENCE + TIMES * load(copy, tests)
         by = Sharp(copy / "sharp.txt")
         for operator in (get_operator(kind)() for kind in KEPT):
             places = (start for node in ast_nodes(get_ast(code)) for start, _ in operator.mutation_positions(node))
@@ -122,10 +128,9 @@ def survivors(name: str) -> list[tuple[str, str]]:
                     changed = mutate_code(code, operator, occurrence)
                     path.write_text(changed, encoding="utf-8")
                     tried += 1
-                    if not noticed(copy, tests, by=by):
-                        unnoticed.append(difference(code, changed))
+                    if not noticed(copy, tests, by=by, patience=patience):
+                        yield difference(code, changed)
     print(f"{name}: {tried} changes", flush=True)
-    return unnoticed
 
 
 class Sharp:
@@ -145,32 +150,39 @@ class Sharp:
                 file.write(report.nodeid + "\n")
 
 
-def load(copy: Path, tests: list[str]) -> None:
-    """Check that the tests pass without a change, and import whatever they need but what is changed: once for all of them."""
-    used = copy / "used.txt"
+def load(copy: Path, tests: list[str]) -> float:
+    """Check that the tests pass without a change, and import whatever they need but what is changed: once for all of them.
+
+    Gives how long they take then, in CPU: a busy machine must not count as a test that fails.
+    """
+    used, before = copy / "used.txt", 0.0
     for modules in (used, None):  # once more with all of them loaded
+        before = os.times().children_user
         if noticed(copy, tests, modules):
             sys.exit(f"{' '.join(tests)}: fails without a change")
         for module in used.read_text().split():
             with contextlib.suppress(Exception):
                 importlib.import_module(module)
+    return os.times().children_user - before
 
 
-def noticed(copy: Path, tests: list[str], used: Path | None = None, by: Sharp | None = None) -> bool:
+def noticed(
+    copy: Path, tests: list[str], used: Path | None = None, by: Sharp | None = None, patience: float = 600.0
+) -> bool:
     """Run the tests in a fork of this process, which has no part of reticent loaded, and see whether they fail."""
     child = os.fork()
     if child:
         return os.waitpid(child, 0)[1] != 0
     code = 1
     try:
-        code = _run(copy, tests, used, by)
+        code = _run(copy, tests, used, by, patience)
     finally:
         os._exit(code)
 
 
-def _run(copy: Path, tests: list[str], used: Path | None, by: Sharp | None) -> int:
-    signal.setitimer(signal.ITIMER_PROF, PATIENCE)  # a change may make a loop endless
-    signal.alarm(20 * PATIENCE)  # or wait for ever
+def _run(copy: Path, tests: list[str], used: Path | None, by: Sharp | None, patience: float) -> int:
+    signal.setitimer(signal.ITIMER_PROF, patience)  # a change may make a loop endless
+    signal.alarm(math.ceil(20 * patience))  # or wait for ever
     os.chdir(copy)
     sys.path[:0] = [str(copy / "src"), str(copy)]
     sys.dont_write_bytecode = True  # compiled files are told apart by their time, to the second
@@ -196,8 +208,9 @@ def main() -> None:
     os.environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "_hypothesis_pytestplugin"}
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     unnoticed = 0
-    for name in sys.argv[1:] or TARGETS:
-        for change in survivors(name):
+    for word in sys.argv[1:] or TARGETS:
+        name, _, functions = word.partition(":")
+        for change in survivors(name, functions.replace(",", " ")):
             reason = EQUIVALENT.get(name, {}).get(change)
             unnoticed += reason is None
             print(f"  {'UNNOTICED' if reason is None else 'no fault'}: {change[0]}\n    → {change[1]}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
@@ -16,7 +17,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.celled import CellSum
 from reticent.privacy.curator import Curator, Replay
 from reticent.privacy.events import Gaussian, Laplace
-from reticent.privacy.exponential import Scores, epsilon_of, exponents, pick, sensitivity
+from reticent.privacy.exponential import Scores, _coin, epsilon_of, exponents, pick, sensitivity
 from reticent.privacy.noise import Bits
 from reticent.privacy.sources import scan
 from reticent.privacy.statistic import Counts
@@ -59,6 +60,10 @@ class Numbers(Counts):
 
 
 SIGNED, COUNTED = Sums(), Numbers()
+
+
+def how(n, eps, counts=None, people=1):
+    return {"n": n, "people": people, "counts": counts, "epsilon": eps}
 
 
 def forms(k=5, seed=0):
@@ -150,6 +155,69 @@ def test_public_counts_bound_how_far_the_others_reach():
     assert sensitivity(SIGNED, form.matrix, form.linear, 9) == pytest.approx(unit * (9**2 - 7**2), rel=1e-6)
 
 
+def whole_sensitivity(form, n):
+    """The furthest that one count moves a score: all others in one cell, the record in each of two; in whole numbers."""
+    unit = np.eye(CELLS, dtype=int).astype(object)
+    found = [[form((n - 1) * unit[a] + unit[b]) for b in range(CELLS)] for a in range(CELLS)]
+    return max(max(row) - min(row) for row in found)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_the_sensitivity_of_counts_is_that_of_all_pairs(n):
+    """Of forty forms that are definite or not: the greatest change over all places, to 10⁻⁸ of it."""
+    rng = np.random.default_rng(n)
+    scores = Scores(rng.normal(size=(40, 3, 3)), rng.normal(size=(40, 3)) * rng.choice([1, 9], (40, 1)), np.zeros(40))
+    for form in scores.whole(COUNTED.step)[0]:
+        exact = whole_sensitivity(form, n)
+        assert exact <= sensitivity(COUNTED, form.matrix, form.linear, n) <= exact * (1 + 1e-8)
+
+
+def test_a_sensitivity_that_floats_cannot_tell_from_zero_is_still_a_bound():
+    """All cells but one alike, to the last of forty bits: two scores of 2⁷¹ differ by less than what floats lose."""
+    n, short = 10**9 + 8, 0
+    for odd in range(1, 40, 2):
+        matrix = np.full((3, 3), 2.0**40 - odd)
+        matrix[0, 1:] = matrix[1:, 0] = 2.0**40 - odd - 1
+        form = Scores(matrix[None], np.zeros((1, 3)), np.zeros(1)).whole(COUNTED.step)[0][0]
+        exact = whole_sensitivity(form, n)
+        assert exact <= sensitivity(COUNTED, form.matrix, form.linear, n) <= 4 * exact
+        scores = -2 * matrix[0] * (n - 1) - np.diag(matrix)
+        short += (scores.max() - scores.min()) * (1 + 1e-9) < exact
+    assert short, "the case that this is about"
+
+
+def test_a_score_that_nothing_moves_can_be_chosen_by():
+    """A sensitivity is at least one step, for chances divide by it."""
+    form = Scores(np.zeros((1, 3, 3)), np.zeros((1, 3)), np.zeros(1)).whole(SIGNED.step)[0][0]
+    assert sensitivity(SIGNED, form.matrix, form.linear, 5) == 1
+    assert sensitivity(SIGNED, form.matrix, form.linear, 5, np.zeros(3)) == 1
+
+
+@pytest.mark.parametrize("size", [2.0**-70, 1.0, 2.0**50])
+@pytest.mark.parametrize("statistic", [SIGNED, COUNTED], ids=["sums", "counts"])
+def test_whole_numbers_say_the_same_score(statistic, size):
+    """With entries of thirty bits nothing is lost, whatever their size, and of a matrix that is not symmetric neither."""
+    rng = np.random.default_rng(3)
+    matrix, linear = (rng.integers(-(2**30), 2**30, size=shape) * 2.0**-30 for shape in ((3, 3), 3))
+    matrix[0, 0] = 0.75  # how large the largest is says how many bits there are
+    scores = Scores((matrix * size)[None], (linear * size)[None], np.array([0.625 * size]))
+    (form,), unit = scores.whole(statistic.step)
+    total = np.array([int(v) for v in rng.integers(-1000, 1000, size=3)], dtype=object)
+    T = [Fraction(statistic.step) * v for v in total]
+    G, slopes = [[Fraction(float(v)) for v in row] for row in matrix], [Fraction(float(v)) for v in linear]
+    quadratic = sum(T[i] * G[i][j] * T[j] for i, j in product(range(3), repeat=2))
+    exact = sum(a * b for a, b in zip(slopes, T, strict=True)) - quadratic + Fraction(5, 8)
+    assert form(total) * unit == exact * Fraction(size)
+
+
+def test_the_scale_of_a_choice_is_in_the_units_of_the_scores():
+    """A score that is one cell's sum moves by 2, so 2Δ/ε = 4/ε; and it may be given in thousands."""
+    for size, eps in product((1.0, 1000.0), (0.5, 3.0)):
+        scores = Scores(np.zeros((1, 3, 3)), np.array([[size, 0, 0]]), np.zeros(1))
+        told = exponents(SIGNED, scores, totals(SIGNED, [0], [1]), **how(5, eps))[1]
+        assert told == pytest.approx(4 * size / eps, rel=1e-6)
+
+
 def chances(values):
     weights = np.exp([float(v - max(values)) / 2**20 for v in values])
     return weights / weights.sum()
@@ -176,8 +244,37 @@ def test_a_gaussian_release_dominates_every_mechanism_of_that_range(mu):
     assert needed.max() == pytest.approx(mu, rel=1e-3)
 
 
-def how(n, eps, counts=None, people=1):
-    return {"n": n, "people": people, "counts": counts, "epsilon": eps}
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.5, 0.999, 1.0, 1.001, 4.0, 12.0])
+def test_the_price_of_a_choice_is_rounded_to_the_safe_side(mu):
+    """Never above 2·logit Φ(μ/2), by fifty digits, and hardly below."""
+    with mpmath.workdps(50):
+        exact = 2 * mpmath.log(mpmath.ncdf(mpmath.mpf(mu) / 2) / mpmath.ncdf(-mpmath.mpf(mu) / 2))
+        assert exact * (1 - mpmath.mpf("2e-9")) < epsilon_of(mu) < exact
+
+
+def test_floors_are_paid_for():
+    """Between neighbours no exponent moves by more than ε/2 in steps of 2⁻²⁰, where a floor is half of that; one moves by two."""
+    line = np.zeros((60, 3))
+    line[:, 0] = 1
+    scores = Scores(np.zeros((60, 3, 3)), line, np.linspace(0, 2, 60))
+    one, two = (exponents(SIGNED, scores, totals(SIGNED, [0], [end]), **how(1, 2.5 / 2**19))[0] for end in (-1.0, 1.0))
+    moved = {abs(a - b) for a, b in zip(one, two, strict=True)}
+    assert moved == {1, 2}
+    assert set(exponents(SIGNED, scores, totals(SIGNED, [0], [1]), **how(1, 2.0**-20))[0]) == {0}
+
+
+def test_a_coin_is_thrown_below_its_part_and_not_at_it():
+    class Words:
+        def __init__(self, *given):
+            self.given = list(given)
+
+        def words(self, count):
+            return np.array([self.given.pop(0)], dtype=np.uint64)
+
+    assert _coin(5, Words(5))
+    assert not _coin(5, Words(4, 5))
+    assert _coin(5, Words(4, 4, 5))
+    assert _coin(0, Words(0))
 
 
 @pytest.mark.parametrize("mu", [0.2, 2.0])
@@ -203,6 +300,18 @@ def test_a_wrong_count_costs_accuracy_and_no_privacy():
         exponents(SIGNED, SCORES, totals(SIGNED, [0, 0, 1], [1, v, 1]), **how(3, 1.0, counts))[0] for v in (-1, 1)
     )
     assert one == two
+
+
+@pytest.mark.parametrize("end", [-1.0, 1.0])
+def test_a_sum_is_held_to_what_the_count_allows(end):
+    """Three records where one was claimed count as one; a count below zero is none; a true one changes nothing."""
+
+    def told(cells, values, counts):
+        return exponents(SIGNED, SCORES, totals(SIGNED, cells, values), **how(9, 1.0, np.array(counts)))[0]
+
+    assert told([0, 0, 0, 1], [end, end, end, 1], [1, 2, 3]) == told([0, 1], [end, 1], [1, 2, 3])
+    assert told([0, 1], [end, 1], [-3, 2, 3]) == told([1], [1], [0, 2, 3])
+    assert told([0, 1], [end, 1], [1, 2, 3]) != told([0, 1], [end / 2, 1], [1, 2, 3])
 
 
 def test_several_records_of_a_person_count_as_often():

@@ -1,0 +1,186 @@
+"""How the noise of steps hangs together, number by number: what `next` makes of fresh noise, and what `stretch` claims."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+
+import mpmath
+import numpy as np
+import pytest
+
+import reticent.privacy.stream as module
+from reticent.maths.factorisation import root_coefficients
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.events import Gaussian
+from reticent.privacy.statistic import Gram, Sum
+from reticent.privacy.stream import BATCHES, SHIFT, TREE, Buffers, Echo, Stream, Toeplitz, _stretch
+
+STEPS, ONE = 16, 1 << SHIFT
+BOUNDS = Bounds(x=[(-1, 1)], y=(-1, 1))
+ROOT = Toeplitz([int(c * ONE) for c in root_coefficients(STEPS)])
+SOME = Buffers([int(0.6 * ONE), int(0.97 * ONE)], [int(0.3 * ONE), int(0.15 * ONE)])
+HEAVY = Buffers([ONE // 2], [100 * ONE])
+IDLE = Buffers([0], [0])
+NEAR, FAR = Echo(int(0.65 * ONE)), Echo(ONE - ONE // 50)
+
+
+@dataclass(frozen=True)
+class Both(Sum):
+    """x and y."""
+
+    columns = 2
+    norm2 = 2
+
+    def rows(self, records):
+        return records
+
+
+@dataclass(frozen=True)
+class Pair(Gram):
+    """Moments of (x, y)."""
+
+    columns = 2
+    norm2 = 2
+
+    def rows(self, records):
+        return records
+
+
+def column(correlation, steps=STEPS):
+    """c_0 = 1, c_1, …, exactly."""
+    if isinstance(correlation, Toeplitz):
+        return [Fraction(c, ONE) for c in correlation.coefficients[:steps]]
+    if isinstance(correlation, Echo):
+        return [Fraction(correlation.back, ONE) ** i for i in range(steps)]
+    pairs = [(Fraction(d, ONE), Fraction(w, ONE)) for d, w in zip(correlation.decays, correlation.weights, strict=True)]
+    return [Fraction(1)] + [sum(w * d**i for d, w in pairs) for i in range(steps - 1)]
+
+
+def loss(correlation, steps=STEPS):
+    """η of the proof: how far below the exact sum what is taken back may be."""
+    if isinstance(correlation, Toeplitz):
+        return Fraction(1)
+    if isinstance(correlation, Echo):
+        return Fraction(ONE, ONE - correlation.back)
+    pairs = zip(correlation.decays, correlation.weights, strict=True)
+    return 2 + sum(Fraction(w, ONE) * min(Fraction(steps), Fraction(ONE, ONE - d) + 1) for d, w in pairs)
+
+
+EACH = pytest.mark.parametrize(
+    "correlation",
+    [ROOT, SOME, HEAVY, IDLE, NEAR, FAR, Echo(0)],
+    ids=["root", "buffers", "heavy", "idle", "echo", "long echo", "no echo"],
+)
+
+
+def fresh_noise(steps=STEPS):
+    rng = np.random.default_rng(7)
+    return [np.array([int(v) for v in rng.normal(size=2) * 2.0**40], dtype=object) for _ in range(steps)]
+
+
+@EACH
+def test_the_factorisation_makes_the_noise_of_all_steps_white_again(correlation):
+    """C·u is the fresh noise, and a loss in [0, η) besides: what the proof asks for, for each number of each step."""
+    fresh, memory, told = fresh_noise(), [], []
+    for step, one in enumerate(fresh, 1):
+        told.append(correlation.next(step, one, memory))
+    if correlation.running:
+        told = [b - a for a, b in zip([told[0] * 0, *told], told, strict=False)]
+    c = column(correlation)
+    for t, noise in enumerate(fresh):
+        lost = sum(c[t - s] * told[s] for s in range(t + 1)) - noise
+        assert all(0 <= one < loss(correlation) for one in lost)
+
+
+def test_batches_have_the_fresh_noise():
+    fresh = fresh_noise(1)[0]
+    assert BATCHES.next(1, fresh, []) is fresh
+    assert BATCHES.stretch(9, 2, 8) == BATCHES.stretch_of_others(9, 2, 8) == 1
+
+
+def test_a_tree_adds_the_noise_of_the_nodes_that_make_up_a_sum():
+    """Step 11 = 8 + 2 + 1 has the noise that was drawn in steps 8, 10 and 11; no step has any twice, or with a sign."""
+    memory = []
+    for step in range(1, 17):
+        drawn = np.array([int(t == step) for t in range(1, 17)], dtype=object)
+        nodes, rest = [], step
+        while rest:
+            nodes.append(rest)
+            rest &= rest - 1
+        assert TREE.next(step, drawn, memory).tolist() == [int(t in nodes) for t in range(1, 17)]
+
+
+def root(value):
+    return mpmath.sqrt(mpmath.mpf(Fraction(value).numerator) / Fraction(value).denominator)
+
+
+@EACH
+@pytest.mark.parametrize("own", [1, 3, 10**6])
+@pytest.mark.parametrize(("steps", "size"), [(1, 1), (1, 3), (2, 1), (STEPS, 2), (4, 10**6)])
+def test_the_stretch_is_what_the_proof_asks_for(correlation, own, steps, size):
+    """(‖column‖·Δ + η√(2·steps·size))²/Δ², for sensitivities so small that rounding counts; and no more than stated beyond."""
+    with mpmath.workdps(60):
+        eta, delta = root(loss(correlation, steps) ** 2), root(own)
+        length2 = sum(c * c for c in column(correlation, steps))
+        if isinstance(correlation, Echo):  # of a column that never ends
+            length2 = 1 / (1 - Fraction(correlation.back, ONE) ** 2)
+        exact = isinstance(correlation, Toeplitz)
+        for claim, long2 in (
+            (correlation.stretch, length2),
+            *([(correlation.stretch_of_others, Fraction(1))] if isinstance(correlation, Echo) else []),
+        ):
+            least = root(long2) * delta + eta * mpmath.sqrt(2 * steps * size)
+            most = root(long2) * delta * (1 + mpmath.mpf(2) ** -25) + mpmath.mpf(2) ** -29
+            most += 2 * (eta if exact else eta + 1) * (mpmath.sqrt(steps * size) + 1)
+            assert least <= root(claim(steps, size, own)) * delta <= most
+
+
+@pytest.mark.parametrize("square", [2 * ONE**2, 3 * ONE**2 + 1, 5 * ONE**2 - 7])
+def test_a_stretch_is_rounded_up_and_by_one_unit_only(square):
+    claimed = _stretch(square, 5, 3, 0, 1)
+    assert Fraction(square, ONE**2) <= claimed <= Fraction((isqrt(square) + 1) ** 2, ONE**2)
+
+
+@pytest.mark.parametrize("correlation", [BATCHES, TREE, NEAR], ids=["batches", "tree", "echo"])
+def test_a_release_is_the_sum_and_the_noise_and_half_a_step(correlation, monkeypatch):
+    """⌊N⌋ lies half a step below N, on average: the release makes up for it, whatever was drawn."""
+    drawn = iter([[5, -3], [7, 11], [-13, 17]])
+    monkeypatch.setattr(module, "floor_noise", lambda *_: np.array(next(drawn), dtype=object))
+    event, statistic = Gaussian(noise_multiplier=2.0), Both()
+    one = Stream(bounds=BOUNDS, event=event, correlation=correlation, steps=3, seed=b"0")
+    sums, memory, running = [], [], np.zeros(2, dtype=object)
+    for step, noise in enumerate([[5, -3], [7, 11], [-13, 17]], 1):
+        records = np.array([[0.25 * step, -0.5], [0.125, 1.0]])
+        one.add(statistic, records)
+        own = np.array([int(v / statistic.step) for v in records.sum(axis=0)], dtype=object)
+        running = running + own if correlation.running else own
+        with_noise = running + correlation.next(step, np.array(noise, dtype=object), memory)
+        release = one.release(statistic)
+        assert release.value.tolist() == [(int(v) + 0.5) * statistic.step for v in with_noise]
+        sums.append(release.n)
+    assert sums == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "correlation", [BATCHES, TREE, ROOT, SOME, NEAR], ids=["batches", "tree", "root", "buffers", "echo"]
+)
+@pytest.mark.parametrize("people", [1, 3])
+@pytest.mark.parametrize("statistic", [Both(), Pair()], ids=["sum", "gram"])
+def test_noise_is_that_of_the_event_times_the_sensitivity_of_all_records_of_a_person(correlation, people, statistic):
+    """σ = multiplier · k · Δ · √stretch, less where a square counts twice: the first release says so, and is drawn so."""
+    own = people**2 * statistic.sensitivity2
+    one = Stream(
+        bounds=BOUNDS,
+        event=Gaussian(noise_multiplier=2.0),
+        correlation=correlation,
+        steps=STEPS,
+        records_per_person=people,
+        seed=b"0",
+    )
+    release = one.release(statistic)
+    stretch = float(correlation.stretch(STEPS, statistic.size, own))
+    expected = 2.0 * np.sqrt(own * stretch / statistic.shares()) * statistic.step
+    np.testing.assert_allclose(release.scale, expected, rtol=1e-9)
+    assert (release.scale >= expected * (1 - 1e-15)).all()
+    assert np.abs(release.value / expected).max() < 6
+    assert release.records_per_person == people
