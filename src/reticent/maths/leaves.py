@@ -1,4 +1,4 @@
-"""Where records are, from two noisy looks: cells of a grid; then leaves of its heavy cells, and blocks of its light ones, for free.
+"""Where records are, from two noisy looks: cells of a grid, then leaves of its heavy cells and blocks of its light ones.
 
 Heavy cells are cut: there is more to be seen. Far from them a heap of few records may lie across several cells, none of which
 stands out; so light cells are joined to blocks where the first look has most in them, and the second look has one noise for a
@@ -70,7 +70,10 @@ def blocks(counts: Array, cut: tuple[int, ...], dimension: int) -> tuple[int, ..
     return tuple(found.ravel().tolist())
 
 
-_ODDS, _ALIKE = 0.2, 1.2  # a priori that there are records; of two that touch, that they are alike: logarithm of the odds
+_ODDS, _ALIKE = (
+    0.2,
+    1.2,
+)  # a priori that there are records; of two that touch, that they are alike: logarithm of the odds
 _SIZES = np.exp(np.linspace(math.log(0.25), math.log(40.0), 64))  # of what there may be, in standard deviations
 _SURE = 20.0  # standard deviations from which a count is taken as it is
 _ROUNDS = 40
@@ -98,7 +101,7 @@ def expected(clear: Array, edges: Whole, strength: Array) -> Array:
 
 
 def _touching(node: Whole, side: Array) -> tuple[Whole, Array]:
-    """Pairs of numbers that stand beside each other in a grid, and the share of the longer one's side that they have in common."""
+    """Pairs of numbers that stand beside each other in a grid, and which share of the longer one's side they share."""
     pairs = [np.zeros((0, 2), dtype=np.int64)]
     for axis in range(node.ndim):
         along = np.moveaxis(node, axis, 0)

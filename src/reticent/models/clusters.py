@@ -69,9 +69,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: with up to three columns the counts on a grid, once, and
-    where public numbers allow it the counts of leaves of its cells with the sums of places in them, and jointly for each centre
-    the number of records nearest to it and the sum of their shortened differences from it, once; with more columns the
-    moments that ``PCA`` releases, and such joint sums nine times. Must be public: the bounds, the number of clusters and of
+    where public numbers allow it the counts of leaves and blocks of its cells with the sums of places in them, and jointly for
+    each centre the number of records nearest to it and the sum of their shortened differences from it, once; with more columns
+    the moments that ``PCA`` releases, and such joint sums nine times. Must be public: the bounds, the number of clusters and of
     records, all parameters. ``predict``, ``transform`` and ``score`` read the records they are given without protection.
 
     Examples
@@ -184,7 +184,7 @@ def _from_grid(curator: Oracle, noise: float, k: int, random: np.random.Generato
 
 
 def _from_leaves(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> Found:
-    """A coarse grid, leaves of its cells, and one step on the records, with a reach for each cluster."""
+    """A coarse grid, leaves and blocks of its cells, and one step on the records, with a reach for each cluster."""
     d, n = len(curator.bounds.x), curator.n
     grid = GridCounts(d, bins_for(n, noise * math.sqrt(2 / _COARSE_SHARE), d, _COARSE))
     first = curator.release(grid, times=_COARSE_SHARE)

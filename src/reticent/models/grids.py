@@ -52,7 +52,7 @@ class GridCounts(Counts):
 
 @dataclass(frozen=True)
 class LeafSums(CellSum):
-    """Σ (1, v/2) for each leaf: v in [0, 1]ᵈ is the place of a record in its leaf; a cell has splitᵈ leaves, a block of cells one."""
+    """Σ (1, v/2) for each leaf: v in [0, 1]ᵈ is a record's place in its leaf. A cell has splitᵈ leaves, a block of cells one."""
 
     dimension: int
     bins: int
@@ -76,7 +76,7 @@ class LeafSums(CellSum):
 
     @cached_property
     def _tables(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Of each cell: its number of leaves (none in a block), its first leaf, the lowest bin and the number of bins of its square."""
+        """Of each cell: its number of leaves (none in a block), its first leaf, its square's lowest bins and width in bins."""
         block = np.array(self.blocks or (-1,) * len(self.splits), dtype=np.int64)
         own = np.where(block < 0, np.array(self.splits, dtype=np.int64) ** self.dimension, 0)
         start = np.where(block < 0, np.cumsum(own) - own, own.sum() + block)
@@ -137,14 +137,15 @@ class LeafSums(CellSum):
         return np.stack([np.ones(len(records)), *(v / 2 for v in self._found(records)[1])], axis=1)
 
     def leaves(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """The cell of each leaf (the first of a block), its lowest corner in scaled coordinates, and its width; blocks come last."""
+        """The cell of each leaf (a block's first), its lowest corner in scaled coordinates, and its width; blocks come last."""
         own, start, low, span = self._tables
         cell = np.repeat(np.arange(len(own)), own)
         heads = np.unique(start[own == 0], return_index=True)[1]
         cell = np.concatenate([cell, np.flatnonzero(own == 0)[heads]])
         split = np.array(self.splits, dtype=np.int64)[cell]
-        number, width = np.arange(self.cells) - start[cell], 2 * span[cell] / (self.bins * split)
-        corner = low[cell] * (2 / self.bins) - 1
+        number = np.arange(self.cells) - start[cell]
+        width = np.asarray(2 * span[cell] / (self.bins * split), dtype=np.float64)
+        corner = np.asarray(low[cell] * (2 / self.bins) - 1, dtype=np.float64)
         for j in reversed(range(self.dimension)):
             corner[:, j] += (number % split) * width
             number = number // split
