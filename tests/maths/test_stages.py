@@ -74,6 +74,27 @@ def test_the_error_is_the_covariance_without_noise_and_more_with_it():
         assert np.linalg.eigvalsh(staged.error())[0] > 0
 
 
+@pytest.mark.parametrize("sd", [1e-9, 3.0, 300.0])
+def test_all_hypotheses_at_once_are_fitted_as_one_by_one(sd):
+    """One basis serves them all, whatever noise each of them has been given."""
+    points, phi, _, y = problem()
+    B, rng = phi.T @ phi, np.random.default_rng(2)
+    priors = [np.diag(rng.uniform(0.01, 4, 6)) for _ in range(5)]
+    staged = Staged(priors, rng.uniform(0, 0.1, 5), points, len(y), 0.02, learn_noise=True, damping=0.1)
+    for _ in range(3):
+        e, noise = y - phi @ staged.mean, rng.normal(size=(6, 6)) * sd
+        told = phi.T @ e + sd * rng.normal(size=6), sd, B + (noise + noise.T) / 2, np.full((6, 6), sd)
+        staged.add(*told, float(e @ e), sd, 1.0, staged.mean)
+    staged._s2 = staged.s2 * np.geomspace(0.01, 100, 5)
+    means, doubts, evidence = staged._fits()
+    G = staged._gram.possible
+    each = [staged._fit(r, staged._W + (s2 - staged.s2) * G) for r, s2 in zip(staged._roots, staged._s2, strict=True)]
+    for h, one in enumerate(each):
+        assert means[h] == pytest.approx(one.mean, rel=1e-5, abs=1e-7)
+        assert doubts[h] == pytest.approx((one.root @ G * one.root).sum(), rel=1e-5)
+        assert evidence[h] - evidence[0] == pytest.approx(one.evidence - each[0].evidence, rel=1e-6, abs=1e-4)
+
+
 def test_weighted_records_are_weighted_bayesian_linear_regression():
     """Levels from 0.1 to 1: the products with 0.1/level have noise 0.1 each, and B tells the mean square of the weights."""
     points, phi, w, _ = problem()

@@ -75,14 +75,17 @@ class _Case:
     spoil: Callable[[Array, np.random.Generator], Array] = _same
     x_half: float = HALF
     y_half: float = _REACH
+    present: float = 1.0  # share of the records that are there at all
 
 
 _CLEAN = _Case("clean")
+_FEWER = _Case("a tenth of the records missing", present=0.9)  # what a tenth of outliers costs who knows them
 _CASES = (
     _CLEAN,
     _Case("y bounds 10 × too wide", y_half=10 * _REACH),
     _Case("2 % outliers at the bounds", spoil=_outliers(0.02)),
     _Case("10 % outliers at the bounds", spoil=_outliers(0.1)),
+    _FEWER,
     _Case("noise of Student's t, 3 degrees", noise=_heavy(3)),
     _Case("noise of Student's t, 2 degrees", noise=_heavy(2)),
     _Case("y bounds 6 × too small", y_half=_REACH / 6),
@@ -106,6 +109,7 @@ def _trial(case: _Case, mode: str, n: int, epsilon: float, rng: np.random.Genera
     truth = prior_draw(streams[0])
     x, at = np.clip(case.inputs(n, streams[1]), -HALF, HALF), streams[2].uniform(-HALF, HALF, 512)
     y = case.spoil(truth(x) + case.noise(n, streams[3]), streams[4])
+    x, y = x[: round(case.present * n)], y[: round(case.present * n)]
     model = GPRegressor(
         {"given": RBF(1.0, "fixed"), "learned": RBF(1.0), "default": None}[mode],
         noise=_SIGMA if mode == "given" else None,
@@ -206,9 +210,12 @@ def _rising_table(rising: dict[str, list[list[_Trial]]], growing: Sequence[float
 def _claims(wrong: Trials, rising: dict[str, list[list[_Trial]]]) -> list[Claim]:
     claims = []
     for mode in _MODES:
-        ratio, name = max((_ratio(wrong, case.name, mode), case.name) for case in _CASES if case.near)
+        ratio, name = max(
+            (_ratio(wrong, case.name, mode), case.name) for case in _CASES if case.near and case != _FEWER
+        )
         claim = f"{mode}: RMSE within 20 % of clean whatever is wrong with y"
-        claims.append(Claim(claim, f"worst {ratio:.2f}, {name}", ratio <= _NEAR))
+        fewer = f"{_FEWER.name}: {_ratio(wrong, _FEWER.name, mode):.2f}"
+        claims.append(Claim(claim, f"worst {ratio:.2f}, {name}; {fewer}", ratio <= _NEAR))
         covers = [(_coverage(wrong[case.name, mode]), case.name) for case in _CASES if not case.near]
         cover, name = min(covers)
         claim = f"{mode}: with clusters, clipped y or too wide a box, 95 % bands cover at least {_LEAST_COVERAGE}"

@@ -50,7 +50,12 @@ class GramBelief:
         # of weights between the least and one, evenly spread on a logarithmic scale
         self.share = self._usual = (1 - least) / -math.log(least) if least < 1 else 1.0
         self._points, m = points, points.shape[1]
-        self._alike = (points @ points.T) ** 2
+        # (φ_gᵀφ_h)² is a product of pairs' products: with few functions it is never written out
+        i, j = np.triu_indices(m)
+        pairs = points[:, i] * points[:, j] * np.where(i == j, 1.0, math.sqrt(2.0))
+        few = 2 * len(i) < len(points)
+        self._alike = (pairs, np.ascontiguousarray(pairs.T)) if few else ((points @ points.T) ** 2,)
+        self._longest = float((points * points).sum(axis=1).max()) ** 2
         rng = np.random.default_rng(0)  # public: what is drawn stands for what is not known
         waves = points @ rng.normal(size=(m, _LAWS))
         waves = (waves - waves.mean(axis=0)) / np.maximum(waves.std(axis=0), 1e-12)
@@ -96,11 +101,11 @@ class GramBelief:
         curve = n * n / noise2
         logs = self._logs
         steps = _STEPS if self._pace.any() else _FIRST_STEPS
-        pace = np.maximum(self._pace, 5 / (curve * float(self._alike.max()) + _KEEP))
+        pace = np.maximum(self._pace, 5 / (curve * self._longest + _KEEP))
 
         def at(logs: Array) -> tuple[Array, Array, Array]:
             p = np.exp(logs)
-            pushed = p @ self._alike
+            pushed = p @ self._alike[0] if len(self._alike) == 1 else p @ self._alike[0] @ self._alike[1]
             value = ((curve / 2 * pushed - slope + _KEEP * (logs - self._guesses)) * p).sum(axis=1)
             return p, curve * pushed - slope + _KEEP * (logs - self._guesses), value
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
 
-__all__ = ["LEAST_ROUNDING", "ROUNDING", "factor", "own_covariance", "quadratic", "solve_lower"]
+__all__ = ["LEAST_ROUNDING", "ROUNDING", "factor", "own_covariance", "quadratic", "solve_lower", "solve_upper"]
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
@@ -23,6 +23,11 @@ def factor(matrix: Array, rounding: float) -> Array:
 def solve_lower(lower: Any, b: Any) -> Array:
     """lower⁻¹ b, straight from LAPACK: SciPy's own function takes more time to check than to solve."""
     return np.asarray(dtrtrs(lower.T, b, lower=0, trans=1)[0])
+
+
+def solve_upper(lower: Any, b: Any) -> Array:
+    """lower⁻ᵀ b."""
+    return np.asarray(dtrtrs(lower.T, b, lower=0)[0])
 
 
 def quadratic(rows: Array, matrix: Array) -> Array:

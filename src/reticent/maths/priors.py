@@ -38,7 +38,8 @@ class KernelPriors:
         aside: float = 0.0,  # share of the box, where functions are shown worst, that does not count: nearly nobody is there
     ) -> None:
         self.kernels, self._dimension, self._natural, self._aside = kernels, dimension, natural, aside
-        both = public_points(dimension, 2 * _POINTS)
+        count = _POINTS if dimension > 1 else _POINTS // 2  # the functions on a line are few
+        both = public_points(dimension, 2 * count)
         # two halves that fill the box: between different points, functions of high degree do not look like the constant
         self._points, others = both[::2], both[1::2]
         at, there = natural(self._points), natural(others)
@@ -53,7 +54,7 @@ class KernelPriors:
         variances = np.minimum(variances, products * float(np.mean(np.diag(sum(self._grams)))) / len(kernels))
         self._order = np.argsort(-variances, kind="stable")
         self.variances = self.emphasis = np.maximum(variances[self._order], 0.0)
-        self.most = min(len(self._order), _POINTS // 2)
+        self.most = min(len(self._order), count // 2)
 
     def _slice(self, j: int) -> Any:
         """The prior-mean kernel along one input, the others in the middle."""

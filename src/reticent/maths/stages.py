@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 from reticent.maths.gram import GramBelief
-from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, quadratic, solve_lower
+from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, solve_lower, solve_upper
 
 __all__ = ["Staged", "clip_moments", "clipped_second", "unclipped_variance"]
 
@@ -176,7 +176,7 @@ class Staged:
         gain = max(inside, _LEAST_GAIN)
         common, here = self._common(odd)
         own = max((second - gain**2 - here) * variance, 0.0)
-        shared = (self.n / len(self.points)) ** 2 * variance * common
+        shared = self.n**2 * variance * common
         distortion = self._gram.share * (shared + self.n * own * self._gram.law)
         noise = (A_sd / gain) ** 2
         told = q / self.n, q_sd / self.n, r
@@ -187,8 +187,8 @@ class Staged:
             self._solve()
 
     def _common(self, odd: tuple[float, float, float]) -> tuple[Array, float]:
-        """Pᵀ(correlation of the clip's distortion between points P)P, and its mean at one point; by blocks that fit a cache."""
-        P = self.points
+        """Pᵀ(correlation of the clip's distortion between points P)P per pair, and its mean at a point; by blocks for a cache."""
+        P = self.points[::2]  # evenly spread too, and enough for a mean
         half = self._gram.share * (P @ self.covariance)
         doubt = np.maximum((half * P).sum(axis=1), 0.0)
         scale = 1 / np.sqrt(doubt + self.s2)
@@ -201,7 +201,7 @@ class Staged:
             share *= square * (first + square * (third + square * fifth))
             total += P[i : i + _BLOCK].T @ (share @ P)
         one = doubt * scale**2
-        return total, float(np.mean(one**3 * (first + one**2 * (third + one**2 * fifth))))
+        return total / len(P) ** 2, float(np.mean(one**3 * (first + one**2 * (third + one**2 * fifth))))
 
     def _solve(self) -> None:
         B, V, m = self._gram.mean, self._gram.variance, len(self.mean)
@@ -238,22 +238,43 @@ class Staged:
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
         return _Fit(half.T @ told, half, float(-logdet - (z @ z - told @ told) / 2))
 
+    def _fits(self) -> tuple[Array, Array, Array]:
+        """Of `_fit` under each hypothesis, with its own noise: the means, tr(B·covariance), and the evidence.
+
+        One basis T makes all of them easy: TᵀT = W and TᵀλT = B, so that a hypothesis' noise changes a diagonal only.
+        """
+        lower, B = factor(self._W, ROUNDING), self._gram.possible
+        whitened = solve_lower(lower, solve_lower(lower, B).T)
+        values, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
+        values = np.clip(values, 0.0, 1 / self.s2)  # W has s²B̂ in it
+        T, z = (lower @ vectors).T, vectors.T @ solve_lower(lower, self._observed)
+        design = vectors.T @ solve_lower(lower, self._gram.mean)
+        spread = np.sqrt(np.maximum(1 + (self._s2[:, None] - self.s2) * values, LEAST_ROUNDING))
+        z = z / spread
+        means, doubts, evidence = np.empty_like(z), np.empty(len(z)), -np.log(spread).sum(axis=1)
+        for h, root in enumerate(self._roots):
+            told = (design @ root) / spread[h][:, None]
+            inner = factor(np.eye(len(T)) + told.T @ told, LEAST_ROUNDING)
+            half = solve_lower(inner, np.column_stack([(np.sqrt(values)[:, None] * (T @ root)).T, told.T @ z[h]]))
+            known = half[:, -1]
+            means[h], doubts[h] = root @ solve_upper(inner, known), np.square(half[:, :-1]).sum()
+            evidence[h] -= np.log(np.diag(inner)).sum() + (z[h] @ z[h] - known @ known) / 2
+        return means, doubts, evidence
+
     def _weigh(self) -> None:
         """Give each hypothesis its noise and its weight by the evidence."""
         B, n = self._gram.possible, self.n
         second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
-        centres = np.array([one.centre for one in self._stages])
-        scores = np.empty(len(self._roots))
-        for h, root in enumerate(self._roots):
-            fit = self._fit(root, self._W + (self._s2[h] - self.s2) * B)
-            away = fit.mean - centres
-            explained = max(float(((fit.root @ B) * fit.root).sum()), 0.0) / n + quadratic(away, B) / n
-            s2 = self.noise2 * _NOISES + self.outside[h] if self.learn_noise else self._s2[h : h + 1]
-            expected = clipped_second(explained + s2[:, None], reach)
-            misfit = (second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)
-            fits = -(misfit.sum(axis=1) + (np.log(s2 / self.noise2) / _NOISE_SPREAD) ** 2) / 2
-            best = int(np.argmax(fits))
-            self._s2[h], scores[h] = s2[best], fit.evidence + fits[best]
+        means, doubts, evidence = self._fits()
+        away = means[:, None] - np.array([one.centre for one in self._stages])
+        explained = (doubts[:, None] + np.maximum(((away @ B) * away).sum(axis=2), 0.0)) / n
+        s2 = self.noise2 * _NOISES + self.outside[:, None] if self.learn_noise else self._s2[:, None]
+        expected = clipped_second(explained[:, None] + s2[:, :, None], reach)
+        misfit = (second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)
+        fits = -(misfit.sum(axis=2) + (np.log(s2 / self.noise2) / _NOISE_SPREAD) ** 2) / 2
+        best = fits.argmax(axis=1)[:, None]
+        self._s2 = np.take_along_axis(s2, best, axis=1)[:, 0]
+        scores = evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
 

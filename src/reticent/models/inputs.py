@@ -26,7 +26,7 @@ from reticent.privacy.curator import Oracle
 __all__ = ["closer", "features", "input_laws", "remote_along"]
 
 Array = NDArray[np.float64]
-_POINTS = 512
+_POINTS, _FEW_POINTS, _FEW_FUNCTIONS = 512, 256, 40  # on a line a few functions need fewer
 
 
 def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
@@ -55,7 +55,8 @@ def features(
 ) -> tuple[Features, Array]:
     """The basis on inputs that are spread evenly, or by maps of their own, and points that are spread like the records."""
     head = Features(basis, tuple(energy.tolist()), 1.0, warp or tuple(spread_out(law) for law in laws))
-    like = public_points(basis.dimension, _POINTS)
+    few = basis.dimension == 1 and basis.size <= _FEW_FUNCTIONS
+    like = public_points(basis.dimension, _FEW_POINTS if few else _POINTS)
     for j, law in enumerate(laws):
         like[:, j] = places(law, like[:, j])
     return head, like
