@@ -36,6 +36,34 @@ _FORM = "_Form(*(np.rint(np.ldexp(part, by)) for part, by in zip(one, (up, up + 
 _MATCHED = "for one in zip(symmetric, self.linear, self.constants, strict=True)"
 _BESIDE = "number = np.where(np.eye(len(matrix), dtype=bool), np.maximum(counts - 1, 0), counts)"
 
+_PAIRED = [
+    "shared = sum((c * u for c, u in zip(back, past, strict=True)), start=fresh * 0)",
+    "c = -(-sum(w * p for w, p in zip(self.weights, powers, strict=True)) >> SHIFT)  # rounded up",
+    "powers = [-(-d * p >> SHIFT) for d, p in zip(self.decays, powers, strict=True)]",
+    "lost = sum(w * min(steps, _ONE // (_ONE - d) + 1) for w, d in zip(self.weights, self.decays, strict=True))",
+    "shared = sum((w * b for w, b in zip(self.weights, buffers, strict=True)), start=fresh * 0)",
+    "memory[:] = [total + own, *((d * b >> SHIFT) + own for d, b in zip(self.decays, buffers, strict=True))]",
+]
+_LEVEL = "level = (step & -step).bit_length() - 1"
+_KEYED = 'bits = Bits(None if self._seed is None else self._seed + b" step %d" % step)'
+_OWN = "exact = self._total + np.zeros(statistic.size, dtype=object)"
+_CHARGED = "elif ledger is not None and dataset is not None:"
+_ENDS = (
+    "y = np.concatenate([[-np.inf], (knots + eps) / mu + mu / 2, [np.inf]])  # where the likelihood ratio passes a knot"
+)
+_SUMMED = "return float(np.maximum(terms, 0.0).sum() * (1 + _SAFE) + 1e-12 * doubt.sum())"
+_SOLVED = "eps = float(brentq(excess, 0.0, high, xtol=1e-14, rtol=8.9e-16))"
+_TAKEN = "own = fresh - (self.back * memory[0] >> SHIFT) if memory else fresh"
+_EVEN = "x = np.linspace(0.0, 1.0, _CELLS + 1)"
+_RATIO = "ratio = (1 - event.stop) / event.stop"
+_SLOPE = "slope = np.concatenate([[height[0] / t[0]], np.diff(height) / np.diff(t), [expected_runs(event)]])"
+_WHATEVER = "Other cells: the bound holds whatever they are, and is as tight."
+_ENOUGH = "while selection_epsilon(Selection(1, multiplier, shape, stop, most), delta) > eps:"
+_TOTAL = "return selection_epsilon(Selection(1, math.exp(log), shape, stop, most), delta)"
+_NOT_LOOKED_AT = "`selection_epsilon` does not look at the count."
+_BRACKET = "Another bracket around the same root, or the root itself at its end."
+_DOUBLED = "How fast the last bits are gone through."
+
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
         (_SHORTER, _SHORTER.replace("-40", "- 41")): _MARGIN,
@@ -93,6 +121,51 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         ("self._added += 1", "self._added += 2"): _SOONER,
         (_BEGUN, _BEGUN.replace("0", "1")): _SOONER,
         (_BEGUN, _BEGUN.replace("0", "-1")): _SOONER,
+    },
+    "stream.py": {
+        **{(line, line.replace("True", "False")): "The constructor asked for as many of each." for line in _PAIRED},
+        (_PAIRED[1], _PAIRED[1].replace("-(-sum", "+(-sum")): "It is squared.",
+        (_LEVEL, _LEVEL.replace("&", "|")): "−2^level has as many binary digits as 2^level.",
+        (_LEVEL, _LEVEL.replace(") - 1", ") + 1")): "Two levels below the first, which stay empty.",
+        (_LEVEL, _LEVEL.replace(") - 1", ") - 0")): "One level below the first, which stays empty.",
+        (_KEYED, _KEYED.replace('" % step', '" * step')): "Another key, as different in every step.",
+        (_TAKEN, _TAKEN.replace("[0]", "[ -1]")): "It remembers one noise.",
+        (_OWN, _OWN.replace("+", "-")): "Less zeros.",
+        (_CHARGED, _CHARGED.replace(" and", " or")): "Both or neither are given: that was asked before.",
+    },
+    "selection.py": {
+        (_ENDS, _ENDS.replace("[-np", "[+np")): "Below the first knot H is zero, and its chord too.",
+        (
+            _SUMMED,
+            _SUMMED.replace("terms, 0.0", "terms, -1.0"),
+        ): "Chords lie above H ≥ 0; what rounding takes is paid for.",
+        (_SOLVED, _SOLVED.replace("excess, 0.0", "excess, -1.0")): _BRACKET,
+        **{
+            (line, line.replace(old, new)): _BRACKET
+            for line, old, new in [
+                ("if excess(0.0) <= 0:", "<=", "<"),
+                ("while excess(high) > 0:", ">", ">="),
+                ("while excess(high) > 0:", "> 0", "> -1"),
+                ("while total(high) > eps:", ">", ">="),
+                ("while total(low) <= eps:", "<=", "<"),
+                ("high = 1.0", "1.0", "2.0"),
+                ("high *= 2", "2", "3"),
+                ("low = high = 0.0", "0.0", "1.0"),
+                ("low = high = 0.0", "0.0", "-1.0"),
+                ("high += 1", "1", "2"),
+                ("low -= 1", "1", "2"),
+            ]
+        },
+        **{
+            ("if high > 600:", f"if high {more}:"): "It is a power of two: 512 or 1,024."
+            for more in (">= 600", "> 601", "> 599")
+        },
+        ("while excess(eps) > 0:", "while excess(eps) >= 0:"): _DOUBLED,
+        (_ENOUGH, _ENOUGH.replace("> eps", ">= eps")): _DOUBLED,
+        ("step *= 2", "step *= 3"): _DOUBLED,
+        ("step *= 2", "step *= 1"): _DOUBLED,
+        (_ENOUGH, _ENOUGH.replace("(1,", "( 2,")): _NOT_LOOKED_AT,
+        (_TOTAL, _TOTAL.replace("(1,", "( 2,")): _NOT_LOOKED_AT,
     },
     "statistic.py": {
         (_CELL, _CELL.replace("cells > 0,", "cells >= 0,")): "Cell 0 stays cell 0.",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import reticent.privacy.stream as module
+from reticent.errors import BadInput
 from reticent.maths.factorisation import root_coefficients
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Gaussian
@@ -110,6 +111,27 @@ def test_a_tree_adds_the_noise_of_the_nodes_that_make_up_a_sum():
         assert TREE.next(step, drawn, memory).tolist() == [int(t in nodes) for t in range(1, 17)]
 
 
+def test_where_the_coefficients_end():
+    """ρ and θ from 0 to just below 1, ω from 0, one for each; c_0 = 1."""
+    assert Echo(0).stretch(3, 2, 8) >= 1
+    assert Echo(ONE - 1).stretch(3, 2, 8) > ONE // 2 - 1  # 1/(1 − ρ²)
+    assert Buffers([0, ONE - 1], [0, 1]).stretch(3, 2, 8) > 1
+    assert Toeplitz([ONE]).stretch(1, 2, 8) > 1
+    for wrong in (-1, ONE):
+        with pytest.raises(BadInput, match="a part of the last noise"):
+            Echo(wrong)
+        with pytest.raises(BadInput, match="a decay in"):
+            Buffers([0, wrong], [0, 0])
+    for decays, weights in (([0], [-1]), ([0, 0], [1]), ([0], [1, 1])):
+        with pytest.raises(BadInput, match="a weight of at least 0"):
+            Buffers(decays, weights)
+    for wrong in ([], [ONE - 1], [ONE + 1]):
+        with pytest.raises(BadInput, match="begin with 1"):
+            Toeplitz(wrong)
+    with pytest.raises(BadInput, match="1 coefficients for 2 steps"):
+        Toeplitz([ONE]).stretch(2, 2, 8)
+
+
 def root(value):
     return mpmath.sqrt(mpmath.mpf(Fraction(value).numerator) / Fraction(value).denominator)
 
@@ -133,6 +155,18 @@ def test_the_stretch_is_what_the_proof_asks_for(correlation, own, steps, size):
             most = root(long2) * delta * (1 + mpmath.mpf(2) ** -25) + mpmath.mpf(2) ** -29
             most += 2 * (eta if exact else eta + 1) * (mpmath.sqrt(steps * size) + 1)
             assert least <= root(claim(steps, size, own)) * delta <= most
+
+
+@pytest.mark.parametrize("correlation", [SOME, HEAVY, Buffers([ONE // 3], [ONE // 7])], ids=["some", "heavy", "thirds"])
+@pytest.mark.parametrize("steps", [2, 3, STEPS])
+def test_the_column_of_buffers_is_rounded_up(correlation, steps):
+    """What is left of the stretch without the part for rounding is no shorter than the column, by sixty digits."""
+    own, pairs = 10**14, zip(correlation.decays, correlation.weights, strict=True)
+    lost = sum(w * min(steps, ONE // (ONE - d) + 1) for d, w in pairs) // ONE + 2
+    with mpmath.workdps(60):
+        length = root(correlation.stretch(steps, 2, own) * own) - 2 * lost * (isqrt(2 * steps) + 1)
+        exact = root(own * sum(c * c for c in column(correlation, steps)))
+        assert exact < length < exact * (1 + mpmath.mpf(2) ** -25)
 
 
 @pytest.mark.parametrize("square", [2 * ONE**2, 3 * ONE**2 + 1, 5 * ONE**2 - 7])

@@ -1,0 +1,100 @@
+"""What private selection claims, against fifty digits: every rounding is to the safe side, and by no more than it says."""
+
+import math
+from itertools import pairwise, product
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from reticent import Selection
+from reticent.privacy.selection import (
+    _SAFE,
+    ORDERS,
+    _chords,
+    best_order,
+    log_weight,
+    renyi_to_epsilon,
+    selection_delta,
+    selection_epsilon,
+    selection_renyi,
+    stop_for,
+)
+
+EVENTS = [
+    Selection(noise_multiplier=6.0, stop=stop_for(36)),
+    Selection(noise_multiplier=1.5, stop=stop_for(30, 0), shape=0),
+    Selection(noise_multiplier=3.0, stop=stop_for(20), most=30),
+]
+
+
+def decimal(value):
+    return mpmath.mpf(float(value))
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=["geometric", "logarithmic", "capped"])
+@pytest.mark.parametrize("eps", [0.0, 0.5, 3.0])
+def test_the_integral_over_chords_has_its_margins(event, eps):
+    """Σ of a_j e^ε P′_j + b_j P_j over the pieces between knots, where positive; 1e-9 of it and 1e-12 of what cancels besides."""
+    knots, start, slope = _chords(event)
+    with mpmath.workdps(50):
+        mu = 1 / decimal(event.noise_multiplier)
+        ends = [-mpmath.inf, *((decimal(k) + decimal(eps)) / mu + mu / 2 for k in knots), mpmath.inf]
+        other, p = ([mpmath.ncdf(shift - a) - mpmath.ncdf(shift - b) for a, b in pairwise(ends)] for shift in (0, mu))
+        lines = list(zip(start, slope, other, p, strict=True))
+        terms = [decimal(a) * mpmath.exp(eps) * q + decimal(b) * r for a, b, q, r in lines]
+        doubt = sum(abs(decimal(a)) * mpmath.exp(eps) * q + decimal(b) * r for a, b, q, r in lines)
+        least = sum(max(one, 0) for one in terms) * (1 + mpmath.mpf(_SAFE))
+        beyond = (mpmath.mpf(selection_delta(event, eps)) - least) / doubt
+        assert 0.8e-12 < beyond < 1.2e-12
+
+
+def test_a_divergence_is_turned_into_epsilon_and_rounded_up():
+    """Canonne, Kamath and Steinke 2020, Proposition 12; at least 0."""
+    with mpmath.workdps(50):
+        for divergence, order, delta in product((1e-3, 0.1, 3.0, 80.0), (1.02, 2.0, 30.0, 1e4), (0.3, 1e-3, 1e-12)):
+            log = mpmath.log(decimal(delta)) + mpmath.log(decimal(order))
+            exact = decimal(divergence) + mpmath.log(1 - 1 / decimal(order)) - log / (decimal(order) - 1)
+            claimed = renyi_to_epsilon(divergence, order, delta)
+            assert max(exact, 0) <= claimed <= max(exact * (1 + mpmath.mpf("2e-12")) + mpmath.mpf("2e-12"), 0)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=["geometric", "logarithmic", "capped"])
+@pytest.mark.parametrize("order", [1.1, 2.0, 12.0, 300.0])
+def test_the_divergence_is_the_supremum_over_all_ranks(event, order):
+    """R(λ) of the first page, at 200,000 ranks u: never above the claim, and within 1 % of it."""
+    z = np.linspace(-14, 14, 200_001)
+    mu = 1 / event.noise_multiplier
+    here, there = log_weight(event, ndtr(z)), log_weight(event, ndtr(z + mu))
+    found = order * mu**2 / 2 + (order * here - (order - 1) * there).max() / (order - 1)
+    assert found <= selection_renyi(event, order) * (1 + 1e-12)
+    assert found == pytest.approx(selection_renyi(event, order), rel=0.01)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=["geometric", "logarithmic", "capped"])
+def test_the_order_of_an_account_is_the_cheapest(event):
+    totals = [renyi_to_epsilon(selection_renyi(event, order), order, 1e-6) for order in ORDERS]
+    assert best_order(event, 1e-6) == ORDERS[int(np.argmin(totals))]
+    assert 1.1 < best_order(event, 1e-6) < 1e4
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=["geometric", "logarithmic", "capped"])
+def test_epsilon_is_the_least_whose_delta_is_within_the_claim(event):
+    """At forty δ: within the claim to the last bit of its logarithm, and no longer with 1e-9 less ε."""
+    for delta in np.geomspace(0.2, 1e-12, 40):
+        eps = selection_epsilon(event, float(delta))
+        assert math.log(selection_delta(event, eps)) <= math.log(delta)
+        assert selection_delta(event, eps * (1 - 1e-9)) > delta
+
+
+@pytest.mark.parametrize("more", [{}, {"shape": 0}, {"most": 4}], ids=["geometric", "logarithmic", "capped"])
+def test_epsilon_is_zero_from_where_delta_pays_for_all(more):
+    """δ(0) is what a search costs at ε = 0: a little more δ needs no ε, a little less needs some."""
+    event = Selection(noise_multiplier=30.0, stop=0.375, **more)
+    alone = selection_delta(event, 0.0)
+    assert selection_epsilon(event, alone * 1.01) == 0
+    for less in (0.99, 0.5):
+        eps = selection_epsilon(event, alone * less)
+        assert eps > 0
+        assert selection_delta(event, eps) <= alone * less * (1 + 1e-14)
