@@ -58,11 +58,24 @@ _EVEN = "x = np.linspace(0.0, 1.0, _CELLS + 1)"
 _RATIO = "ratio = (1 - event.stop) / event.stop"
 _SLOPE = "slope = np.concatenate([[height[0] / t[0]], np.diff(height) / np.diff(t), [expected_runs(event)]])"
 _WHATEVER = "Other cells: the bound holds whatever they are, and is as tight."
+_LOGARITHM = (
+    "exact = math.exp(brentq(lambda log: math.log(-math.expm1(log) / math.exp(log) / -log / runs), -14, -1e-9))"
+)
+_RANKS = "u = np.unique(np.clip(np.concatenate([u, ndtr(np.linspace(-14, 14, _CELLS // 4))]), 0.0, 1.0))"
+_UNEVEN = "u = np.expm1(x * math.log1p(ratio)) / ratio if ratio > 0 else x"
+_HEIGHT = "height = np.array([max(float((one * w - against).max()), 0.0) for one in t])"
+_SPREAD = "knots = np.linspace(least, least + max(4 * -least, 1.0), _KNOTS)"
+_NAMED = "self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0"
+_APART = "self._sum = exact if self._correlation.running else 0"
 _ENOUGH = "while selection_epsilon(Selection(1, multiplier, shape, stop, most), delta) > eps:"
 _TOTAL = "return selection_epsilon(Selection(1, math.exp(log), shape, stop, most), delta)"
 _NOT_LOOKED_AT = "`selection_epsilon` does not look at the count."
 _BRACKET = "Another bracket around the same root, or the root itself at its end."
 _DOUBLED = "How fast the last bits are gone through."
+_SHORT = "short = ((total < one) & (total > 0)).nonzero()[0]"
+_PICKED = "if 2 * len(some) <= len(shares):  # else picking rows out takes longer"
+_SOME = "some, chosen = (shares > 0).nonzero()[0], None"
+_FASTER = "How many rows are picked out: zeros add nothing."
 
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
@@ -130,6 +143,8 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_LEVEL, _LEVEL.replace(") - 1", ") - 0")): "One level below the first, which stays empty.",
         (_KEYED, _KEYED.replace('" % step', '" * step')): "Another key, as different in every step.",
         (_TAKEN, _TAKEN.replace("[0]", "[ -1]")): "It remembers one noise.",
+        **{(_NAMED, _NAMED.replace("(8)", f"( {k})")): "How long a name is." for k in (7, 9)},
+        **{(_APART, _APART[:-1] + k): "Only running sums look at it." for k in ("1", "-1")},
         (_OWN, _OWN.replace("+", "-")): "Less zeros.",
         (_CHARGED, _CHARGED.replace(" and", " or")): "Both or neither are given: that was asked before.",
     },
@@ -139,6 +154,35 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
             _SUMMED,
             _SUMMED.replace("terms, 0.0", "terms, -1.0"),
         ): "Chords lie above H ≥ 0; what rounding takes is paid for.",
+        **{
+            (line, line.replace(old, new)): "H is zero at the first knot."
+            for line, old, new in [
+                (_SLOPE, "[0] / t", "[0] * t"),
+                (_SLOPE, "/ t[0]", "/ t[ 1]"),
+                (_SLOPE, "/ t[0]", "/ t[ -1]"),
+                (_HEIGHT, "0.0", "-1.0"),
+            ]
+        },
+        **{
+            (line, line.replace(old, new)): _WHATEVER
+            for line, old, new in [
+                *((_EVEN, "+ 1", new) for new in ("- 1", "+ 2", "+ 0")),
+                (_RATIO, "1 -", "1 +"),
+                (_RATIO, "1 -", " 2 -"),
+                (_UNEVEN, "> 0", "> 1"),
+                *((_RANKS, "(-14", new) for new in ("(+14", "(- 15", "(- 13")),
+                *((_RANKS, "14, _CELLS // 4", new) for new in ("15, _CELLS // 4", "13, _CELLS // 4")),
+                *((_RANKS, "// 4", new) for new in ("* 4", "// 5", "// 3")),
+                (_RANKS, "0.0", "-1.0"),
+                (_SPREAD, "-least, 1", "+least, 1"),
+                *((_SPREAD, "4 *", new) for new in (" 5 *", " 3 *")),
+                (_SPREAD, "1.0", "2.0"),
+            ]
+        },
+        **{
+            (_LOGARITHM, _LOGARITHM.replace(old, new)): _BRACKET
+            for old, new in [("-1e-9", "+1e-9"), ("-1e-9", "- -0.999999999"), ("-14", "- 15"), ("-14", "- 13")]
+        },
         (_SOLVED, _SOLVED.replace("excess, 0.0", "excess, -1.0")): _BRACKET,
         **{
             (line, line.replace(old, new)): _BRACKET
@@ -175,6 +219,10 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_BLOCK, _BLOCK.replace("2**26", "2** 25")): _SMALLER,
     },
     "shared.py": {
+        (_SHORT, _SHORT.replace("<", "<=")): "Nothing is added to a record that is whole.",
+        (_PICKED, _PICKED.replace("<=", "<")): _FASTER,
+        (_PICKED, _PICKED.replace("<=", ">")): _FASTER,
+        (_SOME, _SOME.replace(">", ">=")): _FASTER,
         (_SAME, _SAME.replace(">=", ">")): "At b = 2c both sides are 8c.",
         (_LARGE, _LARGE.replace("d <= 10**6", "d < 10**6")): _SQUARE,
         (_LARGE, _LARGE.replace("d <= 10**6", "d <= 11**6")): _SQUARE,

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from reticent import Selection
+from reticent import BadInput, Selection
 from reticent.privacy.selection import (
     _SAFE,
     ORDERS,
     _chords,
     best_order,
+    expected_runs,
     log_weight,
     renyi_to_epsilon,
     selection_delta,
@@ -98,3 +99,45 @@ def test_epsilon_is_zero_from_where_delta_pays_for_all(more):
         eps = selection_epsilon(event, alone * less)
         assert eps > 0
         assert selection_delta(event, eps) <= alone * less * (1 + 1e-14)
+
+
+def test_as_many_runs_are_expected_as_were_asked_for_and_no_more():
+    """To the next multiple of 2⁻⁴⁰ above, up to the limits, which belong to it."""
+    for shape, most in ((1, 10_000), (0, 1000)):
+        for runs in (1, 1.5, 2, 77.7, most):
+            stop = stop_for(runs, shape)
+            assert (stop * 2**40).is_integer()
+            expected = expected_runs(Selection(noise_multiplier=1.0, shape=shape, stop=stop))
+            assert runs * (1 - 1e-7) < expected <= runs * (1 + 1e-12)
+        with pytest.raises(BadInput):
+            stop_for(most + 1, shape)
+    with pytest.raises(BadInput):
+        stop_for(0.99)
+    assert stop_for(1) == stop_for(1, 0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("stop", "most", "runs"), [(1.0, 0, 1.0), (1.0, 5, 1.0), (0.25, 1, 1.0), (0.25, 2, 1.75), (0.25, 3, 2.3125)]
+)
+def test_runs_that_are_cut_off(stop, most, runs):
+    """E min(K, most), by hand."""
+    assert expected_runs(Selection(noise_multiplier=1.0, stop=stop, most=most)) == pytest.approx(runs, rel=1e-12)
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=["geometric", "logarithmic", "capped"])
+def test_chords_meet_at_the_knots_and_never_lie_below_what_they_bound(event):
+    """H(t) = sup_u (t·w(u) − w(G(u)))₊ at 20,000 ranks; the slopes rise, from none at the first knot to E K."""
+    knots, start, slope = _chords(event)
+    t = np.exp(knots)
+    left, right = start[:-1] + slope[:-1] * t, start[1:] + slope[1:] * t
+    np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9)
+    assert slope[-1] == expected_runs(event)
+    assert slope[0] == pytest.approx(0, abs=1e-9)
+    assert (np.diff(slope) > -1e-9).all()
+    z = np.linspace(-12, 12, 20_001)
+    w, against = (np.exp(log_weight(event, ndtr(z + shift))) for shift in (0.0, 1 / event.noise_multiplier))
+    for one in np.exp(np.linspace(knots[0] - 1, knots[-1] + 3, 100)):
+        height = max(float((one * w - against).max()), 0.0)
+        chord = float((start + slope * one)[np.searchsorted(t, one)])
+        assert height <= chord * (1 + 1e-9) + 1e-9
+        assert chord <= 1.05 * height + 0.01

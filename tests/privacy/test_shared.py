@@ -125,6 +125,17 @@ def test_no_pair_of_records_moves_the_integers_further_than_claimed(second, toge
     assert furthest >= 0.5 * statistic.sensitivity2
 
 
+def test_a_record_counts_as_one_or_not_at_all():
+    """What truncation leaves goes to the first of the largest shares; too many shares, no share and no numbers are nothing."""
+    given = [[0.5, 0.5], [1 / 3, 2 / 3], [0.1, 0.1], [-3, 0.2], [1e300, 0], [0, 0], [1, 1], [np.nan, 0.2], [np.inf, 1]]
+    statistic = Given(2, 1, "none", False, (1, 1, 0))
+    with np.errstate(all="ignore"):
+        g = statistic.integers(np.array([[*gamma, 0.0, 0.0] for gamma in given]))[0]
+    third, tenth = N // 3, N // 10
+    held = [[N // 2, N // 2], [third, N - third], [N - tenth, tenth], [0, N], [N, 0], [0, 0], [0, 0], [0, 0], [0, 0]]
+    assert g.T.tolist() == held
+
+
 def test_one_part_needs_less_noise():
     assert Given(1, 2, "full", False, (1, 4, 4)).sensitivity2 == 18 * (N * L) ** 2  # G
     assert Given(1, 2, "full", False, (9, 1, 1)).sensitivity2 == 11 * (N * L) ** 2  # A + B + C: no part to go to
