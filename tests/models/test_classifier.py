@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared
 from sklearn.model_selection import train_test_split
 
 import reticent
@@ -174,6 +174,7 @@ def test_what_was_rehearsed_is_forgotten():
         ({"delta": 0}, "delta > 0"),
         ({"bounds": Bounds(x=[(-1, 1), (-1, 1)], y=(0, 1))}, "list of classes"),
         ({"kernel": RBF([1.0, 2.0, 3.0])}, "cannot be used for 2 inputs"),
+        ({"kernel": ExpSineSquared(1.0, 2.5)}, "positive definite"),  # with few functions it seems to be
     ],
 )
 def test_wrong_use_is_refused_before_anything_is_charged(params, words, tmp_path):

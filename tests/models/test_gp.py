@@ -162,13 +162,20 @@ def test_a_box_that_is_much_too_wide_is_zoomed_in_on(kernel, tmp_path):
     assert (reticent.load(tmp_path / "m").predict(AT) == model.predict(AT)).all()
 
 
-def test_a_kernel_that_cannot_be_zoomed_in_on_keeps_its_first_basis():
-    """Of two inputs this one is not positive definite: whether that shows depends on where the records are."""
-    x = np.random.default_rng(0).normal(0, 0.3, size=(3000, 2))
-    params = {"basis": 8, "learn_kernel": False, "bounds": Bounds(x=[(-10, 10)] * 2, y=(-1, 1)), "random_state": 0}
-    model = gp(ExpSineSquared(0.2, 0.5), epsilon=1e3, **params).fit(x, np.sin(x[:, 0]))
-    assert len(model.releases_) == 24
-    assert np.isfinite(model.predict(x[:10])).all()
+def test_parameters_with_which_a_kernel_is_not_positive_definite_stop_nothing():
+    """The kernel given is refused before the charge; one that is only weighed is used without its negative variances."""
+    x = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
+    kernel = ExpSineSquared(1.0, 12.0, length_scale_bounds="fixed", periodicity_bounds=(2.0, 12.0))
+    model = gp(kernel, epsilon=1e3, bounds=Bounds(x=[(-1, 1)] * 2, y=(-1, 1)), basis=40, stages=2)
+    priors = model._priors(model.bounds)
+    values = [np.linalg.eigvalsh(S)[0] for S in priors.choose(40)[1]]
+    assert min(values) > 0
+    assert not priors.indefinite()
+    priors._grams.reverse()
+    assert priors.indefinite()
+    assert np.isfinite(model.fit(x, x[:, 0]).predict(x[:10])).all()
+    with pytest.raises(BadInput, match="positive definite"):
+        model.set_params(kernel=ExpSineSquared(1.0, 2.5)).fit(x, x[:, 0])
 
 
 def test_a_default_prior_whose_range_of_y_is_too_small_is_stretched():

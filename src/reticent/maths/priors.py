@@ -77,13 +77,30 @@ class KernelPriors:
         priors, outside = [], []
         for gram in self._grams:
             S = projection @ gram @ projection.T
-            S = (S + S.T) / 2 + 1e-7 * np.trace(S) / m * np.eye(m)
+            S = _definite((S + S.T) / 2, 1e-7 * np.trace(S) / m)
             priors.append(S)
             missed = np.maximum(np.diag(gram) - quadratic(values, S), 0.0)
             if self._aside:
                 missed = np.sort(missed)[: max(math.ceil((1 - self._aside) * len(missed)), 1)]
             outside.append(float(np.mean(missed)))
         return basis, priors, np.array(outside)
+
+    def indefinite(self) -> bool:
+        """Whether the first kernel has a negative variance somewhere in the span of all functions that may be taken."""
+        span, _ = np.linalg.qr(self._all.part(self._order[: self.most]).evaluate(self._points))
+        variances = np.linalg.eigvalsh(span.T @ self._grams[0] @ span)
+        return bool(variances[0] < -1e-9 * variances[-1])
+
+
+def _definite(S: Array, least: float) -> Array:
+    """S + least·I. A kernel may be positive definite with some parameters only: then without its negative variances."""
+    lifted: Array = S + least * np.eye(len(S))
+    try:
+        np.linalg.cholesky(lifted)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(S)
+        lifted = (vectors * (np.maximum(values, 0.0) + least)) @ vectors.T
+    return lifted
 
 
 def energies(basis: Basis, variances: Array, exponent: float, quantile: float) -> Array:

@@ -7,7 +7,6 @@ spread, to spread them evenly over the box. All but the releases is post-process
 """
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -225,11 +224,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 laws = start.beliefs[0].laws
                 if warp := closer(start.head, start.like, laws):
                     marginal = [one.mean(axis=0) for one in laws_along(start.like, laws)]
-                    # a kernel that is not positive definite everywhere keeps its first basis: what was paid for is not lost
-                    with suppress(ArithmeticError, ValueError):
-                        closely = self._priors(bounds, warp)
-                        start = self._start(curator, closely, scale, stages - k, marginal, warp)
-                        priors, first = closely, k
+                    priors, first = self._priors(bounds, warp), k
+                    start = self._start(curator, priors, scale, stages - k, marginal, warp)
             beliefs = start.beliefs
             z = max(start.wider * _CLIP[min(k - first, len(_CLIP) - 1)], start.widest)
             if known is None and k == stages - 1 >= _ENOUGH:

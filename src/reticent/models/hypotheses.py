@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Kernel,
+    KernelOperator,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
 
 from reticent.errors import BadInput
 from reticent.maths.anova import AnovaPriors
@@ -57,6 +66,16 @@ def exponent(told: float) -> float:
     return float(np.clip(0.375 - 0.125 * math.log(told / 1.3) / math.log(2.2), 0.25, 0.5))
 
 
+_DEFINITE = (RBF, Matern, RationalQuadratic, DotProduct, ConstantKernel, WhiteKernel)
+
+
+def _surely_definite(kernel: Kernel) -> bool:
+    """Positive definite whatever its parameters are and however many inputs there are: needs no look."""
+    if isinstance(kernel, KernelOperator):
+        return _surely_definite(kernel.k1) and _surely_definite(kernel.k2)
+    return type(kernel) in _DEFINITE
+
+
 def rehearsed(
     kernel: Kernel | None, bounds: Bounds, make: Callable[[], Any], usable: Callable[[Any, Basis], bool], units: str
 ) -> Any:
@@ -68,6 +87,7 @@ def rehearsed(
             priors = make()
             basis, covariances, _ = priors.choose(min(LEAST, priors.most))
             fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in covariances) and usable(priors, basis)
+            fits &= kernel is None or _surely_definite(kernel) or not priors.indefinite()
     except (ArithmeticError, ValueError, TypeError, Warning):
         fits = False
     if not fits:
