@@ -115,10 +115,12 @@ import reticent
 reticent.Ledger("budget.db"), reticent.calibrate(1, 1e-6), reticent.load, reticent.Curator
 reticent.PrivateMean(bounds=reticent.Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((10, 2)))
 print(*(set(sys.modules) - before))
+import reticent.apps.inspection, reticent.apps.fit_command, reticent.apps.predict
+print("matplotlib" in sys.modules)
 """
-    loaded = set(
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, drawing = set(done.stdout.split("\n")[0].split()), done.stdout.split("\n")[1]
+    assert drawing == "False"  # commands that draw nothing
     assert "reticent.models.mean" in loaded
     assert not (set(HEAVY) - {"narwhals"}) & loaded
 

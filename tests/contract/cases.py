@@ -120,6 +120,7 @@ STATISTICS |= {
 STATISTICS |= {
     "grid": (GridCounts(3, 4), BOX, True),
     "leaves": (LeafSums(3, 2, (1, 2, 4, 1, 1, 2, 1, 8)), BOX, False),
+    "leaves and blocks": (LeafSums(3, 2, (1, 2, 4, 1, 1, 1, 1, 8), (1, -1, -1, 0, 1, 0, -1, -1)), BOX, False),
     "columns": (ColumnMoments((0.0,) * 3, (1.0,) * 3, (1.0,) * 3, 3.0), BOX, True),
     "columns, closer": (ColumnMoments((0.5, -0.2, -1.0), (0.3, 0.1, 0.001), (0.2, 0.1, 0.5), 1.8), BOX, False),
     "standardised": (ScaledGram((0.5, -0.2, 0.0), (3.0, 2.0, 5.0), 2.5), BOX, True),

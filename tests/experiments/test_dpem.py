@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans as Plain
 
 from reticent.experiments import STUDIES, dpem_factors
 from reticent.experiments.dpem_data import LIFE, STROKE
 from reticent.experiments.dpem_literal import COMPOSITIONS, literal_mixture, multiplier
+from reticent.experiments.places import places
 
 
 @pytest.mark.parametrize("kind", [LIFE, STROKE], ids=lambda kind: kind.name)
@@ -60,3 +62,29 @@ def test_factors_of_digits_lie_between_the_papers_and_those_without_privacy(tmp_
     kept = [claim.kept for claim in dpem_factors._claims({("reticent", 1.0): [110.0], ("paper", 1.0): [72.0]})]
     lost = [claim.kept for claim in dpem_factors._claims({("reticent", 1.0): [70.0], ("paper", 1.0): [72.0]})]
     assert (kept, lost) == ([True, True], [False, False])
+
+
+def test_cities_of_a_map_are_many_or_crowded():
+    """On the map that stands for the paper's check-ins no city has a tenth of them; on the crowded one it may."""
+    for crowded, fewest, most in ((False, 0.0, 0.1), (True, 0.2, 1.0)):
+        X = places(20_000, 9176, crowded=crowded)
+        assert np.array_equal(X, places(20_000, 9176, crowded=crowded))
+        assert np.abs(X).max() <= 1
+        cells = np.floor((X + 1) * 25).astype(int) @ [51, 1]
+        assert fewest < np.bincount(cells).max() / len(X) < most
+
+
+def test_places_are_as_far_from_five_centres_as_the_papers():
+    found = []
+    for seed in range(4):
+        X = places(20_000, seed)
+        found.append(Plain(5, n_init=3, random_state=0).fit(X).inertia_ / len(X))
+    assert np.mean(found) == pytest.approx(0.0076, rel=0.1)
+
+
+def test_a_quick_study_of_clusters(tmp_path):
+    found = STUDIES["dpem-kmeans"].run(tmp_path, repeats=1, quick=True, seed=0, progress=lambda *_: None)
+    excess = {(one["data"], one["method"]): one["excess"] for one in found.records}
+    for data in ("places", "crowded places"):
+        assert excess[data, "reticent"] < excess[data, "DPLloyd"]
+    assert (tmp_path / "clusters.png").read_bytes()[:4] == b"\x89PNG"

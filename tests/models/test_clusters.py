@@ -1,13 +1,11 @@
 """KMeans: what it finds in few and in many columns, and what it survives."""
 
-import math
-
 import numpy as np
 import pytest
 
 import reticent
-from reticent.maths.clusters import Leaves, heaps, nearest, reach, splits, squares, supported, weighted_kmeans
-from reticent.models.grids import GridCounts, LeafSums, bins_for
+from reticent.maths.clusters import nearest, reach, squares, supported, weighted_kmeans
+from reticent.models.grids import GridCounts, bins_for
 
 BOX = reticent.Bounds(x=(-1, 1))
 
@@ -101,78 +99,6 @@ def test_noise_far_away_is_not_a_cluster():
     points, weights = supported(counts.ravel(), 20, 2, 10.0)
     inside = (np.abs(points - GridCounts(2, 20).centres()[84]) < 0.35).all(axis=1)
     assert weights[inside].sum() > 0.99 * weights.sum()
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_leaves_say_where_records_are(d):
-    """Every record is in the leaf whose corner and width say so, at the place that is summed."""
-    rng = np.random.default_rng(0)
-    asked = LeafSums(d, 3, tuple(rng.choice([1, 2, 4], size=3**d).tolist()))
-    cell, corner, width = asked.leaves()
-    data = np.vstack([rng.uniform(-1, 1, size=(300, d)), np.ones((1, d)), -np.ones((1, d))])
-    leaf = asked.cell(data).astype(int)
-    place = (data - corner[leaf]) / width[leaf, None]
-    assert asked.short_rows(data)[:, 1:] == pytest.approx(place / 2, abs=1e-9)
-    assert place.min() > -1e-9
-    assert place.max() < 1 + 1e-9
-    assert (cell[leaf] == GridCounts(d, 3).cells(data)[:, 0]).all()
-    assert (width**d).sum() == pytest.approx(2**d)
-
-
-def test_the_far_corners_of_two_leaves_attain_the_sensitivity():
-    asked = LeafSums(2, 2, (1, 4, 1, 2))
-    one, other = (asked.block_sum(np.full((1, 2), at)) for at in (1.0, -1e-9))
-    ratio = ((one - other) ** 2).sum() / asked.sensitivity2
-    assert 0.999 < ratio <= 1
-
-
-@pytest.mark.parametrize("wrong", [(1, 1, 1), (1, 1, 1, 0), (1,) * 5])
-def test_a_table_that_lacks_a_cell_is_refused_before_any_record(wrong):
-    with pytest.raises(reticent.BadInput, match="each of 4 cells"):
-        LeafSums(2, 2, wrong)
-
-
-@pytest.mark.parametrize("d", [1, 2, 3])
-def test_a_heap_across_cells_is_seen_where_none_of_them_stands_out(d):
-    cells, middle = np.zeros((8,) * d), GridCounts(d, 8).centres()
-    cells[(slice(3, 5),) * d] = 2.4 if d > 1 else 3.0  # each in units of the noise; together 2.4·√(2^d) and more
-    points, weights = heaps(cells.ravel(), middle, np.full(8**d, True), 1.0)
-    assert len(points) == 2**d
-    assert np.abs(points).max() < 0.25
-    whole = cells.sum()
-    z = whole / math.sqrt(2**d)
-    odds = 0.05 * math.sqrt(2 * math.pi) / (7 * z) * math.exp(z**2 / 2)
-    assert weights.sum() == pytest.approx(whole * odds / (1 + odds))
-    nothing = heaps(np.where(cells > 0, 1.0, 0.0).ravel(), middle, np.full(8**d, True), 1.0)
-    assert [len(one) for one in nothing] == [2**d, 2**d] if 2 ** (d / 2) > 2.6 else [0, 0]
-    cut = heaps(cells.ravel(), middle, cells.ravel() == 0, 1.0)  # cells with leaves are not looked at
-    assert [len(one) for one in cut] == [0, 0]
-
-
-def test_a_sure_heap_counts_in_full_and_its_neighbours_not_at_all():
-    cells = np.zeros(49)
-    cells[10] = 40.0
-    points, weights = heaps(cells, GridCounts(2, 7).centres(), np.full(49, True), 1.0)
-    np.testing.assert_allclose(points, GridCounts(2, 7).centres()[10:11])
-    np.testing.assert_allclose(weights, [40.0])
-
-
-def test_leaves_find_heaps_inside_a_cell_and_take_noise_for_nothing():
-    """Two cities of 5,000 in one coarse cell, noise of 20 in each count: two points near them, and nothing elsewhere."""
-    rng = np.random.default_rng(1)
-    data = rng.choice([[0.11, 0.13], [0.36, 0.41]], size=10_000) + 0.005 * rng.normal(size=(10_000, 2))
-    coarse = GridCounts(2, 4).block_sum(data) + 20 * rng.normal(size=16)
-    asked = LeafSums(2, 4, splits(coarse, 20.0, 2))
-    exact = asked.block_sum(data) * asked.step
-    counts, places = exact[: asked.cells], 2 * exact[asked.cells :].reshape(2, -1).T
-    noisy = counts + 20 * rng.normal(size=counts.shape), places + 40 * rng.normal(size=places.shape)
-    points, weights = Leaves(coarse, 20.0, *asked.leaves(), *noisy, 20.0, 40.0).points()
-    assert weights.sum() == pytest.approx(10_000, rel=0.03)
-    found = weighted_kmeans(points, weights, 2, rng)
-    assert np.sort(found, axis=0) == pytest.approx(np.array([[0.11, 0.13], [0.36, 0.41]]), abs=0.01)
-    assert max(asked.splits) == 8
-    assert min(asked.splits) == 1, "empty cells are not cut"
-    assert splits(np.array([1e9]), 1e-3, 2) == (32,)
 
 
 def test_what_is_spread_thinly_is_seen_as_a_whole():

@@ -4,7 +4,6 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from reticent.apps.obfuscation_report import promise_in_words
 from reticent.apps.outfile import new_text
 from reticent.apps.terminal import BadFile, aside, compact, console, indented, line
 from reticent.errors import ReticentError
@@ -65,6 +64,8 @@ def print_curve(model: Any, about: dict[str, Any]) -> None:
 
 def print_promise(model: Any) -> None:
     """Say what is promised, what is attained, and how much noise it took."""
+    from reticent.apps.obfuscation_report import promise_in_words  # with all that draws
+
     one = model.certificate_
     line("Promise", promise_in_words(model) + (", CONDITIONAL" if model.conditional_ else ""))
     line(

@@ -1,8 +1,8 @@
 """Private k-means. Proof: clusters.md.
 
 Few columns (up to three): counts on a grid over the box, once; K centres of the cells, weighted by their counts, for free. Where
-n allows it, a coarse grid first, then leaves of its cells, the finer the more records a cell has, with the records' mean place in
-each leaf; and at the end one of Lloyd's steps on the records themselves.
+n allows it, a coarse grid first, then leaves of its cells, the finer the more records a cell has, and blocks of cells with few
+records, with the records' mean place in each; and at the end one of Lloyd's steps on the records themselves.
 
 More columns: a private covariance gives the directions in which records differ; many centres, drawn from the normal law with
 that covariance, take Lloyd's steps in these directions; k-means of the many centres, for free, leaves K; these take the last
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from reticent.errors import BadInput
-from reticent.maths.clusters import Leaves, nearest, reach, splits, squares, supported, weighted_kmeans
+from reticent.maths.clusters import nearest, reach, squares, supported, weighted_kmeans
+from reticent.maths.leaves import Leaves, blocks, splits
 from reticent.models.base import PrivateEstimator
 from reticent.models.grids import GridCounts, LeafSums, bins_for
 from reticent.models.moments import covariance
@@ -68,9 +69,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: with up to three columns the counts on a grid, once, and
-    where public numbers allow it the counts of leaves of its cells with the sums of places in them, and jointly for each centre
-    the number of records nearest to it and the sum of their shortened differences from it, once; with more columns the
-    moments that ``PCA`` releases, and such joint sums nine times. Must be public: the bounds, the number of clusters and of
+    where public numbers allow it the counts of leaves and blocks of its cells with the sums of places in them, and jointly for
+    each centre the number of records nearest to it and the sum of their shortened differences from it, once; with more columns
+    the moments that ``PCA`` releases, and such joint sums nine times. Must be public: the bounds, the number of clusters and of
     records, all parameters. ``predict``, ``transform`` and ``score`` read the records they are given without protection.
 
     Examples
@@ -183,23 +184,27 @@ def _from_grid(curator: Oracle, noise: float, k: int, random: np.random.Generato
 
 
 def _from_leaves(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> Found:
-    """A coarse grid, leaves of its cells, and one step on the records, with a reach for each cluster."""
+    """A coarse grid, leaves and blocks of its cells, and one step on the records, with a reach for each cluster."""
     d, n = len(curator.bounds.x), curator.n
     grid = GridCounts(d, bins_for(n, noise * math.sqrt(2 / _COARSE_SHARE), d, _COARSE))
     first = curator.release(grid, times=_COARSE_SHARE)
     leaf_sd = noise * math.sqrt(2 * (1 + d / 4) / _LEAF_SHARE)
-    asked = LeafSums(d, grid.bins, splits(first.value, leaf_sd, d))
+    cut = splits(first.value, leaf_sd, d)
+    asked = LeafSums(d, grid.bins, cut, blocks(first.value, cut, d))
     found = curator.release(asked, times=_LEAF_SHARE)
     counts, places = found.value[: asked.cells], 2 * found.value[asked.cells :].reshape(d, -1).T
     sd = float(found.sd[0])
-    leaves = Leaves(first.value, float(first.sd[0]), *asked.leaves(), counts, places, sd, 2 * sd)
-    points, weights = leaves.points()
+    leaves = Leaves(
+        first.value, float(first.sd[0]), np.array(asked.blocks), *asked.leaves(), counts, places, sd, 2 * sd
+    )
+    points, weights, spread = leaves.points()
     if (weights > 0).sum() < k:
         points, weights = leaves.corner + leaves.width[:, None] / 2, np.maximum(counts, 0.0)
+        spread = leaves.width**2 * d / 12
     centres = weighted_kmeans(points, weights, k, random)
     which, away = nearest(points, centres)
     sizes = np.maximum(np.bincount(which, weights, k), sd)
-    within = np.bincount(which, weights * away, k) / sizes + (leaves.width.min() ** 2) * d / 12
+    within = np.bincount(which, weights * (away + spread), k) / sizes + (leaves.width.min() ** 2) * d / 12
     radius = _LAST_REACH * np.sqrt(within)
     return _step(curator, np.eye(d), centres, radius, times=_STEP_SHARE, careful=True)[0]
 

@@ -1,7 +1,8 @@
 """Counts on a grid over the whole box, and on a finer one where records are: a synopsis of few columns. Proof: grids.md.
 
 GridCounts   how many records fall into each cell of a grid
-LeafSums     for the same cells, each cut into public numbers of leaves: how many records are in a leaf, and where in it
+LeafSums     for the same cells, each cut into a public number of leaves, or several joined to one: how many records are in a
+             leaf, and where in it
 """
 
 import math
@@ -51,18 +52,22 @@ class GridCounts(Counts):
 
 @dataclass(frozen=True)
 class LeafSums(CellSum):
-    """Σ (1, v/2) for each leaf: v in [0, 1]ᵈ is the place of a record in its leaf; a cell has splitᵈ leaves."""
+    """Σ (1, v/2) for each leaf: v in [0, 1]ᵈ is a record's place in its leaf. A cell has splitᵈ leaves, a block of cells one."""
 
     dimension: int
     bins: int
     splits: tuple[int, ...]  # of each cell of the grid, along each column
+    blocks: tuple[int, ...] = ()  # of each cell: the block that it is joined to, or −1; () if nothing is joined
 
     def __post_init__(self) -> None:
-        # or records in cells that the table lacks would fail, and that would tell of them
-        if len(self.splits) != self.bins**self.dimension or min(self.splits) < 1:
-            raise BadInput(
-                f"There must be a number of splits, at least 1, for each of {self.bins**self.dimension} cells."
-            )
+        # or records in cells that a table lacks would fail, and that would tell of them
+        cells, numbers = self.bins**self.dimension, set(self.blocks) - {-1}
+        if len(self.splits) != cells or min(self.splits) < 1:
+            raise BadInput(f"There must be a number of splits, at least 1, for each of {cells} cells.")
+        if len(self.blocks) not in (0, cells) or numbers != set(range(len(numbers))):
+            raise BadInput(f"There must be a block, numbered from 0 without gaps, or -1, for each of {cells} cells.")
+        if any(split > 1 and block >= 0 for split, block in zip(self.splits, self.blocks, strict=False)):
+            raise BadInput("A cell is cut into leaves or joined to a block, not both.")
 
     @property
     def nonnegative(self) -> bool:
@@ -70,13 +75,25 @@ class LeafSums(CellSum):
         return True
 
     @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        return np.concatenate([[0], np.cumsum(np.array(self.splits, dtype=np.int64) ** self.dimension)])
+    def _tables(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Of each cell: its number of leaves (none in a block), its first leaf, its square's lowest bins and width in bins."""
+        block = np.array(self.blocks or (-1,) * len(self.splits), dtype=np.int64)
+        own = np.where(block < 0, np.array(self.splits, dtype=np.int64) ** self.dimension, 0)
+        start = np.where(block < 0, np.cumsum(own) - own, own.sum() + block)
+        low = np.stack(np.unravel_index(np.arange(len(own)), (self.bins,) * self.dimension), axis=1)
+        least = np.full((block.max() + 1, self.dimension), self.bins, dtype=np.int64)
+        most = np.zeros_like(least)
+        joined = block >= 0
+        np.minimum.at(least, block[joined], low[joined])
+        np.maximum.at(most, block[joined], low[joined] + 1)
+        span = np.ones(len(own), dtype=np.int64)
+        low[joined], span[joined] = least[block[joined]], (most - least).max(axis=1, initial=1)[block[joined]]
+        return own, start, low, span
 
     @property
     def cells(self) -> int:
         """Number of leaves."""
-        return int(self._starts[-1])
+        return int(self._tables[0].sum()) + max(self.blocks, default=-1) + 1
 
     @property
     def own(self) -> int:
@@ -94,21 +111,22 @@ class LeafSums(CellSum):
         return 1 + Fraction(self.dimension, 4)
 
     def _found(self, records: Array) -> tuple[Array, list[Array]]:
-        """Leaf and place of each record: +, −, ×, floor, clip and a look-up of whole numbers, elementwise."""
+        """Leaf and place of each record: +, −, ×, ÷, floor, clip and look-ups of whole numbers, elementwise."""
         at = [(records[:, j] + 1.0) * (self.bins / 2) for j in range(self.dimension)]
         bins = [np.clip(np.floor(np.where(np.isnan(t), 0.0, t)), 0.0, self.bins - 1.0) for t in at]
         cell = np.zeros(len(records))
         for one in bins:
             cell = cell * self.bins + one
         cells = cell.astype(np.int64)
-        split = np.array(self.splits, dtype=np.float64)[cells]
+        _, start, low, span = self._tables
+        split, wide = np.array(self.splits, dtype=np.float64)[cells], span.astype(np.float64)[cells]
         leaf, places = np.zeros(len(records)), []
-        for t, one in zip(at, bins, strict=True):
-            inside = np.clip(t - one, 0.0, 1.0) * split
+        for t, lowest in zip(at, low.T.astype(np.float64), strict=True):
+            inside = np.clip((t - lowest[cells]) / wide, 0.0, 1.0) * split
             step = np.minimum(np.floor(inside), split - 1.0)
             leaf = leaf * split + step
             places.append(np.clip(inside - step, 0.0, 1.0))
-        return self._starts[cells] + leaf, places
+        return start[cells] + leaf, places
 
     def cell(self, records: Array) -> Array:
         """The leaf of each record."""
@@ -119,14 +137,18 @@ class LeafSums(CellSum):
         return np.stack([np.ones(len(records)), *(v / 2 for v in self._found(records)[1])], axis=1)
 
     def leaves(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """The cell of each leaf, its lowest corner in scaled coordinates, and its width."""
-        split = np.array(self.splits, dtype=np.int64)
-        cell = np.repeat(np.arange(len(split)), split**self.dimension)
-        number, width = np.arange(self.cells) - self._starts[cell], 2 / (self.bins * split[cell])
-        corner, rest = np.empty((self.cells, self.dimension)), cell.copy()
+        """The cell of each leaf (a block's first), its lowest corner in scaled coordinates, and its width; blocks come last."""
+        own, start, low, span = self._tables
+        cell = np.repeat(np.arange(len(own)), own)
+        heads = np.unique(start[own == 0], return_index=True)[1]
+        cell = np.concatenate([cell, np.flatnonzero(own == 0)[heads]])
+        split = np.array(self.splits, dtype=np.int64)[cell]
+        number = np.arange(self.cells) - start[cell]
+        width = np.asarray(2 * span[cell] / (self.bins * split), dtype=np.float64)
+        corner = np.asarray(low[cell] * (2 / self.bins) - 1, dtype=np.float64)
         for j in reversed(range(self.dimension)):
-            corner[:, j] = (rest % self.bins) * (2 / self.bins) - 1 + (number % split[cell]) * width
-            rest, number = rest // self.bins, number // split[cell]
+            corner[:, j] += (number % split) * width
+            number = number // split
         return cell, corner, width
 
 
