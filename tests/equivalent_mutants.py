@@ -75,6 +75,13 @@ _DOUBLED = "How fast the last bits are gone through."
 _SHORT = "short = ((total < one) & (total > 0)).nonzero()[0]"
 _PICKED = "if 2 * len(some) <= len(shares):  # else picking rows out takes longer"
 _SOME = "some, chosen = (shares > 0).nonzero()[0], None"
+_PARTED = "return g, each(None, found) if chosen is None else each(*hold(slice(None)))"
+_EVERYBODY = "seconds[0 if together else k] += _second(second, weighted, u).astype(np.int64)"
+_OVER = "g[:, over], total[over] = 0.0, 0.0  # does not happen to responsibilities: too many shares, or not numbers"
+_PIECE = "size = -(-rows // -(-rows // most)) if rows else 1"
+_ABREAST = "many = max(1, _LOOP // max(1, len(scale)))"
+_CONTIGUOUS = "whole = len(u) - len(u) % many if values.flags.c_contiguous else 0"
+_LEFT = "NumPy takes any negative number for the length that is left."
 _FASTER = "How many rows are picked out: zeros add nothing."
 
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
@@ -85,6 +92,27 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_BEYOND, _BEYOND.replace("0.0", "-1.0")): _NEVER,
     },
     "bounds.py": {
+        **{
+            (line, line.replace("-1", "- 2")): _LEFT
+            for line in (
+                "moved = u[some].reshape(-1, length)",
+                "np.subtract(values[some].reshape(-1, length), middle[:length], out=moved)",
+            )
+        },
+        **{
+            (_ABREAST, _ABREAST.replace(old, new)): "How many records one loop goes over."
+            for old, new in [
+                ("//", "*"),
+                ("max(1, _", "max( 2, _"),
+                ("max(1, l", "max( 2, l"),
+                ("max(1, l", "max( 0, l"),
+            ]
+        },
+        (
+            _CONTIGUOUS,
+            _CONTIGUOUS.replace("%", "*"),
+        ): "None abreast: a negative end that is further away than the beginning.",
+        (_CONTIGUOUS, _CONTIGUOUS.replace("if values", "if not values")): "A copy is made, or none: the same numbers.",
         (_RESHAPED, _RESHAPED.replace("-1", "- 2")): "NumPy takes any negative number for the length that is left.",
     },
     "celled.py": {
@@ -212,6 +240,7 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_TOTAL, _TOTAL.replace("(1,", "( 2,")): _NOT_LOOKED_AT,
     },
     "statistic.py": {
+        (_PIECE, _PIECE.replace("else 1", "else 2")): "Of no rows there are no pieces.",
         (_CELL, _CELL.replace("cells > 0,", "cells >= 0,")): "Cell 0 stays cell 0.",
         (_CELL, _CELL.replace("cells > 0,", "cells > -1,")): "Cells are whole by then: above -1 is at least 0.",
         (_BLOCK, _BLOCK.replace("2**26", "3**26")): _SMALLER,
@@ -220,8 +249,18 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     },
     "shared.py": {
         (_SHORT, _SHORT.replace("<", "<=")): "Nothing is added to a record that is whole.",
+        (_SHORT, _SHORT.replace("[0]", "[ -1]")): "There is one axis.",
         (_PICKED, _PICKED.replace("<=", "<")): _FASTER,
         (_PICKED, _PICKED.replace("<=", ">")): _FASTER,
+        (_PICKED, _PICKED.replace("if 2", "if not 2")): _FASTER,
+        (_PICKED, _PICKED.replace("2", "3")): _FASTER,
+        (_PICKED, _PICKED.replace("2", "1")): _FASTER,
+        (_PARTED, _PARTED.replace("is None", "is not None")): "In pieces or all at once: the same rows.",
+        (_PARTED, _PARTED.replace("if chosen", "if not chosen")): "In pieces or all at once: the same rows.",
+        (_EVERYBODY, _EVERYBODY.replace("[0", "[ -1")): "There is one.",
+        (_OVER, _OVER.replace("0.0, 0.0", "0.0, -1.0")): "What is not above zero is not made whole.",
+        (_SOME, _SOME.replace("> 0", "> -1")): _FASTER,
+        (_SOME, _SOME.replace("[0]", "[ -1]")): "There is one axis.",
         (_SOME, _SOME.replace(">", ">=")): _FASTER,
         (_SAME, _SAME.replace(">=", ">")): "At b = 2c both sides are 8c.",
         (_LARGE, _LARGE.replace("d <= 10**6", "d < 10**6")): _SQUARE,

@@ -243,3 +243,20 @@ def test_a_file_with_semicolons_is_recognised():
 
     with pytest.raises(BadInput, match="separated by commas"):
         Bounds(x={"age": (0, 1)}).resolve(scan(pd.DataFrame({"age;weight": [1.0]})), targets=False)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 600])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_records_are_scaled_alike_however_many_stand_abreast(columns, order):
+    """Bit for bit the middle taken off and multiplied by the scale, in blocks that are no multiple of what one loop takes."""
+    rng = np.random.default_rng(columns)
+    ends = np.sort(rng.normal(size=(columns, 2)), axis=1)
+    bounds = Bounds(x=[tuple(map(float, pair)) for pair in ends])
+    for rows in (0, 1, 511, 512, 1031):
+        values = np.asarray(rng.normal(size=(rows, columns)), order=order)
+        found = bounds.scaled(values)
+        assert found.shape == values.shape
+        for row in {0, 1, rows // 2, rows - 1} & set(range(rows)):
+            assert found[row].tolist() == bounds.scaled(values[row : row + 1].copy())[0].tolist()
+        low, high = ends.T
+        np.testing.assert_allclose(found, (2 * values - low - high) / (high - low), rtol=1e-9, atol=1e-9)

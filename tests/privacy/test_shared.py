@@ -128,12 +128,40 @@ def test_no_pair_of_records_moves_the_integers_further_than_claimed(second, toge
 def test_a_record_counts_as_one_or_not_at_all():
     """What truncation leaves goes to the first of the largest shares; too many shares, no share and no numbers are nothing."""
     given = [[0.5, 0.5], [1 / 3, 2 / 3], [0.1, 0.1], [-3, 0.2], [1e300, 0], [0, 0], [1, 1], [np.nan, 0.2], [np.inf, 1]]
+    given += [[1 / N, 0], [0, 1.9 / N]]
     statistic = Given(2, 1, "none", False, (1, 1, 0))
     with np.errstate(all="ignore"):
         g = statistic.integers(np.array([[*gamma, 0.0, 0.0] for gamma in given]))[0]
     third, tenth = N // 3, N // 10
     held = [[N // 2, N // 2], [third, N - third], [N - tenth, tenth], [0, N], [N, 0], [0, 0], [0, 0], [0, 0], [0, 0]]
-    assert g.T.tolist() == held
+    assert g.T.tolist() == [*held, [N, 0], [0, N]]
+
+
+def test_the_smallest_share_counts_wherever_a_record_stands():
+    """A share of one grid step is in the sum, whether rows are picked out (a record with a share in few of nine parts) or not."""
+    statistic = Given(9, 1, "full", False, (1, 1, 1))
+    few, many = np.zeros(9), np.full(9, 1 / N)
+    few[[2, 7]] = 1 - 1 / N, 1 / N
+    many[0] = 1 - 8 / N
+    records = [np.concatenate([gamma, np.full(9, 0.5)]) for gamma in (few, many)]
+    alone = [statistic.block_sum(one[None]) for one in records]
+    assert alone[0][[2, 7]].tolist() == [N - 1, 1]
+    assert alone[0][9 + 7] == 2 ** (ROW_BITS - 1)
+    for order in ([0, 0, 0, 1], [1, 1, 1, 0]):
+        together = statistic.block_sum(np.array([records[k] for k in order]))
+        assert together.tolist() == sum(alone[k] for k in order).tolist()
+
+
+def test_records_and_shares_cannot_be_changed_by_who_sees_them():
+    class Scribbler(Given):
+        def split(self, records):
+            records[0] = 0
+            return super().split(records)
+
+    with pytest.raises(ValueError, match="read-only"):
+        Scribbler(1, 1, "none", False, (1, 1, 0)).block_sum(np.ones((2, 2)))
+    with pytest.raises(ValueError, match="read-only"):
+        Given(1, 1, "none", False, (1, 1, 0)).shares()[0] = 9
 
 
 def test_one_part_needs_less_noise():

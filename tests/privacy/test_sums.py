@@ -9,8 +9,8 @@ import pytest
 
 import reticent.privacy.sums as sums
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.privacy.statistic import Gram, Sum
-from reticent.privacy.sums import EXACT, Total, add_up, check_blas, multiplies_exactly
+from reticent.privacy.statistic import Gram, Sum, pieces
+from reticent.privacy.sums import EXACT, Total, _pieces, add_up, check_blas, multiplies_exactly
 
 
 @dataclass(frozen=True)
@@ -229,3 +229,22 @@ def test_a_blas_that_is_not_exact_is_recognised(monkeypatch):
         check_blas()
     monkeypatch.undo()
     check_blas()
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "most"), [(0, 0, 3), (4, 4, 1), (0, 9, 4), (5, 14, 4), (7, 8, 9), (2, 12, 1), (3, 27, 8)]
+)
+def test_rows_are_cut_into_as_few_pieces_as_can_be_and_none_is_too_long(first, end, most):
+    """Exactness rests on the longest: one after another, of equal lengths but for the last."""
+    found = list(pieces(first, end, most))
+    assert [k for piece in found for k in range(piece.start, piece.stop)] == list(range(first, end))
+    lengths = [piece.stop - piece.start for piece in found]
+    assert len(lengths) == -(-(end - first) // most)
+    assert all(length <= most for length in lengths)
+    assert len(set(lengths[:-1])) <= 1
+    assert not lengths or lengths[0] == -(-(end - first) // len(lengths))
+
+
+def test_blocks_are_cut_evenly_and_empty_ones_are_left_out():
+    blocks = [np.arange(9), np.arange(0), np.arange(4), np.arange(10)]
+    assert [len(piece) for piece in _pieces(iter(blocks), 4)] == [3, 3, 3, 4, 4, 4, 2]
