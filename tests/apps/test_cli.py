@@ -226,7 +226,9 @@ def test_faults_for_machines(run, monkeypatch):
 
 def test_messages_name_options():
     assert in_options("records_per_person must be at least 1") == "--records-per-person must be at least 1"
-    assert in_options("Ask for at most epsilon = 2 here") == "Ask for at most --epsilon = 2 here"
+    assert in_options("Ask for at most epsilon = 2 here") == "Ask for at most --epsilon 2 here"
+    assert in_options("at most epsilon = 0.7 with delta = 1e-05 in one") == "at most --epsilon 0.7 --delta 1e-05 in one"
+    assert in_options("delta = 0.1 is not below") == "--delta = 0.1 is not below"
     for kept in ("--delta must be", "ε = 2", "with 0 <= delta < 1", "smaller epsilon protects more"):
         assert in_options(kept) == kept
 
@@ -268,3 +270,11 @@ def test_messages_are_wrapped_and_layout_is_kept():
 )
 def test_numbers_for_people(number, text):
     assert compact(number) == text
+
+
+@pytest.mark.parametrize("command", ["fit", "search"])
+def test_a_model_that_was_forgotten_is_asked_for(run, command):
+    answer = run(command, "people.csv", "--x", "age=0:110", "--out", "m.reticent")
+    assert answer.code == 2
+    assert f"The model comes first, then the file: reticent {command} gp" in answer.err
+    assert "The model comes first" not in run(command, "--nonsense").err

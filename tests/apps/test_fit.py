@@ -96,6 +96,7 @@ def test_how_a_text_file_was_read_is_said_whatever_is_in_it(fit, tmp_path):
         answer = fit(*AGE, *PROMISE, data=tmp_path / "some.csv", out=tmp_path / f"{i}.reticent")
         said = " ".join(answer.out.split())
         assert f"some.csv is text A cell that is not a plain number (a word, 72 kg, 40,5) {words}" in said
+        assert "A column of words has to become numbers first" in said
     typed = tmp_path / "some.parquet"
     write_parquet(typed, {"age": [1.0, 2.0]})
     assert words not in " ".join(fit(*AGE, *PROMISE, data=typed, out=tmp_path / "p.reticent").out.split())
@@ -145,10 +146,10 @@ def test_no_bounds_is_refused_with_the_columns(fit):
 
 
 def test_no_bounds_names_other_columns_too(fit, tmp_path):
-    (tmp_path / "other.csv").write_text("dose,effect\n1,2\n")
+    (tmp_path / "other.csv").write_text("dose,side effect\n1,2\n")
     answer = fit(*PROMISE, data=tmp_path / "other.csv")
     assert answer.code == 4
-    assert "--x dose=LOW:HIGH --x effect=LOW:HIGH" in answer.err
+    assert "--x dose=LOW:HIGH --x 'side effect=LOW:HIGH'" in answer.err
 
 
 @pytest.mark.parametrize(

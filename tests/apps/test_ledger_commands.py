@@ -93,3 +93,15 @@ def test_no_ledger_and_not_a_ledger(run, tmp_path):
     (tmp_path / "text.db").write_text("not a ledger, but long enough to look like a file of some kind" * 20)
     assert run("ledger", "show", tmp_path / "text.db").code == 5
     assert run("ledger", "open", tmp_path / "text.db", "people", "--epsilon", 1, "--delta", 1e-5).code == 5
+
+
+def test_what_to_do_next_can_be_copied(run, tmp_path, people_csv, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    opened = run("ledger", "open", "my budget.db", "staff north", "--epsilon", 1, "--delta", 1e-5)
+    assert "--ledger 'my budget.db' --dataset 'staff north'" in opened.out
+    for command, following in (("show", "history"), ("history", "verify")):
+        assert f"Next:  reticent ledger {following} 'my budget.db', " in run("ledger", command, "my budget.db").out
+    promise = ("--epsilon", 0.5, "--delta", 1e-6, "--ledger", "my budget.db", "--dataset", "staff north")
+    fitted = run("fit", "mean", people_csv, "--x", "age=0:110", *promise, "--out", "a mean")
+    assert "reticent report 'a mean' --out report.html --ledger 'my budget.db'" in fitted.out
+    assert "PrivateMean, 1 release: age" in run("ledger", "history", "my budget.db").out

@@ -125,3 +125,8 @@ def test_wrong_use(run, arguments, code, words):
         answer = run(*arguments)
     assert answer.code == code, answer.err
     assert words in answer.err
+
+
+def test_odd_names_of_columns_are_quoted_for_the_shell(run):
+    answer = run(*ASK[:2], "Hours/week (avg.)=0:80", *ASK[3:])
+    assert "reticent fit gp FILE --x 'Hours/week (avg.)=0:80' --y weight=2:150 --epsilon " in answer.out

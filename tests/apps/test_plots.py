@@ -154,7 +154,7 @@ def test_the_caption_says_where_the_lines_go():
     first, second = ranges(model)[1]
     said, *_ = regression_remarks(model)
     assert said.endswith(
-        f"at their medians, as the released counts tell them: column 0 {first:g}, column 1 {second:g}."
+        f"near their medians, as far as the noisy counts tell them: column 0 {first:g}, column 1 {second:g}."
     )
     assert "in the middle of their ranges: column 0 5, column 1 5." in regression_remarks(regression(2))[0]
 

@@ -319,7 +319,7 @@ def test_the_budget(tmp_path, run, people_csv):
     assert f"not spent {2 - account.spent('people'):.3g}" in found.text
     assert f"may spend up to {account.remaining('people'):.3g}" in found.text
     assert account.verify() in found.text
-    assert "PrivateCovariance, 1 release (this release)" in found.text
+    assert "PrivateCovariance, 1 release: age (this release)" in found.text
     assert f"charged on {history[1].when[:10]}" in found.text
     assert not any(one.who in found.source for one in history)
     widths = [float(width) for width in re.findall(r'style="width: ([\d.]+)%', found.source)]
@@ -339,10 +339,17 @@ def test_a_ledger_that_does_not_know_the_release_is_said(tmp_path, run, people_c
 
 def test_charges_that_look_alike_are_said(tmp_path, budget):
     options = {"ledger": str(budget), "dataset": "people", "epsilon": 0.3}
-    made("mean", **options)
     model = made("mean", **options)
-    found = page(model, tmp_path)
-    assert "2 charges fit this release" in found.text
+    made("mean", columns=("age", "dose"), **options)
+    found = page(model, tmp_path).text
+    assert (
+        "1 release: age, height, weight and 1 more (this release)" in found
+    )  # not the last, which is of other columns
+    assert "charged on" in found
+    made("mean", **options)
+    found = page(model, tmp_path).text
+    assert "2 charges fit this release" in found
+    assert "charged on" not in found  # who could tell when
     model.save(tmp_path / "m")
     assert (
         "charged to data set “people” of a ledger that this page was not given"

@@ -63,7 +63,7 @@ def test_the_whole_of_it_is_so(run, tmp_path):
     expected = found["expected"]
     assert f"the plan expected an error of the mean of weight of {expected['rmse']:.3g}"[:-2] in page
     assert expected["output_error"] == pytest.approx(np.hypot(expected["rmse"], 12), rel=0.05)
-    assert "at their medians, as the released counts tell them: age " in page
+    assert "near their medians, as far as the noisy counts tell them: age " in page
 
 
 def test_a_folder_in_use_is_left_alone(run, tmp_path, monkeypatch):

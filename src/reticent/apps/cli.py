@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -35,6 +36,13 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except _WrongUse as error:
+            if (
+                ctx.invoked_subcommand in ("fit", "search")
+                and getattr(getattr(error, "param", None), "name", "") == "data"
+            ):
+                error.message = (
+                    f"The model comes first, then the file: reticent {ctx.invoked_subcommand} gp people.csv …"
+                )
             if not json:
                 raise
             fail("BadInput", error.format_message(), error.exit_code, json=True)
@@ -226,6 +234,7 @@ def predict(
         print_json(about)
     elif not quiet:
         print_prediction(about)
+        advise(f"reticent report {quote(str(file))} --out report.html, to see how far to trust them")
 
 
 app.command(

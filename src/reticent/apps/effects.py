@@ -106,7 +106,7 @@ def anchor_words(model: Any) -> list[str]:
     if model.n_features_in_ == 1:
         return []
     where = (
-        "at their medians, as the released counts tell them"
+        "near their medians, as far as the noisy counts tell them"
         if medians(model) is not None
         else "in the middle of their ranges"
     )

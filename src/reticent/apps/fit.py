@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import reticent
@@ -158,7 +159,8 @@ def _read_as(source: Source, data: str) -> str:
         return ""  # the file itself says which columns hold numbers
     return (
         f"{Path(data).name} is text: a cell that is not a plain number (a word, 72 kg, 40,5) counted as missing. How many did is "
-        "private and not told, so look into the file if you are not sure."
+        "private and not told, so look into the file if you are not sure. A column of words has to become numbers first, "
+        "such as 1 for yes and 0 for no; only --classes takes words."
     )
 
 
@@ -218,7 +220,7 @@ def _check_data(source: Source, bounds: Bounds, data: str, *, targets: bool) -> 
 
 def _no_bounds(data: str, names: Sequence[str], outputs: Container[str]) -> str:
     inputs = [name for name in names if name not in outputs]
-    example = " ".join(f"--x {name}=LOW:HIGH" for name in inputs[:2]) or "--x age=0:110"
+    example = " ".join(f"--x {quote(f'{name}=LOW:HIGH')}" for name in inputs[:2]) or "--x age=0:110"
     if {"age", "height"} <= set(inputs):
         example = "--x age=0:110 --x height=40:220"
     return _to_give(
@@ -232,7 +234,7 @@ def _no_bounds(data: str, names: Sequence[str], outputs: Container[str]) -> str:
 
 def _no_output(data: str, names: Sequence[str], inputs: Container[str]) -> str:
     others = [name for name in names if name not in inputs]
-    example = "--y weight=2:150" if "weight" in others or not others else f"--y {others[0]}=LOW:HIGH"
+    example = "--y weight=2:150" if "weight" in others or not others else f"--y {quote(f'{others[0]}=LOW:HIGH')}"
     return _to_give(
         "the output has no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
         "Say which column to predict, and its plausible range, from the codebook or common knowledge, for example",
@@ -244,7 +246,9 @@ def _no_output(data: str, names: Sequence[str], inputs: Container[str]) -> str:
 
 def _no_classes(data: str, names: Sequence[str], inputs: Container[str]) -> str:
     others = [name for name in names if name not in inputs]
-    example = f"--classes {others[0]}=LABEL,LABEL" if others and "ill" not in others else "--classes ill=no,yes"
+    example = (
+        f"--classes {quote(f'{others[0]}=LABEL,LABEL')}" if others and "ill" not in others else "--classes ill=no,yes"
+    )
     return _to_give(
         "the classes are not given, and reticent never takes them from the data (a label that one person has would tell of "
         "them).\n"

@@ -5,6 +5,7 @@ A model holds releases and public numbers, so all of it may be shown.
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from reticent.apps.chances import class_names
@@ -17,7 +18,7 @@ from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_numbers, search_table, search_words, seen
 from reticent.apps.structure import has_structure
-from reticent.apps.terminal import advise, aside, compact, indented, line, table
+from reticent.apps.terminal import advise, aside, compact, indented, ledger_word, line, table
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
 
@@ -128,9 +129,11 @@ def print_fit(
         aside(rest[0].upper() + rest[1:], margin=12)
     line("Written", str(out))
     able = model_of(model).outputs or has_structure(model)
-    predict = [f"reticent predict {out} new.csv --out predictions.csv"] if able else []
-    sample = [f"reticent sample {out} -n 1000 --out synthetic.csv"] if hasattr(model, "sample") else []
-    advise(f"reticent inspect {out}", f"reticent report {out} --out report.html", *predict, *sample)
+    file = quote(str(out))
+    predict = [f"reticent predict {file} new.csv --out predictions.csv"] if able else []
+    sample = [f"reticent sample {file} -n 1000 --out synthetic.csv"] if hasattr(model, "sample") else []
+    charged = "" if ledger is None else f" --ledger {ledger_word(ledger)}"
+    advise(f"reticent inspect {file}", f"reticent report {file} --out report.html{charged}", *predict, *sample)
 
 
 def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:

@@ -1,11 +1,12 @@
 """``reticent ledger …``: what can be said about budgets."""
 
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from reticent.apps.options import Json, example
-from reticent.apps.terminal import advise, console, guarded, line, print_json
+from reticent.apps.terminal import advise, console, guarded, ledger_word, line, print_json
 
 __all__ = ["ledger_app"]
 
@@ -31,14 +32,19 @@ def ledger_open(
     ] = "record",
     json: Json = False,
 ) -> None:
-    """Give a data set its budget, once. Makes the ledger if there is none."""
+    """Give a data set its budget, once. Makes the ledger if there is none.
+
+    Releases compose to less than their sum: a cap of ε = 1.5 holds two fits with ε = 1 and the same δ, not three.
+    """
     from reticent.apps.accounts import accounts_table, open_account
 
     states = open_account(ledger, dataset, epsilon=epsilon, delta=delta, relation=relation)
     if json:
         return print_json(states[0])
     console().print(accounts_table(states))
-    return advise("reticent fit --help, with --ledger and --dataset")
+    return advise(
+        f"reticent fit with --ledger {ledger_word(ledger)} --dataset {quote(dataset)}: see reticent fit --help",
+    )
 
 
 @ledger_app.command("show", epilog=example("reticent ledger show budget.db"))
@@ -56,7 +62,7 @@ def ledger_show(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = Fals
         console().print(accounts_table(states))
     if found:
         console().print(*([""] if states else []), curves_table(found), sep="\n")
-    return advise("reticent ledger history, for every charge")
+    return advise(f"reticent ledger history {ledger_word(ledger)}, for every charge")
 
 
 @ledger_app.command("history", epilog=example("reticent ledger history budget.db patients"))
@@ -69,7 +75,7 @@ def ledger_history(ledger: LedgerUrl, dataset: OneDataset = None, json: Json = F
     if json:
         return print_json(entries)
     console().print(history_table(entries) if entries else "No data set was opened yet.")
-    return advise("reticent ledger verify, to check that nothing was altered")
+    return advise(f"reticent ledger verify {ledger_word(ledger)}, to check that nothing was altered")
 
 
 @ledger_app.command("verify", epilog=example("reticent ledger verify budget.db"))

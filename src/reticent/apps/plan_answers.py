@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, hypot, inf, log, log10
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from sklearn.base import clone
@@ -140,11 +141,15 @@ def question(
     own["noise_column"], columns = with_level(level, ranges)
     bounds = Bounds(x=columns, y=outputs, norm=norm)
     model = GPRegressor(bounds=bounds, delta=DELTA if delta is None else delta, **own)
-    options = [f"--x {one}" for one in x] + [f"--y {one}" for one in y] + ([] if norm is None else [f"--norm {norm:g}"])
+    options = (
+        [f"--x {quote(one)}" for one in x]
+        + [f"--y {quote(one)}" for one in y]
+        + ([] if norm is None else [f"--norm {norm:g}"])
+    )
     if own["noise"] is not None:
         options.append(f"--noise {own['noise']:g}")
     if level is not None:
-        options.append(f"--noise-column {level}")
+        options.append(f"--noise-column {quote(level)}")
     if own["records_per_person"] != 1:
         options.append(f"--records-per-person {own['records_per_person']}")
     bases = None if basis is None else numbers("--basis", basis, int)

@@ -100,7 +100,7 @@ def print_prediction(about: dict[str, Any]) -> None:
     """Say to a person what ``predict`` did."""
     results = about["columns"][len(about["inputs"]) :]
     first, *rest = results[: len(results) // len(about["outputs"])]
-    line("Predicted", f"{', '.join(about['outputs'])} for {about['records']:,} lines")
+    line("Predicted", f"{', '.join(about['outputs'])} for {about['records']:,} lines, in their order")
     if "about" in about:
         told = about["about"]
     elif "classes" in about:
@@ -115,8 +115,8 @@ def print_prediction(about: dict[str, Any]) -> None:
     aside(told, 12)
     if about["missing"] or about["outside"]:
         aside(
-            f"{about['missing']:,} values were missing and counted as the middle of their range, {about['outside']:,} were "
-            "outside and counted as the nearest edge.",
+            f"Values that were missing, and counted as the middle of their range: {about['missing']:,}. Values outside, counted "
+            f"as the nearest edge: {about['outside']:,}.",
             12,
         )
     if not about["private"]:

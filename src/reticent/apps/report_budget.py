@@ -4,6 +4,7 @@ from typing import Any
 
 from reticent.apps.notes import COMPOSED
 from reticent.errors import BadInput
+from reticent.models.base import columns_words
 from reticent.privacy.accounting import account_epsilon
 from reticent.privacy.ledger import Entry, Ledger
 
@@ -52,7 +53,7 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         "remaining": ledger.remaining(name),
         "parts": parts,
         "alike": len(mine),
-        "charged": None if at is None else _time(entries[at]),
+        "charged": _time(entries[mine[0]]) if len(mine) == 1 else None,
         "entries": [
             {
                 "number": entry.number,
@@ -71,9 +72,10 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
 
 
 def _is_for(entry: Entry, model: Any) -> bool:
-    return entry.event == model.releases_[0].event and entry.what.startswith(
-        (f"{type(model).__name__},", f"{type(model).__name__} of ")
-    )
+    fitting = (f"{type(model).__name__},", f"{type(model).__name__} of ")
+    columns = entry.what.partition(": ")[2]  # none from fits whose bounds have no names, and from searches
+    own = columns_words(model._params["bounds"]).removeprefix(": ") if columns else ""
+    return entry.event == model.releases_[0].event and entry.what.startswith(fitting) and columns == own
 
 
 def _time(entry: Entry) -> str:

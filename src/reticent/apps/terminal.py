@@ -14,6 +14,7 @@ import textwrap
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import typer
@@ -35,6 +36,7 @@ __all__ = [
     "guarded",
     "in_options",
     "indented",
+    "ledger_word",
     "line",
     "print_json",
     "progress",
@@ -52,6 +54,7 @@ _PARAMETER = re.compile(
 )
 
 
+_ASKED = re.compile(r"(?<=at most )epsilon = (\S+)(?: with delta = (\S+))?")
 _GIVEN = re.compile(r"(?<![\w-])(noise|releases|share|variance)=…")
 
 
@@ -128,6 +131,15 @@ def advise(*commands: str) -> None:
         console().print(Text.assemble(("  Next:  " if i == 0 else "         ", "dim"), command), soft_wrap=True)
 
 
+def ledger_word(ledger: str) -> str:
+    """Give a ledger as it is written in a command; a URL, which may hold a password, is not repeated.
+
+    >>> ledger_word("my budget.db"), ledger_word("postgresql://me:secret@host/db")
+    ("'my budget.db'", 'LEDGER')
+    """
+    return "LEDGER" if "://" in ledger else quote(ledger)
+
+
 def wrapped(text: str, *, width: int, indent: str = "  ") -> str:
     """Wrap a message with a hanging indent. Lines that begin with a space are laid out already and stay as they are."""
     lines: list[str] = []
@@ -199,6 +211,7 @@ def guarded(command: Command) -> Command:
 
 def in_options(message: str) -> str:
     """Name parameters as the command line does: ``--records-per-person must …``, not ``records_per_person must …``."""
+    message = _ASKED.sub(lambda match: f"--epsilon {match[1]}" + f" --delta {match[2]}" * bool(match[2]), message)
     message = _GIVEN.sub(lambda match: f"--{match[1]} …", message)
     return _PARAMETER.sub(lambda match: "--" + match[1].replace("_", "-"), message)
 

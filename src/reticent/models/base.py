@@ -25,7 +25,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
 
-__all__ = ["PrivateEstimator", "seed_bytes"]
+__all__ = ["PrivateEstimator", "columns_words", "seed_bytes"]
+
+_NAMED = 3  # columns, in the history of a ledger
 
 
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -99,7 +101,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _what(self, event: Event) -> str:
         """What the ledger's history says of a fit."""
-        return f"{type(self).__name__}, {event.count} release{'s' if event.count > 1 else ''}"
+        plural = "s" if event.count > 1 else ""
+        return f"{type(self).__name__}, {event.count} release{plural}{columns_words(self._bounds())}"
 
     @abstractmethod
     def learn(self, curator: Oracle) -> None:
@@ -275,6 +278,20 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.allow_nan = True  # a missing value becomes a public point; nothing fails because of a record
         tags.target_tags.required = self._targets
         return tags
+
+
+def columns_words(bounds: Bounds) -> str:
+    """Say which columns a fit is about, for the ledger's history; nothing if the bounds do not name them.
+
+    >>> columns_words(Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)}))
+    ': weight from age, height'
+    """
+    if bounds.x_names is None:
+        return ""
+    more = len(bounds.x_names) - _NAMED
+    inputs = ", ".join(bounds.x_names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    words = f": {', '.join(bounds.y_names)} from {inputs}" if bounds.y_names else f": {inputs}"
+    return "".join(c if c.isprintable() else "?" for c in words)
 
 
 def seed_bytes(random_state: Any) -> bytes | None:
