@@ -1,6 +1,5 @@
 """How the noise of steps hangs together, number by number: what `next` makes of fresh noise, and what `stretch` claims."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
@@ -10,41 +9,14 @@ import pytest
 
 import reticent.privacy.stream as module
 from reticent.errors import BadInput
-from reticent.maths.factorisation import root_coefficients
-from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Gaussian
-from reticent.privacy.statistic import Gram, Sum
 from reticent.privacy.stream import BATCHES, SHIFT, TREE, Buffers, Echo, Stream, Toeplitz, _stretch
+from tests.privacy.streamed import BOUNDS, ECHO, ROOT, SOME, STEPS, Both, Pair
 
-STEPS, ONE = 16, 1 << SHIFT
-BOUNDS = Bounds(x=[(-1, 1)], y=(-1, 1))
-ROOT = Toeplitz([int(c * ONE) for c in root_coefficients(STEPS)])
-SOME = Buffers([int(0.6 * ONE), int(0.97 * ONE)], [int(0.3 * ONE), int(0.15 * ONE)])
+ONE = 1 << SHIFT
 HEAVY = Buffers([ONE // 2], [100 * ONE])
 IDLE = Buffers([0], [0])
-NEAR, FAR = Echo(int(0.65 * ONE)), Echo(ONE - ONE // 50)
-
-
-@dataclass(frozen=True)
-class Both(Sum):
-    """x and y."""
-
-    columns = 2
-    norm2 = 2
-
-    def rows(self, records):
-        return records
-
-
-@dataclass(frozen=True)
-class Pair(Gram):
-    """Moments of (x, y)."""
-
-    columns = 2
-    norm2 = 2
-
-    def rows(self, records):
-        return records
+FAR = Echo(ONE - ONE // 50)
 
 
 def column(correlation, steps=STEPS):
@@ -69,7 +41,7 @@ def loss(correlation, steps=STEPS):
 
 EACH = pytest.mark.parametrize(
     "correlation",
-    [ROOT, SOME, HEAVY, IDLE, NEAR, FAR, Echo(0)],
+    [ROOT, SOME, HEAVY, IDLE, ECHO, FAR, Echo(0)],
     ids=["root", "buffers", "heavy", "idle", "echo", "long echo", "no echo"],
 )
 
@@ -175,7 +147,7 @@ def test_a_stretch_is_rounded_up_and_by_one_unit_only(square):
     assert Fraction(square, ONE**2) <= claimed <= Fraction((isqrt(square) + 1) ** 2, ONE**2)
 
 
-@pytest.mark.parametrize("correlation", [BATCHES, TREE, NEAR], ids=["batches", "tree", "echo"])
+@pytest.mark.parametrize("correlation", [BATCHES, TREE, ECHO], ids=["batches", "tree", "echo"])
 def test_a_release_is_the_sum_and_the_noise_and_half_a_step(correlation, monkeypatch):
     """⌊N⌋ lies half a step below N, on average: the release makes up for it, whatever was drawn."""
     drawn = iter([[5, -3], [7, 11], [-13, 17]])
@@ -196,7 +168,7 @@ def test_a_release_is_the_sum_and_the_noise_and_half_a_step(correlation, monkeyp
 
 
 @pytest.mark.parametrize(
-    "correlation", [BATCHES, TREE, ROOT, SOME, NEAR], ids=["batches", "tree", "root", "buffers", "echo"]
+    "correlation", [BATCHES, TREE, ROOT, SOME, ECHO], ids=["batches", "tree", "root", "buffers", "echo"]
 )
 @pytest.mark.parametrize("people", [1, 3])
 @pytest.mark.parametrize("statistic", [Both(), Pair()], ids=["sum", "gram"])

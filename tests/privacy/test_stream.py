@@ -5,7 +5,6 @@ import json
 import math
 import pickle
 import threading
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -14,41 +13,10 @@ from scipy.optimize import minimize
 from reticent.errors import BadInput, BudgetExceeded, ReleaseRefused
 from reticent.maths.factorisation import root_coefficients, row_variances, tree_variances
 from reticent.models.policy import Policy
-from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Gaussian
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.statistic import Gram, Sum
-from reticent.privacy.stream import BATCHES, SHIFT, TREE, Buffers, Echo, Stream, Toeplitz
-
-BOUNDS = Bounds(x=[(-1, 1)], y=(-1, 1))
-STEPS = 16
-ROOT = Toeplitz([int(c * 2**SHIFT) for c in root_coefficients(STEPS)])
-SOME = Buffers([int(0.6 * 2**SHIFT), int(0.97 * 2**SHIFT)], [int(0.3 * 2**SHIFT), int(0.15 * 2**SHIFT)])
-
-BACK = 0.65
-ECHO = Echo(int(BACK * 2**SHIFT))
-
-
-@dataclass(frozen=True)
-class Pair(Gram):
-    """Moments of (x, y)."""
-
-    columns = 2
-    norm2 = 2
-
-    def rows(self, records):
-        return records
-
-
-@dataclass(frozen=True)
-class Both(Sum):
-    """x and y."""
-
-    columns = 2
-    norm2 = 2
-
-    def rows(self, records):
-        return records
+from reticent.privacy.stream import BATCHES, SHIFT, TREE, Buffers, Stream, Toeplitz
+from tests.privacy.streamed import BACK, BOUNDS, ECHO, ROOT, SOME, STEPS, Both, Pair
 
 
 def stream(correlation=BATCHES, steps=STEPS, multiplier=2.0, seed=b"1", **kwargs):
