@@ -28,6 +28,8 @@ def test_twice_in_the_same_place(run, tmp_path, monkeypatch):
     first = run("tour")
     assert first.code == 0, first.err
     head = reticent.Ledger("tour/budget.db").verify()
+    for size, small in (("_PEOPLE", 300), ("_OTHERS", 100), ("_DRAWS", 1)):
+        monkeypatch.setattr(f"reticent.apps.tour.{size}", small)
     second = run("tour")
     assert second.code == 0, second.err
     assert "tour-2/budget.db" in second.out
