@@ -65,5 +65,5 @@ def test_a_planner_that_is_wrong_is_found_out(tmp_path, monkeypatch):
 
     monkeypatch.setattr(gp_planner, "SETTINGS", (gp_planner.Setting("RBF", 1, 200, RBF(1.0, "fixed")),))
     monkeypatch.setattr(gp_planner, "plan", wrong)
-    found = gp_planner.run(tmp_path, repeats=6, quick=True, seed=0, progress=lambda done, total, what: None)
+    found = gp_planner.run(tmp_path, repeats=3, quick=True, seed=0, progress=lambda done, total, what: None)
     assert not any(claim.kept for claim in found.claims)
