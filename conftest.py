@@ -20,18 +20,33 @@ def _somewhere_else(request, tmp_path_factory, monkeypatch):
         monkeypatch.chdir(tmp_path_factory.mktemp("docs"))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _same_noise_in_each_module(request):
+    """What several tests share, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        _repeat_noise(patch, request.node.nodeid)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _same_noise_each_time(request, monkeypatch):
     """Let a test that asks for true randomness fail always or never; RETICENT_TEST_NOISE=other makes other noise."""
-    count, system, here = itertools.count(), os.urandom, os.getpid()
-    name = f"{os.environ.get('RETICENT_TEST_NOISE', '')} {request.node.nodeid}"
+    _repeat_noise(monkeypatch, request.node.nodeid)
+
+
+_true_noise = os.urandom
+
+
+def _repeat_noise(patch, name):
+    count, here = itertools.count(), os.getpid()
+    name = f"{os.environ.get('RETICENT_TEST_NOISE', '')} {name}"
 
     def key(size):
         if size != 32 or os.getpid() != here:  # not a key of noise; a forked process must not draw its parent's again
-            return system(size)
+            return _true_noise(size)
         return sha256(f"{name} {next(count)}".encode()).digest()
 
-    monkeypatch.setattr(os, "urandom", key)
+    patch.setattr(os, "urandom", key)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -4,10 +4,12 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import reticent
-from reticent import plan
+from reticent import Bounds, GPRegressor, Ledger, plan
+from reticent.apps.report_budget import budget
 from reticent.apps.slices import average_sd, lines
 
 LEVEL = ("--noise-column", "sd=0.1:1")
@@ -130,3 +132,16 @@ def test_other_models_have_no_such_option(run, table, tmp_path):
         "fit", "mean", table, "--x", "x=-4:4", *LEVEL, "--epsilon", 1, "--delta", 1e-6, "--out", tmp_path / "m"
     )
     assert (answer.code, "mean has no option --noise-column" in answer.err) == (2, True)
+
+
+def test_a_report_finds_the_charge_of_a_model_with_levels_and_names_of_any_length_are_charged(tmp_path):
+    ledger, long = str(tmp_path / "budget.db"), "concentration " * 80
+    Ledger(ledger).open("people", 10, 1e-4)
+    bounds = Bounds(x={"sd": (0.1, 1), long: (-4, 4)}, y={long + "y": (-1.3, 1.3)})
+    paid = {"epsilon": 1, "delta": 1e-6, "ledger": ledger, "dataset": "people", "random_state": 0}
+    model = GPRegressor(noise_column="sd", bounds=bounds, stages=2, **paid)
+    model.fit(pd.DataFrame({"sd": [0.5, 0.2], long: [1.0, 2.0]}), [0.0, 1.0])
+    many = Bounds(x={long: (-4, 4)}, y={f"{long}{i}": (-1, 1) for i in range(44)})
+    GPRegressor(bounds=many, stages=2, basis=4, **paid).fit(pd.DataFrame({long: [1.0, 2.0]}), np.zeros((2, 44)))
+    assert len(Ledger(ledger).history("people")) == 2
+    assert budget(model, ledger, "people")["alike"] == 1

@@ -276,6 +276,7 @@ def test_what_was_rehearsed_is_forgotten():
         ({"kernel": RBF([1.0, 2.0])}, "cannot be used for 1 inputs"),
         ({"kernel": RBF([1.0, 2.0]), "bounds": Bounds(x=(-4, 4), y=(0, 1))}, "cannot be used for 1 inputs"),
         ({"kernel": WhiteKernel(0.1)}, "cannot be used"),
+        ({"kernel": RationalQuadratic(0.3, -1.0, alpha_bounds="fixed")}, "positive definite"),
         ({"kernel": PairwiseKernel(metric="sigmoid")}, "positive definite"),  # it is not
         ({"kernel": DotProduct(0.0) ** 0.5}, "positive definite"),
         ({"kernel": ConstantKernel(1e200) * RBF(1.0)}, "cannot be used"),

@@ -74,7 +74,7 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
 def _is_for(entry: Entry, model: Any) -> bool:
     fitting = (f"{type(model).__name__},", f"{type(model).__name__} of ")
     columns = entry.what.partition(": ")[2]  # none from fits whose bounds have no names, and from searches
-    own = columns_words(model._params["bounds"]).removeprefix(": ") if columns else ""
+    own = columns_words(model.releases_[0].bounds).removeprefix(": ") if columns else ""
     return entry.event == model.releases_[0].event and entry.what.startswith(fitting) and columns == own
 
 

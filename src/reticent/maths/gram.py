@@ -50,11 +50,7 @@ class GramBelief:
         # of weights between the least and one, evenly spread on a logarithmic scale
         self.share = self._usual = (1 - least) / -math.log(least) if least < 1 else 1.0
         self._points, m = points, points.shape[1]
-        # (φ_gᵀφ_h)² is a product of pairs' products: with few functions it is never written out
-        i, j = np.triu_indices(m)
-        pairs = points[:, i] * points[:, j] * np.where(i == j, 1.0, math.sqrt(2.0))
-        few = 2 * len(i) < len(points)
-        self._alike = (pairs, np.ascontiguousarray(pairs.T)) if few else ((points @ points.T) ** 2,)
+        self._alike = _alike(points)
         self._longest = float((points * points).sum(axis=1).max()) ** 2
         rng = np.random.default_rng(0)  # public: what is drawn stands for what is not known
         waves = points @ rng.normal(size=(m, _LAWS))
@@ -128,6 +124,16 @@ class GramBelief:
         doubt = 2 * noise2 / (self.n**2 * length2)
         share = (found / doubt + 1 / self._usual) / (1 / doubt + 1 / self._usual**2)
         return min(max(share, self._least), 1.0)
+
+
+def _alike(points: Array) -> tuple[Array, ...]:
+    """(φ_gᵀφ_h)² of all points; with few functions as two factors, pairs' products, whose product is never written out."""
+    m = points.shape[1]
+    if m * (m + 1) >= len(points):
+        return ((points @ points.T) ** 2,)
+    i, j = np.triu_indices(m)
+    pairs = points[:, i] * points[:, j] * np.where(i == j, 1.0, math.sqrt(2.0))
+    return pairs, np.ascontiguousarray(pairs.T)
 
 
 def _normalised(logs: Array) -> Array:

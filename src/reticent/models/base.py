@@ -27,7 +27,7 @@ from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["PrivateEstimator", "columns_words", "seed_bytes"]
 
-_NAMED = 3  # columns, in the history of a ledger
+_NAMED, _LONG = 3, 60  # columns, and letters of their names, in the history of a ledger
 
 
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
@@ -288,9 +288,13 @@ def columns_words(bounds: Bounds) -> str:
     """
     if bounds.x_names is None:
         return ""
-    more = len(bounds.x_names) - _NAMED
-    inputs = ", ".join(bounds.x_names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    words = f": {', '.join(bounds.y_names)} from {inputs}" if bounds.y_names else f": {inputs}"
+
+    def listed(names: Sequence[str]) -> str:  # short, for a ledger takes no long texts
+        some = [name if len(name) <= _LONG else name[: _LONG - 1] + "…" for name in names[:_NAMED]]
+        return ", ".join(some) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+    inputs = listed(bounds.x_names)
+    words = f": {listed(bounds.y_names)} from {inputs}" if bounds.y_names else f": {inputs}"
     return "".join(c if c.isprintable() else "?" for c in words)
 
 

@@ -70,10 +70,14 @@ _DEFINITE = (RBF, Matern, RationalQuadratic, DotProduct, ConstantKernel, WhiteKe
 
 
 def _surely_definite(kernel: Kernel) -> bool:
-    """Positive definite whatever its parameters are and however many inputs there are: needs no look."""
+    """Positive definite however many inputs there are: needs no look. With negative parameters nothing is sure."""
     if isinstance(kernel, KernelOperator):
         return _surely_definite(kernel.k1) and _surely_definite(kernel.k2)
-    return type(kernel) in _DEFINITE
+    if type(kernel) not in _DEFINITE:
+        return False
+    return all(
+        np.all(np.asarray(one) >= 0) for one in kernel.get_params().values() if not isinstance(one, (str, tuple))
+    )
 
 
 def rehearsed(
