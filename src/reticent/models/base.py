@@ -7,7 +7,8 @@ afterwards. Below the call of ``learn`` no record is in scope: a model sees rele
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -30,6 +31,7 @@ __all__ = ["PrivateEstimator", "columns_words", "seed_bytes"]
 _NAMED, _LONG = 3, 60  # columns, and letters of their names, in the history of a ledger
 
 
+@dataclass(kw_only=True, repr=False, eq=False)  # scikit-learn reads parameters from the signature that this writes
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Abstract: a scikit-learn estimator that reads records through a curator only.
 
@@ -60,26 +62,18 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     _targets: ClassVar[bool] = False  # does it use y?
     _relation: ClassVar[str] = "record"
-    _listen: Callable[[int], None] = staticmethod(lambda releases: None)  # slow fits tell how many releases they made
 
-    def __init__(
-        self,
-        *,
-        bounds: Bounds | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.ledger = ledger
-        self.dataset = dataset
-        self.records_per_person = records_per_person
-        self.random_state = random_state
+    bounds: Bounds | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    ledger: str | None = None
+    dataset: str | None = None
+    records_per_person: int = 1
+    random_state: Any = None
+
+    @staticmethod
+    def _listen(releases: int) -> None:
+        """Told by slow fits how many releases they made: what shows progress puts itself here."""
 
     @property
     def _releases(self) -> int:

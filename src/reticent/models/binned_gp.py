@@ -5,7 +5,7 @@ One joint release holds, for every bin and empty ones too, how many records are 
 is known, and kernels are weighed by the evidence of the released bins.
 """
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import sqrt
 from typing import Any
 
@@ -38,6 +38,7 @@ _FIRST_GUESS, _LEAST_NOISE, _LEAST_COUNT = 0.2, 0.01, 0.3  # for scores: noise i
 _AT_ONCE = 2048  # points that are predicted together
 
 
+@dataclass(repr=False, eq=False)
 class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Gaussian-process regression on a differentially private histogram of means or counts.
 
@@ -105,42 +106,15 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        bins: Any = None,
-        regions: Any = None,
-        kind: str = "mean",
-        integral: bool = True,
-        protect: str = "records",
-        noise: float | None = None,
-        learn_kernel: bool | str = True,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.kernel = kernel
-        self.bins = bins
-        self.regions = regions
-        self.kind = kind
-        self.integral = integral
-        self.protect = protect
-        self.noise = noise
-        self.learn_kernel = learn_kernel
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    bins: Any = None
+    regions: Any = None
+    kind: str = "mean"
+    integral: bool = True
+    protect: str = "records"
+    noise: float | None = None
+    learn_kernel: bool | str = True
 
     @property
     def _releases(self) -> int:

@@ -7,6 +7,7 @@ dirichlet   one release of a Gram matrix for each class, from which the targets 
 
 import math
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ _AT_ONCE = 4096
 _BAND = 1.959963984540054  # standard deviations, for 95 %
 
 
+@dataclass(repr=False, eq=False)
 class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Gaussian-process classification with differential privacy for inputs and labels.
 
@@ -89,36 +91,12 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     _targets = True
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        method: str = "softmax",
-        basis: int | None = None,
-        stages: int | None = None,
-        learn_kernel: bool = True,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.kernel = kernel
-        self.method = method
-        self.basis = basis
-        self.stages = stages
-        self.learn_kernel = learn_kernel
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    method: str = "softmax"
+    basis: int | None = None
+    stages: int | None = None
+    learn_kernel: bool = True
 
     @property
     def _releases(self) -> int:

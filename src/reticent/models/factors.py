@@ -5,6 +5,7 @@ scores and samples are post-processing: any number of iterations costs nothing.
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,31 +26,11 @@ __all__ = ["PCA", "FactorAnalysis"]
 Array = NDArray[np.float64]
 
 
+@dataclass(repr=False, eq=False)
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Abstract: a model of ``n_components`` directions in a private covariance matrix."""
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.n_components = n_components
+    n_components: int = 2
 
     @property
     def _releases(self) -> int:

@@ -45,6 +45,7 @@ class ColumnCounts(Counts):
         return np.column_stack(found)
 
 
+@dataclass(repr=False, eq=False)
 class PrivateHistogram(PrivateEstimator):
     """Histogram of each column, with differential privacy.
 
@@ -81,28 +82,7 @@ class PrivateHistogram(PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        bins: int = 10,
-        *,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.bins = bins
+    bins: int = 10
 
     def _check(self) -> None:
         if isinstance(self.bins, bool) or not isinstance(self.bins, (int, np.integer)):

@@ -7,6 +7,7 @@ shrinks with the residuals. All else, kernel, noise level, prediction, is post-p
 
 import math
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ _TRACE = 1e-6
 _HUGE, _TINY, _AT_ONCE = 1e150, 1e-24, 4096
 
 
+@dataclass(repr=False, eq=False)
 class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Gaussian-process regression with differential privacy for the labels; inputs are NOT protected.
 
@@ -110,44 +112,16 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     _targets = True
     _relation = "label"
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        mechanism: str = "cloak",
-        at: Any = None,
-        criterion: str = "trace",
-        inducing: Any = None,
-        approximation: str = "fitc",
-        noise: float | None = None,
-        stages: int | None = None,
-        learn_kernel: bool = True,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.kernel = kernel
-        self.mechanism = mechanism
-        self.at = at
-        self.criterion = criterion
-        self.inducing = inducing
-        self.approximation = approximation
-        self.noise = noise
-        self.stages = stages
-        self.learn_kernel = learn_kernel
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    mechanism: str = "cloak"
+    at: Any = None
+    criterion: str = "trace"
+    inducing: Any = None
+    approximation: str = "fitc"
+    noise: float | None = None
+    stages: int | None = None
+    learn_kernel: bool = True
 
     @property
     def _releases(self) -> int:

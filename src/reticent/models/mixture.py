@@ -11,7 +11,7 @@ comparison ends the search for parts if one normal law fits better, and then all
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,7 @@ _ONE_LOOK = 1.0  # noise in the eigenvalues of a covariance, as a share, above w
 _GRID_PAYS = 300.0  # records of a part, in units of the noise of a count, from which residuals improve on a histogram
 
 
+@dataclass(repr=False, eq=False)
 class GaussianMixture(PrivateEstimator):
     """Mixture of normal laws, with differential privacy: a density, soft clusters, and synthetic records drawn from it.
 
@@ -112,36 +113,12 @@ class GaussianMixture(PrivateEstimator):
     (5, 3)
     """
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        weight_concentration_prior: float = 1.0,
-        mean_precision_prior: float = 0.0,
-        degrees_of_freedom_prior: float | None = None,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+    n_components: int = 1
+    _: KW_ONLY
+    covariance_type: str = "full"
+    weight_concentration_prior: float = 1.0
+    mean_precision_prior: float = 0.0
+    degrees_of_freedom_prior: float | None = None
 
     @property
     def _releases(self) -> int:

@@ -9,6 +9,7 @@ nothing else. The proof is beside this file, in obfuscator.md.
 """
 
 import threading
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -35,6 +36,7 @@ _ONE_AT_A_TIME = threading.RLock()  # two threads that ask at once get one draw
 _MOST_SHOWN = 6000  # records whose whole covariance matrix is made
 
 
+@dataclass(repr=False, eq=False)
 class Obfuscator(BaseEstimator):  # type: ignore[misc]
     """Release a curve so that chosen parts of it stay unknown, with the least noise that does it.
 
@@ -103,34 +105,22 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     (True, True)
     """
 
-    def __init__(
-        self,
-        kernel: Any = None,
-        *,
-        sensitive: Any = None,
-        variance: Any = None,
-        share: float | None = None,
-        solution: str = "weak",
-        noise: Any = None,
-        mean: float | None = None,
-        train_on: Any = None,
-        releases: int = 1,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.sensitive = sensitive
-        self.variance = variance
-        self.share = share
-        self.solution = solution
-        self.noise = noise
-        self.mean = mean
-        self.train_on = train_on
-        self.releases = releases
-        self.ledger = ledger
-        self.dataset = dataset
-        self.random_state = random_state
+    kernel: Any = None
+    _: KW_ONLY
+    sensitive: Any = None
+    variance: Any = None
+    share: float | None = None
+    solution: str = "weak"
+    noise: Any = None
+    mean: float | None = None
+    train_on: Any = None
+    releases: int = 1
+    ledger: str | None = None
+    dataset: str | None = None
+    random_state: int | None = None
+    # of the question that was asked last, which need not be computed twice
+    _found: tuple[Noise, Raw] | None = field(default=None, init=False)
+    _solved: tuple[Any, ...] = field(default=(), init=False)
 
     def obfuscate(self, X: Any, y: Any, *, number: int = 1) -> Array:
         """Find the noise, draw it once, and give W; with several planned releases, the one with this ``number``.
@@ -368,9 +358,6 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
                 "smaller regions, or give the variance of the measurement error (noise=…)."
             )
         return found, raw
-
-    _found: tuple[Noise, Raw] | None = None  # of the question that was asked last, which need not be computed twice
-    _solved: tuple[Any, ...] = ()
 
     def _settle(self, x: Array, noise: float | Array, at: curves.Places, answer: dict[str, Any]) -> None:
         """Compute all that follows from a release: public numbers only."""

@@ -8,6 +8,7 @@ and the search costs little more than one run would; a grid search that shows ev
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ def _has(name: str) -> Callable[["PrivateSearch"], bool]:
     return lambda search: hasattr(search.estimator, name)
 
 
+@dataclass(repr=False, eq=False)
 class PrivateSearch(PrivateEstimator):
     """Choice of parameters that change what is released (columns, bounds, kernel, bins), with differential privacy.
 
@@ -102,42 +104,15 @@ class PrivateSearch(PrivateEstimator):
     1.0
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        candidates: Any = None,
-        *,
-        scheme: str = "papernot-steinke",
-        expected_runs: float | None = None,
-        law: str = "geometric",
-        scoring: Any = None,
-        mean: str = "robust",
-        validation: float = 0.5,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.estimator = estimator
-        self.candidates = candidates
-        self.scheme = scheme
-        self.expected_runs = expected_runs
-        self.law = law
-        self.scoring = scoring
-        self.mean = mean
-        self.validation = validation
+    estimator: Any = None
+    candidates: Any = None
+    _: KW_ONLY
+    scheme: str = "papernot-steinke"
+    expected_runs: float | None = None
+    law: str = "geometric"
+    scoring: Any = None
+    mean: str = "robust"
+    validation: float = 0.5
 
     @property
     def _targets(self) -> bool:  # type: ignore[override]
