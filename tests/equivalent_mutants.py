@@ -141,6 +141,7 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_BESIDE, _BESIDE.replace("- 1, 0", "- 1, -1")): "Only in cells without a record, which move nothing.",
     },
     "sums.py": {
+        (_PIECE, _PIECE.replace("else 1", "else 2")): "Of no rows there are no pieces.",
         **{
             (_TRIED, _TRIED.replace(old, new, 1)): _IRREGULAR
             for old, new in [
@@ -240,7 +241,6 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_TOTAL, _TOTAL.replace("(1,", "( 2,")): _NOT_LOOKED_AT,
     },
     "statistic.py": {
-        (_PIECE, _PIECE.replace("else 1", "else 2")): "Of no rows there are no pieces.",
         (_CELL, _CELL.replace("cells > 0,", "cells >= 0,")): "Cell 0 stays cell 0.",
         (_CELL, _CELL.replace("cells > 0,", "cells > -1,")): "Cells are whole by then: above -1 is at least 0.",
         (_BLOCK, _BLOCK.replace("2**26", "3**26")): _SMALLER,

@@ -47,12 +47,13 @@ class Target(NamedTuple):
 TARGETS = {
     "grid.py": Target("", "test_grid.py"),
     "statistic.py": Target(
-        "pieces limit1 limit2 integers sensitivity1 sensitivity2 step bits size block_rows shares coordinates block_sum _checked",
+        "limit1 limit2 integers sensitivity1 sensitivity2 step bits size block_rows shares coordinates block_sum _checked",
         "test_grid.py test_sums.py",
     ),
-    "events.py": Target("__post_init__ _check event_from_dict", "test_events.py"),
+    "events.py": Target("__post_init__ event_from_dict", "test_events.py"),
+    "given.py": Target("number whole check_whole", "test_given.py"),
     "accounting.py": Target(
-        "check_epsilon_delta _number _minus_mills_slope log_delta _log_delta_above gaussian_mu _gaussian_epsilon _other_uses "
+        "check_epsilon_delta _minus_mills_slope log_delta _log_delta_above gaussian_mu _gaussian_epsilon _other_uses "
         "_dominating_mu epsilon _alone _renyi_epsilon _coin_renyi calibrate _total _largest_mu account_epsilon remaining_epsilon "
         "_remaining_beside",
         "test_accounting.py test_selection.py",
@@ -75,7 +76,7 @@ TARGETS = {
         "test_shared.py",
     ),
     "celled.py": Target("columns integers block_rows block_sum _places _short", "test_celled.py"),
-    "sums.py": Target("add merge integers _spill add_up _pieces multiplies_exactly", "test_sums.py"),
+    "sums.py": Target("add merge integers _spill add_up pieces multiplies_exactly", "test_sums.py"),
     "exponential.py": Target(
         "whole __call__ epsilon_of sensitivity _ends _range exponents pick _happens _coin", "test_exponential.py"
     ),

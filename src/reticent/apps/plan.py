@@ -15,6 +15,7 @@ import numpy as np
 from reticent.apps.planner import NO_PRIVACY, Planner, Trial
 from reticent.errors import BadInput
 from reticent.models.gp import GPRegressor
+from reticent.privacy.given import check_whole, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -172,8 +173,7 @@ def plan(
     if any(size != int(size) or size < 2 for size in sizes):
         raise BadInput(f"n must be whole numbers of records, at least 2, not {n!r}.")
     chosen = _numbers("epsilons", epsilons)
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
-        raise BadInput(f"draws must be a whole number, at least 1, not {draws!r}.")
+    check_whole("draws", draws)
     bases = _bases(model, basis)
     planner = Planner(model, int(draws), seed, progress or (lambda fits: None))
     rows, notes = [], []
@@ -265,15 +265,13 @@ def _bases(model: Any, basis: Any) -> tuple[int | None, ...]:
 
 
 def _check_error(rmse: float) -> None:
-    if not (isinstance(rmse, (int, float, np.number)) and 0 < rmse < math.inf):
+    if not 0 < number(rmse) < math.inf:
         raise BadInput(f"The error to reach must be a positive number, in the units of the output, not {rmse!r}.")
 
 
 def _numbers(name: str, given: Any) -> list[float]:
     values = list(given) if np.ndim(given) else [given]
-    numbers = [
-        v for v in values if isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and 0 < v < math.inf
-    ]
-    if not numbers or len(numbers) < len(values):
+    numbers = [number(v) for v in values]
+    if not numbers or not all(0 < v < math.inf for v in numbers):
         raise BadInput(f"{name} must be one or more positive numbers, not {given!r}.")
-    return [float(v) for v in numbers]
+    return numbers

@@ -16,6 +16,7 @@ from reticent.maths.factorisation import (
 )
 from reticent.privacy import cells
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.given import check_whole
 from reticent.privacy.stream import TREE, Buffers, Correlation, Echo, Toeplitz
 
 __all__ = ["SHARED", "STEPS", "check", "correlation", "numbers"]
@@ -44,10 +45,8 @@ def check(params: Mapping[str, Any]) -> None:
         if name in params and params[name] not in known:
             raise BadInput(f"{name} must be one of {', '.join(known)}, not {params[name]!r}.")
     for name, most in _WHOLE.items():
-        value = params.get(name, 1)
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not (whole and 1 <= value <= most) and not (value is None and name in ("horizon", "basis")):
-            raise BadInput(f"{name} must be a whole number from 1 to {most}, not {value!r}.")
+        if not (params.get(name, 1) is None and name in ("horizon", "basis")):
+            check_whole(name, params.get(name, 1), 1, most)
     width, growth = params["width"], params["growth"]
     number = isinstance(width, (int, float)) and not isinstance(width, bool)
     if width != "paper" and not (number and 0 <= width < 1e6):

@@ -22,6 +22,7 @@ from reticent.privacy.accounting import calibrate, check_epsilon_delta
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Laplace
+from reticent.privacy.given import whole
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
@@ -300,7 +301,7 @@ def seed_bytes(random_state: Any) -> bytes | None:
         return b"%d" % random_state.randint(2**31)
     if isinstance(random_state, np.random.Generator):
         return b"%d" % random_state.integers(2**62)
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+    if whole(random_state, -math.inf):
         return b"%d" % random_state
     raise BadInput(
         f"random_state must be None (for a private release) or an integer (for a test), not {random_state!r}."

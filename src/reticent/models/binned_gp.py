@@ -24,6 +24,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums, given_regions, label_sums, make_grid
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
+from reticent.privacy.given import number
 from reticent.privacy.release import alike
 from reticent.privacy.sums import one_blas_thread
 
@@ -136,8 +137,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput("Counts have no labels to protect: with public inputs they are public. Use kind='mean'.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
-        number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
-        if self.noise is not None and not (number and 0 <= self.noise < 1e150):
+        if self.noise is not None and not 0 <= number(self.noise) < 1e150:
             raise BadInput(f"noise must be a standard deviation, or None, not {self.noise!r}.")
         if not isinstance(self.integral, (bool, np.bool_)):
             raise BadInput(f"integral must be True or False, not {self.integral!r}.")

@@ -30,6 +30,7 @@ from reticent.models.inputs import features, input_laws
 from reticent.models.residuals import Features
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.given import check_whole
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["GPClassifier"]
@@ -113,9 +114,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         if self.method not in METHODS:
             raise BadInput(f"method must be one of {', '.join(METHODS)}, not {self.method!r}.")
         for name, value, most in (("stages", self.stages, 64), ("basis", self.basis, _WIDEST)):
-            whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-            if value is not None and not (whole and 1 <= value <= most):
-                raise BadInput(f"{name} must be a whole number from 1 to {most}, not {value!r}.")
+            if value is not None:
+                check_whole(name, value, 1, most)
         if self.method == "dirichlet" and self.stages not in (None, 1):
             raise BadInput('method="dirichlet" has a single release: leave stages out.')
         if self.kernel is not None and not isinstance(self.kernel, Kernel):

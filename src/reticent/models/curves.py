@@ -13,6 +13,7 @@ from reticent.maths.obfuscation import prior_variance
 from reticent.maths.obfuscation_promise import cells
 from reticent.maths.obfuscation_solution import Noise
 from reticent.maths.obfuscation_training import train
+from reticent.privacy.given import whole
 
 __all__ = [
     "ANOTHER",
@@ -101,7 +102,7 @@ def names(X: Any, y: Any, columns: int) -> list[str]:
 
 def check_number(number: Any, releases: int) -> None:
     """Refuse a release that was not planned, before anything is read."""
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+    if not whole(number):
         raise BadInput(f"number says which of the planned releases is meant: 1, 2, …, not {number!r}.")
     if number > releases:
         raise BudgetExceeded(

@@ -20,6 +20,7 @@ from reticent.models.moments import STAGES, covariance
 from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.given import check_whole
 
 __all__ = ["PCA", "FactorAnalysis"]
 
@@ -44,10 +45,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         name = type(self).__name__
         if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
             raise BadInput(f"{name} needs delta > 0: a Gram matrix is released with Gaussian noise.")
-        if isinstance(self.n_components, bool) or not isinstance(self.n_components, (int, np.integer)):
-            raise BadInput(f"n_components must be a whole number, not {self.n_components!r}.")
-        if self.n_components < 1:
-            raise BadInput(f"n_components must be at least 1, not {self.n_components}.")
+        check_whole("n_components", self.n_components)
 
     def _rehearse(self, bounds: Bounds) -> None:
         if self.n_components > len(bounds.x):
@@ -143,8 +141,7 @@ class FactorAnalysis(_Factors):
     def sample(self, n: int = 1, random_state: Any = None) -> Array:
         """Draw ``n`` made-up records, inside the bounds. Nothing is charged: it uses the releases only."""
         check_is_fitted(self)
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise BadInput(f"n must be a whole number of at least 1, not {n!r}.")
+        check_whole("n", n)
         random = np.random.default_rng(random_state)
         factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
         own = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)

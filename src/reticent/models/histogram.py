@@ -14,6 +14,7 @@ from reticent.errors import BadInput
 from reticent.models.base import PrivateEstimator
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.given import check_whole
 from reticent.privacy.statistic import Counts
 
 __all__ = ["PrivateHistogram"]
@@ -85,10 +86,7 @@ class PrivateHistogram(PrivateEstimator):
     bins: int = 10
 
     def _check(self) -> None:
-        if isinstance(self.bins, bool) or not isinstance(self.bins, (int, np.integer)):
-            raise BadInput(f"bins must be a whole number, not {self.bins!r}.")
-        if not 2 <= self.bins <= _MOST_BINS:
-            raise BadInput(f"bins must be from 2 to {_MOST_BINS:,}, not {self.bins}.")
+        check_whole("bins", self.bins, 2, _MOST_BINS)
 
     def learn(self, curator: Oracle) -> None:
         """Release all counts at once."""

@@ -26,6 +26,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.label_sum import LabelSum, label_sum, told
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.given import check_whole, number, whole
 from reticent.privacy.sources import Source
 from reticent.privacy.sums import one_blas_thread
 
@@ -133,16 +134,15 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 raise BadInput(
                     f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}: see the docstring."
                 )
-        if self.stages is not None and not _whole(self.stages, 64):
-            raise BadInput(f"stages must be a whole number from 1 to 64, not {self.stages!r}.")
+        if self.stages is not None:
+            check_whole("stages", self.stages, 1, 64)
         if self.inducing is not None and self.mechanism != "inducing":
             raise BadInput('inducing is for mechanism="inducing": leave it out, or choose that mechanism.')
         if self.at is not None and self.mechanism == "functional":
             raise BadInput(
                 'at is for a cloak: mechanism="functional" releases the function as a whole, so leave it out.'
             )
-        number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
-        if self.noise is not None and not (number and 0 < self.noise < _HUGE):
+        if self.noise is not None and not 0 < number(self.noise) < _HUGE:
             raise BadInput(f"noise must be a positive standard deviation, or None to learn it, not {self.noise!r}.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
@@ -160,7 +160,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _rehearse(self, bounds: Bounds) -> None:
         """Find points and kernels that cannot be used before anything is charged."""
         for name in ("at", "inducing"):
-            if getattr(self, name) is not None and not _whole(getattr(self, name), _MOST_INPUTS):
+            if getattr(self, name) is not None and not whole(getattr(self, name), 1, _MOST_INPUTS):
                 _points(name, getattr(self, name), bounds)
         fits = False
         try:
@@ -253,7 +253,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         mean = belief.mean_kernel()
         if self.mechanism != "inducing":
             return belief.carried(mean)
-        if self.inducing is None or _whole(self.inducing, _MOST_INPUTS):
+        if self.inducing is None or whole(self.inducing, 1, _MOST_INPUTS):
             return Features.of(mean, carriers(mean, belief.inputs, int(self.inducing or _INDUCING)))
         return Features.of(mean, _points("inducing", self.inducing, bounds))
 
@@ -339,7 +339,3 @@ def _points(name: str, points: Any, bounds: Bounds) -> Array:
             "units of the inputs."
         )
     return bounds.inputs_alone().unit(found) + 0.0
-
-
-def _whole(value: object, most: int) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= int(value) <= most

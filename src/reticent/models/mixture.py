@@ -25,6 +25,7 @@ from reticent.models.em import axes, better, centres, closer, from_grid, pooled,
 from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.given import check_whole, number
 
 __all__ = ["GaussianMixture"]
 
@@ -125,20 +126,18 @@ class GaussianMixture(PrivateEstimator):
         return _RELEASES
 
     def _check(self) -> None:
-        parts = self.n_components
-        if isinstance(parts, bool) or not isinstance(parts, (int, np.integer)) or not 1 <= parts <= _MOST_PARTS:
-            raise BadInput(f"n_components must be a whole number from 1 to {_MOST_PARTS}, not {parts!r}.")
+        check_whole("n_components", self.n_components, 1, _MOST_PARTS)
         if self.covariance_type not in TYPES:
             raise BadInput(f"covariance_type must be one of {', '.join(TYPES)}, not {self.covariance_type!r}.")
         if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
             raise BadInput("GaussianMixture needs delta > 0: its moments are released with Gaussian noise.")
         for name, least in (("weight_concentration_prior", 1), ("mean_precision_prior", 0)):
-            if not least <= _number(getattr(self, name)) < math.inf:
+            if not least <= number(getattr(self, name)) < math.inf:
                 raise BadInput(f"{name} must be a number of at least {least}, not {getattr(self, name)!r}.")
 
     def _rehearse(self, bounds: Bounds) -> None:
         nu, least = self.degrees_of_freedom_prior, len(bounds.x) - 1
-        if nu is not None and not least < _number(nu) < math.inf:
+        if nu is not None and not least < number(nu) < math.inf:
             raise BadInput(f"degrees_of_freedom_prior must be None, or a number of more than {least}, not {nu!r}.")
         numbers = int(self.n_components) * len(bounds.x) ** 2
         if numbers > _MOST_NUMBERS:
@@ -234,8 +233,7 @@ class GaussianMixture(PrivateEstimator):
         They are post-processing: draw as many as you like. ``random_state`` makes the draw repeatable and is no secret.
         """
         check_is_fitted(self)
-        if isinstance(n_samples, bool) or not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
-            raise BadInput(f"n_samples must be a whole number of at least 1, not {n_samples!r}.")
+        check_whole("n_samples", n_samples)
         bounds, rng = self.releases_[0].bounds, np.random.default_rng(random_state)
         found = self._mixture.sample(int(n_samples), rng)
         for _ in range(_REDRAWS):
@@ -255,12 +253,6 @@ def _outside(unit: Array, bounds: Bounds) -> NDArray[np.bool_]:
     natural, (low, high) = bounds.natural(unit), np.array(bounds.x).T
     outside: NDArray[np.bool_] = ((natural < low) | (natural > high)).any(axis=1)
     return outside if bounds.norm is None else outside | ((unit**2).sum(axis=1) > 1)
-
-
-def _number(value: Any) -> float:
-    """The value if it is a real number, else NaN, which no bound holds for."""
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    return float(value) if real else math.nan
 
 
 def _shaped(mixture: Mixture, kind: str) -> Mixture:

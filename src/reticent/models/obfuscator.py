@@ -25,6 +25,7 @@ from reticent.maths.obfuscation_promise import promise
 from reticent.maths.obfuscation_solution import SOLUTIONS, Noise, solve
 from reticent.models import curves
 from reticent.models.curves import ANOTHER, UNPROTECTED
+from reticent.privacy.given import whole
 from reticent.privacy.obfuscation import grid_step, obfuscated
 from reticent.privacy.remembered import recall, recall_or
 from reticent.privacy.sums import one_blas_thread
@@ -247,7 +248,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             raise BadInput(f"solution={self.solution!r} needs share=…, or a kernel as variance=….")
         if (self.ledger is None) != (self.dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a release is remembered by its data set's name.")
-        if isinstance(self.releases, bool) or not isinstance(self.releases, (int, np.integer)) or self.releases < 1:
+        if not whole(self.releases):
             raise BadInput(f"releases must be a whole number, 1 or more, not {self.releases!r}: how many are planned.")
         other = isinstance(self.train_on, (tuple, list)) and len(self.train_on) == 2
         if not (self.train_on is None or other or (isinstance(self.train_on, str) and self.train_on == UNPROTECTED)):

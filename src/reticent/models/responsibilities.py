@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.release import Release
-from reticent.privacy.shared import Pairs, Share, Shared, upper
+from reticent.privacy.release import Release, symmetric
+from reticent.privacy.shared import Pairs, Share, Shared
 from reticent.privacy.statistic import Counts, Gram
 
 __all__ = [
@@ -328,15 +328,7 @@ def told(release: Release) -> Told:
     if shape != "none":
         second = np.split(rest, 1 if release.statistic["together"] else parts)
     if shape == "full":
-        second = [symmetric(one, d) for one in second]
+        second = [symmetric(one) for one in second]
     return Told(
         counts, first.reshape(parts, d), second, sd[0], sd[parts], float(sd[-1]) / math.sqrt(2) if second else 0.0
     )
-
-
-def symmetric(triangle: Array, d: int) -> Array:
-    """The symmetric matrix with this upper triangle."""
-    matrix = np.zeros((d, d))
-    row, column = upper(d)
-    matrix[row, column] = matrix[column, row] = triangle
-    return matrix

@@ -24,6 +24,7 @@ from reticent.privacy.accounting import calibrate, check_epsilon_delta, epsilon
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Selection
+from reticent.privacy.given import number
 from reticent.privacy.selection import calibrate_selection, liu_talwar_split, stop_for
 from reticent.privacy.sources import Source
 
@@ -141,7 +142,7 @@ class PrivateSearch(PrivateEstimator):
         if self.scheme == "liu-talwar" and self.law != "geometric":
             raise BadInput("scheme='liu-talwar' has a geometric number of runs: leave law out.")
         share = self.validation
-        if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
+        if not 0 < number(share) < 1:
             raise BadInput(f"validation must be a share of the records between 0 and 1, not {share!r}.")
         if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
             raise BadInput("PrivateSearch needs delta > 0: its runs are released with Gaussian noise.")

@@ -26,6 +26,7 @@ from scipy.special import erfcx, erfinv, ndtr, ndtri
 
 from reticent.errors import BadInput
 from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection
+from reticent.privacy.given import check_whole, number
 from reticent.privacy.selection import ORDERS, best_order, renyi_to_epsilon, selection_epsilon, selection_renyi
 
 __all__ = [
@@ -49,29 +50,18 @@ _Use = tuple[str, float, int]  # a mechanism that is not Gaussian: kind, ε of o
 
 def check_epsilon_delta(eps: object, delta: object, *, pure: bool = False) -> tuple[float, float]:
     """Return (ε, δ) as floats, or say what is wrong with them. ``pure`` allows δ = 0."""
-    if not 0 < _number(eps) < math.inf:
+    if not 0 < number(eps) < math.inf:
         raise BadInput(
             f"epsilon must be a positive number, not {eps!r}. It is the strength of the promise: 1 is a common choice, "
             "smaller protects more. There is no default, because it is yours to decide."
         )
     least_ok = "0 <= delta" if pure else "0 < delta"
-    if not (0 < _number(delta) < 1 or (pure and _number(delta) == 0)):
+    if not (0 < number(delta) < 1 or (pure and number(delta) == 0)):
         raise BadInput(
             f"delta must be a number with {least_ok} < 1, not {delta!r}. It is the chance that the promise may fail: take it "
             "well below 1/(number of records), for example 1e-6."
         )
-    return _number(eps), _number(delta)
-
-
-def _number(value: object) -> float:
-    """Give the number as a float; NaN for what is not a number, or has no float."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return math.nan
-    try:
-        number = float(value)
-    except OverflowError:
-        return math.nan
-    return math.nan if number == 0 != value else number
+    return number(eps), number(delta)
 
 
 def _minus_mills_slope(t: np.ndarray) -> np.ndarray:
@@ -271,8 +261,7 @@ def calibrate(epsilon: float, delta: float, *, releases: int = 1) -> float:
     3.7306316348
     """
     eps, delta = check_epsilon_delta(epsilon, delta, pure=True)
-    if isinstance(releases, bool) or not isinstance(releases, (int, np.integer)) or releases < 1:
-        raise BadInput(f"releases must be a whole number of at least 1, not {releases!r}.")
+    check_whole("releases", releases)
     releases = int(releases)
     kind = Gaussian if delta else Laplace
     multiplier = math.sqrt(releases) / _largest_mu(eps, delta) if delta else releases / eps

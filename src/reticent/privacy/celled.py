@@ -8,7 +8,7 @@ A record in no cell adds nothing. Proof: statistic.md, 2 to 4.
 
 from abc import abstractmethod
 from operator import index
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ _CACHE = 2**17  # numbers in a block of short rows
 class CellSum(Sum):
     """Abstract: for every cell the sum of its records' own numbers, and of all records' shared numbers."""
 
-    _settled: ClassVar[frozenset[str]] = Sum._settled | {"columns", "rows", "_places", "_short"}
+    _settled = Sum._settled | {"columns", "rows", "_places", "_short"}
 
     @property
     @abstractmethod

@@ -27,6 +27,7 @@ from reticent.privacy.celled import CellSum
 from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
 from reticent.privacy.events import Event, Gaussian, Laplace, Selection
 from reticent.privacy.exponential import Scores, check_scores, described, epsilon_of, exponents, pick
+from reticent.privacy.given import check_whole, whole
 from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
@@ -91,10 +92,8 @@ class Curator:
     ) -> None:
         if not isinstance(event, (Gaussian, Laplace, Selection)) or (isinstance(event, Selection) and event.count > 1):
             raise BadInput(f"A curator releases with Gaussian or Laplace noise, or makes one search, not {event}.")
-        if isinstance(records_per_person, bool) or not isinstance(records_per_person, (int, np.integer)):
-            raise BadInput(f"records_per_person must be a whole number, not {records_per_person!r}.")
-        if not 1 <= records_per_person <= 10**6:
-            raise BadInput(f"records_per_person must be at least 1 (and at most 10^6), not {records_per_person}.")
+        if not whole(records_per_person, 1, 10**6):
+            raise BadInput(f"records_per_person must be at least 1 (and at most 10^6), not {records_per_person!r}.")
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
         self.bounds, self._fields = bounds.resolve(source, targets=targets)
@@ -268,11 +267,10 @@ class Curator:
 
     def _checked_times(self, times: int) -> int:
         """How often a release counts: a whole number; only Gaussian releases add up to one that is as good."""
-        if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-            raise BadInput(f"times must be a whole number of at least 1, not {times!r}.")
+        check_whole("times", times)
         if times > 1 and not isinstance(self._event, Gaussian):
             raise ReleaseRefused("Only releases with Gaussian noise (delta > 0) can be taken together.")
-        return times
+        return int(times)
 
     def _take(self, times: int = 1) -> int:
         """Count a release off what was paid: once, whichever threads, forks or statistics ask at the same time."""

@@ -32,6 +32,11 @@ class Event:
             raise TypeError("Event is abstract: use Gaussian, Laplace, Pure or Selection.")
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10**9:
             raise BadInput(f"An event's count is a whole number from 1 to 10^9, not {self.count!r}.")
+        for name in (field.name for field in dataclass_fields(self) if field.type is float):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not _LEAST <= value <= _MOST:
+                raise BadInput(f"{name} must be a number from {_LEAST:g} to {_MOST:g}, not {value!r}.")
+            object.__setattr__(self, name, float(value))
 
     def __str__(self) -> str:
         (name, value) = next((k.replace("_", " "), v) for k, v in asdict(self).items() if k != "count")
@@ -46,22 +51,12 @@ class Event:
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
 
 
-def _check(what: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _LEAST <= value <= _MOST:
-        raise BadInput(f"{what} must be a number from {_LEAST:g} to {_MOST:g}, not {value!r}.")
-
-
 @dataclass(frozen=True)
 class Gaussian(Event):
     """Gaussian noise of standard deviation ``noise_multiplier`` × L2 sensitivity."""
 
     noise_multiplier: float = math.nan
     kind: ClassVar[str] = "gaussian"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check("noise_multiplier", self.noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
 
 
 @dataclass(frozen=True)
@@ -71,11 +66,6 @@ class Laplace(Event):
     noise_multiplier: float = math.nan
     kind: ClassVar[str] = "laplace"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check("noise_multiplier", self.noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
-
 
 @dataclass(frozen=True)
 class Pure(Event):
@@ -83,11 +73,6 @@ class Pure(Event):
 
     epsilon: float = math.nan
     kind: ClassVar[str] = "pure"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check("epsilon", self.epsilon)
-        object.__setattr__(self, "epsilon", float(self.epsilon))
 
 
 @dataclass(frozen=True)
@@ -106,10 +91,6 @@ class Selection(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check("noise_multiplier", self.noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
-        _check("stop", self.stop)
-        object.__setattr__(self, "stop", float(self.stop))
         if not 2**-20 <= self.stop <= 1 or not (self.stop * 2**40).is_integer():
             raise BadInput(f"stop must be a multiple of 2^-40 from 2^-20 to 1, not {self.stop!r}.")
         for name, value in (("shape", self.shape), ("most", self.most)):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.sums import EXACT
 
-__all__ = ["check_numbers", "fraction", "held", "limit", "log2_ceiling"]
+__all__ = ["check_numbers", "fraction", "held", "limit", "log2_ceiling", "read_only"]
 
 Rows = NDArray[np.float64]
 
@@ -98,3 +98,10 @@ def log2_ceiling(value: int | Fraction) -> int:
     if whole < 1:
         raise BadInput(f"norm2 must be a positive number, not {value!r}.")
     return (whole - 1).bit_length()
+
+
+def read_only(rows: Rows) -> Rows:
+    """A view that nobody changes by mistake."""
+    view = rows.view()
+    view.flags.writeable = False
+    return view

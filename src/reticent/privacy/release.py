@@ -16,9 +16,9 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.celled import CellSum
 from reticent.privacy.events import Event, Laplace, Selection
 from reticent.privacy.exponential import Scores, described
-from reticent.privacy.statistic import Counts, Statistic
+from reticent.privacy.statistic import Counts, Statistic, upper
 
-__all__ = ["CHOICE", "Attempt", "Choice", "Design", "Oracle", "Release", "Replay", "alike"]
+__all__ = ["CHOICE", "Attempt", "Choice", "Design", "Oracle", "Release", "Replay", "alike", "symmetric"]
 
 CHOICE = "choice"  # the kind of a release that tells which candidate a search chose: its number, and its noisy score
 
@@ -64,18 +64,20 @@ class Release:
 
     def matrix(self) -> NDArray[np.float64]:
         """Give the released symmetric matrix of a Gram statistic."""
-        return _symmetric(self.value)
+        return symmetric(self.value)
 
     def matrix_sd(self) -> NDArray[np.float64]:
         """Standard deviations of ``matrix()``'s entries."""
-        return _symmetric(self.sd)
+        return symmetric(self.sd)
 
 
-def _symmetric(upper: NDArray[np.float64]) -> NDArray[np.float64]:
-    m = round((sqrt(8 * len(upper) + 1) - 1) / 2)
-    full = np.zeros((m, m))
-    full[np.triu_indices(m)] = upper
-    return full + np.triu(full, 1).T
+def symmetric(triangle: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The symmetric matrix with this upper triangle, given row by row."""
+    m = round((sqrt(8 * len(triangle) + 1) - 1) / 2)
+    row, column = upper(m)
+    matrix = np.zeros((m, m))
+    matrix[row, column] = matrix[column, row] = triangle
+    return matrix
 
 
 # What a statistic for given inputs is made by, where inputs are public.

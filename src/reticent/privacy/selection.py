@@ -22,6 +22,7 @@ from scipy.special import ndtr, ndtri
 
 from reticent.errors import BadInput
 from reticent.privacy.events import Selection
+from reticent.privacy.given import number
 
 __all__ = [
     "ORDERS",
@@ -70,7 +71,7 @@ def expected_runs(event: Selection) -> float:
 
 def stop_for(runs: float, shape: int = 1) -> float:
     """The ``stop`` with which as many ``runs`` are expected, to the next multiple of 2⁻⁴⁰."""
-    if isinstance(runs, bool) or not isinstance(runs, (int, float, np.number)) or not 1 <= runs <= 10_000:
+    if not 1 <= number(runs) <= 10_000:
         raise BadInput(f"The expected number of runs must be a number from 1 to 10,000, not {runs!r}.")
     if shape == 0 and runs > 1000:
         raise BadInput(

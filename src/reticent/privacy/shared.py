@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.grid import check_numbers, held
-from reticent.privacy.statistic import Rows, Statistic, pieces
+from reticent.privacy.grid import check_numbers, held, read_only
+from reticent.privacy.statistic import SETTLED, Rows, Statistic, upper
+from reticent.privacy.sums import pieces
 
-__all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared", "upper"]
+__all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared"]
 
 SHARE_BITS, ROW_BITS = 12, 15  # of responsibilities and of rows
 _EXACT_ROWS = 2**11  # 2^12 · 4^15 · 2^11 = 2^53: so many rows are added in floats
@@ -49,11 +50,7 @@ class Shared(Statistic):
     weights: tuple[int, int, int]
 
     kind: ClassVar[str] = "shared"
-    _settled: ClassVar[frozenset[str]] = frozenset(
-        {"kind", "size", "sensitivity2", "sensitivity1", "step", "block_rows", "block_sum", "coordinates", "shares"}
-        | {"describe", "integers", "sizes", "_checked", "_settled"}
-        | {"parts", "columns", "second", "together", "weights"}
-    )
+    _settled = SETTLED | {"integers", "sizes", "_checked", "parts", "columns", "second", "together", "weights"}
 
     @abstractmethod
     def split(self, records: Rows) -> Share:
@@ -109,9 +106,7 @@ class Shared(Statistic):
         Pairs (part, record) without a share are left out where they are many: zeros add nothing.
         """
         parts, d, *_ = self._checked()
-        records = records.view()
-        records.flags.writeable = False
-        gamma, rows = self.split(records)
+        gamma, rows = self.split(read_only(records))
         g = _held_shares(gamma, (len(records), parts), name := f"{type(self).__name__}.split")
         shares, ends = g.ravel(), np.arange(parts + 1) * len(records)
         some, chosen = (shares > 0).nonzero()[0], None
@@ -188,13 +183,6 @@ def _second(kind: str, weighted: Rows, u: Rows) -> Rows:
     if kind == "full":
         return np.asarray((weighted @ u)[upper(u.shape[1])])
     return np.asarray(np.einsum("ji,ij->j" if kind == "diagonal" else "ji,ij->", weighted, u))
-
-
-@lru_cache(maxsize=16)
-def upper(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Places of the upper triangle of a matrix, row by row."""
-    row, column = np.triu_indices(d)
-    return row, column
 
 
 def _held_shares(gamma: Any, shape: tuple[int, int], name: str) -> Rows:

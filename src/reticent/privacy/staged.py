@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from operator import index
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.grid import fraction, held, limit
-from reticent.privacy.statistic import Gram, Rows, pieces
+from reticent.privacy.grid import fraction, held, limit, read_only
+from reticent.privacy.statistic import Gram, Rows, upper
+from reticent.privacy.sums import pieces
 
 __all__ = ["Head", "StagedGram"]
 
@@ -51,17 +52,11 @@ class StagedGram(Gram):
 
     head: Head
 
-    _settled: ClassVar[frozenset[str]] = Gram._settled | {
-        "columns",
-        "norm2",
-        "rows",
-        "head_limit2",
-        "tail_limit2",
-        "head_integers",
-        "tail_integers",
-        "tail_sum",
-        "joined",
-    }
+    _settled = (
+        Gram._settled
+        | {"columns", "norm2", "rows", "head_limit2", "tail_limit2"}
+        | {"head_integers", "tail_integers", "tail_sum", "joined"}
+    )
 
     @property
     @abstractmethod
@@ -110,13 +105,13 @@ class StagedGram(Gram):
     def head_integers(self, records: Rows) -> Rows:
         """Heads on the integer grid, within their limit."""
         shape = (len(records), index(self.head.columns))
-        rows = self.head.rows(_read_only(records))
+        rows = self.head.rows(read_only(records))
         return held(rows, shape, self.bits, self.head_limit2, name=f"{type(self.head).__name__}.rows")
 
     def tail_integers(self, head: Rows, records: Rows) -> Rows:
         """Tails on the integer grid, within their limit."""
         shape = (len(records), index(self.tail_columns))
-        rows = self.tail(_read_only(head), _read_only(records))
+        rows = self.tail(read_only(head), read_only(records))
         return held(rows, shape, self.bits, self.tail_limit2, name=f"{type(self).__name__}.tail")
 
     def rows(self, records: Rows) -> Rows:
@@ -154,17 +149,10 @@ class StagedGram(Gram):
 
     def lasting(self) -> NDArray[np.bool_]:
         """Σ h tᵀ: of the head's own products much is known beforehand, and little is asked of the tail's."""
-        row, column = np.triu_indices(self.columns)
+        row, column = upper(self.columns)
         m = index(self.head.columns)
         return np.asarray((row < m) & (column >= m))
 
     def joined(self, heads: Any, tails: Any) -> Any:
         """The whole Gram matrix, from Σhhᵀ and from the sum of `tail_sum` over all blocks."""
         return np.hstack([np.vstack([heads, tails[: len(heads)].T]), tails])
-
-
-def _read_only(rows: Rows) -> Rows:
-    """A view that nobody changes by mistake."""
-    view = rows.view()
-    view.flags.writeable = False
-    return view

@@ -20,7 +20,6 @@ product, no transcendental function, nothing across rows. Proof of all that is c
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -33,12 +32,16 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.grid import held, limit, log2_ceiling
-from reticent.privacy.sums import EXACT
+from reticent.privacy.sums import EXACT, pieces
 
 __all__ = ["Counts", "Gram", "Statistic", "Sum"]
 
 Rows = NDArray[np.float64]
 _KINDS = (__name__, *(f"reticent.privacy.{name}" for name in ("staged", "shared", "celled")))  # where kinds are defined
+SETTLED = (  # by every kind
+    frozenset({"kind", "size", "sensitivity2", "sensitivity1", "step", "block_rows", "block_sum"})
+    | {"coordinates", "shares", "lasting", "describe", "_settled"}
+)
 _CACHE = 2**17  # numbers in a block of rows: about 1 MB, so that all passes over it stay in cache
 
 
@@ -130,13 +133,6 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=_fields))
 
 
-def pieces(first: int, end: int, most: int) -> Iterator[slice]:
-    """Cut rows ``first`` to ``end`` into equal pieces of at most ``most``."""
-    rows = end - first
-    size = -(-rows // -(-rows // most)) if rows else 1
-    return (slice(start, min(start + size, end)) for start in range(first, end, size))
-
-
 class _Rows(Statistic):
     """Abstract: statistics whose records become rows of bounded length."""
 
@@ -200,21 +196,7 @@ class Sum(_Rows):
     """Abstract: Σ f(record)."""
 
     kind: ClassVar[str] = "sum"
-    _settled = frozenset(
-        {
-            "kind",
-            "size",
-            "sensitivity2",
-            "sensitivity1",
-            "step",
-            "block_rows",
-            "block_sum",
-            "coordinates",
-            "shares",
-            "lasting",
-        }
-        | {"describe", "integers", "limit1", "limit2", "_settled"}
-    )
+    _settled = SETTLED | {"integers", "limit1", "limit2"}
 
     @property
     def size(self) -> int:
@@ -307,18 +289,17 @@ class Gram(_Rows):
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The upper triangle, row by row."""
-        upper: NDArray[Any] = total[_upper(self.columns)]
-        return upper
+        return np.asarray(total[upper(self.columns)])
 
     def shares(self) -> NDArray[np.int64]:
         """1 on the diagonal, 2 off it."""
-        row, column = _upper(self.columns)
+        row, column = upper(self.columns)
         return np.where(row == column, 1, 2)
 
 
-@lru_cache(maxsize=4)  # a model asks for the same few sizes again and again
-def _upper(columns: int) -> tuple[NDArray[np.intp], ...]:
-    """Rows and columns of the upper triangle, row by row."""
+@lru_cache(maxsize=16)  # a model asks for the same few sizes again and again
+def upper(columns: int) -> tuple[NDArray[np.intp], ...]:
+    """Rows and columns of the upper triangle of a matrix, row by row."""
     both = np.triu_indices(columns)
     for one in both:
         one.flags.writeable = False
@@ -329,23 +310,7 @@ class Counts(Statistic):
     """Abstract: for each of several groups of cells, how many records fall into each cell."""
 
     kind: ClassVar[str] = "counts"
-    _settled = frozenset(
-        {
-            "kind",
-            "size",
-            "sensitivity2",
-            "sensitivity1",
-            "step",
-            "block_rows",
-            "block_sum",
-            "coordinates",
-            "shares",
-            "lasting",
-            "describe",
-            "_checked",
-            "_settled",
-        }
-    )
+    _settled = SETTLED | {"_checked"}
 
     @property
     @abstractmethod

@@ -20,7 +20,7 @@ from threadpoolctl import ThreadpoolController
 
 from reticent.errors import ReleaseRefused
 
-__all__ = ["EXACT", "Total", "add_up", "check_blas", "multiplies_exactly", "one_blas_thread"]
+__all__ = ["EXACT", "Total", "add_up", "check_blas", "multiplies_exactly", "one_blas_thread", "pieces"]
 
 EXACT = 2**53  # integers up to here, and sums that stay below, are exact in float64
 _SPILL = 2**7  # int64 additions before the total moves on: 2^7 · 2^55 = 2^62
@@ -87,17 +87,17 @@ def add_up(blocks: Iterable[R], block_sum: Callable[[R], NDArray[Any]], *, rows:
     BLAS's own threads wait for each other, these do not.
     """
     turn = threading.Lock()
-    pieces = _pieces(iter(blocks), rows)
-    start = list(islice(pieces, 2))
+    rest = (block[piece] for block in blocks for piece in pieces(0, len(block), rows))
+    start = list(islice(rest, 2))
     threads = threads if len(start) == 2 else 1
-    pieces = chain(start, pieces)
+    waiting = chain(start, rest)
 
     def work() -> Total:
         total = Total()
         with np.errstate(all="ignore"):  # a warning would say something about a record
             while True:
                 with turn:
-                    piece = next(pieces, None)
+                    piece = next(waiting, None)
                 if piece is None:
                     return total
                 total.add(block_sum(piece), len(piece))
@@ -122,12 +122,11 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all loaded libraries, which takes a while
 
 
-def _pieces(blocks: Iterator[R], rows: int) -> Iterator[R]:
-    """Cut blocks into equal pieces of at most ``rows``: a short one at the end would cost nearly as much as a long one."""
-    for block in blocks:
-        size = -(-len(block) // -(-len(block) // rows)) if len(block) else rows
-        for start in range(0, len(block), size):
-            yield block[start : start + size]
+def pieces(first: int, end: int, most: int) -> Iterator[slice]:
+    """Cut rows ``first`` to ``end`` into equal pieces of at most ``most``: a short one costs nearly as much as a long one."""
+    rows = end - first
+    size = -(-rows // -(-rows // most)) if rows else 1
+    return (slice(start, min(start + size, end)) for start in range(first, end, size))
 
 
 @lru_cache(maxsize=1)
