@@ -83,10 +83,9 @@ def _tables(found: dict[str, Any]) -> "list[RenderableType]":
 
     output, noise, tables = found["output"], found["noise"], []
     for name, effect in found["effects"].items():
-        rows = table(name, f"{output} ±", left=0)
-        for at, mean, sd in zip(effect["at"], effect["mean"], effect["std"], strict=True):
-            rows.add_row(compact(at), measured(mean, sd))
-        tables.append(rows)
+        points = zip(effect["at"], effect["mean"], effect["std"], strict=True)
+        rows = [[compact(at), measured(mean, sd)] for at, mean, sd in points]
+        tables.append(table(name, f"{output} ±", left=0, rows=rows))
     parts: list[RenderableType] = [Columns(tables, padding=(0, 4)), Text("")]
     parts += [Text(words) for words in kernel_words(found)]
     spread = OWN_LEVELS if noise is None else f"by about {noise:,.{digits_beside(noise)}f}"

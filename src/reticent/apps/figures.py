@@ -1,11 +1,25 @@
 """Numbers as people read them, and the names that stand beside them."""
 
+from collections.abc import Sequence
 from math import floor, log10
 from typing import Any
 
-__all__ = ["column_names", "digits_beside", "level_name", "measured", "printable", "shortened"]
+from reticent.apps.terminal import compact
 
-_MOST_LETTERS = 28
+__all__ = [
+    "column_names",
+    "counted",
+    "digits_beside",
+    "figure",
+    "level_name",
+    "listed",
+    "measured",
+    "printable",
+    "shortened",
+]
+
+_MOST_LETTERS, _NAMED = 28, 5
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def column_names(model: Any) -> list[str]:
@@ -45,3 +59,29 @@ def measured(value: float, sd: float) -> str:
     """
     digits = digits_beside(sd)
     return f"{value:,.{digits}f} ± {sd:,.{digits}f}"
+
+
+def figure(number: float, digits: int = 4) -> str:
+    """Write a number as print does: 0.5, 1.28, −3, 10⁻⁵, 2.5·10⁻⁷.
+
+    >>> figure(1e-5), figure(-2.5e-7), figure(0.1234, 2)
+    ('10⁻⁵', '−2.5·10⁻⁷', '0.12')
+    """
+    main, _, power = compact(float(f"{number:.{digits}g}")).partition("e")
+    if power:
+        main = ("" if main == "1" else f"{main}·") + f"10{str(int(power)).translate(_RAISED)}"
+    return main.replace("-", "−")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Name the first few: a, b, c and d."""
+    if not names:
+        return ""
+    if len(names) > _NAMED:
+        names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def counted(number: int, thing: str) -> str:
+    """Say how many: 1 release, 24 releases."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

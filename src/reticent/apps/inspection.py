@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.apps.chances import class_names
 from reticent.apps.curve_files import describe_curve, is_curve, print_curve
-from reticent.apps.figures import column_names, level_name
 from reticent.apps.letters import spelled
 from reticent.apps.notes import COMPOSED, FILLED_IN, heard
-from reticent.apps.outputs import output_names
+from reticent.apps.outputs import output_names, public_ranges
 from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_numbers, search_table, search_words, seen
-from reticent.apps.structure import has_structure
 from reticent.apps.terminal import advise, aside, compact, indented, ledger_word, line, table
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
@@ -128,7 +126,7 @@ def print_fit(
         line("Read", first)
         aside(rest[0].upper() + rest[1:], margin=12)
     line("Written", str(out))
-    able = model_of(model).outputs or has_structure(model)
+    able = model_of(model).outputs or model_of(model).places
     file = quote(str(out))
     predict = [f"reticent predict {file} new.csv --out predictions.csv"] if able else []
     sample = [f"reticent sample {file} -n 1000 --out synthetic.csv"] if hasattr(model, "sample") else []
@@ -144,17 +142,10 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
         return print_curve(model, about)
     first = about["releases"][0]
     _print_results(console, model, about["notes"])
-    bounds = table("column", "low", "high")
-    names, ranges = column_names(model), first["bounds"]["x"] + first["bounds"]["y"]
-    classes = model.releases_[0].bounds.classes
-    names += [f"{name} (output)" for name, _ in zip(output_names(model), first["bounds"]["y"], strict=False)]
-    if (level := model.releases_[0].bounds.level) is not None:
-        names, ranges = [*names, level_name(level)], [*ranges, (level.low, level.high)]
-    for name, (low, high) in zip(names, ranges, strict=True):
-        bounds.add_row(name, compact(low), compact(high))
+    ranges = [(name, compact(low), compact(high)) for name, low, high in public_ranges(model)]
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
-    console.print(indented(bounds))
-    if classes is not None:
+    console.print(indented(table("column", "low", "high", rows=ranges)))
+    if model.releases_[0].bounds.classes is not None:
         console.print(indented(f"{output_names(model)[0]} (classes)  {', '.join(class_names(model))}"))
     if first["bounds"]["norm"] is not None:
         console.print(f"  at most {compact(first['bounds']['norm'])} from the middle of the box")

@@ -8,9 +8,9 @@ import numpy as np
 import reticent
 from reticent.apps import obfuscation_plots as plots
 from reticent.apps.canvas import raw_svg
+from reticent.apps.figures import figure
 from reticent.apps.outfile import new_text
 from reticent.apps.report import render
-from reticent.apps.report_facts import figure
 from reticent.apps.svg import inline
 from reticent.models.storage import read
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.apps.figures import printable
+from reticent.apps.figures import column_names, level_name, printable
 from reticent.errors import BadInput
 
-__all__ = ["OneOutput", "one_output", "output_name", "output_names", "outputs"]
+__all__ = ["OneOutput", "one_output", "output_name", "output_names", "outputs", "public_ranges"]
 
 Values = NDArray[np.float64]
 
@@ -52,6 +52,15 @@ def output_names(model: Any) -> list[str]:
     if bounds.classes is not None:
         return ["class"]
     return ["output"] if len(bounds.y) == 1 else [f"output {j}" for j in range(len(bounds.y))]
+
+
+def public_ranges(model: Any) -> list[tuple[str, float, float]]:
+    """Give the columns that a model was given ranges of, inputs first, with these ranges."""
+    bounds = model.releases_[0].bounds
+    names = column_names(model)
+    names += [f"{name} (output)" for name, _ in zip(output_names(model), bounds.y, strict=False)]
+    found = [(name, *ends) for name, ends in zip(names, (*bounds.x, *bounds.y), strict=True)]
+    return found if bounds.level is None else [*found, (level_name(bounds.level), bounds.level.low, bounds.level.high)]
 
 
 def output_name(model: Any) -> str:

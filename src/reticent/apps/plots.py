@@ -32,6 +32,7 @@ from reticent.apps.ellipses import ellipses
 from reticent.apps.figures import column_names, measured
 from reticent.apps.figures import shortened as _short
 from reticent.apps.outputs import one_output, output_name
+from reticent.apps.results import model_of
 from reticent.apps.slices import BAND, MOST_COLUMNS, Line, grid, grouped, lines, ranges
 from reticent.apps.structure_plots import draw_clusters, draw_factors
 from reticent.errors import BadInput
@@ -140,15 +141,10 @@ def attacker(guarantee: Any, *, width: float = 3.6) -> Figure:
 def release(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw what a model says, whichever model of the library it is; ``output``: which of several outputs."""
     check_fitted(model)
-    if hasattr(model, "variance_parts") or hasattr(model, "predict_proba_band"):
+    shown = model_of(model)
+    if shown.outputs:
         return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, output=output, width=width)
-    if hasattr(model, "pooled_mean_"):
-        return ellipses(model, width)
-    drawings = {"cluster_centers_": draw_clusters, "components_": draw_factors, "counts_": _histograms}
-    for attribute, draw in (drawings | {"correlation_": _correlations, "mean_": _means}).items():
-        if hasattr(model, attribute):
-            return draw(model, width)
-    raise BadInput(f"There is no drawing of {type(model).__name__}.")
+    return _DRAWINGS[shown.estimator](model, width)
 
 
 @styled
@@ -245,6 +241,17 @@ def _correlations(model: Any, width: float) -> Figure:
     axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), aspect="equal")
     bare(axes)
     return figure
+
+
+_DRAWINGS = {
+    "PrivateMean": _means,
+    "PrivateHistogram": _histograms,
+    "PrivateCovariance": _correlations,
+    "GaussianMixture": ellipses,
+    "KMeans": draw_clusters,
+    "FactorAnalysis": draw_factors,
+    "PCA": draw_factors,
+}
 
 
 def _draw_line(axes: Axes, line: Line) -> None:

@@ -21,7 +21,7 @@ from reticent.apps.outfile import check_new, new_text
 from reticent.apps.outputs import output_names, outputs
 from reticent.apps.results import MODELS, model_of
 from reticent.apps.searched import seen
-from reticent.apps.structure import has_structure, placed, placed_names, placed_words
+from reticent.apps.structure import placed, placed_names, placed_words
 from reticent.apps.terminal import BadFile, aside, line
 from reticent.errors import BadInput
 from reticent.models.storage import load
@@ -46,7 +46,7 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
         model: Any = seen(load(file))
     if is_curve(model):
         return predict_curve(model, data, out)
-    places = has_structure(model)
+    places = model_of(model).places
     if not (model_of(model).outputs or places):
         able = ", ".join(f"reticent fit {word}" for word, one in MODELS.items() if one.outputs)
         raise BadInput(f"{file} holds a {type(model).__name__}, which does not predict. Models that do: {able}.")

@@ -17,11 +17,12 @@ from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
 from reticent.apps.canvas import raw_svg
 from reticent.apps.chances import class_names
 from reticent.apps.colours import COLOURS
+from reticent.apps.figures import figure
 from reticent.apps.outfile import new_text
 from reticent.apps.outputs import output_name, outputs
 from reticent.apps.report_budget import budget
 from reticent.apps.report_classes import class_panels, class_readings
-from reticent.apps.report_facts import figure
+from reticent.apps.results import model_of
 from reticent.apps.search_plot import search as plot_search
 from reticent.apps.searched import seen
 from reticent.apps.slices import BAND, Grid, Line, grid, lines
@@ -126,10 +127,10 @@ def _search(search: Any) -> dict[str, Any]:
 def _part(model: Any, number: int) -> dict[str, Any]:
     """Draw a model, or one of its outputs, for wide and for narrow pages, with words and numbers to read beside it."""
     panels: list[Any] = []
-    classes = class_names(model) if hasattr(model, "predict_proba_band") else None
+    classes = class_names(model) if model_of(model).labels else None
     if classes is not None:
         panels = class_panels(model)
-    elif hasattr(model, "variance_parts"):
+    elif model_of(model).outputs:
         panels = [grid(model)] * 2 if model.n_features_in_ == 2 else []
         panels += lines(model)
     drawings, boxes = {}, {}

@@ -12,12 +12,17 @@ from reticent.apps.chances import (
     chance_grid,
     chance_lines,
     class_names,
+    class_notes,
+    class_numbers,
+    class_remarks,
+    class_tables,
     told_class,
 )
 from reticent.apps.outputs import output_name
+from reticent.apps.shown import Model
 from reticent.apps.terminal import compact
 
-__all__ = ["class_assumed", "class_described", "class_panels", "class_quality", "class_readings", "class_results"]
+__all__ = ["CLASSIFIER", "class_panels", "class_readings"]
 
 _ROWS, _TOLD, _NAMED, _READ = 11, 6, 5, 3
 
@@ -43,13 +48,13 @@ def class_readings(panel: Chances) -> dict[str, Any]:
     }
 
 
-def class_described(model: Any) -> str:
+def _described(model: Any) -> str:
     """Say in words what the drawing shows, for those who do not see it."""
     told = [_told(model, line) for line in chance_lines(model)[:_TOLD]]
     what = "Chances of the classes, with their 95 % bands"
     if model.n_features_in_ == 2:
         what = "A map of the likeliest class, one of the width of its 95 % band, and chances along each input"
-    return f"{what}. {' '.join(told)} The numbers are in the tables below."
+    return f"{what}. {' '.join(told)}"
 
 
 def _told(model: Any, line: Chances) -> str:
@@ -61,8 +66,7 @@ def _told(model: Any, line: Chances) -> str:
     return f"Along {name}: {', '.join(ends)}."
 
 
-def class_results(model: Any, remarks: list[str]) -> dict[str, Any]:
-    """The numbers behind the drawing, and how they are to be read."""
+def _page(model: Any) -> dict[str, Any]:
     drawn, told = chance_lines(model), told_class(model)
     caption = (
         "The line is the chance. The bands hold about 95 % each: the model’s own doubt, and that with the privacy noise."
@@ -74,11 +78,9 @@ def class_results(model: Any, remarks: list[str]) -> dict[str, Any]:
         mapped += "; its boundary lies between the dashed lines with about 95 %." if told is not None else "."
         caption = f"{mapped} {caption}"
     return {
-        "heading": "",
         "caption": caption,
         "tables": [_line_table(model, line) for line in drawn],
         "words": _moves(model, drawn),
-        "remarks": remarks,
     }
 
 
@@ -114,8 +116,7 @@ def _line_table(model: Any, line: Chances) -> Table:
     return {"head": head, "rows": [[compact(at[i]), *row] for i, row in zip(chosen, cells, strict=True)]}
 
 
-def class_quality(model: Any) -> Table:
-    """How sure the model is, by its own account."""
+def _quality(model: Any) -> dict[str, Any]:
     found, output = average_chances(model), output_name(model)
     rows = [
         ["chance of the likeliest class", chance(found["sure"])],
@@ -124,11 +125,10 @@ def class_quality(model: Any) -> Table:
     ]
     shares = zip(class_names(model), found["likeliest"], strict=True)
     rows += [[f"part of the box where {name} is likeliest", chance(share)] for name, share in shares if share]
-    return {"head": [f"{output}, on average over the box", ""], "rows": rows}
+    return {"tables": [{"head": [f"{output}, on average over the box", ""], "rows": rows}]}
 
 
-def class_assumed(model: Any) -> list[str]:
-    """What was assumed about labels."""
+def _assumed(model: Any) -> list[str]:
     kernel = model._params["kernel"]
     prior = "reticent’s default for these bounds" if kernel is None else str(kernel)
     chosen = (
@@ -138,3 +138,19 @@ def class_assumed(model: Any) -> list[str]:
         f"Before the fit the log-odds of each class followed a Gaussian process with a kernel, {prior}; {chosen}.",
         "The bands hold, approximately, as far as that is so and labels are drawn independently.",
     ]
+
+
+CLASSIFIER = Model(
+    "GPClassifier",
+    class_numbers,
+    class_tables,
+    _page,
+    _quality,
+    class_remarks,
+    class_notes,
+    described=_described,
+    assumed=_assumed,
+    covers="The bands hold the model's own doubt and the privacy noise, but not this.",
+    outputs=True,
+    labels=True,
+)

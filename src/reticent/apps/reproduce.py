@@ -62,10 +62,8 @@ def listing() -> list[dict[str, Any]]:
 
 def print_listing() -> None:
     """All studies, for people."""
-    rows = table("study", "what it shows", left=2)
-    for name, study in STUDIES.items():
-        rows.add_row(name, study.shows)
-    console().print(rows)
+    rows = [(name, study.shows) for name, study in STUDIES.items()]
+    console().print(table("study", "what it shows", left=2, rows=rows))
 
 
 def chosen(word: str) -> list[str]:
@@ -125,17 +123,12 @@ def print_findings(findings: "Findings") -> None:
     for one in findings.tables:
         print()
         screen.print(Text(one.title, "dim"))
-        rows = table(*one.headings, left=one.left)
-        for row in one.rows:
-            rows.add_row(*row)
-        screen.print(rows)
+        screen.print(table(*one.headings, left=one.left, rows=one.rows))
     if findings.claims:
         print()
-        rows = table("claim", "found", "kept", left=3)
-        for claim in findings.claims:
-            kept = Text("yes") if claim.kept else Text("no", "bold yellow")
-            rows.add_row(claim.claim, claim.found, kept)
-        screen.print(rows)
+        kept = {True: Text("yes"), False: Text("no", "bold yellow")}
+        rows = [(claim.claim, claim.found, kept[claim.kept]) for claim in findings.claims]
+        screen.print(table("claim", "found", "kept", left=3, rows=rows))
     print()
     for note in findings.notes:
         aside(note, 0)

@@ -1,32 +1,30 @@
 """Clusters, factors and principal components as people see them: tables, words, and the numbers that new records get."""
 
+from dataclasses import replace
 from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.apps.figures import column_names, measured, printable
+from reticent.apps.columns import mean_notes, mean_numbers
+from reticent.apps.figures import column_names, counted, measured, printable
+from reticent.apps.shown import Model
 from reticent.apps.terminal import compact, table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = [
+    "CLUSTERS",
+    "COMPONENTS",
+    "FACTORS",
     "cluster_notes",
-    "cluster_numbers",
-    "cluster_table",
-    "factor_numbers",
-    "factor_tables",
-    "has_structure",
     "image_side",
     "loadings",
     "placed",
     "placed_names",
     "placed_words",
-    "structure_quality",
-    "structure_results",
-    "structure_title",
 ]
 
 Values = NDArray[np.float64]
@@ -36,21 +34,7 @@ _NAMED = 4  # columns that are named when a factor is told
 _STRONG = 0.3  # correlation of a factor with a column, to be named
 
 
-def has_structure(model: Any) -> bool:
-    """Whether a model has clusters, factors or components."""
-    return hasattr(model, "cluster_centers_") or hasattr(model, "components_")
-
-
-def structure_title(model: Any) -> str:
-    """What was found, before the names of the columns."""
-    if hasattr(model, "cluster_centers_"):
-        return f"{len(model.cluster_centers_)} clusters" if len(model.cluster_centers_) > 1 else "One cluster"
-    kind = "factor" if hasattr(model, "noise_variance_") else "principal component"
-    return f"{len(model.components_)} {kind}{'s' if len(model.components_) > 1 else ''}"
-
-
-def cluster_numbers(model: Any) -> dict[str, Any]:
-    """The centres and sizes, for machines."""
+def _cluster_numbers(model: Any) -> dict[str, Any]:
     names = column_names(model)
     clusters = zip(model.cluster_centers_.tolist(), model.cluster_sizes_, model.cluster_sizes_sd_, strict=True)
     return {
@@ -71,13 +55,9 @@ def _cluster_rows(model: Any) -> tuple[list[str], list[list[str]]]:
     return ["cluster", "records ± privacy noise", *names], rows
 
 
-def cluster_table(model: Any) -> "RenderableType":
-    """The centres, the largest cluster first."""
+def _cluster_table(model: Any) -> "RenderableType":
     head, rows = _cluster_rows(model)
-    shown = table(*head[: 2 + _SHOWN])
-    for row in rows:
-        shown.add_row(*row[: 2 + _SHOWN])
-    return shown
+    return table(*head[: 2 + _SHOWN], rows=[row[: 2 + _SHOWN] for row in rows])
 
 
 def cluster_notes(model: Any) -> list[str]:
@@ -89,6 +69,26 @@ def cluster_notes(model: Any) -> list[str]:
     return [
         f"{which} no more records than the noise could make up: take fewer clusters (--n-clusters), or a larger budget."
     ]
+
+
+def _cluster_title(model: Any) -> str:
+    return f"{len(model.cluster_centers_)} clusters of" if len(model.cluster_centers_) > 1 else "One cluster of"
+
+
+def _cluster_page(model: Any) -> dict[str, Any]:
+    head, rows = _cluster_rows(model)
+    caption = "Where the centre of each cluster lies in each column’s range."
+    if model.n_features_in_ == 2:
+        shown = any(one.statistic["name"] == "GridCounts" for one in model.releases_)
+        ground = "; the ground shows the noisy counts that were released" if shown else ""
+        caption = f"The clusters on a map: numbers are the centres, lines the borders between them{ground}."
+    words = [f"distances count on the scale of the ranges: {len(rows)} centres, the one with most records is 0"]
+    return {"caption": caption, "tables": [{"head": head, "rows": rows}], "words": words}
+
+
+def _cluster_quality(model: Any) -> dict[str, Any]:
+    share = compact(float(f"{float(np.max(model.cluster_sizes_sd_)) / model.releases_[0].n:.2g}"))
+    return {"lines": [f"The privacy noise in the number of records of a cluster is ± {share} of all, or less."]}
 
 
 def image_side(model: Any) -> int:
@@ -106,13 +106,10 @@ def loadings(model: Any) -> Values:
     return np.asarray(np.clip(along / model.column_std_, -1.0, 1.0))
 
 
-def factor_numbers(model: Any) -> dict[str, Any]:
-    """Means and components, for machines."""
-    names = column_names(model)
-    means = zip(names, model.mean_.tolist(), model.mean_sd_.tolist(), strict=True)
+def _factor_numbers(model: Any) -> dict[str, Any]:
     numbers = {
-        "mean": {name: {"value": value, "noise_sd": sd} for name, value, sd in means},
-        "columns": names,
+        **mean_numbers(model),
+        "columns": column_names(model),
         "components": model.components_.tolist(),
         "loadings": loadings(model).tolist(),
     }
@@ -139,15 +136,10 @@ def _loading_rows(model: Any) -> tuple[list[str], list[list[str]]]:
     return ["column", "mean ± privacy noise", *_short_names(model)], rows
 
 
-def factor_tables(model: Any) -> "RenderableType":
-    """Each column's mean, and its correlations with the factors."""
+def _factor_tables(model: Any) -> "RenderableType":
     head, rows = _loading_rows(model)
-    shown = table(*head[: 2 + _SHOWN])
-    for row in rows[: 2 * _SHOWN]:
-        shown.add_row(*row[: 2 + _SHOWN])
-    if len(rows) > 2 * _SHOWN:
-        shown.add_row(f"and {len(rows) - 2 * _SHOWN} more")
-    return shown
+    more = [[f"and {len(rows) - 2 * _SHOWN} more"]] if len(rows) > 2 * _SHOWN else []
+    return table(*head[: 2 + _SHOWN], rows=[row[: 2 + _SHOWN] for row in rows[: 2 * _SHOWN]] + more)
 
 
 def _factor_words(model: Any) -> list[str]:
@@ -162,41 +154,26 @@ def _factor_words(model: Any) -> list[str]:
     return said[:_SHOWN]
 
 
-def structure_results(model: Any, remarks: list[str]) -> dict[str, Any]:
-    """What the report says beside the drawing."""
-    if hasattr(model, "cluster_centers_"):
-        head, rows = _cluster_rows(model)
-        told = "on a map: numbers are the centres, lines the borders between them" if model.n_features_in_ == 2 else ""
-        counted = any(one.statistic["name"] == "GridCounts" for one in model.releases_)
-        ground = "; the ground shows the noisy counts that were released" if told and counted else ""
-        caption = (
-            f"The clusters {told}{ground}." if told else "Where the centre of each cluster lies in each column’s range."
-        )
-        words = [f"distances count on the scale of the ranges: {len(rows)} centres, the one with most records is 0"]
-        return {
-            "heading": "",
-            "caption": caption,
-            "tables": [{"head": head, "rows": rows}],
-            "words": words,
-            "remarks": [] if model.n_features_in_ == 2 else remarks,
-        }
+def _factor_title(model: Any) -> str:
+    kind = "factor" if hasattr(model, "noise_variance_") else "principal component"
+    return f"{counted(len(model.components_), kind)} of"
+
+
+def _factor_page(model: Any) -> dict[str, Any]:
     head, rows = _loading_rows(model)
     caption = "How each factor goes along with each column: blue for more, orange for less, the darker the closer."
-    if image_side(model):
-        caption, remarks = f"{caption} Columns are drawn as the pixels of an image, row by row.", []
-    tables = [{"head": head, "rows": rows}]
-    return {"heading": "", "caption": caption, "tables": tables, "words": _factor_words(model), "remarks": remarks}
+    page = {"caption": caption, "tables": [{"head": head, "rows": rows}], "words": _factor_words(model)}
+    if image_side(model):  # all of them are drawn
+        page |= {"caption": f"{caption} Columns are drawn as the pixels of an image, row by row.", "remarks": []}
+    return page
 
 
-def structure_quality(model: Any) -> str:
-    """How far off the results can be, in one line."""
-    if hasattr(model, "cluster_centers_"):
-        share = float(np.max(model.cluster_sizes_sd_)) / model.releases_[0].n
-        return f"The privacy noise in the number of records of a cluster is ± {compact(float(f'{share:.2g}'))} of all, or less."
+def _factor_quality(model: Any) -> dict[str, Any]:
     gram = model.releases_[-1]
-    noise = float(gram.matrix_sd()[0, 0]) / gram.n / 2**0.5
-    size = compact(float(f"{noise:.2g}"))
-    return f"The privacy noise in a correlation of two columns is about ± {size}, before small ones are shrunk."
+    size = compact(float(f"{float(gram.matrix_sd()[0, 0]) / gram.n / 2**0.5:.2g}"))
+    return {
+        "lines": [f"The privacy noise in a correlation of two columns is about ± {size}, before small ones are shrunk."]
+    }
 
 
 def placed_names(model: Any) -> list[str]:
@@ -223,3 +200,26 @@ def placed_words(model: Any) -> str:
     first = printable(placed_names(model)[0])
     unit = "standard deviations" if hasattr(model, "noise_variance_") else "the columns' own units"
     return f"{first} and so on: what the model expects of the record, in {unit}."
+
+
+CLUSTERS = Model(
+    "KMeans",
+    _cluster_numbers,
+    _cluster_table,
+    _cluster_page,
+    _cluster_quality,
+    notes=cluster_notes,
+    title=_cluster_title,
+    places=True,
+)
+FACTORS = Model(
+    "FactorAnalysis",
+    _factor_numbers,
+    _factor_tables,
+    _factor_page,
+    _factor_quality,
+    notes=mean_notes,
+    title=_factor_title,
+    places=True,
+)
+COMPONENTS = replace(FACTORS, estimator="PCA")

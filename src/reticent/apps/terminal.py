@@ -12,7 +12,7 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
@@ -71,18 +71,20 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
-def table(*headings: str, left: int = 1) -> "Table":
-    """Give an empty table: the first ``left`` columns to the left, the rest, which are numbers, to the right."""
+def table(*headings: str, left: int = 1, rows: Iterable[Sequence[Any]] = ()) -> "Table":
+    """Give a table of these rows: the first ``left`` columns to the left, the rest, which are numbers, to the right."""
     from rich.table import Table
 
     class Spelled(Table):
         def add_row(self, *cells: Any, **options: Any) -> None:
             super().add_row(*(spelled(cell) if isinstance(cell, str) else cell for cell in cells), **options)
 
-    empty = Spelled(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    shown = Spelled(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for i, heading in enumerate(headings):
-        empty.add_column(spelled(heading), justify="left" if i < left else "right", overflow="fold")
-    return empty
+        shown.add_column(spelled(heading), justify="left" if i < left else "right", overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
 
 
 def print_json(value: Any) -> None:

@@ -1,0 +1,162 @@
+"""What the report says of a regression, as plain values: computed from a model's releases and public parameters."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from reticent.apps.binned import binned_numbers, binned_remarks, binned_tables
+from reticent.apps.effects import (
+    COUNTED,
+    OWN_LEVELS,
+    effect_numbers,
+    kernel_words,
+    label_remarks,
+    regression_notes,
+    regression_numbers,
+    regression_remarks,
+    regression_tables,
+)
+from reticent.apps.figures import digits_beside, figure
+from reticent.apps.outputs import output_name, outputs
+from reticent.apps.shown import Model
+from reticent.apps.slices import BAND, Line, average_sd, lines
+
+__all__ = ["BINNED", "LABELS", "REGRESSION"]
+
+_NAMED, _ROWS, _TOLD = 5, 11, 6
+
+_REGRESSION = (
+    "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, that and the "
+    "privacy noise, and both with the spread of single outputs."
+)
+_BINNED = (
+    f"{_REGRESSION} With one input, the bins are drawn as they were released, with 95 % of their privacy noise; a count can "
+    "come out below zero."
+)
+_LEVELS = (
+    "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, and that with the privacy "
+    "noise. Single outputs spread around it by their own levels."
+)
+
+Table = dict[str, Any]
+
+
+def _described(model: Any) -> str:
+    """Say in words what the drawing of an output shows, for those who do not see it."""
+    told = [_told(line) for line in lines(model)[:_TOLD]]
+    return f"The mean of {output_name(model)} with its 95 % bands. {' '.join(told)}"
+
+
+def _told(line: Line) -> str:
+    low, high = int(line.mean.argmin()), int(line.mean.argmax())
+    ends = f"from {figure(line.mean[0])} at {figure(line.at[0])} to {figure(line.mean[-1])} at {figure(line.at[-1])}"
+    return (
+        f"Along {line.name}: {ends}, lowest {figure(line.mean[low])} at {figure(line.at[low])}, "
+        f"highest {figure(line.mean[high])} at {figure(line.at[high])}."
+    )
+
+
+def _page(model: Any) -> dict[str, Any]:
+    found, along = effect_numbers(model), lines(model)
+    by = OWN_LEVELS if model.noise_ is None else f"by about {figure(model.noise_, 2)}"
+    spread = COUNTED if found["counts"] else f"{found['output']} spreads {by} around the function"
+    said = [text.removesuffix(": see --json") for text in kernel_words(found)]
+    return {
+        "heading": "" if len(model.releases_[0].bounds.y) == 1 else output_name(model),
+        "caption": _LEVELS if model.noise_ is None else _BINNED if hasattr(model, "bins_") else _REGRESSION,
+        "tables": [_line_table(model, one) for one in along],
+        "words": [*_moves(model, along), *said, spread, *_guessed(along)],
+    }
+
+
+def _moves(model: Any, along: Sequence[Line]) -> list[str]:
+    """The inputs that matter most, the first of them first."""
+    largest = sorted(along, key=lambda one: -np.ptp(one.mean))[:_NAMED]
+    return [
+        f"along {one.name} the mean of {output_name(model)} moves by {figure(np.ptp(one.mean), 2)}" for one in largest
+    ]
+
+
+def _guessed(along: Sequence[Line]) -> list[str]:
+    """Where hardly anybody is: there a curve goes on as smoothly as it came."""
+    said = [
+        f"hardly any records have {one.name} outside {figure(one.ends[0], 2)} to {figure(one.ends[1], 2)}, as counts tell"
+        for one in along
+        if one.guessed.any()
+    ]
+    if not said:
+        return []
+    return [
+        *said[:_NAMED],
+        "there (dashed), the curve is a guess, and its band opens to what the model thought possible beforehand",
+    ]
+
+
+def _line_table(model: Any, line: Line) -> Table:
+    chosen = np.linspace(0, len(line.at) - 1, _ROWS).round().astype(int)
+    bands = [part for part in ("privacy", "noise") if part in line.sds]
+    digits = digits_beside(float(np.median(line.sds[bands[-1]])))
+
+    def between(mean: float, sd: float) -> str:
+        return f"{mean - BAND * sd:,.{digits}f} to {mean + BAND * sd:,.{digits}f}".replace("-", "−")
+
+    rows = [
+        [figure(line.at[i]), f"{line.mean[i]:,.{digits}f}"]
+        + [between(line.mean[i], line.sds[part][i]) for part in bands]
+        for i in chosen
+    ]
+    output = output_name(model)
+    head = [line.name, f"mean of {output}", "95 % band of the mean", f"95 % of {output}"]
+    return {"head": head[: 2 + len(bands)], "rows": rows}
+
+
+def _quality(model: Any) -> dict[str, Any]:
+    return {"tables": [_doubt(one) for one in outputs(model)]}
+
+
+def _doubt(model: Any) -> Table:
+    """The standard deviations of one output by their causes."""
+    sd, output = average_sd(model), output_name(model)
+    causes = {
+        "the model’s own doubt": "model",
+        "privacy noise": "privacy",
+        f"both: error of the mean of {output}": "function",
+        f"spread of {output} around the mean": "noise",
+        f"all: error of one {output}": "output",
+    }
+    digits = digits_beside(min(sd.values()))  # the same for all, so that they can be added up
+    rows = [[words, f"{sd[cause]:,.{digits}f}"] for words, cause in causes.items() if cause in sd]
+    return {"head": [f"{output}, on average over the box", "standard deviation"], "rows": rows}
+
+
+def _assumed(model: Any) -> list[str]:
+    kernel, level = model._params["kernel"], model.releases_[0].bounds.level
+    prior = "reticent’s default for these bounds" if kernel is None else str(kernel)
+    learned = "its hyperparameters were learned from the releases"
+    chosen = learned if model._params["learn_kernel"] else "it was left as it is"
+    return [
+        f"Before the fit the function followed a Gaussian process with a kernel, {prior}; {chosen}.",
+        "The bands hold as far as that is so: errors around the function independent, of "
+        f"{'one size' if level is None else 'the sizes given'} and normal.",
+    ]
+
+
+REGRESSION = Model(
+    "GPRegressor",
+    regression_numbers,
+    regression_tables,
+    _page,
+    _quality,
+    regression_remarks,
+    regression_notes,
+    described=_described,
+    assumed=_assumed,
+    covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
+    outputs=True,
+)
+BINNED = replace(
+    REGRESSION, estimator="BinnedGPRegressor", numbers=binned_numbers, show=binned_tables, remarks=binned_remarks
+)
+LABELS = replace(REGRESSION, estimator="LabelGPRegressor", remarks=label_remarks)
