@@ -1,6 +1,7 @@
 """The table of the tree: `python -m tests.tree [FOLDER …]` prints each file with its lines and its role, in Markdown."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 from statistics import median
@@ -13,7 +14,7 @@ def role(path: Path) -> str:
     """What a file is for: the first sentence of its docstring."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     first = " ".join(text.split("\n\n")[0].split())
-    return first.split(". ")[0].rstrip(".")
+    return re.split(r"(?<! al)\. ", first)[0].rstrip(".")  # "et al." ends no sentence
 
 
 def tree(folders: tuple[str, ...] = FOLDERS) -> list[tuple[str, int, str]]:

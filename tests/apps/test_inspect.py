@@ -11,7 +11,7 @@ import reticent
 from reticent.apps.figures import measured
 from reticent.apps.registry import people, write_csv
 from reticent.apps.release_groups import groups
-from reticent.apps.results import MODELS
+from reticent.apps.results import MODELS, model_of
 
 INPUTS = {"age": (0, 110), "height": (40, 220)}
 BOUNDS = reticent.Bounds(x=INPUTS, y={"weight": (2, 150)})
@@ -191,3 +191,12 @@ def test_altered_and_absent_files_are_5(run, saved, tmp_path):
 )
 def test_digits_end_where_the_noise_begins(value, sd, text):
     assert measured(value, sd) == text
+
+
+def test_a_subclass_is_shown_as_what_it_is():
+    class Own(reticent.PrivateMean):
+        """A mean with a name of its own."""
+
+    assert model_of(Own()) is MODELS["mean"]
+    with pytest.raises(reticent.BadInput, match="no report and no drawing of object"):
+        model_of(object())

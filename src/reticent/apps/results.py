@@ -31,8 +31,9 @@ def model_of(estimator: Any) -> Model:
     """Find the entry of a fitted estimator."""
     while hasattr(estimator, "model"):  # of which it may be one output, or which a search has found
         estimator = estimator.model
-    for model in MODELS.values():
-        if model.estimator == type(estimator).__name__:
-            return model
+    entries = {model.estimator: model for model in MODELS.values()}
+    for kind in type(estimator).__mro__:
+        if kind.__name__ in entries:
+            return entries[kind.__name__]
     name = type(estimator).__name__
-    raise BadInput(f"Reports and the command line have no {name} yet: use it from Python, reticent.load(…).predict(…).")
+    raise BadInput(f"There is no report and no drawing of {name} yet: use it from Python, reticent.load(…).predict(…).")
