@@ -183,6 +183,20 @@ def test_the_noise_is_found_from_a_first_guess_that_is_far_off(noise):
     assert np.sqrt(staged.s2) == pytest.approx(noise, rel=0.15)
 
 
+@pytest.mark.parametrize("share, least, most", [(0.0, 0.1, 0.11), (0.1, 0.13, 0.3)])
+def test_a_known_noise_is_the_least(share, least, most):
+    """Outliers count as more noise, clean records as what was said."""
+    rng = np.random.default_rng(0)
+    points, phi, _, y = problem()
+    y = np.where(rng.random(len(y)) < share, rng.choice([-5.0, 5.0], len(y)), y)
+    staged = alone(np.eye(6), points, len(y), 0.01)
+    for _ in range(6):
+        r = staged.residual_sd()
+        e = np.clip(y - phi @ staged.mean, -r, r)
+        staged.add(phi.T @ e, 1.0, phi.T @ phi, np.full((6, 6), 1.0), float(e @ e), 1.0, r, staged.mean)
+    assert least - 1e-9 <= np.sqrt(staged.s2) <= most
+
+
 def test_directions_without_records_stay_unknown():
     """All records in a plane: noise in B outside it must not count as knowledge."""
     rng = np.random.default_rng(0)

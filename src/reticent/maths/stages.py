@@ -20,7 +20,8 @@ Records may be weighted: then φ and y are their products with weights of at mos
 represent counts by their mean square.
 
 S and s² need not be known. Each of several hypotheses about S gets the s² that fits the released q best, and a weight by the
-evidence of all that was released; the next stage uses their mean.
+evidence of all that was released; the next stage uses their mean. An s² that is known is the least: a fit that is far off, or
+outliers, show in q, and a belief that explains them away as nothing would walk on in short clipped steps.
 """
 
 import math
@@ -40,6 +41,8 @@ _LEAST_GAIN = 0.3
 _ROUNDS = 20
 _BLOCK = 64  # points whose correlations with all others fit a cache
 _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
+_MORE = np.geomspace(1.0, 1e2, 41)  # the same of a known one: residuals may be larger than it explains
+_BURDEN = 2.0  # nats by which more noise than is known must fit better
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
@@ -100,7 +103,7 @@ class Staged:
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; features at
     points that are spread like the records may be; the number of records; the variance of the observation noise, and whether that
-    is only a first guess; whether the hypotheses are to be weighed; the square of the least weight that a record can have (1:
+    is only a first guess (else it is the least); whether the hypotheses are to be weighed; the square of the least weight that a record can have (1:
     records are not weighted; less: the noise must be known).
     """
 
@@ -120,7 +123,8 @@ class Staged:
         m = len(self.hypotheses[0])
         self._roots: list[Array] = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in self.hypotheses]
         self._gram = GramBelief(self.points, self.n, damping=self.damping, least=self.least)
-        self._s2 = self.noise2 + self._gram.share * self.outside
+        self._noise: Array | float = self.noise2  # of each hypothesis
+        self._s2 = self._noise + self._gram.share * self.outside
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
         self._stages: list[_Stage] = []
@@ -169,7 +173,7 @@ class Staged:
         """Take in one stage, whose residuals were clipped at ±r around ``centre``."""
         self._gram.add(B, B_sd)
         if self.least < 1:
-            self._s2 = self.noise2 + self._gram.share * self.outside
+            self._s2 = self._noise + self._gram.share * self.outside
             self.s2 = float(self.weights @ self._s2)
         variance = unclipped_variance(self._doubt() + self.s2, q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
@@ -182,8 +186,9 @@ class Staged:
         told = q / self.n, q_sd / self.n, r
         self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told))
         self._solve()
-        if self.learn_noise or (self.learn_prior and len(self._roots) > 1):
-            self._weigh()
+        before = self.s2
+        self._weigh()
+        if len(self._roots) > 1 or self.s2 != before:
             self._solve()
 
     def _common(self, odd: tuple[float, float, float]) -> tuple[Array, float]:
@@ -261,19 +266,26 @@ class Staged:
             evidence[h] -= np.log(np.diag(inner)).sum() + (z[h] @ z[h] - known @ known) / 2
         return means, doubts, evidence
 
+    def _only(self) -> tuple[Array, Array, Array]:
+        """What `_fits` gives for a single hypothesis, which is the present fit."""
+        return self.mean[None], np.array([max((self.covariance * self._gram.possible).sum(), 0.0)]), np.zeros(1)
+
     def _weigh(self) -> None:
         """Give each hypothesis its noise and its weight by the evidence."""
         B, n = self._gram.possible, self.n
         second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
-        means, doubts, evidence = self._fits()
+        means, doubts, evidence = self._fits() if len(self._roots) > 1 else self._only()
         away = means[:, None] - np.array([one.centre for one in self._stages])
         explained = (doubts[:, None] + np.maximum(((away @ B) * away).sum(axis=2), 0.0)) / n
-        s2 = self.noise2 * _NOISES + self.outside[:, None] if self.learn_noise else self._s2[:, None]
+        noise = self.noise2 * (_NOISES if self.learn_noise else _MORE)
+        s2 = noise + self._gram.share * self.outside[:, None]
         expected = clipped_second(explained[:, None] + s2[:, :, None], reach)
         misfit = (second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)
         fits = -(misfit.sum(axis=2) + (np.log(s2 / self.noise2) / _NOISE_SPREAD) ** 2) / 2
+        if not self.learn_noise:
+            fits[:, 1:] -= _BURDEN
         best = fits.argmax(axis=1)[:, None]
-        self._s2 = np.take_along_axis(s2, best, axis=1)[:, 0]
+        self._noise, self._s2 = noise[best[:, 0]], np.take_along_axis(s2, best, axis=1)[:, 0]
         scores = evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())

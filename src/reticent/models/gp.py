@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
 _WIDE, _WIDEST, _ENOUGH, _FEW = 4.0, 8.0, 5, 20
 _LOOKS = (4, 8, 12)  # stages before which to ask whether the records are in a small part of a given kernel's box
-_FIRST = 3  # stages that tell whether the range of y is too small for the default prior
+_FIRST = 3  # stages that tell whether the range of y, or a given prior, is too small
 _UNSEEN = 0.05  # share of the prior variance that the basis may miss before that is asked
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
 _HUGE, _TINY = 1e150, 1e-24
@@ -55,7 +55,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         Default: a constant and smooth effects of single inputs, of pairs and of triples, on inputs that are first spread evenly
         over the box by a private count of each.
     noise : float, optional
-        Standard deviation of the observation noise. Learned from the releases if not given.
+        Standard deviation of the observation noise. Learned from the releases if not given; if given, it is the least: outliers
+        count as more noise.
     noise_column : str or int, optional
         A column of X (by name, or by position where bounds have no names) that is no input: it holds the known standard deviation
         of each record's observation noise. Its range stands in the bounds beside those of the inputs, and must begin above 0:
@@ -227,6 +228,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     priors, first = self._priors(bounds, warp), k
                     start = self._start(curator, priors, scale, stages - k, marginal, warp)
             beliefs = start.beliefs
+            if known is not None and k - first == _FIRST:
+                start.wider = 1.0
             z = max(start.wider * _CLIP[min(k - first, len(_CLIP) - 1)], start.widest)
             if known is None and k == stages - 1 >= _ENOUGH:
                 z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
@@ -256,14 +259,15 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """The basis and first beliefs, for so many stages, where the inputs have these laws."""
         bounds, n = curator.bounds, curator.n
         level, known = bounds.level, self._known(bounds)
-        size = worthwhile(n * math.sqrt(stages) / scale, priors, len(bounds.x))
+        halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
+        loud = 1.0 if known is None else math.sqrt(float(priors.variances.sum())) * float(halves[0]) / known
+        size = worthwhile(n * math.sqrt(stages) / scale, priors, len(bounds.x), loud)
         basis, hypotheses, outside = priors.choose(min(int(self.basis or size), priors.most))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], exponent(told), usual_length(told))
         head, like = features(basis, energy, laws, warp)
         points = head.rows(like)
         head = replace(head, weighted=level is not None)
-        halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         beliefs = []
         for half in halves:
             units = self._units(halves[0], half)
@@ -276,7 +280,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             beliefs.append(Staged(covariances, units * outside, points, n, guess, least=least, damping=damping, **how))
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
-        wider = max(n / scale / _FEW, 1.0) ** (1 / 3) if known is None else 1.0
+        wider = max(n / scale / (_FEW if known is None else 2 * _FEW), 1.0) ** (1 / 3)
         seen = float(np.mean([np.mean(quadratic(points, S)) for S in beliefs[0].hypotheses]))
         missed = float(beliefs[0].outside.mean())
         return _Start(head, like, beliefs, widest, wider, missed / (missed + seen))

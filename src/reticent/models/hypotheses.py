@@ -32,6 +32,7 @@ Array = NDArray[np.float64]
 LEAST, MOST = 4, 150  # basis functions
 _TRIALS = 48
 _NOTHING = 0.01
+_MUCH = 1000.0  # records, against privacy noise
 
 
 def hypotheses_of(
@@ -53,8 +54,13 @@ def hypotheses_of(
     return KernelPriors(kernels, len(bounds.x), natural, unit, outskirts(warp))
 
 
-def worthwhile(share: float, priors: Any, dimension: int) -> int:
-    """How many basis functions the budget can carry: those whose prior variance can stand out from the noise."""
+def worthwhile(share: float, priors: Any, dimension: int, loud: float = 1.0) -> int:
+    """How many basis functions the budget can carry: those whose prior variance can stand out from the noise.
+
+    ``loud``: the function's standard deviation by that of the observation noise, where this is known. Residuals shrink to it, and
+    privacy noise with them: where records tell much, smaller functions stand out.
+    """
+    share *= max(min(share / _MUCH, loud), 1.0)
     relative = priors.variances / priors.variances.sum()
     worth, not_nothing = (int((relative * share >= least).sum()) for least in (priors.stands_out, _NOTHING))
     worth = min(max(worth, min(int(share), priors.some)), not_nothing)
