@@ -183,7 +183,7 @@ def test_the_noise_is_found_from_a_first_guess_that_is_far_off(noise):
     assert np.sqrt(staged.s2) == pytest.approx(noise, rel=0.15)
 
 
-@pytest.mark.parametrize("share, least, most", [(0.0, 0.1, 0.11), (0.1, 0.13, 0.3)])
+@pytest.mark.parametrize(("share", "least", "most"), [(0.0, 0.1, 0.11), (0.1, 0.13, 0.3)])
 def test_a_known_noise_is_the_least(share, least, most):
     """Outliers count as more noise, clean records as what was said."""
     rng = np.random.default_rng(0)

@@ -227,7 +227,9 @@ def _claims(wrong: Trials, rising: dict[str, list[list[_Trial]]]) -> list[Claim]
         claims.append(Claim(claim, f"worst {blown:.2f}", blown <= _MOST))
         stays = [_stays([one.rmse for one in row]) for row in rising[mode]]
         falls, well = sum(not one for one in stays), sum(max(one, default=0.0) <= _FLOOR for one in stays)
-        claim = f"{mode}: with {_LARGE:,} records, when ε grows tenfold, RMSE falls on each draw or is within 10 % of that without privacy noise"
+        claim = (
+            f"{mode}: {_LARGE:,} records, ε times ten: on each draw RMSE falls or is within 10 % of that without noise"
+        )
         highest = max((max(one) for one in stays if one), default=0.0)
         found = (
             f"on {well} of {len(stays)}; falls on {falls}, on the others at most {highest:.2f} of that without noise"
@@ -237,7 +239,7 @@ def _claims(wrong: Trials, rising: dict[str, list[list[_Trial]]]) -> list[Claim]
 
 
 def _stays(errors: Sequence[float]) -> list[float]:
-    """Where errors, at ε in steps of half a decade, do not fall over a decade: their ratios to the last, without privacy noise."""
+    """Where errors, at ε in steps of half a decade, do not fall over a decade: their ratios to the last, without noise."""
     *private, floor = errors
     return [later / floor for earlier, later in zip(private, private[2:], strict=False) if later >= earlier]
 

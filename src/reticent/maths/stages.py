@@ -103,8 +103,8 @@ class Staged:
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis cannot represent; features at
     points that are spread like the records may be; the number of records; the variance of the observation noise, and whether that
-    is only a first guess (else it is the least); whether the hypotheses are to be weighed; the square of the least weight that a record can have (1:
-    records are not weighted; less: the noise must be known).
+    is only a first guess (else it is the least); whether the hypotheses are to be weighed; the square of the least weight that a
+    record can have (1: records are not weighted; less: the noise must be known).
     """
 
     hypotheses: list[Array]
