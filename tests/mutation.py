@@ -51,7 +51,9 @@ TARGETS = {
         "piece_rows stacked shares coordinates _upper block_sum _checked",
         "test_grid.py test_sums.py",
     ),
-    "events.py": Target("_LEAST __post_init__ to_dict to_json event_from_dict event_from_json", "test_events.py"),
+    "events.py": Target(
+        "_LEAST __post_init__ to_dict to_json event_from_dict event_from_json", "test_events.py"
+    ),
     "given.py": Target("number whole check_whole", "test_given.py"),
     "accounting.py": Target(
         "_FIXED _CELLS _FFT_ERROR _HUGE check_epsilon_delta _minus_mills_slope log_delta _log_delta_above gaussian_mu "
@@ -59,7 +61,7 @@ TARGETS = {
         "calibrate _total _largest_mu account_epsilon remaining_epsilon _remaining_beside",
         "test_accounting.py test_selection.py",
     ),
-    "curator.py": Target("", "test_curator.py test_choosing.py"),
+    "curator.py": Target("", "test_curator_counts.py test_curator.py test_choosing.py"),
     "ledger.py": Target(
         "_VERIFY_TOLERANCE __init__ open charge account history datasets verify _chain _refuse_curve _load _account _entry "
         "_check_relation _check_text _event_body _canonical _seal _append",

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import getpass
+import math
 import pickle
 import subprocess
 import sys
@@ -312,3 +313,27 @@ def test_curves_are_remembered_on_both_databases(ledger):
     assert (one["dataset"], one["releases"], one["values"]) == ("orbit", 1, 2)
     with pytest.raises(BadInput, match="printable"):
         recall(url, "a\nb", "asked")
+
+
+def test_a_charge_that_meets_the_cap_exactly_is_granted_and_the_next_number_is_not(tmp_path):
+    event = Gaussian(noise_multiplier=4.0)
+    total = epsilon(event, 1e-6)
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.open("exact", total, 1e-6)
+    ledger.charge("exact", event)
+    assert ledger.spent("exact") == ledger.account("exact").epsilon
+    ledger.open("short", math.nextafter(total, 0), 1e-6)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("short", event)
+
+
+def test_texts_have_their_lengths(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db")
+    for name in ("x", "x" * 200):
+        ledger.open(name, 1.0, 1e-6)
+        ledger.charge(name, SMALL, what="w" * 1000)
+        assert ledger.history(name)[0].what == "w" * 1000
+    with pytest.raises(BadInput, match="0 to 1000"):
+        ledger.charge("x", SMALL, what="w" * 1001)
+    with pytest.raises(BadInput, match="1 to 200"):
+        ledger.history("x" * 201)

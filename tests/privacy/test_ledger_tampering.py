@@ -8,9 +8,11 @@ import psycopg
 import pytest
 
 from reticent.errors import LedgerError
+from reticent.privacy import database
+from reticent.privacy.accounting import epsilon
 from reticent.privacy.database import TABLE
 from reticent.privacy.events import Gaussian
-from reticent.privacy.ledger import Ledger, _seal
+from reticent.privacy.ledger import Ledger, _append, _seal
 
 EVENT = Gaussian(noise_multiplier=20.0)
 
@@ -180,3 +182,41 @@ def test_a_cap_that_makes_no_sense_stops_all_spending(ledger, cap):
     for use in (ledger.spent, lambda d: ledger.charge(d, EVENT), lambda d: ledger.verify()):
         with pytest.raises(LedgerError, match=f"Row {number} of"):
             use("last")
+
+
+@pytest.mark.parametrize(("less", "found"), [(0.0, False), (0.9e-6, False), (1.2e-6, True)])
+def test_a_total_may_pass_the_cap_by_a_millionth_and_no_more(tmp_path, less, found):
+    """Versions of SciPy differ in the last digits; who spends more than that is found."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.open("other", 1.0, 1e-6)
+    ledger.open("people", 1.0, 1e-6)
+    cap = {"delta": 1e-6, "epsilon": epsilon(EVENT, 1e-6) * (1 - less), "relation": "record"}
+    forge(ledger.url, 2, body=json.dumps(cap))
+    with database.transaction(ledger.url, write=True) as execute:
+        _append(execute, "charge", "people", EVENT.to_json(), "")
+    if found:
+        with pytest.raises(LedgerError, match=r"'people' of .* is past its cap"):
+            ledger.verify()
+    else:
+        assert ledger.verify() == ledger.history("people")[0].hash
+
+
+def test_the_head_of_nothing_is_a_head(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db").create()
+    assert ledger.verify() == ledger.verify(expected_head="0" * 64) == "0" * 64
+    account = ledger.open("people", 1.0, 1e-6)
+    assert ledger.verify(expected_head="0" * 64) == ledger.verify(expected_head=account.hash) == account.hash
+
+
+@pytest.mark.parametrize(("kind", "dataset"), [("open", "people"), ("charge", "nobody")])
+def test_a_second_cap_and_a_charge_without_one_are_found(tmp_path, kind, dataset):
+    """Even with the right hash: one cap for each data set, and before all else."""
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.open("people", 1.0, 1e-6)
+    body = json.dumps({"delta": 1e-6, "epsilon": 9.0, "relation": "record"}) if kind == "open" else EVENT.to_json()
+    run(ledger.url, f"DROP TRIGGER {TABLE}_no_replace", f"DROP INDEX {TABLE}_one_cap")
+    with database.transaction(ledger.url, write=True) as execute:
+        _append(execute, kind, dataset, body, "")
+    for use in (ledger.verify, ledger.datasets, lambda: ledger.spent(dataset), lambda: ledger.charge("people", EVENT)):
+        with pytest.raises(LedgerError, match="Row 2 of"):
+            use()

@@ -1,0 +1,255 @@
+"""What a curator counts off, charges, adds and shows, number by number."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from reticent import BadInput, Bounds, Curator, Gaussian, Laplace, Ledger, ReleaseRefused, Selection, scan
+from reticent.models.covariance import MomentGram
+from reticent.models.mean import MeanSum
+from reticent.privacy import curator as module
+from reticent.privacy.choosing import Candidate
+from reticent.privacy.exponential import Scores, epsilon_of
+from reticent.privacy.sources import Source
+from reticent.privacy.statistic import Counts
+
+BOX = Bounds(x=(-2, 2))
+DATA = np.array([[1.0, -1.0], [0.5, 9.0], [0.25, np.nan]])
+
+
+def curator(event=None, data=DATA, **options):
+    source = data if isinstance(data, Source) else scan(data)
+    return Curator(source, bounds=BOX, event=event or Gaussian(noise_multiplier=2.0, count=3), **options)
+
+
+class Logged(Source):
+    """A source that writes down what happens to it, and learns its length by counting."""
+
+    names, width, targets, known_n = None, 2, 0, None
+
+    def __init__(self, log, rows=3):
+        self.log, self.data = log, np.zeros((rows, 2))
+
+    def kind(self, position):
+        return "number", "float64"
+
+    def count(self):
+        self.log.append("counted")
+        return len(self.data)
+
+    def blocks(self, fields):
+        self.log.append("read")
+        yield self.data[:, [int(field.key) for field in fields]]
+
+
+@pytest.mark.parametrize(
+    ("event", "statistic"),
+    [
+        (Gaussian(noise_multiplier=2.0), MeanSum(2, 2)),
+        (Gaussian(noise_multiplier=2.0), MomentGram(2, 2)),
+        (Laplace(noise_multiplier=2.0), MeanSum(2, 2)),
+    ],
+)
+def test_every_number_gets_the_noise_of_its_own_kind_and_half_a_step(event, statistic, monkeypatch):
+    asked = []
+
+    def noise(law, scale, size, bits):
+        asked.append((law, scale, size))
+        return np.arange(size, dtype=object) * 2 + len(asked) * 1000
+
+    monkeypatch.setattr(module, "floor_noise", noise)
+    one = curator(event)
+    release, scales = one.release(statistic), one._scales(statistic)
+    exact = statistic.coordinates(statistic.block_sum(one.bounds.unit(DATA)))
+    shares, expected = statistic.shares(), np.empty(statistic.size)
+    for call, (share, scale) in enumerate(scales.items(), start=1):
+        at = np.flatnonzero(shares == share)
+        expected[at] = (exact[at] + np.arange(len(at)) * 2 + call * 1000 + 0.5) * statistic.step
+        assert release.scale[at] == pytest.approx(float(scale.exact) * statistic.step, rel=1e-15)
+    assert sorted(scales) == sorted(set(shares.tolist()))
+    assert asked == [(event.kind, scale, int((shares == share).sum())) for share, scale in scales.items()]
+    assert release.value.tolist() == expected.tolist()
+
+
+def test_how_many_records_a_person_may_have():
+    for people in (1, 10**6, np.int64(7)):
+        assert curator(records_per_person=people).release(MeanSum(2, 2)).records_per_person == people
+    for people in (0, 10**6 + 1, 1.0, True, "1"):
+        with pytest.raises(BadInput, match="records_per_person"):
+            curator(records_per_person=people)
+
+
+def test_the_charge_comes_before_the_first_look_and_says_what_for(tmp_path, monkeypatch):
+    log = []
+    ledger, charge = Ledger(tmp_path / "budget.db"), Ledger.charge
+    ledger.open("people", 1.0, 1e-6, relation="label")
+    monkeypatch.setattr(Ledger, "charge", lambda *args, **kwargs: (log.append("charged"), charge(*args, **kwargs))[1])
+    event = Gaussian(noise_multiplier=20.0, count=2)
+    one = curator(event, Logged(log), ledger=ledger.url, dataset="people", relation="label", what="mean of age")
+    assert log == ["charged"]
+    one.release(MeanSum(2, 2)), one.release(MeanSum(2, 2))
+    assert log == ["charged", "counted", "read", "read"]
+    (entry,) = ledger.history("people")
+    assert (entry.event, entry.what) == (event, "mean of age")
+
+
+def test_without_records_nothing_is_charged_where_that_is_known(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.open("people", 1e9, 1e-6)
+    own = {"ledger": ledger.url, "dataset": "people"}
+    with pytest.raises(BadInput, match="no records"):
+        curator(data=DATA[:0], **own)
+    assert ledger.history("people") == []
+    one = curator(data=Logged([], rows=0), **own)
+    with pytest.raises(BadInput, match="charge stays"):
+        _ = one.n
+    assert len(ledger.history("people")) == 1
+
+
+def test_one_record_is_enough_for_a_release_and_two_for_a_search():
+    assert curator(data=DATA[:1]).release(MeanSum(2, 2)).n == 1
+    event, noise = Selection(noise_multiplier=0.5), Gaussian(noise_multiplier=0.5)
+    for rows in (1, 2):
+        one = curator(event, Logged([], rows), candidates=[Candidate(BOX, BOX, noise, noise)])
+
+        def attempt(index, training, validation):
+            training.release(MeanSum(2, 2)), validation.release(MeanSum(2, 2))
+            return 1.5
+
+        if rows == 1:
+            with pytest.raises(ReleaseRefused, match="2 records"):
+                one.choose(attempt)
+        else:
+            first, *rest = (one.choose(attempt), one.releases)[1]
+            assert (first.value.tolist(), first.scale.tolist(), first.n, first.times) == ([0, 1.5], [0, 0], 2, 1)
+            told = {"candidates": 1, "releases": 1, "training": 1, "validation": 1, "size": 2}
+            assert first.statistic == {"name": "Choice", "kind": "choice", **told}
+            assert len(rest) == 2
+
+
+def test_a_search_too_large_for_memory_is_refused_after_its_charge(monkeypatch):
+    """Where the number of records is found by counting: public numbers decide, and nothing is read."""
+    log, noise = [], Gaussian(noise_multiplier=0.5)
+    one = curator(Selection(noise_multiplier=0.5), Logged(log), candidates=[Candidate(BOX, BOX, noise, noise)])
+    monkeypatch.setattr(module, "too_much", lambda n, columns: (n, columns) == (3, 2))
+    with pytest.raises(ReleaseRefused, match="memory"):
+        one.choose(lambda *run: 1.0)
+    assert log == ["counted"]
+
+
+def test_runs_of_a_search_count_a_persons_records_as_the_search_does():
+    noise, seen = Gaussian(noise_multiplier=0.5), []
+    one = curator(Selection(noise_multiplier=0.5), records_per_person=3, candidates=[Candidate(BOX, BOX, noise, noise)])
+
+    def attempt(index, *sides):
+        seen.extend(side.release(MeanSum(2, 2)) for side in sides)
+        return 1.0
+
+    one.choose(attempt)
+    alone = curator(noise, records_per_person=3).release(MeanSum(2, 2))
+    assert all(release.records_per_person == 3 and (release.scale == alone.scale).all() for release in seen)
+
+
+def test_a_curator_that_was_closed_has_nothing_left():
+    one = curator()
+    one.close()
+    assert repr(one) == "<Curator: 0 releases left>"
+    with pytest.raises(ReleaseRefused, match="paid for"):
+        one.release(MeanSum(2, 2))
+    two = curator(data=Logged([]))
+    two.close()
+    with pytest.raises(ReleaseRefused, match="closed"):
+        _ = two.n
+
+
+def test_a_seed_is_another_key_for_each_release_and_is_told():
+    first, second = curator(seed=b"1"), curator(seed=b"1")
+    a, b = (one.release(MeanSum(2, 2)) for one in (first, second))
+    assert a.value.tolist() == b.value.tolist()
+    again = first.release(MeanSum(2, 2))
+    assert len({a.value[0], again.value[0], curator(seed=b"2").release(MeanSum(2, 2)).value[0]}) == 3
+    assert not a.private
+    assert curator().release(MeanSum(2, 2)).private
+    assert a.fit == again.fit != b.fit
+
+
+def test_what_may_be_kept_is_said_for_each_release(monkeypatch):
+    """The first release of a fit, and whether another one may follow."""
+    one, told = curator(), []
+    honest = one._keeper.total
+
+    def total(*args, first, keep, n, **more):
+        told.append((first, keep, n))
+        return honest(*args, first=first, keep=keep, n=n, **more)
+
+    monkeypatch.setattr(one._keeper, "total", total)
+    for _ in range(3):
+        one.release(MeanSum(2, 2))
+    assert told == [(True, True, 3), (False, True, 3), (False, False, 3)]
+
+
+@pytest.mark.parametrize("relation", ["label", "record"])
+def test_inputs_are_looked_at_before_the_charge_only_where_they_are_public(relation, tmp_path):
+    seen, log = [], []
+    one = curator(data=Logged(log), relation=relation, look=seen.append)
+    assert log == (["read"] if relation == "label" else [])
+    if relation == "record":
+        assert seen == []
+        return
+    assert seen[0].tolist() == [[0, 0]] * 3
+
+    def design(inputs):
+        seen.append(inputs)
+        return MeanSum(2, 2)
+
+    assert one.release_given_inputs(design, times=2).times == 2
+    assert seen[1] is seen[0]
+    two = curator(relation=relation)
+    two.release_given_inputs(design), two.release_given_inputs(design)
+    assert seen[2].tolist() == [[0.5, -0.5], [0.25, 1.0], [0.125, 0.0]]
+    assert seen[3] is seen[2]
+
+
+@dataclass(frozen=True)
+class Sides(Counts):
+    """How many records are left and right of the middle."""
+
+    groups = (2,)
+
+    def cells(self, records):
+        return records[:, :1] > 0
+
+
+SCORES = Scores(np.zeros((2, 2, 2)), np.array([[1.0, 0.0], [0.0, 1.0]]), np.zeros(2))
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_choice_by_score_costs_what_was_paid_for_it(times, monkeypatch):
+    told = []
+    honest = module.exponents
+    monkeypatch.setattr(module, "exponents", lambda *args, **how: (told.append(how), honest(*args, **how))[1])
+    one = curator(Gaussian(noise_multiplier=4.0, count=4), records_per_person=5)
+    release = one.select(Sides(), SCORES, times=times)
+    assert repr(one) == f"<Curator: {4 - times} releases left>"
+    assert release.times == times
+    (how,) = told
+    assert how == {"n": 3, "people": 5, "counts": None, "epsilon": epsilon_of(math.sqrt(times) / 4)}
+
+
+def test_choices_of_one_seed_differ_from_release_to_release(monkeypatch):
+    keys = []
+    monkeypatch.setattr(module, "pick", lambda values, bits: keys.append(bits.more()) or 0)
+    for _ in range(2):
+        one = curator(seed=b"1")
+        one.select(Sides(), SCORES), one.select(Sides(), SCORES)
+    assert keys[:2] == keys[2:]
+    assert keys[0] != keys[1]
+
+
+def test_public_counts_are_of_use_only_where_labels_alone_are_protected():
+    with pytest.raises(ReleaseRefused, match="protected here"):
+        curator().select(Sides(), SCORES, counts=np.array([0, 3]))
+    with pytest.raises(ReleaseRefused, match="delta > 0"):
+        curator(Laplace(noise_multiplier=1.0)).select(Sides(), SCORES)
