@@ -122,3 +122,27 @@ def test_float_context_of_the_user_does_not_matter(law, monkeypatch):
     monkeypatch.setitem(decimal.DefaultContext.traps, decimal.Inexact, True)
     with decimal.localcontext(decimal.Context(prec=2, rounding=decimal.ROUND_UP)):
         assert noise._decide(law, 2**40, int(noise._thresholds(law)[0]), 3, 5, Script(more=[7, 0, 0])) == expected
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_attempts_within_the_margin_are_handed_over_and_no_others(law, k, monkeypatch):
+    """4(k + 1) cells of v on either side of the chance, and the cell of u that a threshold lies in (noise.md, 3)."""
+    calls, scale, j = [], Scale(2**41, 0), 2**39 + 12345
+    monkeypatch.setattr(noise, "_decide", lambda *told: calls.append(told))
+    cells = chance(law, k, j + 0.5, scale.w) * 2**32 - 0.5
+    below, margin, end = int(mp.floor(cells)), 4 * (k + 1), int(noise._thresholds(law)[k])
+
+    def attempt(u, v):
+        calls.clear()
+        taken = noise._attempts(law, scale, 1, Script(words=[[j], [(u << 32) + v]]))
+        return len(calls), taken.tolist()
+
+    value = [k * scale.w + j]
+    assert attempt(end - 9, below - margin + 1) == attempt(end - 9, below + margin) == (1, [])
+    assert attempt(end - 9, below - margin) == (0, value)
+    assert attempt(end - 9, below + margin + 1) == (0, [])
+    assert attempt(end, 0) == (1, [])
+    assert calls == [(law, scale.w, end, j, 0, calls[0][-1])]
+    assert attempt(end - 1, 0) == (0, value)
+    assert attempt(end + 1, 0) == (0, [value[0] + scale.w])

@@ -1,0 +1,93 @@
+"""Margins, limits and pieces of the accounting, number by number: what the proof (accounting.md) states is what is computed."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from reticent.privacy import accounting
+from reticent.privacy.accounting import account_epsilon, epsilon, remaining_epsilon
+from reticent.privacy.events import Gaussian, Laplace, Pure, Selection
+from reticent.privacy.selection import best_order, renyi_to_epsilon, selection_renyi
+
+SEARCH = Selection(noise_multiplier=20.0, stop=0.25)
+
+
+@pytest.mark.parametrize(("eps", "mu"), [(0.5, 1.0), (0.0, 6.0), (4.0, 0.5), (1000.0, 40.0)])
+def test_the_bound_on_delta_is_raised_by_what_the_proof_states(eps, mu, monkeypatch):
+    monkeypatch.setattr(accounting, "log_delta", lambda eps, mu: 0.0)
+    x = abs(eps / mu - mu / 2)
+    assert accounting._log_delta_above(eps, mu) == pytest.approx(1e-12 + 4e-15 * (x + 1) * (x + mu), rel=1e-12, abs=0)
+
+
+def test_the_slope_of_mills_ratio():
+    t = np.array([-1.0, -0.5, 0.0, 0.3, 1.0, 2.0, 7.0, 30.0, 50.0, 50.1, 60.0, 100.0, 1e3, 1e6])
+    with mp.workdps(60):
+        mills = [mp.sqrt(mp.pi / 2) * mp.exp(mp.mpf(s) ** 2 / 2) * mp.erfc(mp.mpf(s) / mp.sqrt(2)) for s in t.tolist()]
+        exact = [float(1 - mp.mpf(s) * one) for s, one in zip(t.tolist(), mills, strict=True)]
+    assert accounting._minus_mills_slope(t) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("eps", [1e-9, 1e-3, 0.5, 0.999999, 1.0, 1.000001, 3.0, 20.0, 30.0])
+@pytest.mark.parametrize("count", [1, 7])
+@pytest.mark.parametrize("mu", [0.0, 0.7])
+def test_gaussians_that_dominate(eps, count, mu):
+    """Φ(μ/2) = 1/(1 + e^−ε), raised by 10⁻⁹."""
+    with mp.workdps(60):
+        one = 2 * mp.sqrt(2) * mp.erfinv(mp.tanh(mp.mpf(eps) / 2))
+        exact = mp.sqrt(mp.mpf(mu) ** 2 + count * one**2)
+        found = accounting._dominating_mu(mu, [("pure", eps, count)])
+        assert exact * (1 + mp.mpf("0.99e-9")) < found < exact * (1 + mp.mpf("1.01e-9"))
+    assert accounting._dominating_mu(mu, [("pure", math.nextafter(30.0, 31), count)]) == math.inf
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 17.0])
+@pytest.mark.parametrize("eps", [1e-3, 0.5, 4.0, 60.0])
+def test_the_renyi_divergence_of_a_coin(eps, order):
+    with mp.workdps(60):
+        p = 1 / (1 + mp.exp(-mp.mpf(eps)))
+        q = 1 - p
+        exact = mp.log(p**order * q ** (1 - order) + q**order * p ** (1 - order)) / (order - 1)
+        assert exact <= eps
+    assert accounting._coin_renyi(eps, order) == pytest.approx(float(exact), rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 17.0])
+def test_renyi_divergences_add_up(order):
+    events = [
+        SEARCH,
+        Gaussian(noise_multiplier=3.0, count=2),
+        Pure(epsilon=0.3, count=5),
+        Laplace(noise_multiplier=4.0),
+    ]
+    coin = accounting._coin_renyi
+    total = selection_renyi(SEARCH, order) + 2 * order / 18 + 5 * coin(0.3, order) + coin(0.25, order)
+    found = accounting._renyi_epsilon(events, order, 1e-6)
+    assert found == pytest.approx(renyi_to_epsilon(total * (1 + 1e-12), order, 1e-6), rel=1e-14)
+
+
+def test_a_list_with_a_search_is_counted_by_its_best_order_and_an_account_by_the_searchs_own():
+    events = [SEARCH, Gaussian(noise_multiplier=10.0)]
+    each = [accounting._renyi_epsilon(events, order, 1e-6) for order in accounting.ORDERS]
+    assert epsilon(events, 1e-6) == min(each)
+    own = accounting._renyi_epsilon(events, best_order(SEARCH, 1e-6), 1e-6)
+    assert account_epsilon(events, 1e-6) == own >= min(each)
+    assert account_epsilon(events[::-1], 1e-6) == math.inf
+    assert epsilon(events, 0.0) == account_epsilon(events, 0.0) == epsilon(SEARCH, 0.0) == math.inf
+    twice = Selection(count=2, noise_multiplier=20.0, stop=0.25)
+    assert account_epsilon([twice], 1e-6) == pytest.approx(account_epsilon([SEARCH, SEARCH], 1e-6))
+    assert account_epsilon([SEARCH], 1e-6) == epsilon(SEARCH, 1e-6) < account_epsilon([twice], 1e-6)
+
+
+def test_what_remains_beside_a_search_is_all_that_fits():
+    events, cap, delta = [SEARCH, Gaussian(noise_multiplier=30.0)], 2.0, 1e-6
+    left = remaining_epsilon(events, cap, delta)
+    order = best_order(SEARCH, delta)
+    room = cap - accounting._renyi_epsilon(events, order, delta)
+    mu = math.sqrt(2 * room / order)
+    assert left == pytest.approx(accounting._gaussian_epsilon(mu, delta), rel=1e-7)
+    assert left < accounting._gaussian_epsilon(mu, delta)
+    assert account_epsilon([*events, Gaussian(noise_multiplier=accounting.calibrate(left, delta))], delta) <= cap
+    assert remaining_epsilon(events, cap, 0.0) == 0.0
+    assert remaining_epsilon(events, 0.1, delta) == 0.0
