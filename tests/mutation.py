@@ -67,7 +67,21 @@ TARGETS = {
         "_check_relation _check_text _event_body _canonical _seal _append",
         "test_ledger.py test_ledger_tampering.py",
     ),
-    "bounds.py": Target("unit scaled _abreast radius2 natural _number _range", "test_bounds.py"),
+    "bounds.py": Target(
+        "_HUGE __init__ to_dict from_dict apart _together resolve inputs_alone unnamed unit scaled _abreast _with radius2 "
+        "natural _number _ranges _range _classes",
+        "test_bounds.py test_levels.py",
+    ),
+    "release.py": Target(
+        "sd matrix matrix_sd _symmetric __init__ release select _recorded _whole release_given_inputs _following check_used",
+        "test_curator_counts.py test_curator.py test_choosing.py",
+    ),
+    "kept.py": Target("__init__ total _sum close _put _key", "test_kept.py"),
+    "database.py": Target(
+        "create transaction has_table append_only _check_version _check_is_file _check_sqlite_format _check_postgres_format "
+        "_postgres_connection",
+        "test_ledger.py test_ledger_tampering.py test_ledger_failures.py",
+    ),
     "noise.py": Target("", "test_noise_bits.py test_noise.py"),
     "levels.py": Target("held weights", "test_levels.py"),
     "staged.py": Target(
