@@ -143,6 +143,8 @@ def survivors(name: str, functions: str = "") -> Iterator[tuple[str, str]]:
         path = copy / CORE / name
         code, kept = path.read_text(encoding="utf-8"), lines(path, functions or target.functions)
         patience = PATIENCE + TIMES * load(copy, tests)
+        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):  # all others stay compiled
+            compiled.unlink()
         by = Sharp(copy / "sharp.txt")
         for operator in (get_operator(kind)() for kind in KEPT):
             places = (start for node in ast_nodes(get_ast(code)) for start, _ in operator.mutation_positions(node))
@@ -208,7 +210,8 @@ def _run(copy: Path, tests: list[str], used: Path | None, by: Sharp | None, pati
     signal.alarm(math.ceil(20 * patience))  # or wait for ever
     os.chdir(copy)
     sys.path[:0] = [str(copy / "src"), str(copy)]
-    sys.dont_write_bytecode = True  # compiled files are told apart by their time, to the second
+    sys.pycache_prefix = None
+    sys.dont_write_bytecode = used is None  # compiled files are told apart by their time, to the second
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     import pytest
