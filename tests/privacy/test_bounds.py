@@ -260,3 +260,68 @@ def test_records_are_scaled_alike_however_many_stand_abreast(columns, order):
             assert found[row].tolist() == bounds.scaled(values[row : row + 1].copy())[0].tolist()
         low, high = ends.T
         np.testing.assert_allclose(found, (2 * values - low - high) / (high - low), rtol=1e-9, atol=1e-9)
+
+
+def test_norms_go_as_far_as_ranges_do():
+    for norm in (1e-150, 1e150, 1, np.float32(2)):
+        assert Bounds(x=(0, 1), norm=norm).norm == float(norm)
+    for norm in (0.9e-150, 1.1e150):
+        with pytest.raises(BoundsMissing, match="norm"):
+            Bounds(x=(0, 1), norm=norm)
+
+
+@pytest.mark.parametrize("bounds", EXAMPLES, ids=repr)
+def test_without_outputs_the_inputs_stay_as_they_are(bounds):
+    alone = bounds.inputs_alone()
+    assert (alone.y, alone.y_names, alone.classes, alone.level) == ((), None, None, None)
+    assert (alone.x, alone.x_names, alone.norm, alone.same) == (bounds.x, bounds.x_names, bounds.norm, bounds.same)
+    unnamed = bounds.unnamed()
+    assert (unnamed.x, unnamed.x_names, unnamed.y, unnamed.classes) == (bounds.x, None, bounds.y, bounds.classes)
+    assert bounds.level is None or (unnamed.level.at, unnamed.level.name) == (bounds.level.at, None)
+
+
+def test_bounds_by_position_follow_the_columns():
+    """One range for all columns, or one each; the outputs' columns come after the inputs' and are no inputs."""
+    import pandas as pd
+
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0], "c": [3.0]})
+    bounds, fields = Bounds(x=(0, 1), y={"b": (2, 3)}).resolve(scan(frame), targets=True)
+    assert ([f.key for f in fields], bounds.x, bounds.x_names) == ([0, 2, "b"], ((0, 1), (0, 1)), ("a", "c"))
+    assert (bounds.y, bounds.same) == (((2, 3),), False)
+    bounds, fields = Bounds(x=[(0, 1), (4, 5)], y={"a": (2, 3)}).resolve(scan(frame), targets=True)
+    assert ([f.key for f in fields], bounds.x, bounds.x_names) == ([1, 2, "a"], ((0, 1), (4, 5)), ("b", "c"))
+    bounds, fields = Bounds(x=(0, 1), y={"b": (2, 3)}).resolve(scan(frame), targets=False)
+    assert ([f.key for f in fields], len(bounds.x), bounds.y) == ([0, 1, 2], 3, ())
+    two = scan(np.zeros((1, 2)), y=np.zeros((1, 2)))
+    bounds, fields = Bounds(x=(0, 1), y=[(2, 3), (4, 5)]).resolve(two, targets=True)
+    assert ([f.key for f in fields], bounds.y) == ([0, 1, 2, 3], ((2, 3), (4, 5)))
+    bounds, fields = Bounds(x={"c": (0, 1)}, classes={"a": ["x", "y"]}).resolve(scan(frame), targets=True)
+    assert [(f.key, f.classes) for f in fields] == [("c", None), ("a", ("x", "y"))]
+    for wrong in (2, 4):
+        with pytest.raises(BadInput, match=f"X has 3 features, but the bounds are for {wrong}"):
+            Bounds(x=[(0, 1)] * wrong).resolve(scan(frame), targets=False)
+
+
+def test_lists_of_two_columns_are_not_one_range():
+    assert Bounds(x=[(0, 1), (2, 3)]).x == ((0, 1), (2, 3))
+    assert not Bounds(x=[(0, 1), (2, 3)]).same
+    assert Bounds(x=[(0, 1)]).x == Bounds(x=(0, 1)).x
+    assert (Bounds(x=[(0, 1)]).same, Bounds(x=(0, 1)).same, Bounds(x={"a": (0, 1)}).same) == (False, True, False)
+    for wrong in ([[(0, 1)]], [(0, 1, 2), (0, 1, 2)], [[0], [1]]):
+        with pytest.raises(BoundsMissing, match="a list of"):
+            Bounds(x=wrong)
+
+
+@pytest.mark.parametrize("classes", [[0, 1], ["a", "b"], (False, True), np.array([1.5, 2.5]), [0, 1, 2]])
+def test_classes_that_make_sense(classes):
+    assert Bounds(x=(0, 1), classes=classes).classes == tuple(np.asarray(classes).tolist())
+    named = Bounds(x=(0, 1), classes={"ill": classes})
+    assert (named.y_names, named.classes) == (("ill",), tuple(np.asarray(classes).tolist()))
+
+
+@pytest.mark.parametrize(
+    "classes", [[0, np.inf], [np.nan, 0.0], [None, None], [("a",), ("b",)], [0, "a"], {"ill": ["a", "a"]}], ids=str
+)
+def test_classes_that_are_no_labels_are_refused(classes):
+    with pytest.raises(BoundsMissing, match="classes must be"):
+        Bounds(x=(0, 1), classes=classes)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -71,6 +72,16 @@ def test_every_number_gets_the_noise_of_its_own_kind_and_half_a_step(event, stat
     assert sorted(scales) == sorted(set(shares.tolist()))
     assert asked == [(event.kind, scale, int((shares == share).sum())) for share, scale in scales.items()]
     assert release.value.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("people", [1, 7])
+@pytest.mark.parametrize("multiplier", [0.7, 3.0])
+def test_laplace_noise_grows_with_the_records_of_a_person(people, multiplier):
+    statistic = MeanSum(2, 2)
+    scales = curator(Laplace(noise_multiplier=multiplier), records_per_person=people)._scales(statistic)
+    least = Fraction(multiplier) * statistic.sensitivity1 * people
+    assert list(scales) == [1]
+    assert least <= scales[1].exact <= least * (1 + Fraction(1, 2**39))
 
 
 def test_how_many_records_a_person_may_have():

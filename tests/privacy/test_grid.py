@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import BadInput
 from reticent.privacy.grid import fraction, held, limit, log2_ceiling
-from reticent.privacy.statistic import Counts, Gram, Sum
+from reticent.privacy.statistic import Counts, Gram, Sum, _upper
 
 
 def on_grid(rows, *, bits=2, limit2=100, **more):
@@ -215,3 +215,40 @@ def test_cells_of_another_shape_are_refused():
         TwoGroups().block_sum(np.zeros((4, 3)))
     with pytest.raises(BadInput, match="as numbers"):
         TwoGroups().block_sum(np.array([["a", "b"]]))
+
+
+def test_rows_made_in_pieces_are_those_made_at_once():
+    wide = type("Wide", (Products,), {"columns": 2**11})()
+    assert wide.piece_rows == 64
+    records = np.zeros((131, 2**11))
+    records[np.arange(131), np.arange(131)] = np.linspace(-1.5, 1.5, 131)
+    assert (wide.stacked(records) == wide.integers(records)).all()
+    assert type("Wider", (Products,), {"columns": 2**12})().piece_rows == 64
+    assert wide.stacked(records[:0]).shape == (0, 2**11)
+
+
+@pytest.mark.parametrize("kind", [Plain, Products, TwoGroups])
+@pytest.mark.parametrize("name", ["sensitivity2", "sensitivity1", "step", "block_sum", "shares", "size", "_settled"])
+def test_what_a_kind_has_settled_cannot_be_redefined(kind, name):
+    for bases, own in ((kind,), {name: 1}), ((type("Mixin", (), {name: 1}), kind), {}):
+        with pytest.raises(TypeError, match=f"may not define {name}"):
+            type("Own", bases, own)
+    with pytest.raises(TypeError, match=f"may not define {name}"):
+        type("Own", (kind,), {"__annotations__": {name: int}})
+    assert type("Own", (kind,), {"colour": 1}).colour == 1
+
+
+def test_a_gram_matrix_has_neither_a_sign_nor_an_l1_bound():
+    for name in ("nonnegative", "norm1"):
+        with pytest.raises(TypeError, match=f"may not define {name}"):
+            type("Own", (Products,), {name: True})
+    assert Products().integers(np.array([[-1.0, 1.0, 0.0]])).tolist() == [[-(2.0**20), 2.0**20, 0.0]]
+    assert Plain().integers(np.array([[-1.0, 1.0]])).tolist() == [[-(2.0**24), 2.0**24]]
+
+
+def test_places_of_a_triangle_are_shared_and_cannot_be_changed():
+    row, column = _upper(3)
+    assert (row.tolist(), column.tolist()) == ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
+    for one in (row, column):
+        with pytest.raises(ValueError, match="read-only"):
+            one[0] = 1

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import reticent.privacy.sums as sums
 from reticent.errors import BadInput, ReleaseRefused
@@ -250,3 +251,32 @@ def test_blocks_are_cut_evenly_and_empty_ones_are_left_out():
     lengths = []
     add_up(blocks, lambda piece: lengths.append(len(piece)) or np.zeros(1), rows=4)
     assert lengths == [3, 3, 3, 4, 4, 4, 2]
+
+
+def test_blas_keeps_to_one_thread():
+    def threads():
+        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        with sums.one_blas_thread():
+            assert threads() == {1}
+        assert threads() == {2}
+
+
+def test_a_new_total_is_empty():
+    total = Total()
+    assert (total.rows, total.integers()) == (0, 0)
+    total.merge(Total())
+    assert (total.rows, total.integers()) == (0, 0)
+    total.add(np.array([3.0]), 2)
+    assert (total.rows, total.integers().tolist()) == (2, [3])
+
+
+def test_totals_move_on_after_128_blocks():
+    """2⁷ blocks of 2⁵⁵ make 2⁶²; 2⁵³ is the largest float below which no whole number is left out."""
+    assert (sums._SPILL, EXACT) == (2**7, 2**53)
+    total = blocks_of(127)
+    assert total._narrow is not None
+    total.add(np.array([2**55]), 1)
+    assert total._narrow is None
+    assert total.integers().tolist() == [2**62]
