@@ -46,6 +46,9 @@ _PAIRED = [
 ]
 _LEVEL = "level = (step & -step).bit_length() - 1"
 _KEYED = 'bits = Bits(None if self._seed is None else self._seed + b" step %d" % step)'
+_RELEASED = 'seed = None if self._seed is None else self._seed + b" release %d" % number'
+_CHOSEN = 'bits = Bits(None if self._seed is None else self._seed + b" choice %d" % number)'
+_OTHERWISE = "Another key, as different in every step."
 _OWN = "exact = self._total + np.zeros(statistic.size, dtype=object)"
 _CHARGED = "elif ledger is not None and dataset is not None:"
 _ENDS = (
@@ -115,6 +118,10 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_CONTIGUOUS, _CONTIGUOUS.replace("if values", "if not values")): "A copy is made, or none: the same numbers.",
         (_RESHAPED, _RESHAPED.replace("-1", "- 2")): "NumPy takes any negative number for the length that is left.",
     },
+    "curator.py": {
+        (_RELEASED, _RELEASED.replace('%d" % n', '%d" * n')): _OTHERWISE,
+        (_CHOSEN, _CHOSEN.replace('%d" % n', '%d" * n')): _OTHERWISE,
+    },
     "celled.py": {
         (_NOWHERE, _NOWHERE.replace("-1.0", "- 2.0")): "Any negative number is no cell.",
         (_KNOWN, _KNOWN.replace("cell >= 0", "cell >= -1")): "−1 stays −1, which is no cell.",
@@ -170,7 +177,7 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_LEVEL, _LEVEL.replace("&", "|")): "−2^level has as many binary digits as 2^level.",
         (_LEVEL, _LEVEL.replace(") - 1", ") + 1")): "Two levels below the first, which stay empty.",
         (_LEVEL, _LEVEL.replace(") - 1", ") - 0")): "One level below the first, which stays empty.",
-        (_KEYED, _KEYED.replace('" % step', '" * step')): "Another key, as different in every step.",
+        (_KEYED, _KEYED.replace('" % step', '" * step')): _OTHERWISE,
         (_TAKEN, _TAKEN.replace("[0]", "[ -1]")): "It remembers one noise.",
         **{(_NAMED, _NAMED.replace("(8)", f"( {k})")): "How long a name is." for k in (7, 9)},
         **{(_APART, _APART[:-1] + k): "Only running sums look at it." for k in ("1", "-1")},

@@ -91,3 +91,100 @@ def test_what_remains_beside_a_search_is_all_that_fits():
     assert account_epsilon([*events, Gaussian(noise_multiplier=accounting.calibrate(left, delta))], delta) <= cap
     assert remaining_epsilon(events, cap, 0.0) == 0.0
     assert remaining_epsilon(events, 0.1, delta) == 0.0
+
+
+# --- privacy-loss distributions
+
+
+class Fake:
+    """Stands in for a privacy-loss distribution: composing adds, and ``ask`` says what is told of it."""
+
+    def __init__(self, size, ask=None):
+        self.size, self.ask = size, ask
+
+    def compose(self, other):
+        return Fake(self.size + other.size)
+
+    def get_epsilon_for_delta(self, delta):
+        return self.ask("epsilon", delta)
+
+    def get_delta_for_epsilon(self, eps):
+        return self.ask("delta", eps)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 12, 21, 64])
+def test_uses_are_composed_as_often_as_they_are_made(count):
+    assert accounting._repeated(Fake(1), count, None).size == count
+    assert accounting._repeated(Fake(1), count, Fake(1000)).size == count + 1000
+
+
+@pytest.mark.parametrize("eps", [0.35, 0.3, 0.04, 2.0])
+def test_losses_of_a_coin_touch_the_truth_at_all_points_of_the_grid(eps):
+    step = 0.1 if eps > 0.1 else 0.01
+    coin, right = accounting._coin(eps, step), 1 / (1 + math.exp(-eps))
+    inner = math.floor(eps / step)
+    for cell in range(-inner - 3, inner + 4):
+        t = cell * step
+        exact = max(right - math.exp(t) * (1 - right), 1 - math.exp(t), 0.0)
+        assert coin.get_delta_for_epsilon(t) == pytest.approx(exact, abs=1e-14)
+
+
+@pytest.mark.parametrize(("mu", "eps", "count"), [(0.0, 0.5, 1), (3.0, 0.5, 64), (0.0, 1e-9, 1)])
+def test_the_grid_of_losses_and_what_is_taken_off_delta(mu, eps, count, monkeypatch):
+    """2¹⁸ cells over 20 standard deviations, 2·10⁻¹⁴ for each use, and the ε found is looked at again."""
+    step = max(20 * math.hypot(mu, math.sqrt(count) * eps) / 2**18, 1e-9)
+    delta, doubt, asked, steps = 1e-6, 2e-14 * (count + 1), [], []
+
+    def ask(what, value):
+        asked.append((what, value))
+        if what == "epsilon":
+            return 1.0
+        return delta - doubt + (1e-15 if len(asked) < 5 else 0.0)
+
+    monkeypatch.setattr(accounting, "_coin", lambda eps, step: steps.append(step))
+    monkeypatch.setattr(accounting, "_repeated", lambda one, count, total: steps.append(count) or Fake(1, ask))
+    found = accounting._pld_epsilon(mu, [("pure", eps, count)], delta)
+    assert steps == [pytest.approx(step, rel=1e-12), count, *([1] if mu else [])]
+    assert asked[0] == ("epsilon", pytest.approx(delta - doubt, rel=1e-12))
+    assert [what for what, _ in asked[1:]] == ["delta"] * 4
+    each = [value for _, value in asked[1:]]
+    assert each[0] == pytest.approx(1 + 1e-10, rel=1e-14)
+    assert np.diff(each) == pytest.approx([step / 100] * 3, rel=1e-3)
+    assert found == each[-1]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_the_grid_is_of_no_use_where_its_error_would_take_half_of_delta(count):
+    uses, doubt = [("pure", 0.5, count)], 2e-14 * (count + 1)
+    assert accounting._pld_epsilon(0.0, uses, 2 * doubt) == math.inf
+    assert accounting._pld_epsilon(0.0, uses, 2.01 * doubt) < 0.5 * count * (1 + 1e-4)
+
+
+def test_laplace_noise_and_gaussian_noise_stand_on_the_grid_as_themselves():
+    """One use of either, alone: what its own formula says."""
+    laplace = accounting._pld_epsilon(0.0, [("laplace", 0.5, 1)], 1e-3)
+    assert laplace == pytest.approx(0.5 + 2 * math.log1p(-1e-3), rel=1e-4)
+    both = accounting._pld_epsilon(0.5, [("pure", 1e-9, 1)], 1e-3)
+    assert both == pytest.approx(accounting._gaussian_epsilon(0.5, 1e-3), rel=1e-4)
+
+
+def test_which_of_the_three_bounds_is_taken(monkeypatch):
+    """The least; beyond ε or μ = 30 the sum alone, and so for a single use."""
+    grid = [0.01]
+    monkeypatch.setattr(accounting, "_pld_epsilon", lambda mu, uses, delta: grid[0])
+    two = Pure(epsilon=0.25, count=2)
+    assert epsilon(two, 1e-6) == 0.01
+    grid[0] = math.inf
+    assert epsilon(two, 1e-6) == pytest.approx(0.5, rel=1e-15)
+    assert epsilon(two, 1e-6) >= 0.5
+    many = Pure(epsilon=0.01, count=900)
+    assert epsilon(many, 1e-6) == accounting._gaussian_epsilon(
+        accounting._dominating_mu(0.0, [("pure", 0.01, 900)]), 1e-6
+    )
+    grid[0] = 0.01
+    one, wide = Gaussian(noise_multiplier=1.0), Gaussian(noise_multiplier=1 / 30.5)
+    assert epsilon(Pure(epsilon=0.25), 1e-6) == pytest.approx(0.25, rel=1e-15)
+    assert epsilon([one, Pure(epsilon=0.25)], 1e-6) == epsilon([one, Pure(epsilon=30.0)], 1e-6) == 0.01
+    for events in ([one, Pure(epsilon=30.5)], [wide, Pure(epsilon=0.25)]):
+        alone = epsilon(events[0], 1e-6)
+        assert epsilon(events, 1e-6) == pytest.approx(alone + events[1].epsilon, rel=1e-14)
