@@ -59,7 +59,7 @@ TARGETS = {
         "_FIXED _CELLS _FFT_ERROR _HUGE check_epsilon_delta _minus_mills_slope log_delta _log_delta_above gaussian_mu "
         "_gaussian_epsilon _other_uses _dominating_mu _pld_epsilon _coin _repeated epsilon _alone _renyi_epsilon _coin_renyi "
         "calibrate _total _largest_mu account_epsilon remaining_epsilon _remaining_beside",
-        "test_accounting_margins.py test_accounting.py test_selection.py",
+        "test_accounting_margins.py test_accounting_rounding.py test_accounting.py test_selection.py",
     ),
     "curator.py": Target("", "test_curator_counts.py test_curator.py test_choosing.py"),
     "ledger.py": Target(

@@ -1,6 +1,7 @@
 """What a curator counts off, charges, adds and shows, number by number."""
 
 import math
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -264,3 +265,36 @@ def test_public_counts_are_of_use_only_where_labels_alone_are_protected():
         curator().select(Sides(), SCORES, counts=np.array([0, 3]))
     with pytest.raises(ReleaseRefused, match="delta > 0"):
         curator(Laplace(noise_multiplier=1.0)).select(Sides(), SCORES)
+
+
+def test_the_cores_own_words_leave_and_a_statistics_words_do_not():
+    class Long(MeanSum):
+        def rows(self, records):
+            return np.zeros((len(records), 3))
+
+    class Chatty(MeanSum):
+        def rows(self, records):
+            raise ReleaseRefused(f"{records}")
+
+    with pytest.raises(ReleaseRefused, match=r"Long.rows must give one row of 2 numbers.* the charge stays\.$"):
+        curator().release(Long(2, 2))
+    with pytest.raises(ReleaseRefused, match=r"^Reading the records failed in the statistic\. Nothing is released"):
+        curator().release(Chatty(2, 2))
+
+
+def test_warnings_are_silent_until_the_last_reader_leaves():
+    quiet, before = module._NoWarnings(), list(warnings.filters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        always = list(warnings.filters)
+        with quiet:
+            with quiet:
+                warnings.warn("a record", stacklevel=1)
+            warnings.warn("another record", stacklevel=1)
+            assert warnings.filters != always
+        assert warnings.filters == always
+        with quiet:
+            warnings.warn("a third", stacklevel=1)
+        assert warnings.filters == always
+    assert caught == []
+    assert warnings.filters == before
