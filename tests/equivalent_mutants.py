@@ -50,6 +50,7 @@ _RELEASED = 'seed = None if self._seed is None else self._seed + b" release %d" 
 _CHOSEN = 'bits = Bits(None if self._seed is None else self._seed + b" choice %d" % number)'
 _OTHERWISE = "Another key, as different in every step."
 _OWN = "exact = self._total + np.zeros(statistic.size, dtype=object)"
+_BOTH = "Both or neither are given: that was asked before."
 _CHARGED = "elif ledger is not None and dataset is not None:"
 _ENDS = (
     "y = np.concatenate([[-np.inf], (knots + eps) / mu + mu / 2, [np.inf]])  # where the likelihood ratio passes a knot"
@@ -69,6 +70,8 @@ _UNEVEN = "u = np.expm1(x * math.log1p(ratio)) / ratio if ratio > 0 else x"
 _HEIGHT = "height = np.array([max(float((one * w - against).max()), 0.0) for one in t])"
 _SPREAD = "knots = np.linspace(least, least + max(4 * -least, 1.0), _KNOTS)"
 _NAMED = "self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0"
+_LENGTH = "How long a name is."
+_THREADS = "n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, self._left > 0"
 _APART = "self._sum = exact if self._correlation.running else 0"
 _ENOUGH = "while selection_epsilon(Selection(1, multiplier, shape, stop, most), delta) > eps:"
 _TOTAL = "return selection_epsilon(Selection(1, math.exp(log), shape, stop, most), delta)"
@@ -119,6 +122,9 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_RESHAPED, _RESHAPED.replace("-1", "- 2")): "NumPy takes any negative number for the length that is left.",
     },
     "curator.py": {
+        **{("self._fit = secrets.token_hex(8)", f"self._fit = secrets.token_hex( {k})"): _LENGTH for k in (7, 9)},
+        (_THREADS, _THREADS.replace("(0)", "( 1)")): "How many threads add up: the same integers.",
+        (_CHARGED[2:], _CHARGED[2:].replace(" and", " or")): _BOTH,
         (_RELEASED, _RELEASED.replace('%d" % n', '%d" * n')): _OTHERWISE,
         (_CHOSEN, _CHOSEN.replace('%d" % n', '%d" * n')): _OTHERWISE,
     },
@@ -179,10 +185,10 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_LEVEL, _LEVEL.replace(") - 1", ") - 0")): "One level below the first, which stays empty.",
         (_KEYED, _KEYED.replace('" % step', '" * step')): _OTHERWISE,
         (_TAKEN, _TAKEN.replace("[0]", "[ -1]")): "It remembers one noise.",
-        **{(_NAMED, _NAMED.replace("(8)", f"( {k})")): "How long a name is." for k in (7, 9)},
+        **{(_NAMED, _NAMED.replace("(8)", f"( {k})")): _LENGTH for k in (7, 9)},
         **{(_APART, _APART[:-1] + k): "Only running sums look at it." for k in ("1", "-1")},
         (_OWN, _OWN.replace("+", "-")): "Less zeros.",
-        (_CHARGED, _CHARGED.replace(" and", " or")): "Both or neither are given: that was asked before.",
+        (_CHARGED, _CHARGED.replace(" and", " or")): _BOTH,
     },
     "selection.py": {
         (_ENDS, _ENDS.replace("[-np", "[+np")): "Below the first knot H is zero, and its chord too.",

@@ -3,10 +3,12 @@
 import decimal
 import itertools
 from functools import cache
+from hashlib import sha256
 
 import mpmath as mp
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from reticent.privacy import noise
 from reticent.privacy.noise import LAWS, Scale
@@ -146,3 +148,78 @@ def test_attempts_within_the_margin_are_handed_over_and_no_others(law, k, monkey
     assert calls == [(law, scale.w, end, j, 0, calls[0][-1])]
     assert attempt(end - 1, 0) == (0, value)
     assert attempt(end + 1, 0) == (0, [value[0] + scale.w])
+
+
+def test_bits_are_aes_in_counter_mode():
+    """Both streams of a seed against the cipher itself: 64 bits at a time, the second one 2¹²⁷ blocks further on."""
+    key = sha256(b"reticent, not private: " + b"seed").digest()
+    words, more = (
+        Cipher(algorithms.AES(key), modes.CTR(start)).encryptor().update(bytes(80))
+        for start in (bytes(16), (2**127).to_bytes(16, "big"))
+    )
+    bits = noise.Bits(b"seed")
+    assert bits.words(4).tobytes() + bits.words(6).tobytes() == words
+    assert [bits.more() for _ in range(10)] == [int.from_bytes(more[i : i + 8], "little") for i in range(0, 80, 8)]
+
+
+@pytest.mark.parametrize("w", [2**40, 2**40 + 1, 2**41 - 1, 2**41, 2**58 - 1, 2**58])
+@pytest.mark.parametrize("negative", [0, 1])
+def test_every_place_below_w_can_be_drawn_and_none_beyond(w, negative):
+    """k = 0, v = 0: accepted. Bits between the place and the sign are not looked at."""
+    beyond = [] if w in (2**40, 2**41, 2**58) else [w]  # a power of two: every masked word is below it
+    for j in (0, 1, w // 2, w - 1, *beyond):
+        word = j | negative << 63 | 15 << 59
+        found = noise._attempts("gaussian", Scale(w, 0), 1, Script(words=[[word], [] if j == w else [0]]))
+        assert found.tolist() == ([] if j == w else [~j if negative else j])
+
+
+@pytest.mark.parametrize("e", [0, 1, 20, 62, 63, 64, 100, -1, -5])
+@pytest.mark.parametrize("negative", [0, 1])
+@pytest.mark.parametrize("slow", [False, True])
+def test_numbers_are_shifted_to_the_grid(e, negative, slow, monkeypatch):
+    """Down by e bits, rounded down; or up, with as many bits more. k = 20, the furthest on the fast path of these."""
+    if slow:
+        monkeypatch.setattr(noise, "_MARGIN", 10.0)
+    w, k, j, tail = 2**58 - 1, 20, 2**57 + 12345, 0b10110
+    u = int(noise._thresholds("laplace")[k]) - 1
+    assert int(noise._thresholds("laplace")[k - 1]) < u
+    script = Script(words=[[j | negative << 63], [u << 32], [tail << 59]])
+    y = k * w + j
+    y = ~y if negative else y
+    expected = (y << -e) + (tail >> 5 + e) if e < 0 else y >> e
+    assert noise._attempts("laplace", Scale(w, e), 1, script).tolist() == [expected]
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 130])
+def test_integers_of_any_number_of_bits(size):
+    words = [0x9E3779B97F4A7C15, 0xF39CC0605CEDC834, 0x1082276BF3A27251]
+    left, expected = size, 0
+    for word in words[: -(-size // 64)]:
+        take = min(64, left)
+        expected, left = (expected << take) + (word >> 64 - take), left - take
+    script = Script(words=[[word] for word in words])
+    assert noise._integers(script, 1, size).tolist() == [expected]
+    assert len(script._words) == 3 - -(-size // 64)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_weights_go_on_until_what_is_left_is_below_the_last_digit(law):
+    with decimal.localcontext(noise._digits(40)):
+        weights = noise._weights(law)
+    assert weights[-1] <= decimal.Decimal("1e-45") < weights[-2]
+    for i, weight in enumerate(weights):
+        with mp.workdps(60):
+            exact = mp.exp(-mp.mpf(i * i if law == "gaussian" else 2 * i) / 2)
+            assert abs(mp.mpf(str(weight)) / exact - 1) < mp.mpf("1e-39")
+
+
+def test_thresholds_are_shared_and_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        noise._thresholds("gaussian")[0] = 1
+
+
+def test_contexts_do_not_depend_on_anybodys_settings():
+    one = noise._digits(33)
+    assert (one.prec, one.rounding) == (33, decimal.ROUND_HALF_EVEN)
+    traps = {decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow}
+    assert {trap for trap, on in one.traps.items() if on} == traps
