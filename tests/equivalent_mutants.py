@@ -72,6 +72,7 @@ _SPREAD = "knots = np.linspace(least, least + max(4 * -least, 1.0), _KNOTS)"
 _NAMED = "self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0"
 _LENGTH = "How long a name is."
 _THREADS = "n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, self._left > 0"
+_TOLD = 'told |= {"training": training[0].n, "validation": validation[0].n}'
 _APART = "self._sum = exact if self._correlation.running else 0"
 _ENOUGH = "while selection_epsilon(Selection(1, multiplier, shape, stop, most), delta) > eps:"
 _TOTAL = "return selection_epsilon(Selection(1, math.exp(log), shape, stop, most), delta)"
@@ -122,6 +123,10 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_RESHAPED, _RESHAPED.replace("-1", "- 2")): "NumPy takes any negative number for the length that is left.",
     },
     "curator.py": {
+        **{
+            (_TOLD, _TOLD.replace(f"{k}[0]", f"{k}[ -1]")): "All of a side have the same."
+            for k in ("training", "validation")
+        },
         **{("self._fit = secrets.token_hex(8)", f"self._fit = secrets.token_hex( {k})"): _LENGTH for k in (7, 9)},
         (_THREADS, _THREADS.replace("(0)", "( 1)")): "How many threads add up: the same integers.",
         (_CHARGED[2:], _CHARGED[2:].replace(" and", " or")): _BOTH,
