@@ -123,6 +123,7 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_RESHAPED, _RESHAPED.replace("-1", "- 2")): "NumPy takes any negative number for the length that is left.",
     },
     "curator.py": {
+        ("training[0],", "training[ -1],"): "All of a side have the same.",
         **{
             (_TOLD, _TOLD.replace(f"{k}[0]", f"{k}[ -1]")): "All of a side have the same."
             for k in ("training", "validation")
