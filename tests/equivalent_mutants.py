@@ -134,6 +134,9 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_RELEASED, _RELEASED.replace('%d" % n', '%d" * n')): _OTHERWISE,
         (_CHOSEN, _CHOSEN.replace('%d" % n', '%d" * n')): _OTHERWISE,
     },
+    "events.py": {
+        ("_LEAST, _MOST = 1e-9, 1e30", "_LEAST, _MOST = 1e-9, 1e+30"): "The same number.",
+    },
     "celled.py": {
         (_NOWHERE, _NOWHERE.replace("-1.0", "- 2.0")): "Any negative number is no cell.",
         (_KNOWN, _KNOWN.replace("cell >= 0", "cell >= -1")): "−1 stays −1, which is no cell.",

@@ -1,8 +1,9 @@
 """Faults put into the trusted core on purpose: `python -m tests.mutation [FILE[:FUNCTION,…] …]` says which ones no test notices.
 
-cosmic-ray changes one operator, number or condition at a time in a copy of the tree; the tests beside it run in a fork that has
-all but reticent loaded. (mutmut leaves out whatever is decorated: here every sensitivity is a property.) `TARGETS` says where,
-and which tests must notice; `EQUIVALENT` which changes are no faults, and why. Needs `pip install cosmic-ray`, and minutes.
+cosmic-ray changes one operator, number or condition at a time. The tests beside it look first in a fork of one session
+(`tests/quick_mutants.py`); what they do not notice there is put into a copy of the tree, and they run in a fork that has all but
+reticent loaded. (mutmut leaves out whatever is decorated: here every sensitivity is a property.) `TARGETS` says where, and which
+tests must notice; `EQUIVALENT` which changes are no faults, and why. Needs `pip install cosmic-ray`, and minutes.
 """
 
 import ast
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.equivalent_mutants import EQUIVALENT
+from tests.quick_mutants import FirstLook
 
 TOP = Path(__file__).parents[1]
 CORE = Path("src") / "reticent" / "privacy"
@@ -132,7 +134,7 @@ def survivors(name: str, functions: str = "") -> Iterator[tuple[str, str]]:
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    target, tried = TARGETS[name], 0
+    target, changes = TARGETS[name], []
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch)
         for one in ("src", "tests", "benchmarks"):
@@ -145,17 +147,22 @@ def survivors(name: str, functions: str = "") -> Iterator[tuple[str, str]]:
         patience = PATIENCE + TIMES * load(copy, tests)
         for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):  # all others stay compiled
             compiled.unlink()
-        by = Sharp(copy / "sharp.txt")
         for operator in (get_operator(kind)() for kind in KEPT):
             places = (start for node in ast_nodes(get_ast(code)) for start, _ in operator.mutation_positions(node))
             for occurrence, (line, _) in enumerate(list(places)):
                 if any(first <= line <= last for first, last in kept):
-                    changed = mutate_code(code, operator, occurrence)
-                    path.write_text(changed, encoding="utf-8")
-                    tried += 1
-                    if not noticed(copy, tests, by=by, patience=patience):
-                        yield difference(code, changed)
-    print(f"{name}: {tried} changes", flush=True)
+                    changes.append(mutate_code(code, operator, occurrence))
+        print(f"{name}: {len(changes)} changes", flush=True)
+        told = copy / "noticed.txt"
+        told.touch()
+        noticed(copy, tests, by=FirstLook(path, changes, told, patience), patience=math.inf)
+        seen = {int(number) for number in told.read_text().split()}
+        print(f"{name}: {len(changes) - len(seen)} were not noticed at a first look", flush=True)
+        by = Sharp(copy / "sharp.txt")
+        for changed in (change for number, change in enumerate(changes) if number not in seen):
+            path.write_text(changed, encoding="utf-8")
+            if not noticed(copy, tests, by=by, patience=patience):
+                yield difference(code, changed)
 
 
 class Sharp:
@@ -191,9 +198,7 @@ def load(copy: Path, tests: list[str]) -> float:
     return os.times().children_user - before
 
 
-def noticed(
-    copy: Path, tests: list[str], used: Path | None = None, by: Sharp | None = None, patience: float = 600.0
-) -> bool:
+def noticed(copy: Path, tests: list[str], used: Path | None = None, by: object = None, patience: float = 600.0) -> bool:
     """Run the tests in a fork of this process, which has no part of reticent loaded, and see whether they fail."""
     child = os.fork()
     if child:
@@ -205,9 +210,10 @@ def noticed(
         os._exit(code)
 
 
-def _run(copy: Path, tests: list[str], used: Path | None, by: Sharp | None, patience: float) -> int:
-    signal.setitimer(signal.ITIMER_PROF, patience)  # a change may make a loop endless
-    signal.alarm(math.ceil(20 * patience))  # or wait for ever
+def _run(copy: Path, tests: list[str], used: Path | None, by: object, patience: float) -> int:
+    if patience < math.inf:
+        signal.setitimer(signal.ITIMER_PROF, patience)  # a change may make a loop endless
+        signal.alarm(math.ceil(20 * patience))  # or wait for ever
     os.chdir(copy)
     sys.path[:0] = [str(copy / "src"), str(copy)]
     sys.pycache_prefix = None

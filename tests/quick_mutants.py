@@ -1,0 +1,108 @@
+"""A first look at changes of the trusted core, for `tests/mutation.py`: one session of pytest, and a fork of it for each change.
+
+The tests are collected once. A fork exchanges the code of the function that a change is in (or the value of a constant), and asks
+tests until one fails, the last one that noticed a change first: hundredths of a second, where a process of its own takes one.
+What was made before (an event at the top of a test file) is not made again: what goes unnoticed here is looked at once more.
+"""
+
+import ast
+import contextlib
+import functools
+import gc
+import importlib
+import math
+import os
+import signal
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["FirstLook"]
+
+Code = dict[tuple[str, int], types.CodeType]
+
+
+class FirstLook:
+    """Runs instead of the tests of a session; writes the numbers of the changes that were noticed to ``told``."""
+
+    def __init__(self, path: Path, changes: Sequence[str], told: Path, patience: float) -> None:
+        self.path, self.changes, self.told, self.patience = path, changes, told, patience
+        self.sharp: list[str] = []
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        module = importlib.import_module(f"reticent.privacy.{self.path.stem}")
+        everything = gc.get_objects()
+        functions = [f for f in everything if isinstance(f, types.FunctionType) and f.__module__ == module.__name__]
+        caches = [f for f in everything if isinstance(f, functools._lru_cache_wrapper)]
+        del everything
+        before = self.path.read_text(encoding="utf-8")
+        with self.told.open("a", encoding="utf-8") as told:
+            for number, after in enumerate(self.changes):
+                read, write = os.pipe()
+                child = os.fork()
+                if not child:
+                    try:
+                        signal.setitimer(signal.ITIMER_PROF, self.patience)
+                        signal.alarm(math.ceil(20 * self.patience))
+                        if _change(before, after, functions, module):
+                            for cache in caches:
+                                cache.cache_clear()
+                            self._ask(session, write)
+                    finally:
+                        os._exit(0)
+                os.close(write)
+                with os.fdopen(read) as pipe:
+                    by = pipe.read()
+                if os.waitpid(child, 0)[1] or by:
+                    told.write(f"{number}\n")
+                    told.flush()
+                if by:
+                    self.sharp = [by, *(one for one in self.sharp if one != by)]
+        return True
+
+    def _ask(self, session: Any, write: int) -> None:
+        """Run tests until one fails, and say which."""
+        from _pytest.runner import runtestprotocol
+
+        place = {name: k for k, name in enumerate(self.sharp)}
+        items = sorted(session.items, key=lambda item: place.get(item.nodeid, len(place)))
+        try:
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                if any(one.failed for one in runtestprotocol(item, log=False, nextitem=following)):
+                    os.write(write, item.nodeid.encode())
+                    return
+        finally:
+            session._setupstate.teardown_exact(None)
+
+
+def _change(before: str, after: str, functions: Sequence[Any], module: types.ModuleType) -> bool:
+    """Exchange code and constants of a module in place; whether there was anything to exchange."""
+    old, new = (_code(compile(text, str(module.__file__), "exec"), {}) for text in (before, after))
+    done = False
+    for function in functions:
+        key = function.__code__.co_qualname, function.__code__.co_firstlineno
+        if key in old and key in new and old[key] != new[key]:
+            function.__code__ = new[key]
+            done = True
+    for was, now in zip(ast.parse(before).body, ast.parse(after).body, strict=True):
+        if isinstance(was, ast.Assign) and ast.dump(was) != ast.dump(now):
+            names = [part.id for target in was.targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+            values = {name: getattr(module, name) for name in names}
+            exec(compile(ast.Module([now], []), str(module.__file__), "exec"), vars(module))
+            for other in list(sys.modules.values()):  # whoever has imported it
+                for name, value in values.items():
+                    if vars(other).get(name) is value:
+                        with contextlib.suppress(AttributeError):
+                            setattr(other, name, getattr(module, name))
+            done = True
+    return done
+
+
+def _code(code: types.CodeType, found: Code) -> Code:
+    for one in code.co_consts:
+        if isinstance(one, types.CodeType):
+            found[one.co_qualname, one.co_firstlineno] = one
+            _code(one, found)
+    return found
