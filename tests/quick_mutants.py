@@ -1,7 +1,7 @@
 """A first look at changes of the trusted core, for `tests/mutation.py`: one session of pytest, and a fork of it for each change.
 
 The tests are collected once. A fork exchanges the code of the function that a change is in (or the value of a constant), and asks
-tests until one fails, the last one that noticed a change first: hundredths of a second, where a process of its own takes one.
+tests until one fails, short ones and those that noticed much first: hundredths of a second, where a process of its own takes one.
 What was made before (an event at the top of a test file) is not made again: what goes unnoticed here is looked at once more.
 """
 
@@ -14,6 +14,7 @@ import math
 import os
 import signal
 import sys
+import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ class FirstLook:
 
     def __init__(self, path: Path, changes: Sequence[str], told: Path, patience: float) -> None:
         self.path, self.changes, self.told, self.patience = path, changes, told, patience
-        self.sharp: list[str] = []
+        self.cost: dict[str, float] = {}  # seconds of each test, halved whenever it was the one that noticed
 
     def pytest_runtestloop(self, session: Any) -> bool:
         module = importlib.import_module(f"reticent.privacy.{self.path.stem}")
@@ -38,40 +39,51 @@ class FirstLook:
         caches = [f for f in everything if isinstance(f, functools._lru_cache_wrapper)]
         del everything
         before = self.path.read_text(encoding="utf-8")
+
+        def look(after: str) -> tuple[bool, list[str]]:
+            read, write = os.pipe()
+            child = os.fork()
+            if not child:
+                try:
+                    signal.setitimer(signal.ITIMER_PROF, self.patience)
+                    signal.alarm(math.ceil(20 * self.patience))
+                    if _change(before, after, functions, module) or before == after:
+                        for cache in caches:
+                            cache.cache_clear()
+                        self._ask(session, write)
+                finally:
+                    os._exit(0)
+            os.close(write)
+            with os.fdopen(read) as pipe:
+                said = pipe.read().splitlines()
+            return os.waitpid(child, 0)[1] != 0, said
+
+        for line in look(before)[1]:
+            seconds, _, test = line.partition(" ")
+            self.cost[test] = float(seconds)
         with self.told.open("a", encoding="utf-8") as told:
             for number, after in enumerate(self.changes):
-                read, write = os.pipe()
-                child = os.fork()
-                if not child:
-                    try:
-                        signal.setitimer(signal.ITIMER_PROF, self.patience)
-                        signal.alarm(math.ceil(20 * self.patience))
-                        if _change(before, after, functions, module):
-                            for cache in caches:
-                                cache.cache_clear()
-                            self._ask(session, write)
-                    finally:
-                        os._exit(0)
-                os.close(write)
-                with os.fdopen(read) as pipe:
-                    by = pipe.read()
-                if os.waitpid(child, 0)[1] or by:
+                ended, said = look(after)
+                by = [line.removeprefix("FAILED ") for line in said if line.startswith("FAILED ")]
+                if ended or by:
                     told.write(f"{number}\n")
                     told.flush()
-                if by:
-                    self.sharp = [by, *(one for one in self.sharp if one != by)]
+                for test in by:
+                    self.cost[test] = self.cost.get(test, 1.0) / 2
         return True
 
     def _ask(self, session: Any, write: int) -> None:
-        """Run tests until one fails, and say which."""
+        """Run tests until one fails; say how long each took, and which it was."""
         from _pytest.runner import runtestprotocol
 
-        place = {name: k for k, name in enumerate(self.sharp)}
-        items = sorted(session.items, key=lambda item: place.get(item.nodeid, len(place)))
+        items = sorted(session.items, key=lambda item: self.cost.get(item.nodeid, 0.0))
         try:
             for item, following in zip(items, [*items[1:], None], strict=True):
-                if any(one.failed for one in runtestprotocol(item, log=False, nextitem=following)):
-                    os.write(write, item.nodeid.encode())
+                start = time.process_time()
+                failed = any(one.failed for one in runtestprotocol(item, log=False, nextitem=following))
+                took = "FAILED" if failed else f"{time.process_time() - start:.6f}"
+                os.write(write, f"{took} {item.nodeid}\n".encode())
+                if failed:
                     return
         finally:
             session._setupstate.teardown_exact(None)
