@@ -30,7 +30,8 @@ class FirstLook:
 
     def __init__(self, path: Path, changes: Sequence[str], told: Path, patience: float) -> None:
         self.path, self.changes, self.told, self.patience = path, changes, told, patience
-        self.cost: dict[str, float] = {}  # seconds of each test, halved whenever it was the one that noticed
+        self.seconds: dict[str, float] = {}  # of each test, without a change
+        self.cost: dict[str, float] = {}  # the same, halved whenever it was the one that noticed
 
     def pytest_runtestloop(self, session: Any) -> bool:
         module = importlib.import_module(f"reticent.privacy.{self.path.stem}")
@@ -45,7 +46,6 @@ class FirstLook:
             child = os.fork()
             if not child:
                 try:
-                    signal.setitimer(signal.ITIMER_PROF, self.patience)
                     signal.alarm(math.ceil(20 * self.patience))
                     if _change(before, after, functions, module) or before == after:
                         for cache in caches:
@@ -60,7 +60,7 @@ class FirstLook:
 
         for line in look(before)[1]:
             seconds, _, test = line.partition(" ")
-            self.cost[test] = float(seconds)
+            self.seconds[test] = self.cost[test] = float(seconds)
         with self.told.open("a", encoding="utf-8") as told:
             for number, after in enumerate(self.changes):
                 ended, said = look(after)
@@ -80,6 +80,9 @@ class FirstLook:
         try:
             for item, following in zip(items, [*items[1:], None], strict=True):
                 start = time.process_time()
+                signal.setitimer(
+                    signal.ITIMER_PROF, min(self.patience, 2 + 5 * self.seconds.get(item.nodeid, math.inf))
+                )
                 failed = any(one.failed for one in runtestprotocol(item, log=False, nextitem=following))
                 took = "FAILED" if failed else f"{time.process_time() - start:.6f}"
                 os.write(write, f"{took} {item.nodeid}\n".encode())
