@@ -50,12 +50,10 @@ TARGETS = {
     "grid.py": Target("", "test_grid.py"),
     "statistic.py": Target(
         "__init_subclass__ limit1 limit2 integers nonnegative norm1 sensitivity1 sensitivity2 step bits size block_rows "
-        "piece_rows stacked shares coordinates _upper block_sum _checked",
+        "piece_rows stacked shares coordinates upper block_sum _checked",
         "test_grid.py test_sums.py",
     ),
-    "events.py": Target(
-        "_LEAST __post_init__ to_dict to_json event_from_dict event_from_json", "test_events.py"
-    ),
+    "events.py": Target("_LEAST __post_init__ to_dict to_json event_from_dict event_from_json", "test_events.py"),
     "given.py": Target("number whole check_whole", "test_given.py"),
     "accounting.py": Target(
         "_FIXED _CELLS _FFT_ERROR _HUGE check_epsilon_delta _minus_mills_slope log_delta _log_delta_above gaussian_mu "
@@ -75,7 +73,7 @@ TARGETS = {
         "test_bounds.py test_levels.py",
     ),
     "release.py": Target(
-        "sd matrix matrix_sd _symmetric __init__ release select _recorded _whole release_given_inputs _following check_used",
+        "sd matrix matrix_sd symmetric __init__ release select _recorded _whole release_given_inputs _following check_used",
         "test_curator_counts.py test_curator.py test_choosing.py",
     ),
     "kept.py": Target("__init__ total _sum close _put _key", "test_kept.py"),

@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import BadInput
 from reticent.privacy.grid import fraction, held, limit, log2_ceiling
-from reticent.privacy.statistic import Counts, Gram, Sum, _upper
+from reticent.privacy.statistic import Counts, Gram, Sum, upper
 
 
 def on_grid(rows, *, bits=2, limit2=100, **more):
@@ -247,7 +247,7 @@ def test_a_gram_matrix_has_neither_a_sign_nor_an_l1_bound():
 
 
 def test_places_of_a_triangle_are_shared_and_cannot_be_changed():
-    row, column = _upper(3)
+    row, column = upper(3)
     assert (row.tolist(), column.tolist()) == ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
     for one in (row, column):
         with pytest.raises(ValueError, match="read-only"):
