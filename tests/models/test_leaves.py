@@ -102,7 +102,7 @@ def test_a_heap_across_light_cells_is_one_block(d):
     counts[(slice(6, 8),) * d] = 2.0
     heavy = np.ones_like(counts, dtype=int)
     heavy[(0,) * d] = 4
-    found = np.reshape(blocks(counts.ravel(), tuple(heavy.ravel().tolist()), d), counts.shape)
+    found = np.reshape(blocks(counts.ravel(), tuple(heavy.ravel().tolist()), d, 10**9, 1), counts.shape)
     heap = found[(slice(6, 8),) * d]
     assert len(set(heap.ravel())) == 1
     assert (found == heap.ravel()[0]).sum() == 2**d
@@ -119,9 +119,37 @@ def test_every_light_cell_is_in_one_block_whatever_is_released():
     for bins in (2, 5, 11, 16):
         for counts in (rng.normal(size=bins**2), np.zeros(bins**2), np.full(bins**2, -1e9)):
             cut = tuple(rng.choice([1, 1, 1, 2], size=bins**2).tolist())
-            found = np.array(blocks(counts, cut, 2))
+            found = np.array(blocks(counts, cut, 2, 100, 2))
             assert ((found >= 0) == (np.array(cut) == 1)).all()
             LeafSums(2, bins, cut, tuple(found.tolist()))  # accepts them
+
+
+@pytest.mark.parametrize(("clusters", "side"), [(1, 2), (5, 2), (6, 1), (400, 1)])
+def test_a_block_spans_at_most_a_fifth_and_a_kth_of_a_column(clusters, side):
+    empty = np.random.default_rng(0).normal(size=10**3)
+    found = np.bincount(blocks(empty, (1,) * 10**3, 3, 10**6, clusters))
+    assert found.max() == side**3
+
+
+def test_a_block_of_several_cells_has_at_most_a_fifth_of_the_records_of_a_cluster():
+    counts = np.random.default_rng(0).normal(0, 10, size=(10, 10))
+    counts[5:] += 400  # 20,000 records in half of the box
+    found = np.array(blocks(counts.ravel(), (1,) * 100, 2, 20_000, 4))
+    size, total = np.bincount(found), np.bincount(found, counts.ravel())
+    assert size.max() == 4
+    assert total[size > 1].max() <= 20_000 / (5 * 4)
+    assert len(np.unique(found[50:])) >= 5 * 4
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_there_are_several_places_for_each_cluster(d):
+    """Even records, no cell of which is cut: joined as if there were five clusters, some had no place of their own."""
+    data, k = np.random.default_rng(0).uniform(-1, 1, size=(20_000, d)), 100
+    settings = {"bounds": reticent.Bounds(x=(-1, 1)), "epsilon": 25, "delta": 1e-6, "random_state": 0}
+    model = reticent.KMeans(k, **settings).fit(data)
+    asked = model.releases_[1]
+    assert asked.statistic["name"] == "LeafSums"
+    assert len(asked.value) / (d + 1) > 4 * k
 
 
 def test_what_is_expected_is_bayes_rule_where_nothing_touches():
@@ -153,7 +181,7 @@ def looked_at(data, bins, sd, rng):
     """Two looks with the same noise in each count: cells, then leaves and blocks."""
     coarse = GridCounts(2, bins).block_sum(data) + sd * rng.normal(size=bins**2)
     cut = splits(coarse, sd, 2)
-    asked = LeafSums(2, bins, cut, blocks(coarse, cut, 2))
+    asked = LeafSums(2, bins, cut, blocks(coarse, cut, 2, 10**9, 1))
     exact = asked.block_sum(data) * asked.step
     counts, places = exact[: asked.cells], 2 * exact[asked.cells :].reshape(2, -1).T
     noisy = counts + sd * rng.normal(size=counts.shape), places + 2 * sd * rng.normal(size=places.shape)

@@ -20,7 +20,8 @@ __all__ = ["Leaves", "blocks", "expected", "splits"]
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 _FINE, _MOST_SPLIT, _MOST_LEAVES = 6.0, 32, 4096.0  # a leaf's expected records over the noise of its count; limits
-_WIDEST, _MOST_SIDE = 5, 3  # a block spans at most a fifth of a column, and so many cells
+_WIDEST, _MOST_SIDE = 5, 3  # a block of K clusters spans at most a fifth and a K-th of a column, and so many cells
+_PLACES = 5  # the least number of blocks that hold as many records as a cluster has on average
 _PLACE2 = 1 / 12  # variance of a place that may be anywhere in its leaf
 
 
@@ -31,12 +32,13 @@ def splits(counts: Array, sd: float, dimension: int) -> tuple[int, ...]:
     return tuple((2 ** np.minimum(np.floor(np.log2(along)), np.log2(_MOST_SPLIT)).astype(int)).tolist())
 
 
-def blocks(counts: Array, cut: tuple[int, ...], dimension: int) -> tuple[int, ...]:
+def blocks(counts: Array, cut: tuple[int, ...], dimension: int, n: int, clusters: int) -> tuple[int, ...]:
     """To which block each light cell (not cut) is joined, and −1 for the others: windows of the grid, the clearest first.
 
-    Cells beside a heavy one stay alone: what they hold is near enough to it for its place to matter.
+    Cells beside a heavy one stay alone: what they hold is near enough to it for its place to matter. There must be several places
+    for each cluster: with many clusters blocks are narrow, and cells stay alone that seem to hold too many of the ``n`` records.
     """
-    bins = round(len(counts) ** (1 / dimension))
+    bins, most = round(len(counts) ** (1 / dimension)), n / (_PLACES * clusters)
     light, grid = np.reshape(cut, (bins,) * dimension) == 1, counts.reshape((bins,) * dimension)
     free = light & ~binary_dilation(~light, np.ones((3,) * dimension))
     found = np.full(grid.shape, -1)
@@ -44,10 +46,12 @@ def blocks(counts: Array, cut: tuple[int, ...], dimension: int) -> tuple[int, ..
 
     def clear(window: tuple[slice, ...]) -> float:
         own = grid[window][free[window]]
-        return float(own.sum()) / math.sqrt(len(own)) if len(own) else -math.inf
+        total = float(own.sum())
+        fits = len(own) == 1 or (len(own) > 1 and total <= most)
+        return total / math.sqrt(len(own)) if fits else -math.inf
 
     queue = []
-    for side in range(1, max(min(bins // _WIDEST, _MOST_SIDE), 1) + 1):
+    for side in range(1, max(min(bins // max(clusters, _WIDEST), _MOST_SIDE), 1) + 1):
         for corner in product(range(bins - side + 1), repeat=dimension):
             window = tuple(slice(start, start + side) for start in corner)
             if free[window].any():

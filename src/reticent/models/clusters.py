@@ -190,7 +190,7 @@ def _from_leaves(curator: Oracle, noise: float, k: int, random: np.random.Genera
     first = curator.release(grid, times=_COARSE_SHARE)
     leaf_sd = noise * math.sqrt(2 * (1 + d / 4) / _LEAF_SHARE)
     cut = splits(first.value, leaf_sd, d)
-    asked = LeafSums(d, grid.bins, cut, blocks(first.value, cut, d))
+    asked = LeafSums(d, grid.bins, cut, blocks(first.value, cut, d, n, k))
     found = curator.release(asked, times=_LEAF_SHARE)
     counts, places = found.value[: asked.cells], 2 * found.value[asked.cells :].reshape(d, -1).T
     sd = float(found.sd[0])
