@@ -371,3 +371,13 @@ def test_scales_that_cannot_work_are_refused_before_the_charge(params, tmp_path)
     with pytest.raises(BadInput, match="these ranges"):
         gp(RBF(1.0), ledger=url, dataset="people", **params).fit(x, outputs)
     assert reticent.Ledger(url).history("people") == []
+
+
+@pytest.mark.parametrize(("epsilon", "least"), [(1, 0.7), (3, 0.9)])  # before: .5 and .4
+def test_features_of_most_records_are_as_long_as_the_noise_is_made_for(epsilon, least):
+    """Records in the middle of wide ranges: their features are scaled by where they are, not by the corners of the box."""
+    X = np.random.default_rng(0).normal(0, 0.2, size=(300, 5))
+    y = X.sum(axis=1) / 3
+    model = gp(bounds=Bounds(x=[(-1, 1)] * 5, y=(-1, 1)), epsilon=epsilon, random_state=0).fit(X, y)
+    head = model._head
+    assert np.square(head.features(np.clip(X, -1, 1))).sum(axis=1).mean() > least * head.radius2

@@ -15,11 +15,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from reticent.maths.basis import Basis, corners, eigenbasis, public_points, tensor_basis
 from reticent.maths.linalg import quadratic
 
-__all__ = ["KernelPriors", "energies", "kernels_around", "range_around", "usual_length", "white_noise"]
+__all__ = ["CLEAR", "KernelPriors", "energies", "kernels_around", "range_around", "usual_length", "white_noise"]
 
 Array = NDArray[np.float64]
 _POINTS = 512
 _CANDIDATES, _ONE_DIMENSION = 1500, 32
+CLEAR = 30.0  # squared signal over privacy noise, per function, from which on features are not shortened
 _SHORTEST, _LONGEST = 0.1, 10.0  # lengthscales that a box of half-width 1 can tell apart
 
 
@@ -117,7 +118,7 @@ def usual_length(told: float) -> float:
 
     ``told`` is the squared signal of n records over the privacy noise, per function.
     """
-    return 0.5 if told < 1 else 0.95 if told < 30 else 1.0
+    return 0.5 if told < 1 else 0.95 if told < CLEAR else 1.0
 
 
 def kernels_around(kernel: Kernel, half: Array, trials: int) -> list[Kernel]:

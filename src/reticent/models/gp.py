@@ -21,12 +21,12 @@ from reticent.maths.basis import Basis
 from reticent.maths.fitted import Fitted
 from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
-from reticent.maths.priors import energies, usual_length
+from reticent.maths.priors import CLEAR, energies, usual_length
 from reticent.maths.stages import Staged
 from reticent.maths.warp import laws_along, remoteness
 from reticent.models.base import PrivateEstimator
 from reticent.models.hypotheses import exponent, hypotheses_of, rehearsed, worthwhile
-from reticent.models.inputs import closer, features, input_laws
+from reticent.models.inputs import closer, features, input_laws, lengthened
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
@@ -266,6 +266,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], exponent(told), usual_length(told))
         head, like = features(basis, energy, laws, warp)
+        if self.kernel is None and len(bounds.x) > 1 and laws and told < CLEAR:
+            head = lengthened(head, like)
+            energy = np.array(head.energy)
         points = head.rows(like)
         head = replace(head, weighted=level is not None)
         beliefs = []
