@@ -28,7 +28,7 @@ __all__ = ["closer", "features", "input_laws", "lengthened", "remote_along"]
 
 Array = NDArray[np.float64]
 _POINTS, _FEW_POINTS, _FEW_FUNCTIONS = 512, 256, 40  # on a line a few functions need fewer
-_SHORT = 0.25  # share of the records whose features are not shortened, where privacy noise is felt
+_SHORT = 0.05  # share of the records whose features are not shortened, where privacy noise is felt
 
 
 def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
