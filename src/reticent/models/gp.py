@@ -26,7 +26,7 @@ from reticent.maths.stages import Staged
 from reticent.maths.warp import laws_along, remoteness
 from reticent.models.base import PrivateEstimator
 from reticent.models.hypotheses import exponent, hypotheses_of, rehearsed, worthwhile
-from reticent.models.inputs import closer, features, input_laws, lengthened
+from reticent.models.inputs import closer, features, input_laws
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
@@ -265,17 +265,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         basis, hypotheses, outside = priors.choose(min(int(self.basis or size), priors.most))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], exponent(told), usual_length(told))
-        head, like = features(basis, energy, laws, warp)
-        if self.kernel is None and len(bounds.x) > 1 and laws and told < CLEAR:
-            head = lengthened(head, like)
-            energy = np.array(head.energy)
+        head, like = features(basis, energy, laws, warp, self.kernel is None and len(bounds.x) > 1 and told < CLEAR)
         points = head.rows(like)
         head = replace(head, weighted=level is not None)
         beliefs = []
         for half in halves:
             units = self._units(halves[0], half)
             guess = max(priors.white * units, _FIRST_GUESS**2) if known is None else (known / half) ** 2
-            covariances = [units * S / np.outer(energy, energy) for S in hypotheses]
+            covariances = [units * S / np.outer(head.energy, head.energy) for S in hypotheses]
             how = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
             # one input cannot depend on others: damping would only cost accuracy and the width of bands

@@ -24,7 +24,7 @@ from reticent.maths.warp import (
 from reticent.models.residuals import Features, InputCounts, InputMoments
 from reticent.privacy.curator import Oracle
 
-__all__ = ["closer", "features", "input_laws", "lengthened", "remote_along"]
+__all__ = ["closer", "features", "input_laws", "remote_along"]
 
 Array = NDArray[np.float64]
 _POINTS, _FEW_POINTS, _FEW_FUNCTIONS = 512, 256, 40  # on a line a few functions need fewer
@@ -53,18 +53,21 @@ def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
 
 
 def features(
-    basis: Basis, energy: Array, laws: Sequence[Array], warp: tuple[tuple[float, ...], ...] = ()
+    basis: Basis, energy: Array, laws: Sequence[Array], warp: tuple[tuple[float, ...], ...] = (), noisy: bool = False
 ) -> tuple[Features, Array]:
-    """The basis on inputs that are spread evenly, or by maps of their own, and points that are spread like the records."""
+    """The basis on inputs that are spread evenly, or by maps of their own, and points that are spread like the records.
+
+    ``noisy``: privacy noise is felt, so that features are made as long as they may be where the laws say that records are.
+    """
     head = Features(basis, tuple(energy.tolist()), 1.0, warp or tuple(spread_out(law) for law in laws))
     few = basis.dimension == 1 and basis.size <= _FEW_FUNCTIONS
     like = public_points(basis.dimension, _FEW_POINTS if few else _POINTS)
     for j, law in enumerate(laws):
         like[:, j] = places(law, like[:, j])
-    return head, like
+    return (_lengthened(head, like) if noisy and laws else head), like
 
 
-def lengthened(head: Features, like: Array) -> Features:
+def _lengthened(head: Features, like: Array) -> Features:
     """The same features, with energies that make those of most records as long as they may be.
 
     Noise is made for the longest features. Most records lie in the middle of the inputs' ranges, where features are short: scaled
