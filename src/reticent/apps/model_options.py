@@ -1,32 +1,24 @@
 """Options of ``reticent fit`` that only some models have. A new one is a line here; a model has it if its class does."""
 
-from typing import Annotated, Any
-
-import typer
-
-from reticent.apps.options import LevelColumn
+from reticent.apps.options import LevelColumn, option
 
 __all__ = ["OWN", "read_bins"]
 
 
-def _option(kind: Any, metavar: str, text: str, *names: str) -> Any:
-    return Annotated[kind | None, typer.Option(*names, metavar=metavar, help=text)], None
-
-
 OWN = {  # the parameter of the class, and what can be said; the words before the colon are the models that have it
-    "bins": _option(str, "NUMBER", "histogram, gp-binned: number of bins of each column; gp-binned also 12,8."),
-    "kind": _option(str, "KIND", "gp-binned: mean of the output, or count of records (no --y)."),
-    "protect": _option(str, "WHAT", "gp-binned: records, or labels where all inputs are public; records if left out."),
-    "noise": _option(
+    "bins": option(str, "NUMBER", "histogram, gp-binned: number of bins of each column; gp-binned also 12,8."),
+    "kind": option(str, "KIND", "gp-binned: mean of the output, or count of records (no --y)."),
+    "protect": option(str, "WHAT", "gp-binned: records, or labels where all inputs are public; records if left out."),
+    "noise": option(
         float, "SD", "gp, gp-labels, gp-binned: spread of outputs with the same inputs; learned if left out."
     ),
     "noise_column": (LevelColumn, None),
-    "n_clusters": _option(int, "K", "kmeans: number of clusters; 8 if left out."),
-    "n_components": _option(int, "K", "mixture, factors, components: how many of them."),
-    "basis": _option(int, "NUMBER", "gp, classifier: number of basis functions; chosen from ε and n if left out."),
-    "method": _option(str, "METHOD", "classifier: softmax (nearly always best), labels or dirichlet."),
-    "covariance_type": _option(str, "TYPE", "mixture: full (if left out), tied, diag or spherical.", "--covariance"),
-    "mechanism": _option(str, "NAME", "gp-labels: cloak (if left out), functional or inducing."),
+    "n_clusters": option(int, "K", "kmeans: number of clusters; 8 if left out."),
+    "n_components": option(int, "K", "mixture, factors, components: how many of them."),
+    "basis": option(int, "NUMBER", "gp, classifier: number of basis functions; chosen from ε and n if left out."),
+    "method": option(str, "METHOD", "classifier: softmax (nearly always best), labels or dirichlet."),
+    "covariance_type": option(str, "TYPE", "mixture: full (if left out), tied, diag or spherical.", "--covariance"),
+    "mechanism": option(str, "NAME", "gp-labels: cloak (if left out), functional or inducing."),
 }
 
 

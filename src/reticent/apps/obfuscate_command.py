@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.options import Json, Quietly
+from reticent.apps.options import Json, Quietly, flag, option, with_options
 from reticent.apps.outfile import check_new, new_text
 from reticent.apps.terminal import advise, aside, compact, line, print_json, progress
 from reticent.errors import BadInput, ReleaseRefused
@@ -36,9 +36,9 @@ def _regions(texts: list[str]) -> list[tuple[float, float]]:
 
 def _check_known(length: float | None, spread: float | None, *, trained: bool) -> None:
     """Say what is missing before anything is read: a kernel is given, or there is something to learn it from."""
-    for option, value in (("--length", length), ("--spread", spread)):
+    for name, value in (("--length", length), ("--spread", spread)):
         if value is not None and not 0 < value < float("inf"):
-            raise BadInput(f"{option} must be a positive number, not {value:g}.")
+            raise BadInput(f"{name} must be a positive number, not {value:g}.")
     missing = [text for text, value in (("length scale", length), ("spread", spread)) if value is None]
     if missing and not trained:
         raise ReleaseRefused(
@@ -60,6 +60,37 @@ def _kernel(length: float | None, spread: float | None, reach: float) -> Any:
     return variance * RBF(length or 0.1 * reach, bounds)
 
 
+_OPTIONS = {
+    "variance": option(float, "NUMBER", "Variance that sensitive values keep, in the output's unit squared."),
+    "share": option(float, "SHARE", "Or: the share of the prior's variance that they keep, below 1."),
+    "solution": option(
+        str,
+        "KIND",
+        "weak (each value by itself), strong, kernel (needs --share), uniform (everywhere) or diagonal.",
+        default="weak",
+    ),
+    "length": option(float, "NUMBER", "Length scale of such curves, in units of the input."),
+    "spread": option(float, "NUMBER", "Standard deviation of such curves about their mean, in the output's unit."),
+    "mean": option(float, "NUMBER", "Mean of such curves; concluded from the release if left out."),
+    "train_on": option(
+        str, "FILE", "Learn what is not given from another curve, with the same columns; it is not protected."
+    ),
+    "unprotected_training": flag(
+        "--unprotected-training", "Learn it from this curve: it tells on it, the promise is conditional."
+    ),
+    "noise": option(float, "VARIANCE", "Variance of the measurement error in the output; none if left out."),
+    "releases": option(int, "K", "How many releases are planned: together they keep the promise.", default=1),
+    "number": option(int, "NUMBER", "Which of the planned releases is written.", default=1),
+    "model_file": option(Path, "FILE", "Model file to write, for reticent inspect, predict and report.", "--model"),
+    "report": option(Path, "FILE", "HTML page to write: figure and certificate."),
+    "ledger": option(str, "LEDGER", "Ledger that remembers the release and refuses another."),
+    "dataset": option(str, "NAME", "Name of the curve in the ledger."),
+    "new_ledger": flag("--new-ledger", "Make the ledger if there is none."),
+}
+_HANDED_ON = ("variance", "share", "solution", "noise", "mean", "releases", "ledger", "dataset")  # to the obfuscator
+
+
+@with_options(given=_OPTIONS)
 def obfuscate_command(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file with the curve.")],
     x: Annotated[str, typer.Option("--x", metavar="COLUMN", help="The input, for example time: public.")],
@@ -69,68 +100,7 @@ def obfuscate_command(
         typer.Option(metavar="LOW:HIGH", help="A sensitive interval, or point; one for each. Or: everywhere."),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced.")],
-    variance: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Variance that sensitive values keep, in the output's unit squared."),
-    ] = None,
-    share: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Or: the share of the prior's variance that they keep, below 1."),
-    ] = None,
-    solution: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND",
-            help="weak (each value by itself), strong, kernel (needs --share), uniform (everywhere) or diagonal.",
-        ),
-    ] = "weak",
-    length: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Length scale of such curves, in units of the input."),
-    ] = None,
-    spread: Annotated[
-        float | None,
-        typer.Option(
-            metavar="NUMBER", help="Standard deviation of such curves about their mean, in the output's unit."
-        ),
-    ] = None,
-    mean: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Mean of such curves; concluded from the release if left out."),
-    ] = None,
-    train_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Learn what is not given from another curve, with the same columns; it is not protected.",
-        ),
-    ] = None,
-    unprotected_training: Annotated[
-        bool,
-        typer.Option(
-            "--unprotected-training", help="Learn it from this curve: it tells on it, the promise is conditional."
-        ),
-    ] = False,
-    noise: Annotated[
-        float | None,
-        typer.Option(metavar="VARIANCE", help="Variance of the measurement error in the output; none if left out."),
-    ] = None,
-    releases: Annotated[
-        int, typer.Option(metavar="K", help="How many releases are planned: together they keep the promise.")
-    ] = 1,
-    number: Annotated[int, typer.Option(metavar="NUMBER", help="Which of the planned releases is written.")] = 1,
-    model_file: Annotated[
-        Path | None,
-        typer.Option("--model", metavar="FILE", help="Model file to write, for reticent inspect, predict and report."),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="HTML page to write: figure and certificate.")
-    ] = None,
-    ledger: Annotated[
-        str | None, typer.Option(metavar="LEDGER", help="Ledger that remembers the release and refuses another.")
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the curve in the ledger.")] = None,
-    new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger if there is none.")] = False,
+    given: Any,
     json: Json = False,
     quiet: Quietly = False,
 ) -> None:
@@ -141,9 +111,13 @@ def obfuscate_command(
     length scale and spread, or another curve to learn them from: they are released. A curve is released once, or as often as
     was planned: with a ledger, asking again gives the same release.
     """
+    length, spread, train_on, unprotected, ledger, model_file, report = (
+        given[name]
+        for name in ("length", "spread", "train_on", "unprotected_training", "ledger", "model_file", "report")
+    )
     everywhere = sensitive == ["everywhere"]
     regions = [] if everywhere else _regions(sensitive)
-    _check_known(length, spread, trained=train_on is not None or unprotected_training)
+    _check_known(length, spread, trained=train_on is not None or unprotected)
 
     import numpy as np
 
@@ -155,9 +129,9 @@ def obfuscate_command(
 
     for file in filter(None, (out, report, model_file)):
         check_new(file, "Somebody may have been given it")
-    if train_on is not None and unprotected_training:
+    if train_on is not None and unprotected:
         raise BadInput("--train-on and --unprotected-training exclude each other: the first one needs no second.")
-    if releases > 1 and ledger is None:
+    if given["releases"] > 1 and ledger is None:
         raise BadInput(
             "--releases needs a ledger, which keeps them apart: --ledger budget.db --dataset NAME --new-ledger."
         )
@@ -176,20 +150,13 @@ def obfuscate_command(
     model = Obfuscator(
         _kernel(length, spread, reach),
         sensitive="everywhere" if everywhere else [low for low, _ in regions] if points else regions,
-        variance=variance,
-        share=share,
-        solution=solution,
-        noise=noise,
-        mean=mean,
-        train_on=UNPROTECTED if unprotected_training else other,
-        releases=releases,
-        ledger=ledger,
-        dataset=dataset,
+        train_on=UNPROTECTED if unprotected else other,
+        **{name: given[name] for name in _HANDED_ON},
     )
-    if ledger is not None and new_ledger:
+    if ledger is not None and given["new_ledger"]:
         Ledger(ledger).create()
     with progress(f"Hiding part of {Path(data).name}", quiet=quiet):
-        released = model.obfuscate(at, values, number=number)
+        released = model.obfuscate(at, values, number=given["number"])
     model.names_ = [name, output]
     with new_text(out) as text:
         lines = csv.writer(text, lineterminator="\n")

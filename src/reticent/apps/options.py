@@ -21,8 +21,23 @@ __all__ = [
     "Quietly",
     "Records",
     "example",
+    "flag",
+    "option",
     "with_options",
 ]
+
+
+def option(kind: Any, metavar: str, text: str, *names: str, default: Any = None) -> tuple[Any, Any]:
+    """An option of a group: its type and words, and what it is if left out."""
+    return Annotated[
+        kind | None if default is None else kind, typer.Option(*names, metavar=metavar, help=text)
+    ], default
+
+
+def flag(name: str, text: str) -> tuple[Any, Any]:
+    """An option that is there or not."""
+    return Annotated[bool, typer.Option(name, help=text)], False
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result for machines.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no advice.")]
@@ -56,11 +71,8 @@ LevelColumn = Annotated[
 ]
 CHARGED = {  # who pays, and for whom: options and what they are if left out
     "ledger": (LedgerUrl, None),
-    "dataset": (Annotated[str | None, typer.Option(metavar="NAME", help="Data set to charge in the ledger.")], None),
-    "records_per_person": (
-        Annotated[int, typer.Option(metavar="K", help="Protect people who have up to K records each.")],
-        1,
-    ),
+    "dataset": option(str, "NAME", "Data set to charge in the ledger."),
+    "records_per_person": option(int, "K", "Protect people who have up to K records each.", default=1),
 }
 
 

@@ -1,16 +1,27 @@
 """``reticent plan``: what can be said to it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.options import Json, LevelColumn, Quiet
+from reticent.apps.options import Json, LevelColumn, Quiet, option, with_options
 from reticent.apps.terminal import print_json, progress
 
 __all__ = ["plan_command"]
 
 
+_OWN = {  # of the model and of its bounds
+    "delta": option(float, "NUMBER", "As for reticent fit; 1e-6 if left out."),
+    "noise": option(float, "SD", "Spread of outputs with the same inputs; if left out, a tenth of the output's range."),
+    "noise_column": (LevelColumn, None),
+    "norm": option(float, "NUMBER", "Public bound on the inputs' distance from the middle of the ranges."),
+    "records_per_person": option(int, "K", "Protect people with up to K records each.", default=1),
+    "basis": option(str, "NUMBERS", "Numbers of basis functions to compare; if left out, what fit would choose."),
+}
+
+
+@with_options(own=_OWN)
 def plan_command(
     x: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN=LOW:HIGH", help="An input and its public range; one for each.")
@@ -22,27 +33,7 @@ def plan_command(
         str | None, typer.Option("--n", metavar="NUMBERS", help="Number of records, or several to compare: 1000,5000.")
     ] = None,
     epsilon: Annotated[str, typer.Option(metavar="NUMBERS", help="Values of ε to compare.")] = "0.1,0.3,1,3",
-    delta: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="As for reticent fit; 1e-6 if left out.")
-    ] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SD", help="Spread of outputs with the same inputs; if left out, a tenth of the output's range."
-        ),
-    ] = None,
-    noise_column: LevelColumn = None,
-    norm: Annotated[
-        float | None,
-        typer.Option(metavar="NUMBER", help="Public bound on the inputs' distance from the middle of the ranges."),
-    ] = None,
-    records_per_person: Annotated[int, typer.Option(metavar="K", help="Protect people with up to K records each.")] = 1,
-    basis: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="Numbers of basis functions to compare; if left out, what fit would choose."
-        ),
-    ] = None,
+    own: Any = None,
     error: Annotated[
         float | None, typer.Option(metavar="SIZE", help="Which ε, and how many records, would bring the error to this?")
     ] = None,
@@ -61,8 +52,7 @@ def plan_command(
     """
     from reticent.apps.plan_answers import answers, check_out, print_plan, question, write
 
-    own = {"noise": noise, "noise_column": noise_column, "norm": norm, "records_per_person": records_per_person}
-    asked = question(x or (), y or (), n, epsilon, delta=delta, basis=basis, **own)
+    asked = question(x or (), y or (), n, epsilon, **own)
     asked.check(draws, error)
     if out is not None:
         check_out(out)
@@ -73,6 +63,6 @@ def plan_command(
     if out is not None:
         write(asked, found, out)
     if json:
-        return print_json({**found.for_machines(), "answers": told})
-    print_plan(asked, found, told, error, quiet=quiet)
-    return None
+        print_json({**found.for_machines(), "answers": told})
+    else:
+        print_plan(asked, found, told, error, quiet=quiet)

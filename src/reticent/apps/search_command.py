@@ -19,6 +19,7 @@ from reticent.apps.options import (
     Norm,
     Quietly,
     Records,
+    option,
     with_options,
 )
 from reticent.apps.terminal import progress
@@ -96,7 +97,17 @@ def searching(texts: Sequence[str], **options: Any) -> Callable[[Any], Any]:
     return wrapped
 
 
-@with_options(charged=CHARGED)
+_HOW = {
+    "scheme": option(str, "SCHEME", "papernot-steinke (less noise) or liu-talwar (as in the paper)."),
+    "scoring": option(
+        str, "SCORE", "gp: absolute, squared or likelihood; classifier: accuracy or log; others: density."
+    ),
+    "mean": option(str, "MEAN", "Of the scores: robust, clipped or coinpress."),
+    "expected_runs": option(float, "NUMBER", "Runs to expect; eight for each candidate if left out.", "--runs"),
+}
+
+
+@with_options(how=_HOW, charged=CHARGED)
 def search_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="As for reticent fit.")],
     data: Records,
@@ -123,22 +134,7 @@ def search_command(
         float | None, typer.Option(metavar="NUMBER", help="Strength of the promise, for the whole search.")
     ] = None,
     delta: Delta = None,
-    scheme: Annotated[
-        str | None,
-        typer.Option(metavar="SCHEME", help="papernot-steinke (less noise) or liu-talwar (as in the paper)."),
-    ] = None,
-    scoring: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SCORE", help="gp: absolute, squared or likelihood; classifier: accuracy or log; others: density."
-        ),
-    ] = None,
-    mean: Annotated[
-        str | None, typer.Option(metavar="MEAN", help="Of the scores: robust, clipped or coinpress.")
-    ] = None,
-    runs: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Runs to expect; eight for each candidate if left out.")
-    ] = None,
+    how: Any = None,
     noise_column: LevelColumn = None,
     norm: Norm = None,
     charged: Any = None,
@@ -151,7 +147,7 @@ def search_command(
     only the best run is released. The search is charged as a whole before it starts. It must be the first charge of its
     account: give it a data set name of its own otherwise.
     """
-    wrap = searching(tries or (), scheme=scheme, scoring=scoring, mean=mean, expected_runs=runs)
+    wrap = searching(tries or (), **how)
     promise = {"epsilon": epsilon, "delta": delta, "norm": norm, **charged}
     columns = {"x": x or (), "y": y or (), "classes": classes or (), "own": {"noise_column": noise_column}}
     with progress(f"Searching {Path(data).name}", quiet=quiet, timed=False):

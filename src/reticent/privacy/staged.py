@@ -8,7 +8,7 @@ tail. Then Σ hhᵀ is the same in every stage, and a curator that has kept it, 
 Proof: statistic.md, 2 to 4.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.grid import fraction, held, limit, read_only
-from reticent.privacy.statistic import Gram, Rows, upper
+from reticent.privacy.statistic import Gram, RowMap, Rows, upper
 from reticent.privacy.sums import pieces
 
 __all__ = ["Head", "StagedGram"]
@@ -28,22 +28,8 @@ _CACHE = 2**18  # numbers in a piece of rows: about 2 MB
 
 
 @dataclass(frozen=True)
-class Head(ABC):
+class Head(RowMap):
     """Abstract: the part of a row that is the same in every stage. A frozen dataclass; equal fields mean the same map."""
-
-    @property
-    @abstractmethod
-    def columns(self) -> int:
-        """How many numbers the head of a row has."""
-
-    @property
-    @abstractmethod
-    def norm2(self) -> int | Fraction:
-        """Bound on the head's squared Euclidean length."""
-
-    @abstractmethod
-    def rows(self, records: Rows) -> Rows:
-        """Map scaled records (`Bounds.unit`) to heads, each a function of its own record alone, bit for bit."""
 
 
 @dataclass(frozen=True)

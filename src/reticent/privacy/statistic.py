@@ -133,8 +133,8 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value, default=_fields))
 
 
-class _Rows(Statistic):
-    """Abstract: statistics whose records become rows of bounded length."""
+class RowMap(ABC):
+    """Abstract: a map from records to rows of bounded length."""
 
     @property
     @abstractmethod
@@ -146,14 +146,18 @@ class _Rows(Statistic):
     def norm2(self) -> int | Fraction:
         """Bound on a row's squared Euclidean length."""
 
+    @abstractmethod
+    def rows(self, records: Rows) -> Rows:
+        """Map scaled records (`Bounds.unit`) to rows, each a function of its own record alone, bit for bit."""
+
+
+class _Rows(Statistic, RowMap):
+    """Abstract: statistics whose records become rows of bounded length."""
+
     @property
     @abstractmethod
     def bits(self) -> int:
         """Grid: row entries are multiples of 2⁻ᵇ."""
-
-    @abstractmethod
-    def rows(self, records: Rows) -> Rows:
-        """Map scaled records (`Bounds.unit`) to rows, each a function of its own record alone."""
 
     @property
     def norm1(self) -> int | Fraction | None:
