@@ -54,16 +54,13 @@ class LabelCounts(Counts):
         return (records[:, -1] + self.classes * (records[:, 0] > 0))[:, None]
 
 
+@dataclass(repr=False, eq=False)
 class Halves(ClassifierMixin, reticent.PrivateEstimator):
     """A classifier for tests: the share of each label in either half; ``split=False`` ignores the input."""
 
     _targets = True
 
-    def __init__(self, split=True, *, bounds=None, epsilon=None, delta=None, ledger=None, dataset=None,
-                 records_per_person=1, random_state=None):  # fmt: skip
-        super().__init__(bounds=bounds, epsilon=epsilon, delta=delta, ledger=ledger, dataset=dataset,
-                         records_per_person=records_per_person, random_state=random_state)  # fmt: skip
-        self.split = split
+    split: bool = True
 
     def learn(self, curator):
         labels = curator.bounds.classes
@@ -299,14 +296,11 @@ def test_wrong_use_is_refused_before_the_charge(change, words, tmp_path):
     assert Ledger(ledger).history("people") == []
 
 
+@dataclass(repr=False, eq=False)
 class Fails(PrivateMean):
     """Fails after it has released, but for one candidate."""
 
-    def __init__(self, works=False, *, bounds=None, epsilon=None, delta=None, ledger=None, dataset=None,
-                 records_per_person=1, random_state=None):  # fmt: skip
-        super().__init__(bounds=bounds, epsilon=epsilon, delta=delta, ledger=ledger, dataset=dataset,
-                         records_per_person=records_per_person, random_state=random_state)  # fmt: skip
-        self.works = works
+    works: bool = False
 
     def learn(self, curator):
         super().learn(curator)
