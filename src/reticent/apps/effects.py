@@ -170,7 +170,7 @@ def _default_prior(model: Any) -> dict[str, Any] | None:
 def _default_words(output: str, prior: dict[str, Any], inputs: int) -> str:
     kinds = zip(prior["shares"], ("single inputs", "pairs", "triples"), strict=False)
     shares = ", ".join(f"{100 * share:.0f} % {kind}" for share, kind in kinds if share >= 0.005)
-    size = f"prior: {output} usually varies by ±{_two_digits(prior['std'])}"
+    size = f"prior: {output} usually varies by ±{compact(prior['std'], 2)}"
     bend = f"to change it much, an input has to move by about {100 * prior['length']:.0f} % of its spread"
     return f"{size}{f' (of its variance {shares})' if inputs > 1 else ''}; {bend}"
 
@@ -202,8 +202,8 @@ def kernel_words(found: dict[str, Any]) -> list[str]:
     for names, parts in together.items():
         size = float(np.hypot.reduce([part["std"] for part in parts]))
         over = " or ".join(f"{_span([part['lengths'][name] for part in parts])} of {name}" for name in names)
-        usual = f"{found['output']} usually varies by ±{_two_digits(size)} over about {over}"
-        level = f"the level of {found['output']} is usually within ±{_two_digits(size)} of the middle of its range"
+        usual = f"{found['output']} usually varies by ±{compact(size, 2)} over about {over}"
+        level = f"the level of {found['output']} is usually within ±{compact(size, 2)} of the middle of its range"
         said.append((size, f"prior: {usual if names else level}"))
     said.sort(key=lambda one: -one[0])
     rest = [f"prior: and less in {len(said) - _SAID} more ways: see --json"] if len(said) > _SAID else []
@@ -217,9 +217,5 @@ def _felt(lengths: dict[str, float | None], effects: dict[str, Any]) -> list[str
 
 
 def _span(lengths: list[float]) -> str:
-    shortest, longest = (_two_digits(length) for length in (min(lengths), max(lengths)))
+    shortest, longest = (compact(length, 2) for length in (min(lengths), max(lengths)))
     return shortest if shortest == longest else f"{shortest} – {longest}"
-
-
-def _two_digits(value: float) -> str:
-    return compact(float(f"{value:.2g}"))

@@ -67,7 +67,7 @@ def figure(number: float, digits: int = 4) -> str:
     >>> figure(1e-5), figure(-2.5e-7), figure(0.1234, 2)
     ('10⁻⁵', '−2.5·10⁻⁷', '0.12')
     """
-    main, _, power = compact(float(f"{number:.{digits}g}")).partition("e")
+    main, _, power = compact(number, digits).partition("e")
     if power:
         main = ("" if main == "1" else f"{main}·") + f"10{str(int(power)).translate(_RAISED)}"
     return main.replace("-", "−")

@@ -87,7 +87,7 @@ def _cluster_page(model: Any) -> dict[str, Any]:
 
 
 def _cluster_quality(model: Any) -> dict[str, Any]:
-    share = compact(float(f"{float(np.max(model.cluster_sizes_sd_)) / model.releases_[0].n:.2g}"))
+    share = compact(float(np.max(model.cluster_sizes_sd_)) / model.releases_[0].n, 2)
     return {"lines": [f"The privacy noise in the number of records of a cluster is ± {share} of all, or less."]}
 
 
@@ -170,7 +170,7 @@ def _factor_page(model: Any) -> dict[str, Any]:
 
 def _factor_quality(model: Any) -> dict[str, Any]:
     gram = model.releases_[-1]
-    size = compact(float(f"{float(gram.matrix_sd()[0, 0]) / gram.n / 2**0.5:.2g}"))
+    size = compact(float(gram.matrix_sd()[0, 0]) / gram.n / 2**0.5, 2)
     return {
         "lines": [f"The privacy noise in a correlation of two columns is about ± {size}, before small ones are shrunk."]
     }

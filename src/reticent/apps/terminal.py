@@ -97,8 +97,9 @@ def _json(value: Any, stream: TextIO) -> str:
     return json.dumps(value, indent=2, ensure_ascii=not unicode, allow_nan=False)
 
 
-def compact(number: float) -> str:
-    """Write a number in at most four digits, for people: 0.5, 1e-5, 1.279, 12,345."""
+def compact(number: float, digits: int | None = None) -> str:
+    """Write a number in at most four digits, for people: 0.5, 1e-5, 1.279, 12,345; rounded to fewer, if asked for."""
+    number = number if digits is None else float(f"{number:.{digits}g}")
     text = f"{number:,.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"
     return text.replace("e-0", "e-")
 

@@ -96,23 +96,24 @@ class Keeper:
     def _sum(
         self, source: Source, fields: tuple[Field, ...], statistic: Statistic, *, n: int, threads: int, keep: bool
     ) -> tuple[int, Any]:
-        rows, heads = statistic.block_rows, self._heads
-        if not isinstance(statistic, StagedGram):
-            total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
-            return total.rows, total.integers()
-        m, key = index(statistic.head.columns), _key(statistic)
-        if heads is not None and heads.key == key:
-            tails = add_up(heads.blocks, lambda b: statistic.tail_sum(b.heads, b.records), rows=rows, threads=threads)
-            return tails.rows, statistic.joined(heads.gram, tails.integers())
-        self._put(None)
-        if not (
-            keep
-            and source.local
-            and n * (4 * m + 8 * len(fields)) <= (MEMORY if self._memory is None else self._memory)
-        ):
-            total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
-            return total.rows, total.integers()
-        blocks: list[_Block] = []
+        rows = statistic.block_rows
+        if isinstance(statistic, StagedGram):
+            heads, key = self._heads, _key(statistic)
+            if heads is not None and heads.key == key:
+                known = heads.blocks
+                tails = add_up(known, lambda b: statistic.tail_sum(b.heads, b.records), rows=rows, threads=threads)
+                return tails.rows, statistic.joined(heads.gram, tails.integers())
+            self._put(None)
+            most = MEMORY if self._memory is None else self._memory
+            if keep and source.local and n * (4 * index(statistic.head.columns) + 8 * len(fields)) <= most:
+                return self._sum_and_keep(source, fields, statistic, n=n, threads=threads)
+        total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
+        return total.rows, total.integers()
+
+    def _sum_and_keep(
+        self, source: Source, fields: tuple[Field, ...], statistic: StagedGram, *, n: int, threads: int
+    ) -> tuple[int, Any]:
+        m, blocks = index(statistic.head.columns), list[_Block]()
 
         def block_sum(raw: NDArray[np.float64]) -> NDArray[Any]:
             records = self._bounds.unit(raw, statistic.output_reach)
@@ -120,10 +121,10 @@ class Keeper:
             blocks.append(_Block(q[:, :m].astype(np.int32), records))  # |q| ≤ 2^26
             return q.T @ q
 
-        total = source.total(fields, block_sum, rows=rows, threads=threads)
+        total = source.total(fields, block_sum, rows=statistic.block_rows, threads=threads)
         whole = total.integers()
         if total.rows == n == sum(map(len, blocks)):
-            self._put(_Heads(key, whole[:m, :m], blocks))
+            self._put(_Heads(_key(statistic), whole[:m, :m], blocks))
         return total.rows, whole
 
     def close(self) -> None:
