@@ -95,10 +95,15 @@ def cheap(model):
         **(CLASSES if is_classifier(model) else {}),
     },
 )
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks(estimator, check, request):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check(estimator)
+        try:
+            check(estimator)
+        except Exception as failed:
+            if request.node.get_closest_marker("xfail") is None:
+                raise
+            raise AssertionError(str(failed)) from None  # to write a long traceback takes longer than the check
 
 
 @each

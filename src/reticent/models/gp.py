@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
@@ -299,7 +299,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
         moves = float((belief.first * np.cov(belief.points.T, bias=True)).sum()) + float(belief.outside.mean())
         told = belief.mean, belief.error(), belief.without_privacy()
-        return Fitted(middle, half, priors.kernels[best], noise, *told, outside, before * half, moves)
+        return Fitted(middle, half, clone(priors.kernels[best]), noise, *told, outside, before * half, moves)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its standard deviation or covariance: the model's doubt and the privacy noise."""

@@ -3,6 +3,8 @@
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -44,14 +46,52 @@ def hypotheses_of(
     """
     trials = _TRIALS if learn else 0
     if kernel is None:
-        return AnovaPriors(len(bounds.x), trials)
+        return _default(len(bounds.x), trials)
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
     kernels = kernels_around(clone(kernel), halves, trials) if trials else [clone(kernel)]
 
     def natural(u: Array) -> Array:
         return np.asarray(bounds.natural(unwarped(warp, u) if len(warp) else u))
 
-    return KernelPriors(kernels, len(bounds.x), natural, unit, outskirts(warp))
+    def make() -> KernelPriors:
+        return KernelPriors(kernels, len(bounds.x), natural, unit, outskirts(warp))
+
+    # not kept: matrices of many kernels, which are too large; what a warp tells, for it is from a release
+    said = _said(kernels[0]) if len(kernels) == 1 and not len(warp) else None
+    if said is None:
+        return make()
+    # while a kernel is tried out, NumPy's warnings are errors: what was made without them does not count there
+    return _kept(_Asked(repr((said, bounds.x, bounds.norm, unit, np.geterr())), make))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Priors to be made; those of equal public numbers are the same."""
+
+    public: str
+    make: Callable[[], KernelPriors] = field(compare=False)
+
+
+@lru_cache(maxsize=8)  # of 2 MB each: whoever fits often, fits the same again
+def _kept(asked: _Asked) -> KernelPriors:
+    return asked.make()
+
+
+@lru_cache(maxsize=8)
+def _default(dimension: int, trials: int) -> AnovaPriors:
+    return AnovaPriors(dimension, trials)
+
+
+def _said(thing: object) -> str | None:
+    """A kernel with all its numbers, to the last bit; None for one that is not scikit-learn's own, which may be anything."""
+    if isinstance(thing, Kernel) and type(thing).__module__ == Kernel.__module__:
+        parts = [_said(one) for one in thing.get_params(deep=False).values()]
+        return None if None in parts else f"{type(thing).__name__}{parts}"
+    if isinstance(thing, np.ndarray) and thing.dtype.kind == "f":
+        return f"{thing.dtype} {thing.tolist()}"
+    if isinstance(thing, (list, tuple)):
+        return None if None in (parts := [_said(one) for one in thing]) else repr(parts)
+    return repr(thing) if isinstance(thing, (str, int, float)) else None
 
 
 def worthwhile(share: float, priors: Any, dimension: int, loud: float = 1.0) -> int:
