@@ -1,6 +1,10 @@
 """What the tests of the command line share."""
 
+import contextlib
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -26,6 +30,16 @@ def run(monkeypatch):
         return Answer(CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="reticent"))
 
     return call
+
+
+@pytest.fixture(scope="session")
+def starter():
+    """A process that forks others which run commands, for `serving.Started`."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, str(Path(__file__).with_name("starter.py"))], **pipes) as process:
+        yield process
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
 
 
 @pytest.fixture(scope="session")

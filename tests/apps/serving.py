@@ -1,6 +1,8 @@
 """A real server process, clients that play against it, and the count of what they were promised."""
 
 import json
+import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -9,6 +11,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 
@@ -29,34 +32,79 @@ EXPERIMENT = {
 }
 
 
+class Started:
+    """A process that runs a command, forked from one that has imported everything (starter.py), or one of its own."""
+
+    def __init__(self, words, out, err, starter=None):
+        self.err, self._starter, self._code = err, starter, None
+        job = {"words": [str(word) for word in words], "out": str(out), "err": str(err)}
+        if starter is not None:
+            self.id = self._ask(job)
+            return
+        with open(out, "ab") as stdout, open(err, "ab") as stderr:
+            command = [sys.executable, "-m", "reticent", *job["words"]]
+            self._process = subprocess.Popen(command, stdout=stdout, stderr=stderr)
+        self.id = self._process.pid
+
+    def _ask(self, what):
+        self._starter.stdin.write(json.dumps(what) + "\n")
+        self._starter.stdin.flush()
+        return json.loads(self._starter.stdout.readline())
+
+    def poll(self):
+        """The exit code (negative: ended by that signal), or None while it runs."""
+        if self._code is None:
+            self._code = self._ask(self.id) if self._starter is not None else self._process.poll()
+        return self._code
+
+    def wait(self, seconds=60):
+        """The exit code, when it has ended."""
+        end = time.monotonic() + seconds
+        while self.poll() is None:
+            assert time.monotonic() < end, "it does not end"
+            time.sleep(0.005)
+        return self._code
+
+
 class Server:
     """A server process on a ledger; it can be killed and started again."""
 
-    def __init__(self, ledger, rate=10_000):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.ledger, self.rate, self.process = str(ledger), rate, None
-        self.url = f"http://127.0.0.1:{self.port}"
+    def __init__(self, ledger, starter=None, rate=10_000):
+        self.ledger, self.rate, self.process, self._starter, self.url = str(ledger), rate, None, starter, None
+        self._log = f"{ledger}-{secrets.token_hex(4)}.log"
 
     def start(self):
-        command = [sys.executable, "-m", "reticent", "bandit", "serve", self.ledger, "--port", str(self.port)]
-        self.process = subprocess.Popen([*command, "--rate", str(self.rate)], stderr=subprocess.PIPE, text=True)
-        for _ in range(600):
-            if self.process.poll() is not None:
-                with self.process.stderr:
-                    raise AssertionError(self.process.stderr.read())
+        first = self.url is None
+        for _ in range(5 if first else 1):  # another process may take the port that was just free
+            if first:
+                with socket.socket() as free:
+                    free.bind(("127.0.0.1", 0))
+                    port = free.getsockname()[1]
+                self.url = f"http://127.0.0.1:{port}"
+            words = ["bandit", "serve", self.ledger, "--port", self.url.rpartition(":")[2], "--rate", self.rate]
+            with open(self._log, "wb"):
+                self.process = Started(words, os.devnull, self._log, self._starter)
+            if self._answers():
+                return self
+            said = Path(self._log).read_text()
+            if "address already in use" not in said:
+                break
+        raise AssertionError(said)
+
+    def _answers(self):
+        end = time.monotonic() + 120
+        while self.process.poll() is None:
             try:
                 assert self.call("GET", "/health")[0] == 200
-                return self
+                return self.process.poll() is None
             except OSError:
-                time.sleep(0.05)
-        raise AssertionError("the server did not start")
+                assert time.monotonic() < end, "the server did not start"
+                time.sleep(0.02)
+        return False
 
     def stop(self, sign=signal.SIGTERM):
-        self.process.send_signal(sign)
-        self.process.wait(timeout=60)
-        self.process.stderr.close()
+        os.kill(self.process.id, sign)
+        self.process.wait()
 
     def call(self, method, path, body=None, token=None, data=None):
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -90,10 +138,10 @@ def play(server, token, tells, done, lock, seed):
                 time.sleep(0.05)
 
 
-def kill_in_the_middle(ledger, *, tells, clients, kills):
+def kill_in_the_middle(ledger, *, tells, clients, kills, starter=None):
     """Play, kill the server so often in the middle, start it again; give what should be true afterwards, and how it went."""
     Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
-    server = Server(ledger).start()
+    server = Server(ledger, starter).start()
     operator = issue(Store(str(ledger)), "operator", days=1)
     server.call("POST", "/experiments", EXPERIMENT | {"horizon": 10 * tells}, operator)
     token = server.call("POST", "/experiments/doses/tokens", {}, operator)[1]["token"]

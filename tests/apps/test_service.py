@@ -25,17 +25,20 @@ from tests.apps.serving import EXPERIMENT, Server, kill_in_the_middle
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served(tmp_path_factory, starter):
     """A server with an experiment, an operator's token and a client's."""
     ledger = tmp_path_factory.mktemp("service") / "budget.db"
     Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
-    server = Server(ledger).start()
+    server = Server(ledger, starter)
+    server.expired = issue(Store(str(ledger)), "client", "doses", days=1e-9)
+    server.foreign = issue(Store(str(ledger)), "client", "another", days=1)
+    server.start()
     operator = issue(Store(str(ledger)), "operator", days=1)
     assert server.call("POST", "/experiments", EXPERIMENT, operator) == (201, {"name": "doses"})
     _, given = server.call("POST", "/experiments/doses/tokens", {}, operator)
     yield server, operator, given["token"]
     server.stop()
-    assert server.process.returncode in (0, -signal.SIGTERM)  # uvicorn ends in order, then by the signal it was sent
+    assert server.process.poll() in (0, -signal.SIGTERM)  # uvicorn ends in order, then by the signal it was sent
 
 
 def test_a_round(served):
@@ -59,18 +62,15 @@ def test_who_may_do_what(served, tmp_path):
     server, operator, token = served
     round_ = {"candidates": [[0.5]]}
     wrong = token[:-1] + ("0" if token[-1] != "0" else "1")
-    expired = issue(Store(server.ledger), "client", "doses", days=1e-9)
-    foreign = issue(Store(server.ledger), "client", "another", days=1)
-    time.sleep(2.1)  # until the server has seen the new ones
-    for bad in (None, wrong, "rt_", "nonsense", expired, operator.upper()):
+    for bad in (None, wrong, "rt_", "nonsense", server.expired, operator.upper()):
         assert server.call("POST", "/experiments/doses/ask", round_, bad)[0] == 401
-    for bad in (foreign, operator):
+    for bad in (server.foreign, operator):
         assert server.call("POST", "/experiments/doses/ask", round_, bad)[0] == 403
     for path in ("/experiments", "/experiments/doses/estimate"):
         assert server.call("GET", path, token=token)[0] == 403
     assert server.call("POST", "/experiments", EXPERIMENT, token)[0] == 403
     # what the wrong ones get does not tell whether the experiment exists
-    assert server.call("POST", "/experiments/doses/ask", round_, foreign) == server.call(
+    assert server.call("POST", "/experiments/doses/ask", round_, server.foreign) == server.call(
         "POST", "/experiments/none/ask", round_, token
     )
 
@@ -125,11 +125,9 @@ def _report(server, token):
 def test_nothing_is_understood_before_the_token(served):
     """What is no JSON at all, for an experiment that may not exist: the token alone decides."""
     server, operator, token = served
-    foreign = issue(Store(server.ledger), "client", "another", days=1)
-    time.sleep(2.1)
     for path in ("/experiments/doses/ask", "/experiments/none/tell", "/experiments/doses/report"):
         assert server.call("POST", path, token=None, data=b"{")[0] == 401
-        assert server.call("POST", path, token=foreign, data=b"{")[0] == 403
+        assert server.call("POST", path, token=server.foreign, data=b"{")[0] == 403
     assert server.call("POST", "/experiments", token=token, data=b"{")[0] == 403
     assert server.call("POST", "/experiments", token=operator, data=b"{")[0] == 422
 
@@ -219,21 +217,21 @@ def test_open_pages_tell_nothing_of_experiments(served):
         assert b"Operator token" in page.read()
 
 
-def test_a_second_server_is_refused(served):
+def test_a_second_server_is_refused(served, starter):
     server, *_ = served
     with pytest.raises(AssertionError, match="Another server works on"):
-        Server(server.ledger).start()
+        Server(server.ledger, starter).start()
 
 
-def test_nothing_is_lost_or_counted_twice_when_the_server_is_killed(tmp_path):
-    found, _ = kill_in_the_middle(tmp_path / "budget.db", tells=150, clients=8, kills=2)
+def test_nothing_is_lost_or_counted_twice_when_the_server_is_killed(tmp_path, starter):
+    found, _ = kill_in_the_middle(tmp_path / "budget.db", tells=150, clients=8, kills=2, starter=starter)
     assert found == dict.fromkeys(found, True)
 
 
-def test_requests_are_limited(tmp_path):
+def test_requests_are_limited(tmp_path, starter):
     ledger = tmp_path / "budget.db"
     Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
-    server = Server(ledger, rate=3).start()
+    server = Server(ledger, starter, rate=1).start()  # two at once, then one a second, however slow the machine is
     operator = issue(Store(str(ledger)), "operator", days=1)
     found = [server.call("GET", "/experiments", token=operator)[0] for _ in range(15)]
     assert found[0] == 200
@@ -262,6 +260,19 @@ def test_only_a_hash_of_a_token_is_kept(tmp_path):
     assert token.split("_")[2].encode() not in ledger.read_bytes()
     assert Tokens(store).find(token).role == "operator"
     assert Tokens(store).find(token + "0") is None
+
+
+def test_tokens_of_another_process_are_seen_after_two_seconds(tmp_path, monkeypatch):
+    at = [100.0]
+    monkeypatch.setattr("reticent.apps.service.tokens.time.monotonic", lambda: at[0])
+    Ledger(tmp_path / "budget.db").open("patients", epsilon=1, delta=1e-6)
+    store = Store(str(tmp_path / "budget.db"))
+    tokens = Tokens(store)
+    assert tokens.find("rt_") is None
+    token = issue(store, "operator", days=1)
+    assert tokens.find(token) is None
+    at[0] += 2.1
+    assert tokens.find(token).role == "operator"
 
 
 def test_a_client_says_why_it_fails(monkeypatch):
