@@ -35,15 +35,15 @@ EXPERIMENT = {
 class Started:
     """A process that runs a command, forked from one that has imported everything (starter.py), or one of its own."""
 
-    def __init__(self, words, out, err, starter=None):
-        self.err, self._starter, self._code = err, starter, None
-        job = {"words": [str(word) for word in words], "out": str(out), "err": str(err)}
+    def __init__(self, words, out, err, starter=None, **env):
+        self._starter, self._code = starter, None
+        job = {"words": [str(word) for word in words], "out": str(out), "err": str(err), "env": env}
         if starter is not None:
             self.id = self._ask(job)
             return
         with open(out, "ab") as stdout, open(err, "ab") as stderr:
             command = [sys.executable, "-m", "reticent", *job["words"]]
-            self._process = subprocess.Popen(command, stdout=stdout, stderr=stderr)
+            self._process = subprocess.Popen(command, stdout=stdout, stderr=stderr, env={**os.environ, **env})
         self.id = self._process.pid
 
     def _ask(self, what):

@@ -34,12 +34,15 @@ def serve():
     return None
 
 
-def run(words, out, err):
+def run(words, out, err, env):
     """What a shell does before a program begins; then the program, to its very end."""
     for file, name in enumerate((os.devnull, out, err)):
         opened = os.open(name, os.O_RDONLY if file == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, file)
         os.close(opened)
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  which knows what the file is now
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1, errors="backslashreplace")  # noqa: SIM115
+    os.environ.update(env)
     sys.argv = ["reticent", *words]
     main()
 
