@@ -82,12 +82,26 @@ def postgres_url(postgres_server):
     return f"{postgres_server}/{name}"
 
 
+@pytest.fixture(scope="session")
+def one_database(postgres_server):
+    """A database for all tests that want nothing but an empty one: to make one takes twenty times as long as to empty it."""
+    with psycopg.connect(f"{postgres_server}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE DATABASE test_emptied")
+    return f"{postgres_server}/test_emptied"
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request, tmp_path):
     """Where a ledger may be opened: nothing is there yet."""
     if request.param == "sqlite":
         return str(tmp_path / "budget.db")
-    return request.getfixturevalue("postgres_url")
+    found = request.getfixturevalue("one_database")
+    with psycopg.connect(found, autocommit=True) as connection:
+        others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        connection.execute(f"SELECT pg_terminate_backend(pid, 10000) {others}")
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+    return found
 
 
 class Spenders:

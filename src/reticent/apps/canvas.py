@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 from matplotlib import rc_context, style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 from sklearn.utils.validation import check_is_fitted
 
@@ -59,6 +60,16 @@ _STYLE: Any = {
 class Shown(Figure):
     """A figure that a notebook shows, whether or not pyplot was imported there."""
 
+    in_one_go = False
+
+    def draw(self, renderer: Any) -> None:
+        """Draw. To be written, a figure is drawn twice, and the first time, for the layout, nothing need be drawn."""
+        layout = self.get_layout_engine()  # the second time, one that does nothing
+        if self.in_one_go and self.canvas.is_saving() and isinstance(layout, ConstrainedLayoutEngine):
+            layout.execute(self)
+        else:
+            super().draw(renderer)
+
     def _repr_png_(self) -> bytes:
         out = BytesIO()
         self.savefig(out, format="png", dpi=110)
@@ -82,6 +93,8 @@ def raw_svg(figure: Figure) -> str:
     as_text: Any = {"svg.fonttype": "none", "svg.hashsalt": "reticent"}
     with style.context("default"), rc_context(_STYLE | as_text), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # the page has fonts of its own
+        if isinstance(figure, Shown):
+            figure.in_one_go = True
         figure.savefig(out, format="svg", transparent=True, metadata=nothing)
     return out.getvalue()
 
