@@ -1,6 +1,7 @@
 """Functions drawn from a model's own prior, known everywhere: the truth of simulated fits."""
 
 import math
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -92,11 +93,7 @@ class Effects:
     """
 
     def __init__(self, kernel: Any, d: int, random: Random) -> None:
-        grid = np.linspace(-1, 1, _GRID)
-        values, vectors = np.linalg.eigh(kernel.one(grid[:, None], grid))
-        values = np.maximum(values[::-1], 0.0)
-        self._root = vectors[:, ::-1] * np.sqrt(values)
-        known = np.cumsum(values) / values.sum()
+        self._root, known = _of_one_input(type(kernel), kernel.linear, kernel.length)
         self._level = math.sqrt(kernel.constant) * float(random.standard_normal())
         self._effects: list[tuple[tuple[int, ...], Array]] = []
         whole, rest = kernel.constant + kernel.variance, 0.0
@@ -124,3 +121,12 @@ class Effects:
                     effect = np.einsum("nab,na->nb", effect.reshape(len(place), few, -1), functions[:, j, :few])
                 values[rows] += effect[:, 0]
         return np.asarray(values)
+
+
+@lru_cache(maxsize=4)
+def _of_one_input(kind: Any, linear: float, length: float) -> tuple[Array, Array]:
+    """Eigenfunctions on the grid, times the roots of their variances, and how much of the variance the first ones have."""
+    grid = np.linspace(-1, 1, _GRID)
+    values, vectors = np.linalg.eigh(kind(linear=linear, length=length).one(grid[:, None], grid))
+    values = np.maximum(values[::-1], 0.0)
+    return vectors[:, ::-1] * np.sqrt(values), np.cumsum(values) / values.sum()
