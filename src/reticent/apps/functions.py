@@ -93,7 +93,8 @@ class Effects:
     """
 
     def __init__(self, kernel: Any, d: int, random: Random) -> None:
-        self._root, known = _of_one_input(type(kernel), kernel.linear, kernel.length)
+        kind: Any = type(kernel)
+        self._root, known = _of_one_input(kind, kernel.linear, kernel.length)
         self._level = math.sqrt(kernel.constant) * float(random.standard_normal())
         self._effects: list[tuple[tuple[int, ...], Array]] = []
         whole, rest = kernel.constant + kernel.variance, 0.0
