@@ -3,10 +3,13 @@
 Writes Parquet files of made-up records, a piece at a time, and fits one staged Gaussian process at N/100, N/10 and N records:
 in one process that may take no more than a limit, and on a local Dask cluster of two worker processes. Both must give the same
 integers and, with one seed, the same releases. A model of the cost (seconds of CPU and bytes for a record, by basis functions m,
-inputs d and stages K) is fitted on the smallest size alone, says beforehand what the others take, and what 10⁹ and 10¹⁰ would.
+inputs d and stages K) is learnt from other settings on the smallest size alone, and says what all sizes take, and what 10⁹ and
+10¹⁰ would. A second of CPU does more or less work as others use caches and memory, so a process of its own makes the same small
+fit again and again: each time is taken by the pace of these meanwhile (`Pace`).
 """
 
 import argparse
+import ctypes
 import json
 import os
 import resource
@@ -53,16 +56,26 @@ class Case:
             RBF(0.5, "fixed"), basis=self.m, stages=self.stages, bounds=self.bounds(), **how
         ).fit(reticent.scan(data))
 
+    @property
+    def row(self) -> int:
+        """Bytes of a row that is kept."""
+        return 4 * self.m + 8 * (self.d + 1)
+
     def keeps(self, n: float) -> bool:
         """Whether later stages find their rows in memory."""
-        return n * (4 * self.m + 8 * (self.d + 1)) <= kept.MEMORY
+        return n * self.row <= kept.MEMORY
 
     def terms(self, n: float, *, local: bool) -> np.ndarray:
-        """What the time is made of: once, by stage, and for a record in each pass, whole or with rows that were kept."""
+        """What the time is made of: once, by stage, for a record in each whole pass, for a byte that is kept, for kept rows."""
         whole = 1 if local and self.keeps(n) else self.stages
         later = self.stages - whole
-        once = [1, self.stages]
-        return np.array([*once, *(n * whole * np.array([1, self.d, self.m, self.m**2])), n * later, n * later * self.m])
+        pages = n * self.row if later else 0.0  # the system fills new pages with zeros: as dear as all else in a pass
+        passes = n * whole * np.array([1, self.d, self.m, self.m**2])
+        return np.array([1, self.stages, *passes, pages, n * later, n * later * self.m])
+
+    def on_cluster(self, n: float, in_file: int) -> np.ndarray:
+        """What a cluster takes beside that: once, by stage, for a file that is counted, and for a record in each pass."""
+        return np.array([1, self.stages, n / in_file, n * self.stages])
 
     def bytes(self, n: float) -> float:
         """Bytes of numbers that are read, in all passes."""
@@ -71,7 +84,13 @@ class Case:
 
 USUAL = Case(20, 2, 2)
 LEARNT = [Case(m, d, 1) for m, d in [(10, 1), (10, 4), (20, 2), (50, 2), (50, 4), (100, 4)]]
-LEARNT += [Case(10, 1, 4), Case(20, 2, 4), Case(50, 2, 4), Case(100, 4, 2)]
+LEARNT += [Case(10, 1, 4), Case(20, 2, 4), Case(50, 2, 4), Case(10, 4, 2), Case(50, 2, 2), Case(100, 4, 2)]
+LEARNT_ON_CLUSTER = [Case(10, 1, 1), Case(20, 2, 1), Case(10, 2, 2), Case(20, 2, 4)]
+PACE, PAUSE, AROUND = (
+    Case(20, 2, 1),
+    2.0,
+    12.0,
+)  # the fit that keeps the pace; s between two of them, and around what they time
 
 
 def write(folder: Path, rows: int, in_file: int) -> None:
@@ -158,31 +177,89 @@ def together(client: Any, folder: Path, case: Case) -> dict[str, Any]:
     return spent | found
 
 
-def tasks(n: int, in_file: int) -> int:
-    """Of a cluster: each file is counted, and read once in each stage."""
-    return n // in_file * (1 + USUAL.stages)
-
-
 def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def learn(folders: list[tuple[int, Path]], cases: list[Case]) -> np.ndarray:
-    """Seconds for each term, none of them negative, from fits of the smallest files: errors count relative to the time."""
-    rows, seconds = [], []
-    cases[0].fit(folders[0][1])  # what happens once in a process
-    for case in cases:
-        for n, folder in folders:
-            seconds.append(min(_seconds(case, folder) for _ in range(2)))
-            rows.append(case.terms(n, local=True))
-    found, _ = nnls(np.array(rows) / np.array(seconds)[:, None], np.ones(len(rows)))
-    return np.asarray(found)
+class Pace:
+    """Seconds of CPU that one small fit takes, over and over, in a process of its own."""
+
+    def __init__(self, folder: Path, out: Path) -> None:
+        self._out, words = out, [sys.executable, __file__, "--pace", str(folder)]
+        with out.open("w") as file:
+            self._process = subprocess.Popen(words, stdout=file)
+
+    def now(self) -> float:
+        """A time on its clock, once it has begun."""
+        while not self._seen() and self._process.poll() is None:
+            time.sleep(0.1)
+        return time.monotonic()
+
+    def since(self, start: float) -> float:
+        """The mean from a little before ``start`` until now; of the last one, if there was none."""
+        found = [seconds for end, seconds in self._seen() if end > start - AROUND] or [self._seen()[-1][1]]
+        return float(np.mean(found))
+
+    def _seen(self) -> list[tuple[float, float]]:
+        lines = self._out.read_text().split("\n")[:-1]
+        return [(float(end), float(seconds)) for end, seconds in (line.split() for line in lines)]
+
+    def __enter__(self) -> "Pace":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def keep_pace(folder: Path) -> None:
+    PACE.fit(_few(PACE))
+    while True:
+        seconds = _seconds(PACE, folder)
+        print(time.monotonic(), seconds, flush=True)
+        time.sleep(PAUSE)
+
+
+def learn(few: list[tuple[int, Path]], cases: list[Case], pace: Pace, rounds: int) -> np.ndarray:
+    """What each term takes, by the pace: none of them negative, from fits of few files, each setting in turn, the median."""
+    cases[0].fit(few[0][1])  # what happens once in a process
+    found: dict[tuple[Case, int], list[float]] = {}
+    for _ in range(rounds):
+        for case in cases:
+            for n, folder in few:
+                start = pace.now()
+                found.setdefault((case, n), []).append(_seconds(case, folder) / pace.since(start))
+    return _solved([case.terms(n, local=True) for case, n in found], [np.median(one) for one in found.values()])
+
+
+def _solved(terms: list[np.ndarray], spent: list[Any], known: np.ndarray | float = 0.0) -> np.ndarray:
+    """No coefficient is negative; errors count relative to all that was spent."""
+    all_ = np.array(spent)
+    return np.asarray(nnls(np.array(terms) / all_[:, None], (all_ - known) / all_)[0])
 
 
 def _seconds(case: Case, folder: Path) -> float:
+    """Seconds of CPU, with no memory left over from the last fit: new pages cost time."""
+    ctypes.CDLL(None).malloc_trim(0)
     cpu = time.process_time()
     case.fit(folder)
     return time.process_time() - cpu
+
+
+def learn_on_cluster(
+    client: Any, few: list[tuple[int, Path]], in_file: int, cost: np.ndarray, pace: Pace, rounds: int
+) -> np.ndarray:
+    """What the cluster's own terms take, beside what the records do in one process."""
+    together(client, few[0][1], LEARNT_ON_CLUSTER[0])  # workers import what they need
+    found: dict[tuple[Case, int], list[float]] = {}
+    for _ in range(rounds):
+        for case in LEARNT_ON_CLUSTER:
+            for n, folder in few:
+                start = pace.now()
+                found.setdefault((case, n), []).append(together(client, folder, case)["cpu"] / pace.since(start))
+    known = np.array([cost @ case.terms(n, local=False) for case, n in found])
+    spent = [np.median(one) for one in found.values()]
+    return _solved([case.on_cluster(n, in_file) for case, n in found], spent, known)
 
 
 def in_a_process(folder: Path, case: Case) -> dict[str, Any]:
@@ -190,20 +267,30 @@ def in_a_process(folder: Path, case: Case) -> dict[str, Any]:
     return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
-def table(folder: Path, sizes: list[int], in_file: int, cases: list[Case]) -> bool:
+def timed(pace: Pace, fit: Any, part: Path) -> dict[str, Any]:
+    start = pace.now()
+    found = fit(part, USUAL)
+    return found | {"pace": pace.since(start)}
+
+
+def _print_model(cost: np.ndarray, extra: np.ndarray) -> None:
+    named = zip(1e9 * cost[2:6], ["", " d", " m", " m²"], strict=True)
+    whole = " + ".join(f"{ns:.2f}{of}" for ns, of in named)
+    print(f"ns of CPU for a record: {whole} in a pass; {1e9 * cost[6]:.2f} for a byte of a row that is kept;")
+    found = f"{1e9 * cost[7]:.2f} + {1e9 * cost[8]:.2f} m in a stage that finds its rows"
+    print(f"{found}. s once: {cost[0]:.2f} + {cost[1]:.3f} K.")
+    by_file = f"{extra[2]:.3f} s a file, {1e9 * extra[3]:.0f} ns a record and pass"
+    print(f"On the cluster besides: {extra[0]:.2f} + {extra[1]:.3f} K s, {by_file}.")
+    print("Bytes for a record in a pass: 8 (d + 1).\n")
+
+
+def table(folder: Path, sizes: list[int], in_file: int, cases: list[Case], rounds: int, pace: Pace) -> bool:
     """Learn the cost, then fit each size in both ways; give whether all of them agreed."""
     import dask
     from dask.distributed import Client, LocalCluster
 
-    few = [(n, first_files(folder, n // in_file)) for n in (sizes[0] // 4, sizes[0])]
-    cost = learn(few, cases)
-    named = zip(cost[2:6], ["", " d", " m", " m²"], strict=True)
-    whole, later = " + ".join(f"{1e9 * seconds:.2f}{of}" for seconds, of in named), cost[6:]
-    print(
-        f"ns of CPU for a record: {whole} in a pass; {1e9 * later[0]:.2f} + {1e9 * later[1]:.2f} m once rows are kept."
-    )
-    print(f"s once: {cost[0]:.2f} + {cost[1]:.3f} K. Bytes for a record in a pass: 8 (d + 1).\n")
-    print(f"m = {USUAL.m}, d = {USUAL.d}, K = {USUAL.stages}; load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+    few = [(files * in_file, first_files(folder, files)) for files in (1, 4)]
+    cost = learn(few, cases, pace, rounds)
     agreed = True
     # without dask's MALLOC_TRIM_THRESHOLD_, under which every larger array is new memory, and sums take three times as long
     around = {"distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1}}
@@ -212,40 +299,41 @@ def table(folder: Path, sizes: list[int], in_file: int, cases: list[Case]) -> bo
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
-        n, part = few[1]
-        task = [together(client, part, USUAL)["cpu"] for _ in range(2)][1]  # first, workers import what they need
-        task = max(task - float(cost @ USUAL.terms(n, local=False)), 0.0) / tasks(n, in_file)
-        print(f"s of CPU for a task of the cluster, beside its records: {task:.3f}\n")
+        extra = learn_on_cluster(client, few, in_file, cost, pace, rounds)
+        unit = pace.since(0.0)
+        _print_model(cost * unit, extra * unit)
         print(
-            "| records | | CPU, s | foretold, s | wall, s | records/s a core and pass | memory, MiB | read, MiB | same |"
+            f"m = {USUAL.m}, d = {USUAL.d}, K = {USUAL.stages}; load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores"
         )
-        print("| --: | :-- | --: | --: | --: | --: | --: | --: | :-- |")
+        print(f"pace: {unit:.3f} s of CPU for {few[1][0]:,} records, m = {PACE.m}, d = {PACE.d}, K = {PACE.stages}\n")
+        head = "records | | CPU, s | foretold, s | pace | wall, s | records/s a core and pass | memory, MiB | read, MiB | same"
+        print(f"| {head} |\n| --: | :-- |{' --: |' * 7} :-- |")
         for n in sizes:
             part, tries = first_files(folder, n // in_file), range(3 if n == 10**6 else 1)
             one, two = (
-                min((fit(part, USUAL) for _ in tries), key=lambda spent: spent["cpu"])
+                sorted((timed(pace, fit, part) for _ in tries), key=lambda spent: spent["cpu"] / spent["pace"])[
+                    len(tries) // 2
+                ]
                 for fit in (in_a_process, partial(together, client))
             )
             same = one["releases"] == two["releases"] and one["integers"] == two["integers"]
             agreed &= same
             for how, spent in [("one process", one), ("two workers", two)]:
-                said = float(cost @ USUAL.terms(n, local=spent is one)) + (spent is two) * task * tasks(n, in_file)
-                passes = 1 if spent is one and USUAL.keeps(n) else USUAL.stages
-                speed = (
-                    f"{n * passes / spent['cpu']:,.0f}"
-                    if passes == USUAL.stages
-                    else f"{n / spent['cpu']:,.0f} (rows kept)"
-                )
+                said = cost @ USUAL.terms(n, local=spent is one)
+                said = spent["pace"] * (said + (extra @ USUAL.on_cluster(n, in_file) if spent is two else 0.0))
+                kept_ = spent is one and USUAL.keeps(n)
+                speed = f"{n * (1 if kept_ else USUAL.stages) / spent['cpu']:,.0f}" + " (rows kept)" * kept_
                 read = f"{spent['read'] / 2**20:,.0f}" if "read" in spent else ""
                 print(
-                    f"| {n:,} | {how} | {spent['cpu']:.1f} | {said:.1f} | {spent['wall']:.1f} | {speed} | "
-                    f"{spent['memory'] / 2**20:,.0f} | {read} | {'yes' if same else 'NO'} |",
+                    f"| {n:,} | {how} | {spent['cpu']:.2f} | {said:.2f} | {spent['pace'] / unit:.2f} | {spent['wall']:.1f} "
+                    f"| {speed} | {spent['memory'] / 2**20:,.0f} | {read} | {'yes' if same else 'NO'} |",
                     flush=True,
                 )
     print("\n| foretold for | 10⁹ records, CPU | read | 10¹⁰ records, CPU | read |\n| :-- | --: | --: | --: | --: |")
     for case in [USUAL, Case(50, 4, 2), Case(50, 4, 24), Case(100, 4, 24)]:
         cells = [
-            f"{cost @ case.terms(n, local=True) / 3600:.2f} h | {case.bytes(n) / 1e12:.2f} TB" for n in (1e9, 1e10)
+            f"{unit * (cost @ case.terms(n, local=True)) / 3600:.2f} h | {case.bytes(n) / 1e12:.2f} TB"
+            for n in (1e9, 1e10)
         ]
         print(f"| m = {case.m}, d = {case.d}, K = {case.stages} | {' | '.join(cells)} |")
     return agreed
@@ -258,15 +346,18 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where the records are written, 40 bytes each; a temporary folder")
     parser.add_argument("--alone", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--case", help=argparse.SUPPRESS)
+    parser.add_argument("--pace", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
     if given.alone is not None:
         print(json.dumps(alone(given.alone, Case(*map(int, given.case.split(","))))))
         return 0
+    if given.pace is not None:
+        keep_pace(given.pace)
     rows = 200_000 if given.quick else given.rows
     in_file = min(IN_FILE, rows // 40)
     rows -= rows % (40 * in_file)
-    sizes = [rows // 10, rows] if rows < 10**7 else [rows // 100, rows // 10, rows]
+    sizes = [rows // 10, rows] if rows < 10**8 else [rows // 100, rows // 10, rows]
     with tempfile.TemporaryDirectory(dir=given.folder) as scratch:
         folder, need = Path(scratch, "all"), rows * 8 * (INPUTS + 1)
         free = shutil.disk_usage(scratch).free
@@ -276,7 +367,9 @@ def main() -> int:
         start = time.process_time()
         write(folder, rows, in_file)
         print(f"{rows:,} records written, {need / 1e9:.2f} GB, {time.process_time() - start:.1f} s CPU")
-        return int(not table(folder, sizes, in_file, LEARNT[2:8:2] + LEARNT[-3:] if given.quick else LEARNT))
+        cases, rounds = (LEARNT[2:8:2] + LEARNT[-3:], 1) if given.quick else (LEARNT, 3)
+        with Pace(first_files(folder, 4), Path(scratch, "pace")) as pace:
+            return int(not table(folder, sizes, in_file, cases, rounds, pace))
 
 
 if __name__ == "__main__":
