@@ -29,7 +29,6 @@ __all__ = ["candidates", "parse_tries", "search_command", "searching"]
 
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _WORDS = {"true": True, "false": False, "none": None}
-_SET_ELSEWHERE = {"epsilon", "delta", "bounds", "ledger", "dataset", "records_per_person", "random_state"}
 
 
 def _value(text: str) -> Any:
@@ -44,6 +43,8 @@ def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
     >>> parse_tries(["basis=20,50", "x=age,age+height"])
     {'basis': [20, 50], 'x': [('age',), ('age', 'height')]}
     """
+    from reticent.models.base import COMMON
+
     tries: dict[str, list[Any]] = {}
     for text in texts:
         name, _, values = text.partition("=")
@@ -52,7 +53,7 @@ def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise BadInput(f"--try takes NAME=VALUE,VALUE,… for example --try basis=20,50, not {text!r}.")
         if name in tries:
             raise BadInput(f"--try was given twice for {name!r}: give all its values at once.")
-        if name in _SET_ELSEWHERE:
+        if name in COMMON:
             raise BadInput(f"--try cannot set {name!r}: it has an option of its own.")
         tries[name] = [tuple(part.split("+")) for part in parts] if name == "x" else [_value(part) for part in parts]
     return tries
@@ -81,6 +82,7 @@ def candidates(tries: dict[str, list[Any]], bounds: Any, level: str | None = Non
 
 def searching(texts: Sequence[str], **options: Any) -> Callable[[Any], Any]:
     """Give what turns an estimator into a search of these candidates."""
+    from reticent.models.base import COMMON
     from reticent.models.search import PrivateSearch
 
     tries = parse_tries(texts)
@@ -88,7 +90,7 @@ def searching(texts: Sequence[str], **options: Any) -> Callable[[Any], Any]:
         raise BadInput("A search needs something to try: --try NAME=VALUE,VALUE,… for example --try basis=20,50.")
 
     def wrapped(estimator: Any) -> Any:
-        common = {name: getattr(estimator, name) for name in _SET_ELSEWHERE}
+        common = {name: getattr(estimator, name) for name in COMMON}
         chosen = {name: value for name, value in options.items() if value is not None}
         return PrivateSearch(
             estimator, candidates(tries, estimator.bounds, getattr(estimator, "noise_column", None)), **common, **chosen

@@ -8,7 +8,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -27,7 +27,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
 
-__all__ = ["PrivateEstimator", "columns_words", "seed_bytes"]
+__all__ = ["COMMON", "PrivateEstimator", "columns_words", "seed_bytes"]
 
 _NAMED, _LONG = 3, 60  # columns, and letters of their names, in the history of a ledger
 
@@ -273,6 +273,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.allow_nan = True  # a missing value becomes a public point; nothing fails because of a record
         tags.target_tags.required = self._targets
         return tags
+
+
+COMMON = frozenset(field.name for field in fields(PrivateEstimator))  # the parameters that every model has
 
 
 def columns_words(bounds: Bounds) -> str:

@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.models.base import PrivateEstimator
+from reticent.models.base import COMMON, PrivateEstimator
 from reticent.models.judging import MEANS, check, default_score, judge
 from reticent.privacy.accounting import calibrate, check_epsilon_delta, epsilon
 from reticent.privacy.bounds import Bounds
@@ -30,7 +30,7 @@ from reticent.privacy.sources import Source
 
 __all__ = ["PrivateSearch"]
 
-_COMMON = ("epsilon", "delta", "ledger", "dataset", "records_per_person", "random_state")
+_NO_CANDIDATES = COMMON - {"bounds"}  # of the search as a whole
 _SCHEMES, _LAWS = ("papernot-steinke", "liu-talwar"), ("logarithmic", "geometric")
 _EACH = 8  # expected runs for each candidate: the best one is then tried with a chance of 89 %
 _SLACK = 1 + 1e-9  # a run has a little more noise than is paid for, so that no rounding can make it less
@@ -149,8 +149,8 @@ class PrivateSearch(PrivateEstimator):
         names = self.estimator.get_params()
         for one in self._grid():
             for name in one:
-                if name in _COMMON or name not in names:
-                    own = ", ".join(sorted(set(self.estimator.get_params(deep=False)) - set(_COMMON)))
+                if name in _NO_CANDIDATES or name not in names:
+                    own = ", ".join(sorted(set(self.estimator.get_params(deep=False)) - _NO_CANDIDATES))
                     raise BadInput(f"A candidate cannot set {name!r}. {type(self.estimator).__name__} has: {own}.")
 
     def _bounds(self) -> Bounds:
