@@ -91,6 +91,16 @@ _CONTIGUOUS = "whole = len(u) - len(u) % many if values.flags.c_contiguous else 
 _LEFT = "NumPy takes any negative number for the length that is left."
 _FASTER = "How many rows are picked out: zeros add nothing."
 
+_ROOT = "root = math.isqrt(total) + 1"
+_HIGH = "high = mu * mu / 2 + mu * math.sqrt(2 * -target) + mu  # δ(ε) ≤ Φ(−x) ≤ exp(−x²/2)"
+_HALF = "half = math.sqrt(2) * erfinv(math.tanh(eps / 2)) if eps < 1 else -ndtri(1 / (1 + math.exp(eps)))"
+_LOWERED = "best = best * (1 - step) if step < 1 else 0.0"
+_CANCELS = "if mu <= 1:  # M(x) − M(x+μ) would cancel: integrate its slope, which is smooth and positive"
+_SERIES = "slope: np.ndarray = np.where(t > 50, series, direct)"
+_WRONG_SIDE = "while _log_delta_above(eps, mu) > target:  # the root may lie a few units on the wrong side"
+_MULTIPLIED = "while _total(kind, multiplier, releases, delta) > eps:"
+_BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
+
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     "grid.py": {
         (_SHORTER, _SHORTER.replace("-40", "- 41")): _MARGIN,
@@ -134,6 +144,23 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_RELEASED, _RELEASED.replace('%d" % n', '%d" * n')): _OTHERWISE,
         (_CHOSEN, _CHOSEN.replace('%d" % n', '%d" * n')): _OTHERWISE,
     },
+    "accounting.py": {
+        (_ROOT, _ROOT.replace("+ 1", "- 1")): "The next float, which is taken after it, is further away than that.",
+        (_HIGH, _HIGH.replace("mu / 2", "mu * 2")): _BRACKET,
+        (_HALF, _HALF.replace("eps < 1", "eps <= 1")): _BOTH_WAYS,
+        (_HALF, _HALF.replace("-ndtri", "+ndtri")): "It is squared.",
+        (_LOWERED, _LOWERED.replace("step < 1", "step <= 1")): "Zero in both ways.",
+        (_CANCELS, _CANCELS.replace("<=", "<")): _BOTH_WAYS,
+        (_SERIES, _SERIES.replace(">", ">=")): _BOTH_WAYS,
+        ("elif x >= 0:", "elif x > 0:"): _BOTH_WAYS,
+        ("if _log_delta_above(0.0, mu) <= target:", "if _log_delta_above(0.0, mu) < target:"): _BRACKET,
+        **{
+            (f"while _log_delta_above(eps, {line}", f"while _log_delta_above(eps, {changed}"): _BRACKET
+            for line, changed in [("high) <= target:", "high) < target:"), ("low) > target:", "low) >= target:")]
+        },
+        (_WRONG_SIDE, _WRONG_SIDE.replace(">", ">=")): _DOUBLED,
+        (_MULTIPLIED, _MULTIPLIED.replace(">", ">=")): _DOUBLED,
+    },
     "events.py": {
         ("_LEAST, _MOST = 1e-9, 1e30", "_LEAST, _MOST = 1e-9, 1e+30"): "The same number.",
     },
@@ -163,6 +190,7 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_BESIDE, _BESIDE.replace("- 1, 0", "- 1, -1")): "Only in cells without a record, which move nothing.",
     },
     "sums.py": {
+        (_PIECE, _PIECE.replace("else 1", "else 2")): "Of no rows there are no pieces.",
         (_PIECE, _PIECE.replace("else 1", "else 2")): "Of no rows there are no pieces.",
         **{
             (_TRIED, _TRIED.replace(old, new, 1)): _IRREGULAR

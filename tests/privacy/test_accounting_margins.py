@@ -9,7 +9,7 @@ import pytest
 from reticent.privacy import accounting
 from reticent.privacy.accounting import account_epsilon, epsilon, remaining_epsilon
 from reticent.privacy.events import Gaussian, Laplace, Pure, Selection
-from reticent.privacy.selection import best_order, renyi_to_epsilon, selection_renyi
+from reticent.privacy.selection import best_order, renyi_to_epsilon, selection_epsilon, selection_renyi
 
 SEARCH = Selection(noise_multiplier=20.0, stop=0.25)
 
@@ -79,7 +79,8 @@ def test_a_list_with_a_search_is_counted_by_its_best_order_and_an_account_by_the
     assert epsilon(events, 0.0) == account_epsilon(events, 0.0) == epsilon(SEARCH, 0.0) == math.inf
     twice = Selection(count=2, noise_multiplier=20.0, stop=0.25)
     assert account_epsilon([twice], 1e-6) == pytest.approx(account_epsilon([SEARCH, SEARCH], 1e-6))
-    assert account_epsilon([SEARCH], 1e-6) == epsilon(SEARCH, 1e-6) < account_epsilon([twice], 1e-6)
+    assert account_epsilon([SEARCH], 1e-6) == epsilon(SEARCH, 1e-6) == selection_epsilon(SEARCH, 1e-6)
+    assert epsilon(SEARCH, 1e-6) < account_epsilon([twice], 1e-6)
 
 
 def test_what_remains_beside_a_search_is_all_that_fits():

@@ -7,7 +7,7 @@ import pytest
 
 from reticent.privacy import accounting
 from reticent.privacy.accounting import calibrate, check_epsilon_delta, epsilon, log_delta, remaining_epsilon
-from reticent.privacy.events import Gaussian, Laplace, Pure
+from reticent.privacy.events import Gaussian, Laplace, Pure, Selection
 
 NEAR, CASES = 1e-9, [(0.01, 1e-9), (0.7, 1e-6), (3.0, 0.2), (25.0, 1e-30)]
 
@@ -120,3 +120,12 @@ def test_equal_uses_are_counted_together_and_rounded_up():
     with mp.workdps(40):
         exact = 2 * mp.mpf(third) + 5 * mp.mpf(0.3)
         assert exact <= epsilon(events[:3], 0.0) <= exact * (1 + mp.mpf("1e-15"))
+
+
+def test_where_nothing_at_all_remains(monkeypatch):
+    """Room of exactly zero, in an account of pure events and beside a search."""
+    assert remaining_epsilon([Pure(epsilon=0.5)], epsilon(Pure(epsilon=0.5), 0.0), 0.0) == 0.0
+    search, spent = Selection(noise_multiplier=20.0), 1e-9 / (1 - 1e-9)
+    assert spent * (1 - 1e-9) - 1e-9 == 0
+    monkeypatch.setattr(accounting, "_renyi_epsilon", lambda *args: -spent)
+    assert accounting._remaining_beside([search], search, 0.0, 1e-6) == 0.0
