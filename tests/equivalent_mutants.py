@@ -191,7 +191,6 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     },
     "sums.py": {
         (_PIECE, _PIECE.replace("else 1", "else 2")): "Of no rows there are no pieces.",
-        (_PIECE, _PIECE.replace("else 1", "else 2")): "Of no rows there are no pieces.",
         **{
             (_TRIED, _TRIED.replace(old, new, 1)): _IRREGULAR
             for old, new in [

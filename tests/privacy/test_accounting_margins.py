@@ -191,3 +191,13 @@ def test_which_of_the_three_bounds_is_taken(monkeypatch):
     for events in ([one, Pure(epsilon=30.5)], [wide, Pure(epsilon=0.25)]):
         alone = epsilon(events[0], 1e-6)
         assert epsilon(events, 1e-6) == pytest.approx(alone + events[1].epsilon, rel=1e-14)
+
+
+def test_accounts_without_gaussian_events_take_the_lesser_of_two_bounds():
+    few, many = [Pure(epsilon=0.1)] * 3, [Pure(epsilon=0.01, count=900)]
+    assert account_epsilon(few, 1e-6) == epsilon(few, 0.0) == pytest.approx(0.3, rel=1e-14)
+    mu = accounting._dominating_mu(0.0, [("pure", 0.01, 900)])
+    assert account_epsilon(many, 1e-6) == accounting._gaussian_epsilon(mu, 1e-6) < 9
+    mixed = [*few, Gaussian(noise_multiplier=1e6)]
+    dominated = accounting._dominating_mu(1e-6, [("pure", 0.1, 3)])
+    assert account_epsilon(mixed, 1e-6) == pytest.approx(accounting._gaussian_epsilon(dominated, 1e-6), rel=1e-12)
