@@ -99,6 +99,10 @@ _CANCELS = "if mu <= 1:  # M(x) − M(x+μ) would cancel: integrate its slope, w
 _SERIES = "slope: np.ndarray = np.where(t > 50, series, direct)"
 _WRONG_SIDE = "while _log_delta_above(eps, mu) > target:  # the root may lie a few units on the wrong side"
 _MULTIPLIED = "while _total(kind, multiplier, releases, delta) > eps:"
+_STEEP = "v = 1 / np.maximum(t, 1) ** 2"
+_TERMS = "series = v * (1 - v * (3 - v * (15 - v * (105 - v * (945 - v * 10395)))))"
+_FOUND = "eps = brentq(lambda e: _log_delta_above(e, mu) - target, 0.0, high, xtol=1e-300, rtol=8.9e-16, maxiter=1000)"
+_DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
@@ -145,14 +149,28 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_CHOSEN, _CHOSEN.replace('%d" % n', '%d" * n')): _OTHERWISE,
     },
     "accounting.py": {
-        (_ROOT, _ROOT.replace("+ 1", "- 1")): "The next float, which is taken after it, is further away than that.",
-        (_HIGH, _HIGH.replace("mu / 2", "mu * 2")): _BRACKET,
-        (_HALF, _HALF.replace("eps < 1", "eps <= 1")): _BOTH_WAYS,
+        **{
+            (_ROOT, _ROOT.replace("+ 1", more)): "The next float, which is taken after it, is further away than that."
+            for more in ("- 1", "+ 2", "+ 0")
+        },
+        **{
+            (_HIGH, _HIGH.replace(old, new)): _BRACKET
+            for old, new in [("mu / 2", "mu * 2"), ("mu / 2", "mu / 1"), ("(2 *", "( 3 *")]
+        },
+        (_FOUND, _FOUND.replace("0.0", "-1.0")): _BRACKET,
+        **{(_FOUND, _FOUND.replace("=1000", f"= {k}")): "It never takes so many." for k in (1001, 999)},
+        **{(_HALF, _HALF.replace("eps < 1", changed)): _BOTH_WAYS for changed in ("eps <= 1", "eps < 2")},
+        (_STEEP, _STEEP.replace("1)", "2)")): "It is looked at above 50 alone.",
+        **{(_TERMS, _TERMS.replace("10395", k)): "1e-17 of the sum." for k in ("10396", "10394")},
+        (_SERIES, _SERIES.replace("50", "49")): _BOTH_WAYS,
+        (_CANCELS, _CANCELS.replace("<= 1", "<= 2")): _BOTH_WAYS,
+        **{("elif x >= 0:", f"elif x {changed}:"): _BOTH_WAYS for changed in ("> 0", ">= 1", ">= -1")},
+        ("step *= 2", "step *= 3"): _DOUBLED,
+        (_DELTA, _DELTA.replace("(1,", "( 2,")): "Only δ is looked at.",
         (_HALF, _HALF.replace("-ndtri", "+ndtri")): "It is squared.",
         (_LOWERED, _LOWERED.replace("step < 1", "step <= 1")): "Zero in both ways.",
         (_CANCELS, _CANCELS.replace("<=", "<")): _BOTH_WAYS,
         (_SERIES, _SERIES.replace(">", ">=")): _BOTH_WAYS,
-        ("elif x >= 0:", "elif x > 0:"): _BOTH_WAYS,
         ("if _log_delta_above(0.0, mu) <= target:", "if _log_delta_above(0.0, mu) < target:"): _BRACKET,
         **{
             (f"while _log_delta_above(eps, {line}", f"while _log_delta_above(eps, {changed}"): _BRACKET
