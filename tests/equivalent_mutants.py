@@ -102,6 +102,7 @@ _MULTIPLIED = "while _total(kind, multiplier, releases, delta) > eps:"
 _STEEP = "v = 1 / np.maximum(t, 1) ** 2"
 _TERMS = "series = v * (1 - v * (3 - v * (15 - v * (105 - v * (945 - v * 10395)))))"
 _FOUND = "eps = brentq(lambda e: _log_delta_above(e, mu) - target, 0.0, high, xtol=1e-300, rtol=8.9e-16, maxiter=1000)"
+_MIDDLE = "low = high = math.sqrt(2) * math.sqrt(eps)  # x = 0"
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
@@ -166,6 +167,9 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_CANCELS, _CANCELS.replace("<= 1", "<= 2")): _BOTH_WAYS,
         **{("elif x >= 0:", f"elif x {changed}:"): _BOTH_WAYS for changed in ("> 0", ">= 1", ">= -1")},
         ("step *= 2", "step *= 3"): _DOUBLED,
+        **{(_MIDDLE, _MIDDLE.replace("(2)", f"( {k})")): _BRACKET for k in (3, 1)},
+        ("high *= 2", "high *= 3"): _BRACKET,
+        ("low /= 2", "low /= 3"): _BRACKET,
         (_DELTA, _DELTA.replace("(1,", "( 2,")): "Only δ is looked at.",
         (_HALF, _HALF.replace("-ndtri", "+ndtri")): "It is squared.",
         (_LOWERED, _LOWERED.replace("step < 1", "step <= 1")): "Zero in both ways.",

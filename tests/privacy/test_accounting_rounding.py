@@ -103,6 +103,7 @@ def test_what_does_not_fit_is_lowered_until_it_does(refused, delta, monkeypatch)
 
 
 def test_the_ends_of_epsilon_and_delta():
+    assert remaining_epsilon([], 1e300, 1e-6) == remaining_epsilon([], 1e300, 0.0) == 1e9
     assert check_epsilon_delta(5e-324, 5e-324) == (5e-324, 5e-324)
     assert check_epsilon_delta(1e308, math.nextafter(1, 0)) == (1e308, math.nextafter(1, 0))
     assert check_epsilon_delta(2, 0, pure=True) == (2.0, 0.0)
