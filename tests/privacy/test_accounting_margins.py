@@ -92,6 +92,7 @@ def test_what_remains_beside_a_search_is_all_that_fits():
     mu = math.sqrt(2 * (room * (1 - 1e-9) - 1e-9) / order)  # lowered three times
     assert left == pytest.approx(accounting._gaussian_epsilon(mu, delta) * (1 - 1e-9), rel=1e-13, abs=0)
     assert account_epsilon([*events, Gaussian(noise_multiplier=accounting.calibrate(left, delta))], delta) <= cap
+    assert remaining_epsilon(events, cap - room + 0.5, delta) > 0.01
     assert remaining_epsilon(events, cap, 0.0) == 0.0
     assert remaining_epsilon(events, 0.1, delta) == 0.0
 
