@@ -103,6 +103,7 @@ _STEEP = "v = 1 / np.maximum(t, 1) ** 2"
 _TERMS = "series = v * (1 - v * (3 - v * (15 - v * (105 - v * (945 - v * 10395)))))"
 _FOUND = "eps = brentq(lambda e: _log_delta_above(e, mu) - target, 0.0, high, xtol=1e-300, rtol=8.9e-16, maxiter=1000)"
 _MIDDLE = "low = high = math.sqrt(2) * math.sqrt(eps)  # x = 0"
+_PAST = "if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):"
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
@@ -182,6 +183,9 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         },
         (_WRONG_SIDE, _WRONG_SIDE.replace(">", ">=")): _DOUBLED,
         (_MULTIPLIED, _MULTIPLIED.replace(">", ">=")): _DOUBLED,
+    },
+    "ledger.py": {
+        (_PAST, _PAST.replace("<=", "<")): "At exactly a millionth more than the cap either will do.",
     },
     "events.py": {
         ("_LEAST, _MOST = 1e-9, 1e30", "_LEAST, _MOST = 1e-9, 1e+30"): "The same number.",

@@ -337,3 +337,25 @@ def test_texts_have_their_lengths(tmp_path):
         ledger.charge("x", SMALL, what="w" * 1001)
     with pytest.raises(BadInput, match="1 to 200"):
         ledger.history("x" * 201)
+
+
+def test_the_lock_is_taken_before_anything_is_read(ledger, monkeypatch):
+    """Whoever reads first and locks then decides by a history that others have spent from in between: refusals wait, too."""
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.05)
+    with database.transaction(ledger.url, write=True):
+        for use in (
+            lambda: ledger.charge("people", Gaussian(noise_multiplier=0.1)),
+            lambda: ledger.open("people", 1.0, 1e-6),
+        ):
+            with pytest.raises(LedgerError, match="held its lock"):
+                use()
+        assert ledger.spent("people") == 0  # reading does not wait
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("people", Gaussian(noise_multiplier=0.1))
+
+
+def test_the_text_of_a_cap_is_canonical(ledger):
+    """Ledgers hold this text: it never changes."""
+    with database.transaction(ledger.url) as execute:
+        [(body,)] = execute(f"SELECT body FROM {database.TABLE}", [])
+    assert body == '{"delta":1e-06,"epsilon":1.0,"relation":"record"}'
