@@ -359,3 +359,22 @@ def test_the_text_of_a_cap_is_canonical(ledger):
     with database.transaction(ledger.url) as execute:
         [(body,)] = execute(f"SELECT body FROM {database.TABLE}", [])
     assert body == '{"delta":1e-06,"epsilon":1.0,"relation":"record"}'
+
+
+def test_an_event_is_charged_as_what_it_is(tmp_path):
+    """Neither what has the text of an event without being one, nor an event that has the text of a smaller one."""
+
+    class Lookalike:
+        def to_json(self):
+            return SMALL.to_json()
+
+    class Understated(Gaussian):
+        def to_json(self):
+            return SMALL.to_json()
+
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.open("people", 1e9, 1e-6)
+    for event in (Lookalike(), Understated(noise_multiplier=0.1)):
+        with pytest.raises(BadInput, match="Only an Event"):
+            ledger.charge("people", event)
+    assert ledger.history("people") == []
