@@ -104,6 +104,8 @@ _TERMS = "series = v * (1 - v * (3 - v * (15 - v * (105 - v * (945 - v * 10395))
 _FOUND = "eps = brentq(lambda e: _log_delta_above(e, mu) - target, 0.0, high, xtol=1e-300, rtol=8.9e-16, maxiter=1000)"
 _MIDDLE = "low = high = math.sqrt(2) * math.sqrt(eps)  # x = 0"
 _PAST = "if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):"
+_NAMES = """names = f"It has: {', '.join(map(repr, known[:10]))}." if known else "It has none yet.\""""
+_LAST = "number, previous = last[0] if last else (0, _FIRST)"
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
@@ -185,6 +187,8 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_MULTIPLIED, _MULTIPLIED.replace(">", ">=")): _DOUBLED,
     },
     "ledger.py": {
+        **{(_NAMES, _NAMES.replace(":10", f": {k}")): "How many names an error tells." for k in (11, 9)},
+        (_LAST, _LAST.replace("last[0]", "last[ -1]")): "It asks for one row.",
         (_PAST, _PAST.replace("<=", "<")): "At exactly a millionth more than the cap either will do.",
     },
     "events.py": {
