@@ -13,6 +13,7 @@ reach that follows their mean square: all jointly (`responsibilities.residual_mo
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from reticent.models.moments import covariance
 from reticent.models.responsibilities import metric, residual_moments
 from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.curator import Oracle
+from reticent.privacy.given import check_whole
 
 __all__ = ["KMeans"]
 
@@ -44,6 +46,7 @@ _WEIGHTS = (4, 4, 1)  # of counts, sums, and the one sum of squares
 _MOST_CLUSTERS = 1000
 
 
+@dataclass(repr=False, eq=False)
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """K-means clustering, with differential privacy.
 
@@ -84,28 +87,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.n_clusters = n_clusters
+    n_clusters: int = 8
 
     @property
     def _releases(self) -> int:
@@ -118,10 +100,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     def _check(self) -> None:
         if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
             raise BadInput("KMeans needs delta > 0: its sums are released with Gaussian noise.")
-        if isinstance(self.n_clusters, bool) or not isinstance(self.n_clusters, (int, np.integer)):
-            raise BadInput(f"n_clusters must be a whole number, not {self.n_clusters!r}.")
-        if not 1 <= self.n_clusters <= _MOST_CLUSTERS:
-            raise BadInput(f"n_clusters must be from 1 to {_MOST_CLUSTERS:,}, not {self.n_clusters}.")
+        check_whole("n_clusters", self.n_clusters, 1, _MOST_CLUSTERS)
 
     def learn(self, curator: Oracle) -> None:
         """Find centres from a grid or by searching in the directions of most variance, then move them to the records' means."""

@@ -7,7 +7,7 @@ spread, to spread them evenly over the box. All but the releases is post-process
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from reticent.models.inputs import closer, features, input_laws
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
+from reticent.privacy.given import check_whole, number
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["GPRegressor"]
@@ -45,6 +46,7 @@ _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
 
 
+@dataclass(repr=False, eq=False)
 class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """Gaussian-process regression with differential privacy for inputs and outputs.
 
@@ -105,38 +107,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     _targets = True
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: float | None = None,
-        noise_column: str | int | None = None,
-        basis: int | None = None,
-        stages: int | None = None,
-        learn_kernel: bool | str = True,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        ledger: str | None = None,
-        dataset: str | None = None,
-        records_per_person: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            bounds=bounds,
-            epsilon=epsilon,
-            delta=delta,
-            ledger=ledger,
-            dataset=dataset,
-            records_per_person=records_per_person,
-            random_state=random_state,
-        )
-        self.kernel = kernel
-        self.noise = noise
-        self.noise_column = noise_column
-        self.basis = basis
-        self.stages = stages
-        self.learn_kernel = learn_kernel
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float | None = None
+    noise_column: str | int | None = None
+    basis: int | None = None
+    stages: int | None = None
+    learn_kernel: bool | str = True
 
     @property
     def _releases(self) -> int:
@@ -149,11 +126,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         if self.stages is not None:
-            _whole("stages", self.stages, 1, 64)
+            check_whole("stages", self.stages, 1, 64)
         if self.basis is not None:
-            _whole("basis", self.basis, 1, 500)
-        number = isinstance(self.noise, (int, float, np.number)) and not isinstance(self.noise, bool)
-        if self.noise is not None and not (number and 0 < self.noise < _HUGE):
+            check_whole("basis", self.basis, 1, 500)
+        if self.noise is not None and not 0 < number(self.noise) < _HUGE:
             raise BadInput(f"noise must be a positive standard deviation, or None to learn it, not {self.noise!r}.")
         if self.noise_column is not None:
             self._check_levels()
@@ -393,8 +369,3 @@ def _take(release: Release, beliefs: list[Staged]) -> Features:
         noise = sd[0, t] * back
         belief.add(G[:m, t] * back, noise, G[:m, :m], sd[:m, :m], G[t, t] * back**2, sd[t, t] * back**2, r, w)
     return head
-
-
-def _whole(name: str, value: object, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise BadInput(f"{name} must be a whole number from {least} to {most}, not {value!r}.")
