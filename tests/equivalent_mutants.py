@@ -106,6 +106,10 @@ _MIDDLE = "low = high = math.sqrt(2) * math.sqrt(eps)  # x = 0"
 _PAST = "if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):"
 _NAMES = """names = f"It has: {', '.join(map(repr, known[:10]))}." if known else "It has none yet.\""""
 _LAST = "number, previous = last[0] if last else (0, _FIRST)"
+_CHANCE = "chance = np.exp(-_exponent(law, k, (j + 0.5) / scale.w))"
+_ROOM = "A cell of f further off, 2^-40 (k + 1): the margin has room for a hundred times that (noise.md, 3)."
+_MASK = "j = first & np.uint64((1 << (scale.w - 1).bit_length()) - 1)"
+_WIDER = "Where w is a power of two, half of the words are thrown away: the same law."
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
@@ -185,6 +189,10 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         },
         (_WRONG_SIDE, _WRONG_SIDE.replace(">", ">=")): _DOUBLED,
         (_MULTIPLIED, _MULTIPLIED.replace(">", ">=")): _DOUBLED,
+    },
+    "noise.py": {
+        (_CHANCE, _CHANCE.replace("j + 0.5", "j - 0.5")): _ROOM,
+        (_MASK, _MASK.replace("w - 1", "w + 1")): _WIDER,
     },
     "ledger.py": {
         **{(_NAMES, _NAMES.replace(":10", f": {k}")): "How many names an error tells." for k in (11, 9)},

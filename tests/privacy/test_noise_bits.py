@@ -223,3 +223,17 @@ def test_contexts_do_not_depend_on_anybodys_settings():
     assert (one.prec, one.rounding) == (33, decimal.ROUND_HALF_EVEN)
     traps = {decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow}
     assert {trap for trap, on in one.traps.items() if on} == traps
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("k", [0, 2])
+def test_a_level_is_certain_only_beyond_the_error_of_its_ends(law, k):
+    with decimal.localcontext(noise._digits(50)):
+        weights = noise._weights(law)
+        whole, error = sum(weights), decimal.Decimal("1e-20")
+        end, cell = sum(weights[: k + 1]) / whole, decimal.Decimal("1e-12")
+        for by in map(decimal.Decimal, ("2", "0.5", "-0.5", "-2")):
+            at = end + error * by
+            assert noise._level(law, at, at + cell, error) == (k + 1 if by == 2 else None)  # begins there
+            assert noise._level(law, at - cell, at, error) == (k if by == -2 else None)  # ends there
+        assert noise._level(law, decimal.Decimal(1) - cell, decimal.Decimal(1), error) is None
