@@ -110,6 +110,9 @@ _CHANCE = "chance = np.exp(-_exponent(law, k, (j + 0.5) / scale.w))"
 _ROOM = "A cell of f further off, 2^-40 (k + 1): the margin has room for a hundred times that (noise.md, 3)."
 _MASK = "j = first & np.uint64((1 << (scale.w - 1).bit_length()) - 1)"
 _WIDER = "Where w is a power of two, half of the words are thrown away: the same law."
+_FEWEST = "The loop that follows takes off what is too much; there is no less than 2^40 to begin with."
+_MARGINAL = "undecided = (thresholds[k] == u) | (np.abs(distance) <= _MARGIN * (k + 1))"
+_AT_THE_END = "What is added for errors is far above them: at its very end either will do."
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
@@ -191,6 +194,12 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_MULTIPLIED, _MULTIPLIED.replace(">", ">=")): _DOUBLED,
     },
     "noise.py": {
+        **{("if bits < 41:", f"if bits {changed}:"): _FEWEST for changed in ("<= 41", "< 42")},
+        **{("e = 42 - bits", f"e = {k} - bits"): _FEWEST for k in ("43", "41")},
+        (_MARGINAL, _MARGINAL.replace("<=", "<")): _AT_THE_END,
+        ("accepted = distance > 0", "accepted = distance >= 0"): "A distance of zero is within the margin: undecided.",
+        ("if high < below / whole - error:", "if high <= below / whole - error:"): _AT_THE_END,
+        ("if low < below / whole + error:", "if low <= below / whole + error:"): _AT_THE_END,
         (_CHANCE, _CHANCE.replace("j + 0.5", "j - 0.5")): _ROOM,
         (_MASK, _MASK.replace("w - 1", "w + 1")): _WIDER,
     },

@@ -256,6 +256,16 @@ def test_scales_at_the_borders(root):
     assert root <= scale.exact <= root * (1 + Fraction(1, 2**39))
 
 
+@pytest.mark.parametrize("power", [-30.5, -3, 0, 0.5, 1, 20, 38.5, 39, 39.5, 40, 40.5, 41, 41.5, 45, 55.5, 56, 56.5])
+@pytest.mark.parametrize("by", [Fraction(2**10, 2**10 - 1), Fraction(1), Fraction(2**10 - 1, 2**10)])
+def test_scales_have_as_few_bits_as_will_do(power, by):
+    """From 2⁴⁰ on the scale is w itself; below, w lies between 2⁴⁰ and 2⁴¹."""
+    square = Fraction(2) ** int(2 * power) * by
+    scale = scale_at_least(square)
+    assert (scale.e == 0) if square >= 4**40 else (scale.e > 0 and 2**40 <= scale.w <= 2**41)
+    assert (Fraction(scale.w - 1) / Fraction(2) ** scale.e) ** 2 < square <= scale.exact**2
+
+
 @pytest.mark.parametrize("square", [Fraction(0), Fraction(-1)])
 def test_no_noise_is_refused(square):
     with pytest.raises(BadInput, match="above zero"):

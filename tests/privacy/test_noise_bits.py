@@ -30,6 +30,16 @@ class Script:
         return self._more.pop(0)
 
 
+class Once(Script):
+    """One word, and zeros from then on, as many as are asked for."""
+
+    def __init__(self, word):
+        super().__init__(words=[[word]])
+
+    def words(self, count):
+        return super().words(count) if self._words else np.zeros(count, dtype=np.uint64)
+
+
 ONES = 2**64 - 1
 
 
@@ -169,7 +179,7 @@ def test_every_place_below_w_can_be_drawn_and_none_beyond(w, negative):
     beyond = [] if w in (2**40, 2**41, 2**58) else [w]  # a power of two: every masked word is below it
     for j in (0, 1, w // 2, w - 1, *beyond):
         word = j | negative << 63 | 15 << 59
-        found = noise._attempts("gaussian", Scale(w, 0), 1, Script(words=[[word], [] if j == w else [0]]))
+        found = noise._attempts("gaussian", Scale(w, 0), 1, Once(word))
         assert found.tolist() == ([] if j == w else [~j if negative else j])
 
 
