@@ -109,10 +109,13 @@ _LAST = "number, previous = last[0] if last else (0, _FIRST)"
 _CHANCE = "chance = np.exp(-_exponent(law, k, (j + 0.5) / scale.w))"
 _ROOM = "A cell of f further off, 2^-40 (k + 1): the margin has room for a hundred times that (noise.md, 3)."
 _MASK = "j = first & np.uint64((1 << (scale.w - 1).bit_length()) - 1)"
-_WIDER = "Where w is a power of two, half of the words are thrown away: the same law."
+_WIDER = "More words are thrown away: the same law."
 _FEWEST = "The loop that follows takes off what is too much; there is no less than 2^40 to begin with."
 _MARGINAL = "undecided = (thresholds[k] == u) | (np.abs(distance) <= _MARGIN * (k + 1))"
 _AT_THE_END = "What is added for errors is far above them: at its very end either will do."
+_FITS = "while square * 4 ** (e - 1) >= 4**40 and e > 0:"
+_FURTHER = "e = 57 - bits  # square < 4^(bits + 1), so w ≤ 2⁵⁸"
+_SHIFTED = "values >>= min(max(scale.e, 0), 63)"
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
@@ -200,8 +203,15 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         ("accepted = distance > 0", "accepted = distance >= 0"): "A distance of zero is within the margin: undecided.",
         ("if high < below / whole - error:", "if high <= below / whole - error:"): _AT_THE_END,
         ("if low < below / whole + error:", "if low <= below / whole + error:"): _AT_THE_END,
-        (_CHANCE, _CHANCE.replace("j + 0.5", "j - 0.5")): _ROOM,
-        (_MASK, _MASK.replace("w - 1", "w + 1")): _WIDER,
+        **{(_CHANCE, _CHANCE.replace("j + 0.5", changed)): _ROOM for changed in ("j - 0.5", "j + 1.5", "j + -0.5")},
+        **{
+            (_MASK, _MASK.replace(old, new)): _WIDER
+            for old, new in [("w - 1", "w + 1"), ("w - 1", "w - 0"), ("((1 <<", "(( 2 <<")]
+        },
+        (_FITS, _FITS.replace("> 0", "> -1")): "Below 2^41 the first condition ends the loop at 0.",
+        ("elif bits > 56:", "elif bits > 57:"): "w is below 2^58 in any case.",
+        (_FURTHER, _FURTHER.replace("57", "56")): "w has one bit less, and is still the least that is enough.",
+        (_SHIFTED, _SHIFTED.replace("63", "64")): "NumPy leaves the sign alone, as by 63.",
     },
     "ledger.py": {
         **{(_NAMES, _NAMES.replace(":10", f": {k}")): "How many names an error tells." for k in (11, 9)},
