@@ -208,7 +208,10 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
             (_MASK, _MASK.replace(old, new)): _WIDER
             for old, new in [("w - 1", "w + 1"), ("w - 1", "w - 0"), ("((1 <<", "(( 2 <<")]
         },
-        (_FITS, _FITS.replace("> 0", "> -1")): "Below 2^41 the first condition ends the loop at 0.",
+        **{
+            (_FITS, _FITS.replace("> 0", changed)): "Below 2^41 the first condition ends the loop at 0."
+            for changed in ("> -1", ">= 0")
+        },
         ("elif bits > 56:", "elif bits > 57:"): "w is below 2^58 in any case.",
         (_FURTHER, _FURTHER.replace("57", "56")): "w has one bit less, and is still the least that is enough.",
         (_SHIFTED, _SHIFTED.replace("63", "64")): "NumPy leaves the sign alone, as by 63.",
