@@ -116,6 +116,11 @@ _AT_THE_END = "What is added for errors is far above them: at its very end eithe
 _FITS = "while square * 4 ** (e - 1) >= 4**40 and e > 0:"
 _FURTHER = "e = 57 - bits  # square < 4^(bits + 1), so w ≤ 2⁵⁸"
 _SHIFTED = "values >>= min(max(scale.e, 0), 63)"
+_ATTEMPTED = "accepted = _attempts(law, scale, min(_BATCH, 2 * (size - filled) + 16), bits)[: size - filled]"
+_COUNTS = [(3, 16), (1, 16), (2, 17), (2, 15)]
+_AT_ONCE = "How many attempts are made at once."
+_CERTAIN = 'assert Decimal("1e-30") < point - int(point) < 1 - Decimal("1e-30"), "a threshold that is not certain"'
+_FOUND_FIRST = "whole, below, found = sum(weights), Decimal(0), [-1]"
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 _BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
@@ -197,6 +202,30 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_MULTIPLIED, _MULTIPLIED.replace(">", ">=")): _DOUBLED,
     },
     "noise.py": {
+        **{
+            (_ATTEMPTED, _ATTEMPTED.replace("2 * (size - filled) + 16", changed)): _AT_ONCE
+            for changed in ("2 * (size + filled) + 16", *(f"{a} * (size - filled) + {b}" for a, b in _COUNTS))
+        },
+        **{
+            (f"with localcontext(_digits({at}", f"with localcontext(_digits({changed}"): "Digits to spare."
+            for at, changed in [("60)):", " 61)):"), ("60)):", " 59)):")]
+        },
+        **{
+            (_CERTAIN, _CERTAIN.replace(old, new)): "It holds with room to spare; a test has the thresholds themselves."
+            for old, new in [
+                ("1 - D", "1 + D"),
+                ("1 - D", "2 - D"),
+                ('-30") <', '-30") <='),
+                ("int(point) <", "int(point) <="),
+            ]
+        },
+        ("if Decimal(v + 1) / 2**n < least - error:", "if Decimal(v + 1) / 2**n <= least - error:"): _AT_THE_END,
+        ("if Decimal(v) / 2**n > most + error:", "if Decimal(v) / 2**n >= most + error:"): _AT_THE_END,
+        ("while weights[-1] > least:", "while weights[-1] >= least:"): _AT_THE_END,
+        **{
+            (_FOUND_FIRST, _FOUND_FIRST.replace("[-1]", k)): "It is left out again." for k in ("[+1]", "[- 2]", "[- 0]")
+        },
+        ("break", "continue"): "Nothing follows.",
         **{("if bits < 41:", f"if bits {changed}:"): _FEWEST for changed in ("<= 41", "< 42")},
         **{("e = 42 - bits", f"e = {k} - bits"): _FEWEST for k in ("43", "41")},
         (_MARGINAL, _MARGINAL.replace("<=", "<")): _AT_THE_END,

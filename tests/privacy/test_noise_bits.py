@@ -231,6 +231,7 @@ def test_thresholds_are_shared_and_cannot_be_changed():
 def test_contexts_do_not_depend_on_anybodys_settings():
     one = noise._digits(33)
     assert (one.prec, one.rounding) == (33, decimal.ROUND_HALF_EVEN)
+    assert (one.Emin, one.Emax, one.capitals, one.clamp) == (-999999, 999999, 1, 0)
     traps = {decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow}
     assert {trap for trap, on in one.traps.items() if on} == traps
 
@@ -247,3 +248,34 @@ def test_a_level_is_certain_only_beyond_the_error_of_its_ends(law, k):
             assert noise._level(law, at, at + cell, error) == (k + 1 if by == 2 else None)  # begins there
             assert noise._level(law, at - cell, at, error) == (k if by == -2 else None)  # ends there
         assert noise._level(law, decimal.Decimal(1) - cell, decimal.Decimal(1), error) is None
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("k", [0, 2])
+def test_where_the_cells_of_v_and_f_meet_both_are_followed(law, k):
+    """The chance passes the end of v's cell within f's cell: whether v is below it lies in the next bits of f."""
+    w, v = 2**40, 2**31 + 12345
+    with mp.workdps(60):
+        e = -mp.log(mp.mpf(v + 1) / 2**32)
+        f = mp.sqrt(mp.mpf(k) ** 2 + 2 * e) - k if law == "gaussian" else e
+        j = int(mp.floor(f * w))
+    u = 0 if k == 0 else int(noise._thresholds(law)[k - 1]) + 1
+    for bits, expected in ((0, k * w + j), (ONES, None)):
+        script = Script(more=[0, ONES, bits])
+        assert noise._decide(law, w, u, j, v, script) == expected
+        assert round(script.rounds) == 1
+
+
+@pytest.mark.parametrize(("by", "decided"), [("2e-30", True), ("5e-31", False), ("-5e-31", False)])
+def test_chances_are_certain_only_beyond_their_error(by, decided, monkeypatch):
+    """10⁻³⁰ while 32 bits are known; closer to the edge, more bits are drawn."""
+    v, honest = 2**31 + 12345, noise._exponent
+    for cell, sign, expected in ((v + 1, 1, 77), (v, -1, None)):
+        with decimal.localcontext(noise._digits(60)):
+            exponent = -(decimal.Decimal(cell) / 2**32 + sign * decimal.Decimal(by)).ln()
+        monkeypatch.setattr(noise, "_exponent", lambda law, k, f, e=exponent: e if f < 1 else honest(law, k, f))
+        if decided:
+            assert noise._decide("gaussian", 2**40, 0, 77, v, Script()) == expected
+        else:
+            with pytest.raises(IndexError):  # it asks for more bits
+                noise._decide("gaussian", 2**40, 0, 77, v, Script())
