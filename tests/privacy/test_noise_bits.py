@@ -279,3 +279,21 @@ def test_chances_are_certain_only_beyond_their_error(by, decided, monkeypatch):
         else:
             with pytest.raises(IndexError):  # it asks for more bits
                 noise._decide("gaussian", 2**40, 0, 77, v, Script())
+
+
+def test_digits_and_error_grow_with_the_bits_that_are_known(monkeypatch):
+    """⌊n/3⌋ + 30 digits, and an error of ten of them: above all roundings, below 2⁻ⁿ (noise.md, 3)."""
+    seen = []
+
+    def level(law, low, high, error):
+        seen.append((decimal.getcontext().prec, error, high - low))
+        return 0 if len(seen) == 3 else None
+
+    monkeypatch.setattr(noise, "_level", level)
+    assert noise._decide("gaussian", 2**40, 5, 77, 0, Script(more=range(9))) == 77
+    assert [(digits, error) for digits, error, _ in seen] == [
+        (n // 3 + 30, decimal.Decimal(10) ** -(n // 3 + 20)) for n in (32, 96, 160)
+    ]
+    for (_, error, cell), n in zip(seen, (32, 96, 160), strict=True):
+        assert error < cell
+        assert float(cell) == 2.0**-n
