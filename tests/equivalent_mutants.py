@@ -84,6 +84,11 @@ _LEFT = "NumPy takes any negative number for the length that is left."
 _FASTER = "How many rows are picked out: zeros add nothing."
 
 
+_HUGE = "_HUGE = 1e150  # ranges up to here scale without overflow or subnormal numbers"
+_OUTPUTS = 'y_names, y_ranges, _ = _ranges("y", y) if y is not None else (None, (), False)'
+_ONE_RANGE = 'x: Any = tuple(fields["x"][0]) if fields["same"] else given(fields["x"], fields["x_names"])'
+_ONE_NAME = 'classes = {fields["y_names"][0]: classes}'
+
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     **PAID,
     "grid.py": {
@@ -93,6 +98,10 @@ EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
         (_BEYOND, _BEYOND.replace("0.0", "-1.0")): _NEVER,
     },
     "bounds.py": {
+        (_HUGE, _HUGE.replace("1e150", "1e+150")): "The same number.",
+        (_OUTPUTS, _OUTPUTS.replace("False", "True")): "It is not looked at.",
+        (_ONE_RANGE, _ONE_RANGE.replace("[0]", "[ -1]")): "There is one.",
+        (_ONE_NAME, _ONE_NAME.replace("[0]", "[ -1]")): "There is one.",
         **{
             (line, line.replace("-1", "- 2")): _LEFT
             for line in (

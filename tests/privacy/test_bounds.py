@@ -325,3 +325,9 @@ def test_classes_that_make_sense(classes):
 def test_classes_that_are_no_labels_are_refused(classes):
     with pytest.raises(BoundsMissing, match="classes must be"):
         Bounds(x=(0, 1), classes=classes)
+
+
+def test_stored_bounds_with_a_name_too_few_are_refused():
+    told = Bounds(x={"age": (0, 110), "height": (40, 220)}).to_dict()
+    with pytest.raises(ValueError, match="shorter"):
+        Bounds.from_dict({**told, "x_names": ["age"]})

@@ -92,3 +92,18 @@ def test_a_column_that_the_data_do_not_have_is_refused():
         NAMED.apart("sd").resolve(scan(frame), targets=True)
     with pytest.raises(BadInput, match="X has 2 features, but the bounds are for 3"):
         LISTED.apart(1).resolve(scan(np.zeros((1, 2)), y=np.zeros(1)), targets=True)
+
+
+def test_columns_are_counted_from_either_end():
+    three = Bounds(x=[(1, 2), (3, 4), (5, 6)], y=(0, 1))
+    for column, at in ((0, 0), (1, 1), (2, 2), (-1, 2), (-2, 1), (-3, 0), (np.int64(-1), 2)):
+        apart = three.apart(column)
+        assert (apart.level.at, apart.level.low) == (at, 1 + 2 * at)
+        assert apart.x == three.x[:at] + three.x[at + 1 :]
+
+
+def test_a_refusal_shows_how_levels_are_given():
+    with pytest.raises(BadInput, match=r"Bounds\(x=\{\.\.\., 'spread': \(0\.1, 5\)\}"):
+        NAMED.apart("spread")
+    with pytest.raises(BadInput, match=r"its position in Bounds\(x=\[\.\.\.\]\)"):
+        LISTED.apart(7)
