@@ -329,5 +329,5 @@ def test_classes_that_are_no_labels_are_refused(classes):
 
 def test_stored_bounds_with_a_name_too_few_are_refused():
     told = Bounds(x={"age": (0, 110), "height": (40, 220)}).to_dict()
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="longer"):
         Bounds.from_dict({**told, "x_names": ["age"]})
