@@ -193,3 +193,15 @@ def test_the_drawing_shows_what_was_released_and_nothing_else():
     assert dot.get_xdata()[0] == search.best_score_
     with pytest.raises(BadInput, match="draws a fitted PrivateSearch, not a PrivateHistogram"):
         reticent.plot.search(search.best_estimator_)
+
+
+def test_the_ledger_of_the_estimator_inside_stays_out_of_the_report(tmp_path):
+    inside = PrivateHistogram(ledger="postgresql://me:s3cret@host/db", dataset="whispered", random_state=7)
+    search = PrivateSearch(inside, {"bins": [3, 5]}, bounds=Bounds(x=(0, 110)), epsilon=1, delta=1e-5)
+    search.fit(np.linspace(0, 110, 200)[:, None]).report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert "estimator=PrivateHistogram()" in page
+    assert not any(word in page for word in ("s3cret", "whispered", "random_state"))
+    search.save(tmp_path / "model")
+    reticent.load(tmp_path / "model").report(tmp_path / "again.html")
+    assert "estimator=PrivateHistogram()" in (tmp_path / "again.html").read_text("utf-8")

@@ -147,6 +147,8 @@ def test_a_subclass_cannot_redefine_what_the_proof_rests_on(kind):
         with pytest.raises(TypeError, match=f"may not define {name}"):
             type("Cheat", (mixin, kind), {})
         with pytest.raises(TypeError, match=f"may not define {name}"):
+            type("Cheat", (kind, mixin), {})  # a property stands before what an instance holds
+        with pytest.raises(TypeError, match=f"may not define {name}"):
             type("Cheat", (kind,), {"__annotations__": {name: int}})  # a dataclass field
 
 

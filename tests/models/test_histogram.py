@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from reticent import BadInput, Bounds, PrivateHistogram
+from reticent.models.base import COMMON as FOR_ALL
 from reticent.models.histogram import _simplex
 
 COMMON = {"epsilon": 1.0, "delta": 1e-6}
@@ -69,3 +70,20 @@ def test_simplex_projection(v):
     shift = (v - p)[p > 0]
     assert np.ptp(shift) < 1e-9
     assert (v[p == 0] <= shift.max() + 1e-9).all()
+
+
+class Forgetful(PrivateHistogram):
+    """Has an ``__init__`` of its own, which leaves one parameter out."""
+
+    def __init__(self, forgotten, **given):
+        defaults = {"forgotten": forgotten, "bins": 10, **dict.fromkeys(FOR_ALL), "records_per_person": 1, **given}
+        vars(self).update({name: value for name, value in defaults.items() if name != forgotten})
+
+
+@pytest.mark.parametrize("name", sorted(FOR_ALL))
+def test_a_subclass_that_forgets_a_parameter_reads_nothing(name, monkeypatch):
+    given = {"bounds": Bounds(x=(0, 10)), **COMMON}
+    assert Forgetful("", **given).fit(np.zeros((9, 1))).counts_.shape == (1, 10)
+    monkeypatch.setattr("reticent.privacy.curator.Curator.release", pytest.fail)
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'"):  # not: no ledger, one record per person
+        Forgetful(name, **given).fit(np.zeros((9, 1)))

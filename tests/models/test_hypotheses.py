@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, PairwiseKernel
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import reticent
-from reticent.models.hypotheses import hypotheses_of
+from reticent.models.hypotheses import _default, _kept, hypotheses_of
 
 BOX = reticent.Bounds(x=[(0.0, 2.0), (0.0, 3.0)], y=(0.0, 1.0))
 
@@ -77,3 +78,24 @@ def test_a_model_has_its_kernel_for_itself():
     one.kernel_.set_params(length_scale=7.0)
     assert two.kernel_ == RBF(1.0)
     assert priors().kernels[0] == RBF(1.0)
+
+
+def test_what_is_kept_is_made_in_one_thread_whoever_asks(monkeypatch):
+    """BLAS may round otherwise with several, and a model must be rebuilt bit for bit where nobody has asked before."""
+    seen = []
+
+    def made(*given):
+        seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+        return given
+
+    monkeypatch.setattr("reticent.models.hypotheses.AnovaPriors", made)
+    monkeypatch.setattr("reticent.models.hypotheses.KernelPriors", made)
+    _default.cache_clear()
+    try:
+        with threadpool_limits(2, "blas"):
+            hypotheses_of(None, BOX, 1.0, learn=True)
+            priors(RBF(0.123))
+    finally:
+        _default.cache_clear()
+        _kept.cache_clear()
+    assert seen and set(seen) == {1}

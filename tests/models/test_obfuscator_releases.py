@@ -333,3 +333,13 @@ def test_the_same_curve_in_other_clothes_is_no_other_curve(change):
     y = np.sin(6 * T)
     with pytest.raises(BadInput, match="no other curve"):
         Obfuscator(RBF(0.2), sensitive=[0.5], variance=0.01, train_on=(T, change(y))).obfuscate(T, y)
+
+
+def test_a_subclass_that_forgets_the_ledger_releases_nothing(ledger):
+    class Forgetful(Obfuscator):
+        def __init__(self, kernel, **given):
+            vars(self).update({**Obfuscator(kernel).get_params(), **given})
+            del self.ledger
+
+    with pytest.raises(AttributeError, match="no attribute 'ledger'"):
+        Forgetful(K, **COMMON, ledger=ledger, dataset="curve").obfuscate(X, Y)

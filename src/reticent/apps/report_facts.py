@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 import reticent
 from reticent.apps.attacker import composed_mu
@@ -16,6 +17,7 @@ from reticent.apps.release_groups import Group, groups
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_rows, search_words
 from reticent.apps.slices import MOST_COLUMNS, MOST_LINES
+from reticent.models.storage import NOT_STORED
 from reticent.privacy.guarantee import Guarantee
 
 __all__ = ["described", "headline", "public", "quality", "reproduce", "results", "searched", "title", "words"]
@@ -135,6 +137,8 @@ def _settings(model: Any) -> list[str]:
     for name, parameter in signature(type(model)).parameters.items():
         value = model._params[name]
         value = value.item() if isinstance(value, np.generic) else value
+        if hasattr(value, "learn") and hasattr(value, "get_params"):  # its own ledger's URL may hold a password
+            value = clone(value).set_params(**dict.fromkeys(NOT_STORED))
         plain = name != "random_state" or isinstance(value, int)
         if plain and name not in ("ledger", "dataset") and repr(value) != repr(parameter.default):
             said.append(f"{name}={'reticent.' if name == 'bounds' else ''}{value!r}")

@@ -27,6 +27,7 @@ from reticent.maths.basis import Basis
 from reticent.maths.priors import KernelPriors, kernels_around
 from reticent.maths.warp import outskirts, unwarped
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["LEAST", "MOST", "exponent", "hypotheses_of", "rehearsed", "worthwhile"]
 
@@ -74,12 +75,14 @@ class _Asked:
 
 @lru_cache(maxsize=8)  # of 2 MB each: whoever fits often, fits the same again
 def _kept(asked: _Asked) -> KernelPriors:
-    return asked.make()
+    with one_blas_thread():  # whoever asked first: a rebuild elsewhere must give the same bits
+        return asked.make()
 
 
 @lru_cache(maxsize=8)
 def _default(dimension: int, trials: int) -> AnovaPriors:
-    return AnovaPriors(dimension, trials)
+    with one_blas_thread():
+        return AnovaPriors(dimension, trials)
 
 
 def _said(thing: object) -> str | None:

@@ -9,7 +9,7 @@ nothing else. The proof is beside this file, in obfuscator.md.
 """
 
 import threading
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -386,3 +386,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
 
     def _seed(self, number: int) -> bytes | None:
         return None if self.random_state is None else b"obfuscate %d %d" % (int(self.random_state), number)
+
+
+for _one in fields(Obfuscator):  # a subclass that forgets to set one must fail, not have the default: no ledger remembers
+    if _one.init:
+        delattr(Obfuscator, _one.name)

@@ -24,6 +24,7 @@ from reticent.privacy.curator import Release
 from reticent.privacy.events import event_from_dict
 
 __all__ = [
+    "NOT_STORED",
     "check_free",
     "load",
     "plain_params",
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 _MAGIC = b"reticent 1 "
-_NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
+NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
@@ -216,7 +217,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {"Dict": {key: _plain(f"{name}[{key!r}]", part) for key, part in value.items()}}
     if hasattr(value, "learn") and hasattr(value, "get_params"):
-        own = {key: _plain(key, part) for key, part in value.get_params(deep=False).items() if key not in _NOT_STORED}
+        own = {key: _plain(key, part) for key, part in value.get_params(deep=False).items() if key not in NOT_STORED}
         return {"Estimator": type(value).__name__, "params": own}
     if isinstance(value, Kernel) and type(value) is getattr(kernels, type(value).__name__, None):
         params = value.get_params(deep=False)

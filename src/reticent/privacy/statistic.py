@@ -61,10 +61,11 @@ class Statistic(ABC):
         if cls.__module__ in _KINDS:
             return
         kinds = [base for base in cls.__mro__ if base.__module__ in _KINDS]
-        for name in frozenset().union(*(vars(kind).get("_settled", ()) for kind in kinds)):
-            owner = next(base for base in cls.__mro__ if name in vars(base) or name in get_annotations(base))
-            if owner not in kinds:
-                raise TypeError(f"{owner.__name__} may not define {name}: the proof of {cls.__name__} depends on it.")
+        settled = frozenset().union(*(vars(kind).get("_settled", ()) for kind in kinds))
+        for base in cls.__mro__:  # behind a kind, too: a property there would stand before what an instance holds
+            own = () if base in kinds else settled & (vars(base).keys() | get_annotations(base).keys())
+            for name in own:
+                raise TypeError(f"{base.__name__} may not define {name}: the proof of {cls.__name__} depends on it.")
 
     @property
     @abstractmethod
