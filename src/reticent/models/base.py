@@ -276,7 +276,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 COMMON = frozenset(field.name for field in fields(PrivateEstimator))  # the parameters that every model has
-for _name in COMMON:  # a subclass that forgets to set one must fail, not have the default: no ledger, one record per person
+for _name in COMMON:  # a subclass that forgets to set one must fail, not have the default: no ledger, one record each
     delattr(PrivateEstimator, _name)
 
 

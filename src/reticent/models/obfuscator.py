@@ -388,6 +388,6 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         return None if self.random_state is None else b"obfuscate %d %d" % (int(self.random_state), number)
 
 
-for _one in fields(Obfuscator):  # a subclass that forgets to set one must fail, not have the default: no ledger remembers
+for _one in fields(Obfuscator):  # a subclass that forgets to set one must fail, not have the default: no ledger
     if _one.init:
         delattr(Obfuscator, _one.name)
