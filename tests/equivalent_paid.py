@@ -44,6 +44,19 @@ _CELL_OF_F = "most, least = ((-_exponent(law, k, Decimal(end) / (w << (n - _U)))
 _DELTA = "delta = check_epsilon_delta(1, delta, pure=True)[1]"
 BOTH_WAYS = "There both ways to compute it agree, within the margin that is added."
 
+_SIDE = "m = round((sqrt(8 * len(triangle) + 1) - 1) / 2)"
+_SIGNATURES = [
+    "def release(self, statistic: Statistic, *, times: int = 1) -> Release: ...  # noqa: D102",
+    "def release_given_inputs(self, design: Design, *, times: int = 1) -> Release: ...  # noqa: D102",
+]
+_SEARCHED = (
+    "if not 1 <= own < len(releases) - 1 or first.value.shape != (2,) or not isinstance(first.event, Selection):"
+)
+_SIZES = "if len(same) > 1 or sizes != [training[0].n, validation[0].n] or sum(sizes) != first.n:"
+_SAME_BOUNDS = "if index not in range(candidates) or not np.isfinite(score) or training[0].bounds != first.bounds:"
+_CANDIDATE = "if release.value[0] not in range(len(scores.constants)):"
+_NO_HALF = "A half without a release is refused by the replay of that half."
+
 PAID: dict[str, dict[tuple[str, str], str]] = {
     "curator.py": {
         ("training[0],", "training[ -1],"): "All of a side have the same.",
@@ -146,5 +159,32 @@ PAID: dict[str, dict[tuple[str, str], str]] = {
     },
     "events.py": {
         ("_LEAST, _MOST = 1e-9, 1e30", "_LEAST, _MOST = 1e-9, 1e+30"): "The same number.",
+    },
+    "release.py": {
+        **{(_SIDE, _SIDE.replace("+ 1", k)): "Rounded to the same number." for k in ("- 1", "+ 2", "+ 0")},
+        **{
+            (line, line.replace(old, new)): "A signature, for type checkers alone."
+            for line in _SIGNATURES
+            for old, new in [("*, t", "/, t"), ("= 1)", "= 2)"), ("= 1)", "= 0)")]
+        },
+        **{
+            (_SEARCHED, _SEARCHED.replace(old, new)): _NO_HALF
+            for old, new in [
+                ("releases) - 1", "releases) + 1"),
+                ("releases) - 1", "releases) - 0"),
+                ("own < len", "own <= len"),
+                ("not 1 <=", "not 0 <="),
+            ]
+        },
+        **{
+            (_SIZES, _SIZES.replace(f"{k}[0]", f"{k}[ -1]")): "All of a half have the same."
+            for k in ("training", "validation")
+        },
+        (_SAME_BOUNDS, _SAME_BOUNDS.replace("[0]", "[ -1]")): "All of a half have the same.",
+        (_CANDIDATE, _CANDIDATE.replace("[0]", "[ -1]")): "There is one.",
+        (
+            "return value if isinstance(value, int) else 0",
+            "return value if isinstance(value, int) else -1",
+        ): "Neither is a number of them.",
     },
 }

@@ -74,7 +74,7 @@ TARGETS = {
     ),
     "release.py": Target(
         "sd matrix matrix_sd symmetric __init__ release select _recorded _whole release_given_inputs _following check_used",
-        "test_curator_counts.py test_curator.py test_choosing.py",
+        "test_replay.py test_curator.py test_choosing.py",
     ),
     "kept.py": Target("__init__ total _sum close _put _key", "test_kept.py"),
     "database.py": Target(
