@@ -76,7 +76,7 @@ TARGETS = {
         "sd matrix matrix_sd symmetric __init__ release select _recorded _whole release_given_inputs _following check_used",
         "test_replay.py test_curator.py test_choosing.py",
     ),
-    "kept.py": Target("__init__ total _sum close _put _key", "test_kept.py"),
+    "kept.py": Target("__init__ total _sum close _put _key", "test_kept.py test_choosing.py"),
     "database.py": Target(
         "create transaction has_table append_only _check_version _check_is_file _check_sqlite_format _check_postgres_format "
         "_postgres_connection",
