@@ -105,3 +105,15 @@ def test_what_to_do_next_can_be_copied(run, tmp_path, people_csv, monkeypatch):
     fitted = run("fit", "mean", people_csv, "--x", "age=0:110", *promise, "--out", "a mean")
     assert "reticent report 'a mean' --out report.html --ledger 'my budget.db'" in fitted.out
     assert "PrivateMean, 1 release: age" in run("ledger", "history", "my budget.db").out
+
+
+def test_a_report_without_the_ledger_says_what_the_ledger_would_add(tmp_path, run, people_csv, budget):
+    file, charged = tmp_path / "m.reticent", ("--ledger", budget, "--dataset", "people")
+    options = ("--x", "age=0:110", "--epsilon", 0.3, "--delta", 1e-7, "--out", file)
+    assert run("fit", "mean", people_csv, *options, *charged).code == 0
+    told = []
+    for name, more in (("without", ()), ("with", charged[:2])):
+        said = " ".join(run("report", file, "--out", tmp_path / f"{name}.html", *more).out.split())
+        page = (tmp_path / f"{name}.html").read_text()
+        told.append(("it also shows the budget of 'people'" in said, "but for what it says of the ledger" in page))
+    assert told == [(True, False), (False, True)]

@@ -193,7 +193,9 @@ def report(
     elif not quiet:
         line("Written", str(out))
         line("Model", f"SHA-256 {digest}")
-        advise(f"open {out} in a browser; it needs no network and may be sent as it is")
+        paid = None if ledger is not None or is_curve(model) else model._params["dataset"]
+        more = [] if paid is None else [f"with --ledger LEDGER it also shows the budget of {paid!r}"]
+        advise(f"open {out} in a browser; it needs no network and may be sent as it is", *more)
 
 
 @app.command(epilog=example("reticent predict gp.reticent new.csv --out predictions.csv"))

@@ -6,7 +6,7 @@ import numpy as np
 
 from reticent.apps.figures import column_names, digits_beside, measured
 from reticent.apps.outputs import output_name, outputs
-from reticent.apps.slices import along, medians, ranges
+from reticent.apps.slices import along, medians, ranges, two_valued
 from reticent.apps.terminal import compact, table
 
 if TYPE_CHECKING:
@@ -97,7 +97,22 @@ def regression_remarks(model: Any) -> list[str]:
     """Say how the tables are to be read."""
     level = model.releases_[0].bounds.level
     said = [] if level is None else [f"A missing noise level counts as the highest, {compact(level.high)}."]
-    return [*said, *anchor_words(model), PRIOR]
+    return [*said, *anchor_words(model), *_two_valued(model), PRIOR]
+
+
+def _two_valued(model: Any) -> list[str]:
+    """Say of which inputs two places alone are shown."""
+    low, _, high = ranges(model)
+    found = [
+        f"{name} at {compact(low[j])} or {compact(high[j])}"
+        for j, (name, two) in enumerate(zip(column_names(model), two_valued(model), strict=True))
+        if two
+    ]
+    return (
+        [f"Nearly all records have {', '.join(found)}, as counts tell: nothing is said of values between."]
+        if found
+        else []
+    )
 
 
 def anchor_words(model: Any) -> list[str]:

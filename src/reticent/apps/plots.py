@@ -263,7 +263,7 @@ def _draw_line(axes: Axes, line: Line) -> None:
     if line.guessed.any():
         axes.plot(line.at, np.where(line.guessed, line.mean, np.nan), color=LIGHT["accent"], lw=1.8, ls=DASHED)
     axes.set_xlim(line.at[0], line.at[-1])
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(FixedLocator(line.at.tolist()) if len(line.at) == 2 else MaxNLocator(5))
     axes.set_xlabel(_short(line.name))
 
 

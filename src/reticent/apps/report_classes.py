@@ -101,7 +101,7 @@ def _moves(model: Any, drawn: list[Chances]) -> list[str]:
 
 def _line_table(model: Any, line: Chances) -> Table:
     names, told, (at,) = class_names(model), told_class(model), line.at
-    chosen = np.linspace(0, len(at) - 1, _ROWS).round().astype(int)
+    chosen = np.unique(np.linspace(0, len(at) - 1, _ROWS).round().astype(int))
     low, high = line.bands["privacy"]
     if told is not None:
         head = [line.names[0], f"chance of {names[told]}", "95 % band"]

@@ -72,11 +72,19 @@ def _page(model: Any) -> dict[str, Any]:
 
 
 def _moves(model: Any, along: Sequence[Line]) -> list[str]:
-    """The inputs that matter most, the first of them first."""
-    largest = sorted(along, key=lambda one: -np.ptp(one.mean))[:_NAMED]
+    """The inputs that matter most, the first of them first; where people are, since elsewhere a curve is a guess."""
+    moved = {one.name: float(np.ptp(one.mean[~one.guessed | one.guessed.all()])) for one in along}
+    largest = sorted(along, key=lambda one: -moved[one.name])[:_NAMED]
     return [
-        f"along {one.name} the mean of {output_name(model)} moves by {figure(np.ptp(one.mean), 2)}" for one in largest
+        f"along {one.name}{_between(one)} the mean of {output_name(model)} moves by {figure(moved[one.name], 2)}"
+        for one in largest
     ]
+
+
+def _between(line: Line) -> str:
+    if len(line.at) > 2 and not line.guessed.any():
+        return ""
+    return f" from {figure(line.ends[0], 2)} to {figure(line.ends[1], 2)}"
 
 
 def _guessed(along: Sequence[Line]) -> list[str]:
@@ -95,7 +103,7 @@ def _guessed(along: Sequence[Line]) -> list[str]:
 
 
 def _line_table(model: Any, line: Line) -> Table:
-    chosen = np.linspace(0, len(line.at) - 1, _ROWS).round().astype(int)
+    chosen = np.unique(np.linspace(0, len(line.at) - 1, _ROWS).round().astype(int))
     bands = [part for part in ("privacy", "noise") if part in line.sds]
     digits = digits_beside(float(np.median(line.sds[bands[-1]])))
 

@@ -1,7 +1,8 @@
 """What a regression says along its inputs, as numbers to draw and to print: the mean, and the parts of its doubt.
 
 Computed from a fitted model, so from releases only. Lines along one input go through the *anchor*, where the others stay: the
-median of each input, where releases tell how inputs are spread, since there are people; else the middle of the box.
+median of each input, where releases tell how inputs are spread, since there are people; else the middle of the box. Of an
+input that is 0 or 1, as counts tell, these two places are shown: between them is nobody, and the curve says nothing.
 """
 
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = [
     "mesh",
     "ranges",
     "spread_over",
+    "two_valued",
 ]
 
 Values = NDArray[np.float64]
@@ -45,6 +47,11 @@ _BINS = 64
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
 _FEW, _UNSURE = 0.14, 0.2  # how remote the ends are between which nearly all records are; noise that hides the ends
+_BOTH, _EACH, _BLUR = (
+    0.85,
+    0.05,
+    0.02,
+)  # shares at both ends, at each of them, of an input with two values; most noise of one
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
 
 
@@ -115,6 +122,16 @@ def inhabited(model: Any) -> list[tuple[float, float]]:
     return found
 
 
+def two_valued(model: Any) -> list[bool]:
+    """Say of each input whether nearly all records are at the two ends of its range (0 or 1), as far as releases tell."""
+    bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
+    if not shares.size or bounds.norm is not None:
+        return [False] * len(bounds.x)
+    blur = noise / shares.shape[1] ** 0.5
+    ends = shares[:, [0, -1]]
+    return ((ends.sum(axis=1) > _BOTH) & (ends.min(axis=1) > max(_EACH, 3 * blur)) & (blur < _BLUR)).tolist()
+
+
 def _counted(model: Any) -> tuple[Values, float]:
     """How inputs are spread, as far as releases say: shares of the records in equal bins, a row each, and the noise of a sum.
 
@@ -166,12 +183,13 @@ def _median(shares: Values, low: float, high: float) -> float:
 
 
 def along(model: Any, points: int) -> list[tuple[str, Values]]:
-    """Give for each input its name, and points on the line through the anchor along it."""
+    """Give for each input its name, and points on the line through the anchor along it; its ends, where it has two values."""
     low, anchor, high = ranges(model)
     found = []
-    for j, name in enumerate(column_names(model)):
-        line = np.tile(anchor, (points, 1))
-        line[:, j] = np.linspace(low[j], high[j], points)
+    for j, (name, ends_alone) in enumerate(zip(column_names(model), two_valued(model), strict=True)):
+        count = 2 if ends_alone else points
+        line = np.tile(anchor, (count, 1))
+        line[:, j] = np.linspace(low[j], high[j], count)
         found.append((name, line))
     return found
 
@@ -180,7 +198,7 @@ def lines(model: Any) -> list[Line]:
     """Give the line along each input; with very many inputs, those that move the output most."""
     ends = inhabited(model)
     found = [
-        Line(name, points[:, j], *_predicted(model, points), ends[j])
+        Line(name, at := points[:, j], *_predicted(model, points), ends[j] if len(at) > 2 else (at[0], at[-1]))
         for j, (name, points) in enumerate(along(model, POINTS))
     ]
     largest = sorted(range(len(found)), key=lambda j: -np.ptp(found[j].mean))[:MOST_LINES]

@@ -64,6 +64,7 @@ def print_sample(about: dict[str, Any]) -> None:
     """Say to a person what was drawn."""
     line("Drawn", f"{about['records']:,} synthetic records of {len(about['columns'])} columns")
     aside("Nobody's records: drawn from the released model, within the ranges that were given.", 12)
+    aside("With decimals in every column: round those that held whole numbers, such as 0 and 1.", 12)
     if not about["private"]:
         line("Note", "the model is NOT PRIVATE: its noise came from a seed")
     line("Charged", "nothing: samples use the model's releases only, as many as you like")

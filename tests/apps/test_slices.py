@@ -1,0 +1,53 @@
+"""What is shown of a regression along its inputs: where people are."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import reticent
+from reticent.apps.effects import regression_remarks
+from reticent.apps.figures import figure
+from reticent.apps.report_facts import results
+from reticent.apps.slices import lines, two_valued
+
+
+def test_an_input_that_is_0_or_1_is_shown_there_and_nowhere_between():
+    random = np.random.default_rng(0)
+    x = np.column_stack([random.uniform(0, 100, 4000), random.random(4000) < 0.25])
+    bounds = reticent.Bounds(x=[(0, 100), (0, 1)], y=(-3, 3))
+    model = reticent.GPRegressor(bounds=bounds, epsilon=8.0, delta=1e-6, stages=24, basis=12).fit(x, x[:, 1])
+    assert two_valued(model) == [False, True]
+    age, smoker = lines(model)
+    assert len(age.at) == 101
+    assert smoker.at.tolist() == [0, 1]
+    assert np.ptp(smoker.mean) == pytest.approx(1, abs=0.3)
+    assert reticent.plot.map(model).axes[3].get_xticks().tolist() == [0, 1]
+    found = results(model)
+    assert [row[0] for row in found["tables"][1]["rows"]] == ["0", "1"]
+    assert any(text.startswith("along column 1 from 0 to 1 the mean of") for text in found["words"])
+    assert any(text.startswith("Nearly all records have column 1 at 0 or 1") for text in regression_remarks(model))
+
+
+@pytest.mark.parametrize(
+    ("ends", "noise", "told"),
+    [((0.7, 0.3), 0.01, True), ((0.99, 0.01), 0.01, False), ((0.5, 0.3), 0.01, False), ((0.7, 0.3), 0.03, False)],
+)
+def test_two_values_are_told_by_much_at_both_ends_and_little_noise(monkeypatch, ends, noise, told):
+    shares = np.array([[ends[0], *[(1 - sum(ends)) / 62] * 62, ends[1]]])
+    monkeypatch.setattr("reticent.apps.slices._counted", lambda _: (shares, noise * 8))
+    assert two_valued(SimpleNamespace(releases_=[SimpleNamespace(bounds=reticent.Bounds(x=[(0, 1)]))])) == [told]
+
+
+def test_what_a_curve_moves_by_is_told_where_people_are():
+    x = np.random.default_rng(0).gamma(4, 12 / 3.67, (4000, 1))
+    bounds = reticent.Bounds(x=[(0, 100)], y=(-3, 3))
+    model = reticent.GPRegressor(bounds=bounds, epsilon=8.0, delta=1e-6, stages=24, basis=12, learn_kernel=False)
+    model.fit(x, x[:, 0] / 50)
+    (drawn,) = lines(model)
+    assert drawn.guessed.any()
+    assert not drawn.guessed.all()
+    low, high = drawn.ends
+    moved = np.ptp(drawn.mean[~drawn.guessed])
+    said = f"along column 0 from {figure(low, 2)} to {figure(high, 2)} the mean of output moves by {figure(moved, 2)}"
+    assert said in results(model)["words"]
