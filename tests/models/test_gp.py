@@ -381,3 +381,10 @@ def test_features_of_most_records_are_as_long_as_the_noise_is_made_for(epsilon, 
     model = gp(bounds=Bounds(x=[(-1, 1)] * 5, y=(-1, 1)), epsilon=epsilon, random_state=0).fit(X, y)
     head = model._head
     assert np.square(head.features(np.clip(X, -1, 1))).sum(axis=1).mean() > least * head.radius2
+
+
+def test_with_three_inputs_features_are_long_even_where_noise_is_small():
+    X = np.random.default_rng(0).normal(0, 0.2, size=(5_000, 3))
+    bounds = Bounds(x=[(-1, 1)] * 3, y=(-1, 1))
+    head = gp(bounds=bounds, epsilon=100, basis=20, stages=12, random_state=0).fit(X, X.sum(axis=1) / 3)._head
+    assert np.square(head.features(np.clip(X, -1, 1))).sum(axis=1).mean() > 0.9 * head.radius2

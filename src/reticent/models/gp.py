@@ -241,7 +241,11 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         basis, hypotheses, outside = priors.choose(min(int(self.basis or size), priors.most))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], exponent(told), usual_length(told))
-        head, like = features(basis, energy, laws, warp, self.kernel is None and len(bounds.x) > 1 and told < CLEAR)
+        d = len(
+            bounds.x
+        )  # the more inputs, the farther corners of the box stand out, and noise is felt even among many records
+        lengthen = self.kernel is None and (d > 2 or (d == 2 and told < CLEAR))
+        head, like = features(basis, energy, laws, warp, lengthen)
         points = head.rows(like)
         head = replace(head, weighted=level is not None)
         beliefs = []

@@ -53,18 +53,18 @@ def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
 
 
 def features(
-    basis: Basis, energy: Array, laws: Sequence[Array], warp: tuple[tuple[float, ...], ...] = (), noisy: bool = False
+    basis: Basis, energy: Array, laws: Sequence[Array], warp: tuple[tuple[float, ...], ...] = (), lengthen: bool = False
 ) -> tuple[Features, Array]:
     """The basis on inputs that are spread evenly, or by maps of their own, and points that are spread like the records.
 
-    ``noisy``: privacy noise is felt, so that features are made as long as they may be where the laws say that records are.
+    ``lengthen``: privacy noise is felt, so that features are made as long as they may be where the laws say that records are.
     """
     head = Features(basis, tuple(energy.tolist()), 1.0, warp or tuple(spread_out(law) for law in laws))
     few = basis.dimension == 1 and basis.size <= _FEW_FUNCTIONS
     like = public_points(basis.dimension, _FEW_POINTS if few else _POINTS)
     for j, law in enumerate(laws):
         like[:, j] = places(law, like[:, j])
-    return (_lengthened(head, like) if noisy and laws else head), like
+    return (_lengthened(head, like) if lengthen and laws else head), like
 
 
 def _lengthened(head: Features, like: Array) -> Features:
