@@ -193,6 +193,8 @@ def test_the_drawing_shows_what_was_released_and_nothing_else():
     assert dot.get_xdata()[0] == search.best_score_
     with pytest.raises(BadInput, match="draws a fitted PrivateSearch, not a PrivateHistogram"):
         reticent.plot.search(search.best_estimator_)
+    bars, found = (reticent.plot.release(one).axes[0].patches for one in (search, search.best_estimator_))
+    assert [bar.get_height() for bar in bars] == [bar.get_height() for bar in found] != []
 
 
 def test_the_ledger_of_the_estimator_inside_stays_out_of_the_report(tmp_path):

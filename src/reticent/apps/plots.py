@@ -33,6 +33,7 @@ from reticent.apps.figures import column_names, measured
 from reticent.apps.figures import shortened as _short
 from reticent.apps.outputs import one_output, output_name
 from reticent.apps.results import model_of
+from reticent.apps.searched import seen
 from reticent.apps.slices import BAND, MOST_COLUMNS, Line, grid, grouped, lines, ranges
 from reticent.apps.structure_plots import draw_clusters, draw_factors
 from reticent.errors import BadInput
@@ -141,6 +142,7 @@ def attacker(guarantee: Any, *, width: float = 3.6) -> Figure:
 def release(model: Any, *, output: int | str | None = None, width: float = WIDE) -> Figure:
     """Draw what a model says, whichever model of the library it is; ``output``: which of several outputs."""
     check_fitted(model)
+    model = seen(model)
     shown = model_of(model)
     if shown.outputs:
         return (curve, map, effects)[min(model.n_features_in_, 3) - 1](model, output=output, width=width)
