@@ -241,9 +241,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         basis, hypotheses, outside = priors.choose(min(int(self.basis or size), priors.most))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
         energy = energies(basis, priors.emphasis[: basis.size], exponent(told), usual_length(told))
-        d = len(
-            bounds.x
-        )  # the more inputs, the farther corners of the box stand out, and noise is felt even among many records
+        # the more inputs, the farther corners of the box stand out: noise is felt even among many records
+        d = len(bounds.x)
         lengthen = self.kernel is None and (d > 2 or (d == 2 and told < CLEAR))
         head, like = features(basis, energy, laws, warp, lengthen)
         points = head.rows(like)
