@@ -10,7 +10,7 @@ import pytest
 import reticent
 from reticent import Bounds, GPRegressor, Ledger, plan
 from reticent.apps.report_budget import budget
-from reticent.apps.slices import average_sd, lines
+from reticent.apps.slices import average_sd, lines, spread_over
 
 LEVEL = ("--noise-column", "sd=0.1:1")
 ABOUT = ("--x", "x=-4:4", "--y", "y=-1.3:1.3", "--epsilon", 3, "--delta", 1e-6)
@@ -64,7 +64,7 @@ def test_predictions_tell_single_outputs_where_the_file_has_levels(run, table, m
 
 def test_drawings_and_reports_show_the_function_only(model, tmp_path):
     assert list(lines(model)[0].sds) == ["model", "privacy"]
-    assert set(average_sd(model)) == {"model", "privacy", "function"}
+    assert set(average_sd(model, spread_over(model))) == {"model", "privacy", "function"}
     figure = reticent.plot.release(model)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["mean", "model’s doubt", "and privacy noise"]
     model.report(tmp_path / "r.html")

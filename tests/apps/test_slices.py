@@ -8,8 +8,8 @@ import pytest
 import reticent
 from reticent.apps.effects import regression_remarks
 from reticent.apps.figures import figure
-from reticent.apps.report_facts import results
-from reticent.apps.slices import lines, two_valued
+from reticent.apps.report_facts import quality, results
+from reticent.apps.slices import average_sd, lines, spread_alike, spread_over, two_valued
 
 
 def test_an_input_that_is_0_or_1_is_shown_there_and_nowhere_between():
@@ -49,5 +49,21 @@ def test_what_a_curve_moves_by_is_told_where_people_are():
     assert not drawn.guessed.all()
     low, high = drawn.ends
     moved = np.ptp(drawn.mean[~drawn.guessed])
+    alike = spread_alike(model)
+    assert np.quantile(alike, [0.25, 0.5, 0.75]) == pytest.approx(np.quantile(x, [0.25, 0.5, 0.75]), abs=2)
+    (table,), about = quality(model)["tables"], quality(model)["about"]
+    assert table["head"][1:] == ["where records are", "over the whole box"]
+    where, box = (average_sd(model, points)["function"] for points in (alike, spread_over(model)))
+    assert where < box / 2  # which most of the box, with nobody in it, would have hidden
+    assert [float(cell) for cell in table["rows"][2][1:]] == pytest.approx([where, box], abs=0.01)
+    assert "what the released counts tell" in about
     said = f"along column 0 from {figure(low, 2)} to {figure(high, 2)} the mean of output moves by {figure(moved, 2)}"
     assert said in results(model)["words"]
+
+
+def test_a_model_that_has_not_counted_its_inputs_tells_of_the_box_alone():
+    bounds = reticent.Bounds(x=[(0, 1)], y=(-3, 3))
+    model = reticent.GPRegressor(bounds=bounds, epsilon=1.0, delta=1e-6, stages=4, basis=4)  # too few stages for counts
+    model.fit(np.zeros((50, 1)), np.zeros(50))
+    assert spread_alike(model) is None
+    assert quality(model)["tables"][0]["head"][1:] == ["over the whole box"]

@@ -21,7 +21,7 @@ from reticent.apps.effects import (
 from reticent.apps.figures import digits_beside, figure
 from reticent.apps.outputs import output_name, outputs
 from reticent.apps.shown import Model
-from reticent.apps.slices import BAND, Line, average_sd, lines
+from reticent.apps.slices import BAND, Line, average_sd, lines, spread_alike, spread_over
 
 __all__ = ["BINNED", "LABELS", "REGRESSION"]
 
@@ -121,12 +121,16 @@ def _line_table(model: Any, line: Line) -> Table:
 
 
 def _quality(model: Any) -> dict[str, Any]:
-    return {"tables": [_doubt(one) for one in outputs(model)]}
+    places, about = {"over the whole box": spread_over(model)}, "This is what the model expects of itself."
+    if (alike := spread_alike(model)) is not None:
+        places = {"where records are": alike, **places}
+        about += " Where records are, is what the released counts tell of each input by itself."
+    return {"tables": [_doubt(one, places) for one in outputs(model)], "about": about}
 
 
-def _doubt(model: Any) -> Table:
-    """The standard deviations of one output by their causes."""
-    sd, output = average_sd(model), output_name(model)
+def _doubt(model: Any, places: dict[str, Any]) -> Table:
+    """The standard deviations of one output by their causes, on average over each set of points."""
+    sds, output = [average_sd(model, points) for points in places.values()], output_name(model)
     causes = {
         "the model’s own doubt": "model",
         "privacy noise": "privacy",
@@ -134,9 +138,9 @@ def _doubt(model: Any) -> Table:
         f"spread of {output} around the mean": "noise",
         f"all: error of one {output}": "output",
     }
-    digits = digits_beside(min(sd.values()))  # the same for all, so that they can be added up
-    rows = [[words, f"{sd[cause]:,.{digits}f}"] for words, cause in causes.items() if cause in sd]
-    return {"head": [f"{output}, on average over the box", "standard deviation"], "rows": rows}
+    digits = digits_beside(min(min(sd.values()) for sd in sds))  # the same for all, so that they can be added up
+    rows = [[words, *(f"{sd[cause]:,.{digits}f}" for sd in sds)] for words, cause in causes.items() if cause in sds[0]]
+    return {"head": [f"{output}, standard deviation", *places], "rows": rows}
 
 
 def _assumed(model: Any) -> list[str]:

@@ -33,6 +33,7 @@ __all__ = [
     "medians",
     "mesh",
     "ranges",
+    "spread_alike",
     "spread_over",
     "two_valued",
 ]
@@ -214,10 +215,26 @@ def mesh(model: Any, side: int) -> tuple[Values, Values, Values]:
 
 def spread_over(model: Any) -> Values:
     """Give points that are spread evenly over the box."""
+    low, _, high = ranges(model)
+    return np.asarray(low + (high - low) * _halton(len(low)))
+
+
+def spread_alike(model: Any) -> Values | None:
+    """Give points that are spread like the records, each input by itself, where releases tell how that is."""
+    bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
+    if noise > _UNSURE or bounds.norm is not None:
+        return None
+    found = []
+    for even, one, (low, high) in zip(_halton(len(bounds.x)).T, shares, bounds.x, strict=True):
+        below = _below(one)
+        found.append(np.interp(even * (below[-1] - below[0]), below - below[0], np.linspace(low, high, len(below))))
+    return np.stack(found, axis=1)
+
+
+def _halton(dimension: int) -> Values:
     from scipy.stats import qmc
 
-    low, _, high = ranges(model)
-    return np.asarray(low + (high - low) * qmc.Halton(len(low), scramble=False).random(_BOX))
+    return np.asarray(qmc.Halton(dimension, scramble=False).random(_BOX))
 
 
 def grid(model: Any) -> Grid:
@@ -229,9 +246,9 @@ def grid(model: Any) -> Grid:
     return Grid((first, second), x, y, mean.reshape(GRID, GRID), square)
 
 
-def average_sd(model: Any) -> dict[str, float]:
-    """Give the standard deviation by its causes, as root mean squares over the box: each part, the function, an output."""
-    parts = model.variance_parts(spread_over(model))
+def average_sd(model: Any, points: Values) -> dict[str, float]:
+    """Give the standard deviation by its causes, as root mean squares over points: each part, the function, an output."""
+    parts = model.variance_parts(points)
     variance = {part: float(np.mean(values)) for part, values in parts.items()}
     function = variance["model"] + variance["privacy"]
     whole = {"function": function, "output": function + variance["noise"]}
