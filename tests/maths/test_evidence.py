@@ -1,0 +1,141 @@
+"""Hypotheses weighed by their evidence, against integrals over the whole box on a fine grid."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from reticent.maths.evidence import weigh
+
+EVERY = 10**6  # no limit to the number of points
+LEFT_OUT = 1.001e-3
+
+
+def normal(mean, precision):
+    mean, precision = np.asarray(mean, dtype=float), np.asarray(precision, dtype=float)
+
+    def evidence(theta):
+        away = theta - mean
+        return -0.5 * float(away @ precision @ away), -precision @ away
+
+    return evidence
+
+
+def heaps(*places):
+    """Several normal heaps of the same height and a width of their own."""
+
+    def value(theta):
+        return float(np.logaddexp.reduce([-0.5 * np.sum(((theta - at) / width) ** 2) for at, width in places]))
+
+    return lambda theta: (value(theta), approx_fprime(theta, value, 1e-6))
+
+
+def integrated(evidence, low, high, cells=161):
+    """Posterior mean and covariance by sums over the middles of cells."""
+    sides = [lo + (hi - lo) * (np.arange(cells) + 0.5) / cells for lo, hi in zip(low, high, strict=True)]
+    at = np.array(list(product(*sides)))
+    values = np.array([evidence(theta)[0] for theta in at])
+    weights = np.exp(values - values.max())
+    weights /= weights.sum()
+    mean = weights @ at
+    return mean, (at - mean).T @ ((at - mean) * weights[:, None])
+
+
+CASES = {
+    "a heap inside": (normal([0.5], [[9.0]]), [-2], [3]),
+    "a narrow heap": (normal([0.123], [[1e4]]), [-2], [3]),
+    "a heap outside": (normal([4.0], [[1.0]]), [-2], [3]),
+    "nothing known": (normal([0.0], [[0.0]]), [-2], [3]),
+    "two heaps": (heaps((-1.0, 0.15), (1.5, 0.3)), [-2], [3]),
+    "a ridge": (normal([0.2, -0.3], [[30.0, 27.0], [27.0, 30.0]]), [-2, -2], [2, 2]),
+    "one told and one not": (normal([0.5, 0.0], [[25.0, 0.0], [0.0, 0.0]]), [-1, 3], [2, 8]),
+}
+
+
+@pytest.mark.parametrize(("evidence", "low", "high"), CASES.values(), ids=CASES)
+def test_weighted_points_have_the_moments_of_the_posterior(evidence, low, high):
+    low, high = np.array(low, dtype=float), np.array(high, dtype=float)
+    _, points, weights = weigh(evidence, low, high, 256, EVERY)
+    mean, covariance = integrated(evidence, low, high, 801 if len(low) == 1 else 81)
+    sd = np.sqrt(np.diag(covariance))
+    found = weights @ points
+    spread = (points - found).T @ ((points - found) * weights[:, None])
+    assert np.abs(found - mean).max() < 0.12 * sd.max()
+    assert spread == pytest.approx(covariance, rel=0.12, abs=0.1 * np.outer(sd, sd).max())
+    assert ((points >= low) & (points <= high)).all()
+    assert weights.sum() == pytest.approx(1)
+    assert (np.diff(weights) <= 0).all()
+
+
+@pytest.mark.parametrize("places", [((-1.4, 0.1), (1.6, 0.3)), ((-1.4, 0.3), (1.6, 0.1))])
+def test_heaps_weigh_as_much_as_they_are_wide(places):
+    """The highest point is in one of them, and proposals stand around it: the other one must not weigh less for that."""
+    low, high = np.array([-2.0]), np.array([3.0])
+    _, points, weights = weigh(heaps(*places), low, high, 256, EVERY)
+    first = weights[points[:, 0] < 0].sum()
+    assert first == pytest.approx(places[0][1] / (places[0][1] + places[1][1]), abs=0.05)
+
+
+def test_the_highest_point_is_climbed_to():
+    evidence = normal([0.2, -0.3], [[30.0, 27.0], [27.0, 30.0]])
+    best, points, weights = weigh(evidence, np.full(2, -2.0), np.full(2, 2.0), 16, 5)
+    assert best == pytest.approx([0.2, -0.3], abs=1e-4)
+    assert len(points) == len(weights) == 5
+    edge, _, _ = weigh(normal([9.0], [[1.0]]), np.array([-1.0]), np.array([2.0]), 8, 5)
+    assert edge == pytest.approx([2.0])
+
+
+def test_what_is_left_out_weighs_next_to_nothing():
+    evidence, low, high = normal([0.0], [[1e4]]), np.array([-1.0]), np.array([1.0])
+    _, points, weights = weigh(evidence, low, high, 64, EVERY)
+    assert len(points) < 128, "nearly all of the even points say nothing"
+    assert np.abs(points).max() < 0.05
+    assert weights.min() > LEFT_OUT / len(points) / 10
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_more_points_than_asked_for(most):
+    _, points, weights = weigh(normal([0.0], [[1.0]]), np.array([-3.0]), np.array([3.0]), 32, most)
+    assert len(points) == most
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_parameters_that_are_fixed_stay_where_they_are():
+    """The evidence is asked at whole points, and its slope along what is fixed does not count."""
+    asked = []
+
+    def evidence(theta):
+        asked.append(theta.copy())
+        value, slope = normal([0.5, 9.0, -0.5], np.diag([4.0, 1.0, 9.0]))(theta)
+        return value, slope + np.array([0, 1e3, 0])
+
+    best, points, weights = weigh(evidence, np.array([-2.0, 7.0, -2.0]), np.array([2.0, 7.0, 2.0]), 64, EVERY)
+    assert (np.array(asked)[:, 1] == 7).all()
+    assert (points[:, 1] == 7).all()
+    assert best == pytest.approx([0.5, 7.0, -0.5], abs=1e-4)
+    alone = weigh(normal([0.5, -0.5], np.diag([4.0, 9.0])), np.full(2, -2.0), np.full(2, 2.0), 64, EVERY)
+    assert points[:, [0, 2]] == pytest.approx(alone[1], abs=1e-6)
+    assert weights == pytest.approx(alone[2], abs=1e-6)
+
+
+@pytest.mark.parametrize("low", [[], [1.0], [1.0, 2.0]])
+def test_without_freedom_there_is_one_hypothesis(low):
+    def never(theta):
+        raise AssertionError
+
+    low = np.array(low)
+    best, points, weights = weigh(never, low, low, 8, 8)
+    assert (best == low).all()
+    assert (points == [low]).all()
+    assert weights.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("shift", [0.0, -1e6, 1e6])
+def test_the_level_of_the_evidence_does_not_matter(shift):
+    plain, low, high = normal([0.5], [[4.0]]), np.array([-2.0]), np.array([2.0])
+    one, other = (
+        weigh(lambda theta, by=by: (plain(theta)[0] + by, plain(theta)[1]), low, high, 32, 9) for by in (0, shift)
+    )
+    assert other[1] == pytest.approx(one[1], abs=1e-3)
+    assert other[2] == pytest.approx(one[2], abs=1e-3)
