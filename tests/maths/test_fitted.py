@@ -19,7 +19,7 @@ def spread(seed, m=4, size=1.0):
 
 def fitted(**changed):
     own = spread(0, size=0.5)
-    one = Fitted(10.0, 2.0, None, 0.3, np.array([1.0, -1.0, 0.5, 0.0]), own + spread(1), own, 0.25, 1.5, 40.0)
+    one = Fitted(10.0, 3.0, None, 0.3, np.array([1.0, -1.0, 0.5, 0.0]), own + spread(1), own, 0.25, 1.5, 40.0)
     return replace(one, **changed)
 
 
@@ -33,7 +33,7 @@ def by_hand(one, phi):
 
 
 def test_the_mean_is_in_the_units_of_the_output():
-    assert fitted().at(np.eye(4)) == pytest.approx([12.0, 8.0, 11.0, 10.0])
+    assert fitted().at(np.eye(4)) == pytest.approx([13.0, 7.0, 11.5, 10.0])
 
 
 def test_variances_by_cause_add_up_among_the_records():
