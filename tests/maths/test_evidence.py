@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from reticent.maths.evidence import weigh
+from reticent.maths.evidence import _around, weigh
 
 EVERY = 10**6  # no limit to the number of points
 LEFT_OUT = 1.001e-3
@@ -75,6 +75,70 @@ def test_heaps_weigh_as_much_as_they_are_wide(places):
     _, points, weights = weigh(heaps(*places), low, high, 256, EVERY)
     first = weights[points[:, 0] < 0].sum()
     assert first == pytest.approx(places[0][1] / (places[0][1] + places[1][1]), abs=0.05)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_heap_too_narrow_for_even_points_is_found_by_the_normal_ones(d):
+    """A millionth of the box and less: 24 points around the highest one have its moments, turned as it is."""
+    turn = np.linalg.qr(np.random.default_rng(d).normal(size=(d, d)))[0]
+    precision = turn @ np.diag([1e4, 4e4, 1e5][:d]) @ turn.T
+    centre = np.array([0.31, -0.77, 0.4])[:d]
+    _, points, weights = weigh(normal(centre, precision), np.full(d, -2.0), np.full(d, 2.0), 64, EVERY)
+    exact, found = np.linalg.inv(precision), weights @ points
+    white = np.linalg.cholesky(precision).T
+    assert np.abs(white @ (found - centre)).max() < 0.1
+    spread = (points - found).T @ ((points - found) * weights[:, None])
+    assert white @ spread @ white.T == pytest.approx(white @ exact @ white.T, abs=0.2)
+    assert len(points) > 40
+
+
+@pytest.mark.parametrize("shift", [-100.0, 0.0, 100.0])
+@pytest.mark.parametrize("first", [0.27, 0.73])
+def test_of_two_heaps_the_higher_one_is_the_best(shift, first):
+    """One start climbs to each; whether evidence is positive or negative says nothing."""
+
+    def evidence(theta):
+        parts = [5 - ((theta[0] - first) / 0.1) ** 2 / 2, 4 - ((theta[0] - 1 + first) / 0.1) ** 2 / 2]
+        total = np.logaddexp(*parts)
+        slopes = [-(theta[0] - at) / 0.01 for at in (first, 1 - first)]
+        return float(total) + shift, np.array([np.exp(parts - total) @ slopes])
+
+    best, _, _ = weigh(evidence, np.zeros(1), np.ones(1), 4, 9)
+    assert best == pytest.approx([first], abs=1e-3)
+
+
+def test_nothing_of_weight_is_left_out():
+    """Flat evidence: all even points are there, and the normal ones that fall into the box."""
+    _, points, weights = weigh(normal([0.0], [[0.0]]), np.array([0.0]), np.array([16.0]), 7, EVERY)
+    assert set(range(2, 16, 2)) <= set(points[:, 0].round(9))
+    assert len(points) > 10
+    assert weights.min() > 0.02
+
+
+def slope(precision, at):
+    return lambda theta: (0.0, precision @ (theta - at))
+
+
+def test_proposals_are_as_wide_as_the_curvature_says_and_no_wider_than_the_box():
+    low, high = np.array([-2.0, -1.0]), np.array([2.0, 5.0])
+    precision, best = np.array([[90.0, 30.0], [30.0, 60.0]]), np.array([0.5, 1.0])
+    exact = 1.3**2 * np.linalg.inv(precision)
+    assert _around(slope(precision, best), best, low, high) == pytest.approx(exact)
+    even = 1.3**2 * np.diag([16 / 12, 36 / 12])
+    for flat in (0.0, -50.0):
+        assert _around(slope(flat * precision, best), best, low, high) == pytest.approx(even)
+
+
+@pytest.mark.parametrize("at", [1.0, 0.97, 0.5, 0.0])
+def test_curvature_is_looked_for_inside_the_box(at):
+    asked = []
+
+    def climb(theta):
+        asked.append(theta[0])
+        return 0.0, 40.0 * theta - 12.0  # a slope at the edge is no curvature
+
+    assert _around(climb, np.array([at]), np.zeros(1), np.ones(1)) == pytest.approx(np.array([[1.69 / 40]]))
+    assert 0 <= min(asked) <= max(asked) <= 1
 
 
 def test_the_highest_point_is_climbed_to():
