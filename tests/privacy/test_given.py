@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from reticent.errors import BadInput
-from reticent.privacy.given import check_whole, number, whole
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.given import check_choice, check_whole, number, whole
 
 
 @pytest.mark.parametrize("value", [2, 2.0, np.int8(2), np.float32(2)])
@@ -41,3 +42,22 @@ def test_the_refusal_says_which_numbers_will_do():
         check_whole("stages", 65, 1, 64)
     with pytest.raises(BadInput, match=r"^n must be a whole number of at least 1, not 0\.5\.$"):
         check_whole("n", 0.5)
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(3), np.timedelta64(3, "s"), np.timedelta64("NaT")], ids=repr)
+def test_a_duration_is_no_number(value):
+    """NumPy derives it from its integers, and int() of one with a unit raises."""
+    assert math.isnan(number(value))
+    assert not whole(value)
+    with pytest.raises(BadInput, match="must be a number"):
+        Bounds(x=(0, value))
+    with pytest.raises(BadInput, match="noise column"):
+        Bounds(x=[(0, 1), (1, 2)], y=(0, 1)).apart(value)
+
+
+@pytest.mark.parametrize("value", ["c", "", None, 1, ["a"], np.array(["a", "b"]), np.array("a"), b"a"], ids=repr)
+def test_anything_but_a_word_that_is_known_is_refused_with_those_that_are(value):
+    check_choice("kind", "a", ("a", "b"))
+    check_choice("kind", np.str_("b"), {"a": 1, "b": 2})
+    with pytest.raises(BadInput, match=r"^kind must be one of a, b, not "):
+        check_choice("kind", value, ("a", "b"))

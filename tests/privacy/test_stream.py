@@ -279,6 +279,18 @@ def test_refusals():
         one.release(Pair())
 
 
+@pytest.mark.parametrize("correlation", [ROOT, SOME, ECHO], ids=["root", "buffers", "echo"])
+def test_noise_is_made_from_pythons_integers(correlation):
+    """The square of 20 records, in NumPy's bytes, wrapped around: too little noise, or a root of less than nothing."""
+    given = {"steps": STEPS, "records_per_person": 20}
+    scales = []
+    for kind in (int, np.int8):
+        one = stream(correlation, **{name: kind(value) for name, value in given.items()})
+        one.add(Pair(), np.zeros((3, 2)))
+        scales.append(one.release(Pair()).scale)
+    np.testing.assert_array_equal(*scales)
+
+
 def test_the_state_is_plain_and_exact():
     one = stream(ROOT)
     one.add(Both(), np.array([[0.1, 0.2]]))

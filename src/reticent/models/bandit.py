@@ -136,7 +136,8 @@ class JointBandit:
     def _settings(self, params: dict[str, Any]) -> None:
         """Check everything, before anything is charged, and build the public part."""
         check(params)
-        bounds, horizon, width = params["bounds"], params["horizon"], params["width"]
+        bounds, width = params["bounds"], params["width"]
+        horizon = None if params["horizon"] is None else int(params["horizon"])
         release, mechanism, contexts = params["release"], params["mechanism"], params["contexts"]
         eps, delta = check_epsilon_delta(params["epsilon"], params["delta"], pure=False)
         self._event = Gaussian(noise_multiplier=calibrate(eps, delta))
@@ -145,7 +146,7 @@ class JointBandit:
         self._variances: Array | None = None
         if self._every:
             self._correlation, self._variances = correlation(mechanism, horizon)
-        self.bounds, self.horizon, self._paper = bounds, horizon, width == "paper"
+        self.bounds, self.horizon, self._paper = bounds, horizon, isinstance(width, str)
         mu = 1 / (self._event.noise_multiplier * params["records_per_person"])
         with one_blas_thread():
             self.posterior_ = Policy(
@@ -159,7 +160,7 @@ class JointBandit:
                 staged=not self._every,
             )
         self._planned = horizon or _START
-        self._sizes = batch_sizes(mu, horizon, params["growth"])
+        self._sizes = batch_sizes(mu, horizon, float(params["growth"]))
         self._size = 1 if self._every else next(self._sizes)
         self.releases_: list[Release] = []
         self.rounds_ = self._open = self._learned = 0

@@ -16,7 +16,7 @@ from reticent.maths.factorisation import (
 )
 from reticent.privacy import cells
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.given import check_whole
+from reticent.privacy.given import check_choice, check_whole, number
 from reticent.privacy.stream import TREE, Buffers, Correlation, Echo, Toeplitz
 
 __all__ = ["SHARED", "STEPS", "check", "correlation", "numbers"]
@@ -42,16 +42,15 @@ def check(params: Mapping[str, Any]) -> None:
             "bounds must be a reticent.Bounds with one range for each coordinate of a candidate, and y, the reward's."
         )
     for name, known in _CHOICES.items():
-        if name in params and params[name] not in known:
-            raise BadInput(f"{name} must be one of {', '.join(known)}, not {params[name]!r}.")
+        check_choice(name, params.get(name, known[0]), known)
     for name, most in _WHOLE.items():
         if not (params.get(name, 1) is None and name in ("horizon", "basis")):
             check_whole(name, params.get(name, 1), 1, most)
     width, growth = params["width"], params["growth"]
-    number = isinstance(width, (int, float)) and not isinstance(width, bool)
-    if width != "paper" and not (number and 0 <= width < 1e6):
+    paper = isinstance(width, str) and width == "paper"
+    if not (paper or 0 <= number(width) < 1e6):
         raise BadInput(f'width must be a number of standard deviations, or "paper", not {width!r}.')
-    if isinstance(growth, bool) or not isinstance(growth, (int, float)) or not 1 <= growth <= 100:
+    if not 1 <= number(growth) <= 100:
         raise BadInput(f"growth must be a number from 1 to 100, not {growth!r}.")
     every = params.get("release") == "every"
     if every and (params["horizon"] is None or params["contexts"] == "public"):

@@ -217,9 +217,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _event(self) -> Event:
         """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
+        eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
         self._check()
         self._bounds()
-        eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
         multiplier = calibrate(eps, delta, releases=self._releases)
         kind = Gaussian if delta > 0 else Laplace
         return kind(count=self._releases, noise_multiplier=multiplier)

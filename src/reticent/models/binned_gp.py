@@ -24,7 +24,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums, given_regions, label_sums, make_grid
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
-from reticent.privacy.given import number
+from reticent.privacy.given import check_choice, number
 from reticent.privacy.release import alike
 from reticent.privacy.sums import one_blas_thread
 
@@ -131,8 +131,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         for name, known in (("kind", ("mean", "count")), ("protect", ("records", "labels"))):
-            if getattr(self, name) not in known:
-                raise BadInput(f"{name} must be {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
+            check_choice(name, getattr(self, name), known)
         if self.kind == "count" and self.protect == "labels":
             raise BadInput("Counts have no labels to protect: with public inputs they are public. Use kind='mean'.")
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
@@ -141,9 +140,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(f"noise must be a standard deviation, or None, not {self.noise!r}.")
         if not isinstance(self.integral, (bool, np.bool_)):
             raise BadInput(f"integral must be True or False, not {self.integral!r}.")
-        if self.learn_kernel != EXPONENTIAL and not isinstance(self.learn_kernel, (bool, np.bool_)):
+        chosen = isinstance(self.learn_kernel, str) and self.learn_kernel == EXPONENTIAL
+        if not chosen and not isinstance(self.learn_kernel, (bool, np.bool_)):
             raise BadInput(f"learn_kernel must be True, False or {EXPONENTIAL!r}, not {self.learn_kernel!r}.")
-        if self.learn_kernel == EXPONENTIAL and self.delta == 0:
+        if chosen and self.delta == 0:
             raise BadInput("learn_kernel='exponential' needs delta > 0; learn_kernel=True is free and needs none.")
         if isinstance(self.bounds, Bounds):
             if self.bounds.classes is not None or len(self.bounds.y) > 1:

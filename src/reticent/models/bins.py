@@ -9,7 +9,7 @@ length goes to Σ(1−u²)/√2, which tells how much outputs spread, free of ch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod, sqrt
+from math import inf, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from reticent.maths.binned import Regions
 from reticent.maths.integral import Boxes
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.celled import CellSum
+from reticent.privacy.given import check_whole, whole
 from reticent.privacy.statistic import Counts
 
 __all__ = [
@@ -100,7 +101,8 @@ class Grid:
 def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
     """Read ``bins`` and ``regions``, or say what is wrong with them."""
     d = len(bounds.x)
-    if isinstance(bins, (str, bytes)) or not isinstance(bins, (Sequence, np.ndarray)):
+    bins = bins.tolist() if isinstance(bins, np.ndarray) else bins
+    if isinstance(bins, (str, bytes)) or not isinstance(bins, Sequence):
         bins = [bins] * d
     elif d == 1 and len(bins) > 1:
         bins = [bins]
@@ -122,13 +124,12 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
 
 
 def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:
-    if isinstance(bins, (int, np.integer)) and not isinstance(bins, bool):
-        if not 1 <= bins <= _MOST_CELLS:
-            raise BadInput(f"bins must be at least 1, not {bins}.")
+    if whole(bins, -inf):
+        check_whole("bins", bins, 1, _MOST_CELLS)
         return tuple(np.linspace(low, high, int(bins) + 1).tolist())
     try:
         edges = np.array([float(edge) for edge in bins])
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         raise BadInput(f"bins must be whole numbers or lists of edges, not {bins!r}.") from None
     if len(edges) < 2 or not (np.diff(edges) > 0).all() or edges[0] != low or edges[-1] != high:
         raise BadInput(f"Edges of bins must rise from one bound to the other, here from {low:g} to {high:g}.")

@@ -30,7 +30,7 @@ from reticent.models.inputs import features, input_laws
 from reticent.models.residuals import Features
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.given import check_whole
+from reticent.privacy.given import check_choice, check_whole
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["GPClassifier"]
@@ -111,8 +111,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         return self._releases // _INPUTS if self.kernel is None and self.method != "dirichlet" else 0
 
     def _check(self) -> None:
-        if self.method not in METHODS:
-            raise BadInput(f"method must be one of {', '.join(METHODS)}, not {self.method!r}.")
+        check_choice("method", self.method, METHODS)
         for name, value, most in (("stages", self.stages, 64), ("basis", self.basis, _WIDEST)):
             if value is not None:
                 check_whole(name, value, 1, most)
@@ -130,7 +129,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _rehearse(self, bounds: Bounds) -> None:
         """Go through the public part of a fit, so that what cannot be used is found before anything is charged."""
         classes = len(bounds.classes or ())
-        if self.method == "dirichlet" and classes * ((self.basis or LEAST) + 1) > _COLUMNS:
+        if self.method == "dirichlet" and classes * (int(self.basis or LEAST) + 1) > _COLUMNS:
             raise BadInput(
                 f'method="dirichlet" releases a Gram matrix for each of {classes} classes, too many functions: take at '
                 f"most {max(_COLUMNS // classes - 1, 0)}, or another method."

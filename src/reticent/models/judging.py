@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.given import check_choice
 from reticent.privacy.statistic import Counts, Sum
 
 __all__ = ["MEANS", "SCORES", "Judgement", "ScoreCounts", "ScoreSum", "default_score", "judge"]
@@ -244,9 +245,8 @@ def _outputs(records: Array, bounds: Bounds) -> Any:
 
 def check(score: Any, mean: str, *, targets: bool, bounds: Bounds) -> None:
     """Refuse scores and means that do not exist, or do not fit the outputs."""
-    if mean not in MEANS:
-        raise BadInput(f"mean must be one of {', '.join(map(repr, MEANS))}, not {mean!r}.")
+    check_choice("mean", mean, MEANS)
     labels = (bounds.classes is not None) if targets else None
     fitting = [name for name, kind in SCORES.items() if kind.classes is labels]
-    if not callable(score) and score not in fitting:
+    if not callable(score) and not (isinstance(score, str) and score in fitting):
         raise BadInput(f"score must be one of {', '.join(map(repr, fitting))} here, or a function, not {score!r}.")

@@ -26,7 +26,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.label_sum import LabelSum, label_sum, told
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.given import check_whole, number, whole
+from reticent.privacy.given import check_choice, check_whole, number, whole
 from reticent.privacy.sources import Source
 from reticent.privacy.sums import one_blas_thread
 
@@ -130,10 +130,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         for name, known in (("mechanism", _MECHANISMS), ("criterion", CRITERIA), ("approximation", _APPROXIMATIONS)):
-            if getattr(self, name) not in known:
-                raise BadInput(
-                    f"{name} must be one of {', '.join(map(repr, known))}, not {getattr(self, name)!r}: see the docstring."
-                )
+            check_choice(name, getattr(self, name), known)
         if self.stages is not None:
             check_whole("stages", self.stages, 1, 64)
         if self.inducing is not None and self.mechanism != "inducing":
@@ -330,7 +327,7 @@ def _points(name: str, points: Any, bounds: Bounds) -> Array:
     d = len(bounds.x)
     try:
         found = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         found = np.array(np.nan)
     found = found.reshape(-1, 1) if found.ndim == 1 and d == 1 else found
     if found.ndim != 2 or found.shape[1] != d or not 1 <= len(found) <= _MOST_POINTS or not np.isfinite(found).all():

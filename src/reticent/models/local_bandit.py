@@ -143,8 +143,9 @@ class LocalBanditServer:
     ) -> None:
         self._params = {k: v for k, v in locals().items() if k != "self"} | {"random_state": None}
         check(self._params)
-        if bounds is None or isinstance(width, str):
-            raise BadInput("A local bandit needs bounds and a number of standard deviations.")
+        if bounds is None or horizon is None or isinstance(width, str):
+            raise BadInput("A local bandit needs bounds, a horizon, and a number of standard deviations as width.")
+        horizon, width, growth = int(horizon), float(width), float(growth)
         eps, self._delta = check_epsilon_delta(epsilon, delta, pure=False)
         self.bounds = bounds
         self._event, self.horizon = Gaussian(noise_multiplier=calibrate(eps, self._delta)), horizon

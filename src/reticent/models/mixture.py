@@ -25,7 +25,7 @@ from reticent.models.em import axes, better, centres, closer, from_grid, pooled,
 from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.given import check_whole, number
+from reticent.privacy.given import check_choice, check_whole, number
 
 __all__ = ["GaussianMixture"]
 
@@ -127,8 +127,7 @@ class GaussianMixture(PrivateEstimator):
 
     def _check(self) -> None:
         check_whole("n_components", self.n_components, 1, _MOST_PARTS)
-        if self.covariance_type not in TYPES:
-            raise BadInput(f"covariance_type must be one of {', '.join(TYPES)}, not {self.covariance_type!r}.")
+        check_choice("covariance_type", self.covariance_type, TYPES)
         if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
             raise BadInput("GaussianMixture needs delta > 0: its moments are released with Gaussian noise.")
         for name, least in (("weight_concentration_prior", 1), ("mean_precision_prior", 0)):

@@ -25,7 +25,7 @@ from reticent.maths.obfuscation_promise import promise
 from reticent.maths.obfuscation_solution import SOLUTIONS, Noise, solve
 from reticent.models import curves
 from reticent.models.curves import ANOTHER, UNPROTECTED
-from reticent.privacy.given import whole
+from reticent.privacy.given import check_choice, whole
 from reticent.privacy.obfuscation import grid_step, obfuscated
 from reticent.privacy.remembered import recall, recall_or
 from reticent.privacy.sums import one_blas_thread
@@ -231,8 +231,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise BadInput("kernel must be a kernel of scikit-learn, for example RBF(0.1): the prior of the function.")
-        if self.solution not in SOLUTIONS:
-            raise BadInput(f"solution must be one of {', '.join(SOLUTIONS)}, not {self.solution!r}.")
+        check_choice("solution", self.solution, SOLUTIONS)
         if (self.variance is None) == (self.share is None):
             raise BadInput("Promise either a variance or a share of the prior's variance: give variance=… or share=….")
         if self.share is not None and not (isinstance(self.share, (int, float)) and 0 < self.share < 1):

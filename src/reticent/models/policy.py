@@ -69,7 +69,7 @@ class Policy:
         staged: bool = True,
     ) -> None:
         self._staged = staged  # whether residuals of the current fit are added up, or rewards as they are
-        self.bounds, self.mu, self.width, self.arms = bounds, mu, width, arms
+        self.bounds, self.mu, self.width, self.arms = bounds, mu, width, int(arms)
         self._basis, self.dimension = basis, len(bounds.x)
         low, high = bounds.y[0]
         self.middle, self.half = low / 2 + high / 2, high / 2 - low / 2

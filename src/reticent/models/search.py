@@ -24,7 +24,7 @@ from reticent.privacy.accounting import calibrate, check_epsilon_delta, epsilon
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Selection
-from reticent.privacy.given import number
+from reticent.privacy.given import check_choice, number
 from reticent.privacy.selection import calibrate_selection, liu_talwar_split, stop_for
 from reticent.privacy.sources import Source
 
@@ -137,8 +137,7 @@ class PrivateSearch(PrivateEstimator):
             raise BadInput(f"estimator must be a private estimator such as GPRegressor(), not {self.estimator!r}.")
         self._check_relation(self.estimator)
         for name, known in (("scheme", _SCHEMES), ("law", _LAWS)):
-            if getattr(self, name) not in known:
-                raise BadInput(f"{name} must be {' or '.join(map(repr, known))}, not {getattr(self, name)!r}.")
+            check_choice(name, getattr(self, name), known)
         if self.scheme == "liu-talwar" and self.law != "geometric":
             raise BadInput("scheme='liu-talwar' has a geometric number of runs: leave law out.")
         share = self.validation

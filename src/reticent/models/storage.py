@@ -9,6 +9,7 @@ The file of an obfuscated curve holds its inputs X and its release W as tensors.
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,14 @@ __all__ = [
 ]
 
 _MAGIC = b"reticent 1 "
+_KEPT = "The fitted model is still in memory, and needs no other fit"  # nor another charge, which whoever reads this may fear
 NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
     """Refuse to replace a file that exists, unless it was asked for."""
-    if path.exists() and not overwrite:
-        raise BadInput(f"{path} exists already. Choose another name, or replace it with overwrite=True.")
+    if not overwrite and os.path.exists(path):  # Path.exists raises for names that are too long
+        raise BadInput(f"{path} exists already. {_KEPT}: choose another name, or replace the file with overwrite=True.")
 
 
 def save(model: Any, path: Path) -> None:
@@ -91,8 +93,10 @@ def _write(path: Path, header: dict[str, Any], tensors: dict[str, NDArray[np.flo
             os.fsync(file.fileno())
         os.replace(scratch, path)
     except OSError as error:
+        with suppress(OSError):
+            scratch.unlink()
         raise BadInput(
-            f"{path} cannot be written: {error.strerror}. Give a file name in a folder that exists."
+            f"{path} cannot be written: {error.strerror}. {_KEPT}: give a file name in a folder that exists."
         ) from None
 
 
@@ -226,7 +230,10 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, part) for part in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise BadInput(f"The parameter {name} cannot be written to a model file: {type(value).__name__}.")
+    raise BadInput(
+        f"The parameter {name} cannot be written to a model file: {type(value).__name__}. {_KEPT}: keep it with pickle, or, "
+        "of a search, save best_estimator_."
+    )
 
 
 def _class_named(name: Any) -> Any:

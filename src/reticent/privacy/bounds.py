@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, BoundsMissing
+from reticent.privacy.given import whole
 from reticent.privacy.levels import Level
 from reticent.privacy.sources import Field, Source
 
@@ -144,7 +145,7 @@ class Bounds:
         if self.same:
             raise BadInput("A noise column needs a range of its own: give each column of X its range in the bounds.")
         known: Sequence[str | int] = self.x_names or range(len(self.x))
-        if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and self.x_names is None:
+        if whole(column, -math.inf) and self.x_names is None:
             column = int(column) + (len(self.x) if column < 0 else 0)
         if isinstance(column, bool) or column not in known:
             how = (
@@ -327,7 +328,9 @@ def _need_names(source: Source, what: str, names: Iterable[str]) -> None:
 
 
 def _number(what: str, value: object) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
         raise BoundsMissing(f"A bound of {what} must be a number, not {value!r}.")
     return float(value)
 

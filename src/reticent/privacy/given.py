@@ -1,17 +1,21 @@
 """What a caller gives: is it a number, is it whole? Asked in one way everywhere; True and False are neither."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
 from reticent.errors import BadInput
 
-__all__ = ["check_whole", "number", "whole"]
+__all__ = ["check_choice", "check_whole", "number", "whole"]
+
+_NUMBERS = (int, float, np.integer, np.floating)
+_NONE = (bool, np.timedelta64)  # which Python and NumPy count among the whole numbers
 
 
 def number(value: object) -> float:
     """Give the number as a float; NaN, which no bound holds for, for what is not a number or has no float."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, _NONE) or not isinstance(value, _NUMBERS):
         return math.nan
     try:
         found = float(value)
@@ -22,7 +26,7 @@ def number(value: object) -> float:
 
 def whole(value: object, least: float = 1, most: float = math.inf) -> bool:
     """Whether it is a whole number from ``least`` to ``most``."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and least <= int(value) <= most
+    return isinstance(value, (int, np.integer)) and not isinstance(value, _NONE) and least <= int(value) <= most
 
 
 def check_whole(name: str, value: object, least: int = 1, most: float = math.inf) -> None:
@@ -30,3 +34,9 @@ def check_whole(name: str, value: object, least: int = 1, most: float = math.inf
     if not whole(value, least, most):
         which = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
         raise BadInput(f"{name} must be a whole number {which}, not {value!r}.")
+
+
+def check_choice(name: str, value: object, known: Iterable[str]) -> None:
+    """Refuse anything but one of the words that are known."""
+    if not (isinstance(value, str) and value in known):  # first: what is no text need not compare with one
+        raise BadInput(f"{name} must be one of {', '.join(known)}, not {value!r}.")
