@@ -145,7 +145,7 @@ class JointBandit:
         self._correlation: Correlation = SHARED
         self._variances: Array | None = None
         if self._every:
-            self._correlation, self._variances = correlation(mechanism, horizon)
+            self._correlation, self._variances = correlation(mechanism, int(params["horizon"]))
         self.bounds, self.horizon, self._paper = bounds, horizon, isinstance(width, str)
         mu = 1 / (self._event.noise_multiplier * params["records_per_person"])
         with one_blas_thread():

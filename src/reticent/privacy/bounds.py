@@ -146,7 +146,8 @@ class Bounds:
             raise BadInput("A noise column needs a range of its own: give each column of X its range in the bounds.")
         known: Sequence[str | int] = self.x_names or range(len(self.x))
         if whole(column, -math.inf) and self.x_names is None:
-            column = int(column) + (len(self.x) if column < 0 else 0)
+            column = int(column)
+            column += len(self.x) if column < 0 else 0
         if isinstance(column, bool) or column not in known:
             how = (
                 f"Bounds(x={{..., {column!r}: (0.1, 5)}}, ...)"
