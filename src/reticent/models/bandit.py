@@ -136,8 +136,7 @@ class JointBandit:
     def _settings(self, params: dict[str, Any]) -> None:
         """Check everything, before anything is charged, and build the public part."""
         check(params)
-        bounds, width = params["bounds"], params["width"]
-        horizon = None if params["horizon"] is None else int(params["horizon"])
+        bounds, width, horizon = params["bounds"], params["width"], params["horizon"] and int(params["horizon"])
         release, mechanism, contexts = params["release"], params["mechanism"], params["contexts"]
         eps, delta = check_epsilon_delta(params["epsilon"], params["delta"], pure=False)
         self._event = Gaussian(noise_multiplier=calibrate(eps, delta))
@@ -145,7 +144,7 @@ class JointBandit:
         self._correlation: Correlation = SHARED
         self._variances: Array | None = None
         if self._every:
-            self._correlation, self._variances = correlation(mechanism, int(params["horizon"]))
+            self._correlation, self._variances = correlation(mechanism, horizon)
         self.bounds, self.horizon, self._paper = bounds, horizon, isinstance(width, str)
         mu = 1 / (self._event.noise_multiplier * params["records_per_person"])
         with one_blas_thread():
