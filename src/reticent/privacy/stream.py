@@ -267,10 +267,9 @@ class Stream:
             raise BadInput(f"A stream is one Gaussian release, in however many steps, not {event}.")
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
-        self.bounds, self._event, self._correlation = bounds, event, correlation
-        # Python's integers: products of NumPy's, which the noise is made from, would wrap around
-        self._steps, self._records_per_person = int(steps), int(records_per_person)
-        self._seed, self._process = seed, os.getpid()
+        # int: the noise is made from products, and those of NumPy's integers would wrap around
+        self.bounds, self._event, self._correlation, self._steps = bounds, event, correlation, int(steps)
+        self._records_per_person, self._seed, self._process = int(records_per_person), seed, os.getpid()
         self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0
         self._lock = threading.Lock()
         self._total: Any = 0
