@@ -109,6 +109,18 @@ TARGETS = {
         "__init__ tied told spread stretch stretch_of_others _lost next _stretch add _released _same _scales _restore",
         "test_correlations.py test_stream.py",
     ),
+    "draws.py": Target("", "test_draws.py"),
+    "choosing.py": Target("check_candidates too_much split draw best_run _run", "test_draws.py test_choosing.py"),
+    "halves.py": Target("", "test_draws.py test_choosing.py"),
+    "guarantee.py": Target("", "test_guarantee.py"),
+    "obfuscation.py": Target("_BITS _DIGITS grid_step obfuscated _integers", "test_obfuscation.py"),
+    "remembered.py": Target("", "../models/test_obfuscator_releases.py test_ledger.py"),
+    "cells.py": Target("", "test_csv.py test_sources.py"),
+    "lines.py": Target("", "test_csv.py"),
+    "files.py": Target("", "test_csv.py test_sources.py test_source_refusals.py"),
+    "sources.py": Target("", "test_sources.py test_source_refusals.py"),
+    "memory.py": Target("", "test_memory.py test_sources.py test_source_refusals.py"),
+    "cluster.py": Target("", "test_dask.py"),
 }
 
 
@@ -234,17 +246,35 @@ def difference(code: str, changed: str) -> tuple[str, str]:
     return " ".join(out), " ".join(put)
 
 
+@contextlib.contextmanager
+def one_server() -> Iterator[None]:
+    """A PostgreSQL server for all forks: to start one takes longer than most tests."""
+    from tests.postgres import server
+
+    with server() as os.environ["TEST_POSTGRES"]:
+        yield
+    del os.environ["TEST_POSTGRES"]
+
+
+def told(name: str, functions: str) -> int:
+    """Print the changes that were not noticed, and say how many of them may be faults."""
+    unnoticed = 0
+    for change in survivors(name, functions.replace(",", " ")):
+        reason = EQUIVALENT.get(name, {}).get(change)
+        unnoticed += reason is None
+        print(f"  {'UNNOTICED' if reason is None else 'no fault'}: {change[0]}\n    → {change[1]}")
+        print(f"    {reason}" if reason else "", flush=True)
+    return unnoticed
+
+
 def main() -> None:
     os.environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "_hypothesis_pytestplugin"}
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     unnoticed = 0
     for word in sys.argv[1:] or TARGETS:
         name, _, functions = word.partition(":")
-        for change in survivors(name, functions.replace(",", " ")):
-            reason = EQUIVALENT.get(name, {}).get(change)
-            unnoticed += reason is None
-            print(f"  {'UNNOTICED' if reason is None else 'no fault'}: {change[0]}\n    → {change[1]}")
-            print(f"    {reason}" if reason else "", flush=True)
+        with one_server() if "ledger" in TARGETS[name].tests else contextlib.nullcontext():
+            unnoticed += told(name, functions)
     sys.exit(f"{unnoticed} changes were not noticed" if unnoticed else 0)
 
 

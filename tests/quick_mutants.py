@@ -23,6 +23,11 @@ from typing import Any
 __all__ = ["FirstLook"]
 
 Code = dict[tuple[str, int], types.CodeType]
+_WAIT = 60  # seconds, and twenty times what a test takes by the clock: one that takes longer waits for ever
+
+
+class Endless(BaseException):
+    """A test waits, for a lock or a process: it ends as one that fails, so that what it started is ended too."""
 
 
 class FirstLook:
@@ -30,8 +35,9 @@ class FirstLook:
 
     def __init__(self, path: Path, changes: Sequence[str], told: Path, patience: float) -> None:
         self.path, self.changes, self.told, self.patience = path, changes, told, patience
-        self.seconds: dict[str, float] = {}  # of each test, without a change
-        self.cost: dict[str, float] = {}  # the same, halved whenever it was the one that noticed
+        self.seconds: dict[str, float] = {}  # of CPU for each test, without a change
+        self.waits: dict[str, float] = {}  # and by the clock
+        self.cost: dict[str, float] = {}  # in CPU, halved whenever it was the one that noticed
 
     def pytest_runtestloop(self, session: Any) -> bool:
         module = importlib.import_module(f"reticent.privacy.{self.path.stem}")
@@ -46,7 +52,6 @@ class FirstLook:
             child = os.fork()
             if not child:
                 try:
-                    signal.alarm(math.ceil(20 * self.patience))
                     if _change(before, after, functions, module) or before == after:
                         for cache in caches:
                             cache.cache_clear()
@@ -59,8 +64,9 @@ class FirstLook:
             return os.waitpid(child, 0)[1] != 0, said
 
         for line in look(before)[1]:
-            seconds, _, test = line.partition(" ")
+            seconds, wait, test = line.split(" ", 2)
             self.seconds[test] = self.cost[test] = float(seconds)
+            self.waits[test] = float(wait)
         with self.told.open("a", encoding="utf-8") as told:
             for number, after in enumerate(self.changes):
                 ended, said = look(after)
@@ -77,19 +83,26 @@ class FirstLook:
         from _pytest.runner import runtestprotocol
 
         items = sorted(session.items, key=lambda item: self.cost.get(item.nodeid, 0.0))
+        signal.signal(signal.SIGALRM, _endless)
         try:
             for item, following in zip(items, [*items[1:], None], strict=True):
-                start = time.process_time()
+                start, began = time.process_time(), time.monotonic()
                 signal.setitimer(
                     signal.ITIMER_PROF, min(self.patience, 2 + 5 * self.seconds.get(item.nodeid, math.inf))
                 )
+                signal.alarm(_WAIT + math.ceil(20 * self.waits.get(item.nodeid, self.patience)))
                 failed = any(one.failed for one in runtestprotocol(item, log=False, nextitem=following))
-                took = "FAILED" if failed else f"{time.process_time() - start:.6f}"
-                os.write(write, f"{took} {item.nodeid}\n".encode())
+                took = f"{time.process_time() - start:.6f} {time.monotonic() - began:.6f}"
+                os.write(write, f"{'FAILED' if failed else took} {item.nodeid}\n".encode())
                 if failed:
                     return
         finally:
+            signal.alarm(_WAIT)
             session._setupstate.teardown_exact(None)
+
+
+def _endless(*_: object) -> None:
+    raise Endless
 
 
 def _change(before: str, after: str, functions: Sequence[Any], module: types.ModuleType) -> bool:
