@@ -38,6 +38,24 @@ def test_the_pairs_are_the_worst(name):
         assert np.abs(difference).sum() == statistic.sensitivity1
 
 
+@pytest.mark.parametrize("name", SOME)
+def test_releases_side_by_side_are_what_a_curator_releases(name, monkeypatch):
+    """Bit for bit: the second row is what a second release would be, if it were the only one."""
+    pair = PAIRS[name]
+    statistic, event = pair.statistic(), reticent.Gaussian(count=2, noise_multiplier=1.0)
+    records = np.array([pair.a, pair.b])
+    sources = [reticent.scan(records[:, : pair.inputs], y=records[:, pair.inputs :] if pair.outputs else None)] * 2
+    options = {"bounds": pair.bounds, "event": event, "targets": pair.outputs > 0, "seed": b"1"}
+    one, other = (Curator(source, **options) for source in sources)
+    values, scale = audit._releases(one, statistic, 2)
+    for row in values:
+        release = other.release(statistic)
+        assert row.tobytes() == release.value.tobytes()
+        assert scale.tobytes() == release.scale.tobytes()
+    many = audit._releases(Curator(sources[0], **options), statistic, 200)[0]
+    assert len(np.unique(many, axis=0)) == 200
+
+
 def test_every_model_is_audited():
     from reticent.apps.results import MODELS
 

@@ -283,23 +283,50 @@ def lower_bound(hits: int, alarms: int, runs: int, delta: float, confidence: flo
 
 def _scores(pair: Pair, record: tuple[float, ...], event: Event, runs: int, advance: Callable[[int], None]) -> Values:
     """Log-likelihood ratios of A against B, for releases of ``record`` and one more record in the middle of the box."""
-    statistic, scores = pair.statistic(), list[float]()
+    statistic, scores = pair.statistic(), list[Values]()
     a, b = (_exact(statistic, one) for one in (pair.a, pair.b))
     records, d = _with_middle(record), pair.inputs
-    while len(scores) < runs:
+    for _ in range(0, runs, event.count):
         outputs = records[:, d] if pair.classes else records[:, d:]
         source = scan(records[:, :d], y=outputs if pair.outputs else None)
         curator = Curator(source, bounds=pair.bounds, event=event, targets=pair.outputs > 0)
-        for _ in range(event.count):
-            release = curator.release(statistic)
-            to_a, to_b = (release.value - a) / release.scale, (release.value - b) / release.scale
-            if event.kind == "gaussian":
-                scores.append(float(to_b @ to_b - to_a @ to_a) / 2)
-            else:
-                scores.append(float(np.abs(to_b).sum() - np.abs(to_a).sum()))
+        values, scale = _releases(curator, statistic, event.count)
+        to_a, to_b = (values - a) / scale, (values - b) / scale
+        if event.kind == "gaussian":
+            scores.append((to_b**2 - to_a**2).sum(axis=1) / 2)
+        else:
+            scores.append((np.abs(to_b) - np.abs(to_a)).sum(axis=1))
         advance(event.count)
     # ratios that are equal on paper must be equal here, or a threshold could fall between them
-    return np.round(scores[:runs], 9)
+    return np.round(np.concatenate(scores)[:runs], 9)
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Many releases of one statistic, as `Curator._add_noise` sees them: numbers side by side."""
+
+    statistic: Statistic
+    count: int
+
+    @property
+    def step(self) -> float:
+        return self.statistic.step
+
+    def shares(self) -> NDArray[np.int64]:
+        return np.tile(self.statistic.shares(), self.count)
+
+
+def _releases(curator: Curator, statistic: Statistic, count: int) -> tuple[Values, Values]:
+    """Release ``count`` times, a row each: the first from beginning to end, the others by the steps of `Curator.release`.
+
+    Their exact sums and scales are the same, and are made once for all of them. Noise is drawn for each.
+    """
+    first = curator.release(statistic)
+    exact, scales, rest = curator._exact(statistic, 2), curator._scales(statistic), count - 1
+    copies: Any = _Copies(statistic, rest)
+    noisy, scale = curator._add_noise(np.tile(exact, rest), copies, scales, 2)
+    assert (scale.reshape(rest, -1) == first.scale).all()
+    return np.vstack([first.value, noisy.reshape(rest, -1)]), first.scale
 
 
 def _with_middle(record: tuple[float, ...]) -> Values:
@@ -308,5 +335,5 @@ def _with_middle(record: tuple[float, ...]) -> Values:
 
 def _exact(statistic: Statistic, record: tuple[float, ...]) -> Values:
     """What the release would be without noise: the attacker knows both cases."""
-    exact: Values = statistic.coordinates(statistic.block_sum(_with_middle(record))) * statistic.step
-    return exact
+    exact = statistic.coordinates(statistic.block_sum(_with_middle(record))) * statistic.step
+    return exact.astype(np.float64)

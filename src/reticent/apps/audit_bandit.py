@@ -46,7 +46,7 @@ def bandit_scores(
     place = float(places[(policy.head.features(places) ** 2).sum(axis=1).argmax(), 0])
     message = bandit.message() if local else b""
     pair, found = [(place, _FAR), (place, -_FAR)], []
-    exact = [_row(statistic, one) for one in pair]
+    exact, other = [_row(statistic, one) for one in pair], _row(statistic, (0.0, 0.0))
     for record in pair:
         scores = np.empty(runs // 2)
         for i in range(len(scores)):
@@ -56,7 +56,7 @@ def bandit_scores(
                 seen, scale = np.array([told["value"]]), np.array(told["scale"])
             else:
                 seen, scale = _seen(bandit._paid(None), statistic, record)
-            scores[i] = _ratio(seen, scale, exact, _row(statistic, (0.0, 0.0)), bandit)
+            scores[i] = _ratio(seen, scale, exact, other, bandit)
             advance(2)
         found.append(np.round(scores, 9))
     return found[0], found[1]

@@ -36,8 +36,8 @@ def audit_command(
 ) -> None:
     """Attack the noise with worst-case records.
 
-    Shows how much of the claimed ε an attacker can prove from many releases. Charges nothing. All of them take about twenty
-    minutes, or one with --quick.
+    Shows how much of the claimed ε an attacker can prove from many releases. Charges nothing. All of them take about eight
+    minutes, bandits and searches nearly all of that, or half a minute with --quick.
     """
     from reticent.apps.audit import QUICK_RUNS, RUNS, chosen, findings_table
     from reticent.apps.audit import audit as run
