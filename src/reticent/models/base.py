@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput, BoundsMissing
@@ -63,6 +64,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     _targets: ClassVar[bool] = False  # does it use y?
     _relation: ClassVar[str] = "record"
+    _pure: ClassVar[bool] = True  # may delta be 0, for Laplace noise?
 
     bounds: Bounds | None = None
     epsilon: float | None = None
@@ -203,6 +205,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_free(Path(path), overwrite=overwrite)
         write(self, Path(path), ledger=ledger or self._params["ledger"], expected=expected)
 
+    @available_if(lambda self: hasattr(self, "score_samples"))  # type: ignore[untyped-decorator]
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of ``score_samples`` over the records ``X``. Not protected."""
+        return float(np.mean(self.score_samples(X)))
+
     def _bounds(self) -> Bounds:
         if self.bounds is None:
             raise BoundsMissing(
@@ -217,7 +224,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _event(self) -> Event:
         """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
-        eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
+        eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=self._pure)
         self._check()
         self._bounds()
         multiplier = calibrate(eps, delta, releases=self._releases)

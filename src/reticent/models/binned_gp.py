@@ -107,6 +107,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     True
     """
 
+    _releases = property(lambda self: _BINS_SHARE + 1 if self.learn_kernel == EXPONENTIAL else 1)
+    _targets = property(lambda self: self.kind != "count")
+    _relation = property(lambda self: "label" if self.protect == "labels" else "record")
+
     kernel: Kernel | None = None
     _: KW_ONLY
     bins: Any = None
@@ -116,18 +120,6 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     protect: str = "records"
     noise: float | None = None
     learn_kernel: bool | str = True
-
-    @property
-    def _releases(self) -> int:
-        return _BINS_SHARE + 1 if self.learn_kernel == EXPONENTIAL else 1
-
-    @property
-    def _targets(self) -> bool:  # type: ignore[override]
-        return self.kind != "count"
-
-    @property
-    def _relation(self) -> str:  # type: ignore[override]
-        return "label" if self.protect == "labels" else "record"
 
     def _check(self) -> None:
         for name, known in (("kind", ("mean", "count")), ("protect", ("records", "labels"))):

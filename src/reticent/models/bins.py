@@ -7,7 +7,7 @@ length goes to Σ(1−u²)/√2, which tells how much outputs spread, free of ch
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, prod, sqrt
 from typing import Any
@@ -161,10 +161,8 @@ class BinCounts(Counts):
     grid: Grid
     bounds: Bounds
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """One group: the regions, and no region if that is possible."""
-        return (self.grid.size + (not self.grid.whole),)
+    # one group: the regions, and no region if that is possible
+    groups = property(lambda self: (self.grid.size + (not self.grid.whole),))
 
     def cells(self, records: Array) -> Array:
         """The region; after the last one, none."""
@@ -181,21 +179,10 @@ class _RegionSums(CellSum):
     spread: bool
 
     norm2 = 1
-
-    @property
-    def cells(self) -> int:
-        """The regions."""
-        return self.grid.size
-
-    @property
-    def shared(self) -> int:
-        """The sum that tells the spread of outputs."""
-        return int(self.spread)
-
-    @property
-    def norm1(self) -> int | None:
-        """Absolute values that a record adds to its region add up to 1 at most; no bound where the spread is released too."""
-        return None if self.spread else 1
+    cells = property(lambda self: self.grid.size)  # the regions
+    shared = property(lambda self: int(self.spread))  # the sum that tells the spread of outputs
+    # absolute values that a record adds to its region add up to 1 at most; no bound where the spread is released too
+    norm1 = property(lambda self: None if self.spread else 1)
 
     def cell(self, records: Array) -> Array:
         """The region."""
@@ -233,24 +220,12 @@ class LabelSums(_RegionSums):
 
 
 @dataclass(frozen=True)
-class BinTotals(CellSum):
+class BinTotals(_RegionSums):
     """For each region Σu: what kernels are scored by, never released."""
 
-    grid: Grid
-    bounds: Bounds
-
-    @property
-    def cells(self) -> int:
-        """The regions."""
-        return self.grid.size
+    spread: bool = field(default=False, init=False)
 
     own = 1
-    shared = 0
-    norm2 = 1
-
-    def cell(self, records: Array) -> Array:
-        """The region."""
-        return self.grid.of(records, self.bounds)
 
     def short_rows(self, records: Array) -> Array:
         """The output."""

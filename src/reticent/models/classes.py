@@ -86,15 +86,9 @@ class GramByClass(Gram):
     classes: int
     side: float  # s
 
-    @property
-    def columns(self) -> int:
-        """Features and s for each class."""
-        return self.classes * (self.head.columns + 1)
-
-    @property
-    def norm2(self) -> Fraction:
-        """R² + s²: a record has one class."""
-        return Fraction(self.head.norm2) + Fraction(self.side) ** 2
+    columns = property(lambda self: self.classes * (self.head.columns + 1))  # features and s for each class
+    # R² + s²: a record has one class
+    norm2 = property(lambda self: Fraction(self.head.norm2) + Fraction(self.side) ** 2)
 
     def rows(self, records: Array) -> Array:
         """Features and s in the columns of the record's class, zeros elsewhere."""

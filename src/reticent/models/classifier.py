@@ -91,6 +91,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """
 
     _targets = True
+    _pure = False
 
     kernel: Kernel | None = None
     _: KW_ONLY
@@ -121,8 +122,6 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
         if not isinstance(self.learn_kernel, bool):
             raise BadInput(f"learn_kernel must be True or False, not {self.learn_kernel!r}.")
-        if self.delta == 0:
-            raise BadInput("GPClassifier needs delta > 0: its Gram matrices are released with Gaussian noise.")
         if isinstance(self.bounds, Bounds) and self.bounds.classes is None:
             raise BadInput("GPClassifier needs the list of classes: Bounds(x=..., classes=['no', 'yes']).")
 

@@ -20,14 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from reticent.errors import BadInput
 from reticent.maths.clusters import nearest, reach, squares, supported, weighted_kmeans
 from reticent.maths.leaves import Leaves, blocks, splits
 from reticent.models.base import PrivateEstimator
 from reticent.models.grids import GridCounts, LeafSums, bins_for
 from reticent.models.moments import covariance
 from reticent.models.responsibilities import metric, residual_moments
-from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.curator import Oracle
 from reticent.privacy.given import check_whole
 
@@ -87,29 +85,20 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     True
     """
 
+    _pure = False
+    _releases = _RELEASES
+    _n_features_out = property(lambda self: len(self.cluster_centers_))
+
     n_clusters: int = 8
 
-    @property
-    def _releases(self) -> int:
-        return _RELEASES
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.cluster_centers_)
-
     def _check(self) -> None:
-        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
-            raise BadInput("KMeans needs delta > 0: its sums are released with Gaussian noise.")
         check_whole("n_clusters", self.n_clusters, 1, _MOST_CLUSTERS)
 
     def learn(self, curator: Oracle) -> None:
         """Find centres from a grid or by searching in the directions of most variance, then move them to the records' means."""
         noise = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
-        d, n, random = (
-            len(curator.bounds.x),
-            curator.n,
-            np.random.default_rng(0),
-        )  # public chance: the same in every fit
+        d, n = len(curator.bounds.x), curator.n
+        random = np.random.default_rng(0)  # public chance: the same in every fit
         if d <= _FEW_COLUMNS:
             found = _from_grid(curator, noise, int(self.n_clusters), random)
         else:
@@ -132,10 +121,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     def score_samples(self, X: Any) -> Array:
         """Minus the squared distance of each record from its nearest centre, on the bounds' scale. Not protected."""
         return -nearest(self._unit(X), self._centres)[1]
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean squared distance of the records ``X`` from their nearest centres. Not protected."""
-        return float(np.mean(self.score_samples(X)))
 
     def score_limits(self) -> tuple[float, float]:
         """Between which numbers ``score_samples`` lies."""

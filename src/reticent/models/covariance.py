@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import BadInput
 from reticent.models.base import PrivateEstimator
-from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.curator import Oracle
 from reticent.privacy.statistic import Gram
 
@@ -25,15 +23,8 @@ class MomentGram(Gram):
     dimension: int
     radius2: int
 
-    @property
-    def columns(self) -> int:
-        """The constant, and one per column."""
-        return 1 + self.dimension
-
-    @property
-    def norm2(self) -> int:
-        """1 + ‖u‖²."""
-        return 1 + self.radius2
+    columns = property(lambda self: 1 + self.dimension)  # the constant, and one per column
+    norm2 = property(lambda self: 1 + self.radius2)  # ‖u‖² is at most radius2
 
     def rows(self, records: NDArray[np.float64]) -> NDArray[np.float64]:
         """(1, u)."""
@@ -75,9 +66,7 @@ class PrivateCovariance(PrivateEstimator):
     True
     """
 
-    def _check(self) -> None:
-        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
-            raise BadInput("PrivateCovariance needs delta > 0: a Gram matrix is released with Gaussian noise.")
+    _pure = False
 
     def learn(self, curator: Oracle) -> None:
         """Release the Gram matrix once; the rest is arithmetic on it."""
@@ -93,14 +82,9 @@ class PrivateCovariance(PrivateEstimator):
         spread = np.where(spread > 0, spread, 1.0)
         self.correlation_ = np.clip(self.covariance_ / np.outer(spread, spread), -1.0, 1.0)
         product = np.outer(mean, sd[0, 1:])
-        shared = (
-            product**2 + product.T**2 + 2 * np.diag(np.diag(product) ** 2)
-        )  # on the diagonal both are the same noise
+        # on the diagonal both are the same noise
+        shared = product**2 + product.T**2 + 2 * np.diag(np.diag(product) ** 2)
         self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + shared) * np.outer(scale, scale)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-density of the records ``X`` under the fitted normal law, on the bounds' scale. Not protected."""
-        return float(np.mean(self.score_samples(X)))
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-density of each record under the fitted normal law, on the bounds' scale. Not protected."""

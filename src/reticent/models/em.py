@@ -37,11 +37,7 @@ LEAST = 1e-5  # standard deviation of a column that does not vary, in half-range
 _EDGES = 2.0 ** (np.arange(-47, 1) / 4)  # of lengths, as shares of the longest
 _QUANTILE, _CLIP, _SEEN = 0.9, 0.6, 3.0
 _SIDE = 0.35
-_FINENESS, _LEAST_CUTS, _MOST_CUTS = (
-    0.22,
-    8,
-    {1: 256, 2: 48},
-)  # of a histogram: records of a cell over their noise, limits
+_FINENESS, _LEAST_CUTS, _MOST_CUTS = 0.22, 8, {1: 256, 2: 48}  # of a histogram: records of a cell over their noise
 _SIDE_OF_GRID = 4.0  # standard deviations
 _NARROWEST = 0.1  # share of a variance that parts leave within them
 _SURE = 4.0  # standard deviations of noise that a count is taken to be at least
@@ -58,9 +54,8 @@ def pooled(curator: Oracle, rounds: tuple[int, ...]) -> tuple[Mixture, float]:
     edges = longest * _EDGES
     lengths = curator.release(LengthCounts(here, tuple(edges.tolist())), times=rounds[0])
     found, noise = np.cumsum(lengths.value)[:-1], float(lengths.sd[0]) * np.sqrt(np.arange(1, len(edges) + 1))
-    within = np.flatnonzero(
-        (found >= _QUANTILE * n) & (found >= _SEEN * noise)
-    )  # or a few records seem to lie at a point
+    # where noise is not seen through, a few records seem to lie at a point
+    within = np.flatnonzero((found >= _QUANTILE * n) & (found >= _SEEN * noise))
     radius = float(edges[within[0]] if len(within) else edges[-1])
     release = curator.release(CentredGram(here, radius, _SIDE), times=rounds[1])
     moments, sd = release.matrix() / n, float(release.matrix_sd()[0, 1]) / n * radius**2

@@ -17,7 +17,6 @@ from reticent.errors import BadInput
 from reticent.maths.factors import Correlations, expected_scores, factor_analysis, log_density
 from reticent.models.base import PrivateEstimator
 from reticent.models.moments import STAGES, covariance
-from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.given import check_whole
@@ -31,20 +30,13 @@ Array = NDArray[np.float64]
 class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Abstract: a model of ``n_components`` directions in a private covariance matrix."""
 
+    _pure = False
+    _releases = STAGES
+    _n_features_out = property(lambda self: len(self.components_))
+
     n_components: int = 2
 
-    @property
-    def _releases(self) -> int:
-        return STAGES
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
     def _check(self) -> None:
-        name = type(self).__name__
-        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
-            raise BadInput(f"{name} needs delta > 0: a Gram matrix is released with Gaussian noise.")
         check_whole("n_components", self.n_components)
 
     def _rehearse(self, bounds: Bounds) -> None:
@@ -134,10 +126,6 @@ class FactorAnalysis(_Factors):
         """Log-density of each record, moved into the bounds, in the columns' own units. Not protected."""
         return log_density(self._centred(X), self.components_.T, self.noise_variance_)
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-density of the records ``X``. Not protected."""
-        return float(np.mean(self.score_samples(X)))
-
     def sample(self, n: int = 1, random_state: Any = None) -> Array:
         """Draw ``n`` made-up records, inside the bounds. Nothing is charged: it uses the releases only."""
         check_is_fitted(self)
@@ -154,10 +142,8 @@ class PCA(_Factors):
 
     Parameters
     ----------
-    n_components : int
-        Number of components.
-    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
-        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+    n_components, bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for ``FactorAnalysis``.
 
     Attributes
     ----------
@@ -167,10 +153,8 @@ class PCA(_Factors):
         Variance of the records along each, and its share of the whole.
     column_std_ : array of shape (n_features,)
         Standard deviation of each column, as far as the releases tell.
-    mean_, mean_sd_ : arrays of shape (n_features,)
-        Means, and the standard deviation of the privacy noise in them.
-    guarantee_, releases_, n_features_in_, feature_names_in_
-        As for every private estimator.
+    mean_, mean_sd_, guarantee_, releases_, n_features_in_, feature_names_in_
+        As for ``FactorAnalysis``.
 
     Privacy
     -------
@@ -212,7 +196,3 @@ class PCA(_Factors):
         """Minus the squared distance of each record from its projection, on the bounds' scale. Not protected."""
         away = self._centred(X)
         return -np.sum(((away - away @ self.components_.T @ self.components_) / self._width) ** 2, axis=1)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean squared distance of the records from their projections, on the bounds' scale. Not protected."""
-        return float(np.mean(self.score_samples(X)))

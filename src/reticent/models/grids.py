@@ -31,10 +31,7 @@ class GridCounts(Counts):
     dimension: int
     bins: int
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """One group of all cells."""
-        return (self.bins**self.dimension,)
+    groups = property(lambda self: (self.bins**self.dimension,))
 
     def cells(self, records: Array) -> Array:
         """The number of each record's cell, the last column's bin counting fastest: +, ×, floor, clip, elementwise."""
@@ -69,11 +66,6 @@ class LeafSums(CellSum):
         if any(split > 1 and block >= 0 for split, block in zip(self.splits, self.blocks, strict=False)):
             raise BadInput("A cell is cut into leaves or joined to a block, not both.")
 
-    @property
-    def nonnegative(self) -> bool:
-        """Counts and places are."""
-        return True
-
     @cached_property
     def _tables(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Of each cell: its number of leaves (none in a block), its first leaf, its square's lowest bins and width in bins."""
@@ -90,25 +82,11 @@ class LeafSums(CellSum):
         low[joined], span[joined] = least[block[joined]], (most - least).max(axis=1, initial=1)[block[joined]]
         return own, start, low, span
 
-    @property
-    def cells(self) -> int:
-        """Number of leaves."""
-        return int(self._tables[0].sum()) + max(self.blocks, default=-1) + 1
-
-    @property
-    def own(self) -> int:
-        """A count, and a place."""
-        return 1 + self.dimension
-
-    @property
-    def shared(self) -> int:
-        """Nothing."""
-        return 0
-
-    @property
-    def norm2(self) -> Fraction:
-        """1 + d/4."""
-        return 1 + Fraction(self.dimension, 4)
+    cells = property(lambda self: int(self._tables[0].sum()) + max(self.blocks, default=-1) + 1)  # number of leaves
+    own = property(lambda self: 1 + self.dimension)  # a count, and a place
+    shared = 0
+    norm2 = property(lambda self: 1 + Fraction(self.dimension, 4))
+    nonnegative = True
 
     def _found(self, records: Array) -> tuple[Array, list[Array]]:
         """Leaf and place of each record: +, −, ×, ÷, floor, clip and look-ups of whole numbers, elementwise."""

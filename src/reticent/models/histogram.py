@@ -29,10 +29,7 @@ class ColumnCounts(Counts):
     bins: int
     bounds: Bounds
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """One group of bins per column."""
-        return (self.bins,) * len(self.bounds.x)
+    groups = property(lambda self: (self.bins,) * len(self.bounds.x))
 
     @cached_property
     def edges(self) -> NDArray[np.float64]:
@@ -112,10 +109,6 @@ class PrivateHistogram(PrivateEstimator):
             within = (q - reached[bin_]) / p[bin_] if p[bin_] > 0 else 0.0
             found.append(edges[bin_] + min(within, 1.0) * (edges[bin_ + 1] - edges[bin_]))
         return np.array(found)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-density of the records ``X``, summed over columns, on the bounds' scale. Not protected."""
-        return float(np.mean(self.score_samples(X)))
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-density of each record, summed over columns, on the bounds' scale. Not protected."""

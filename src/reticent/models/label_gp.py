@@ -112,6 +112,8 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     _targets = True
     _relation = "label"
+    _pure = False
+    _releases = property(lambda self: _STAGES if self.stages is None else int(self.stages))
 
     kernel: Kernel | None = None
     _: KW_ONLY
@@ -123,10 +125,6 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     noise: float | None = None
     stages: int | None = None
     learn_kernel: bool = True
-
-    @property
-    def _releases(self) -> int:
-        return _STAGES if self.stages is None else int(self.stages)
 
     def _check(self) -> None:
         for name, known in (("mechanism", _MECHANISMS), ("criterion", CRITERIA), ("approximation", _APPROXIMATIONS)):
@@ -145,8 +143,6 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
         if not isinstance(self.learn_kernel, bool):
             raise BadInput(f"learn_kernel must be True or False, not {self.learn_kernel!r}: it is free either way.")
-        if self.delta == 0:
-            raise BadInput("LabelGPRegressor needs delta > 0: its sums are released with Gaussian noise.")
         if isinstance(self.bounds, Bounds) and (self.bounds.classes is not None or len(self.bounds.y) > 1):
             raise BadInput("LabelGPRegressor predicts one number: give the range of one y in the bounds, not classes.")
 

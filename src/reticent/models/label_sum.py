@@ -41,15 +41,9 @@ class LabelSum(Sum):
     cos: float  # the share of a row that is about the function; the rest is about the noise
     sin: float
 
-    @property
-    def columns(self) -> int:
-        """One sum for each entry of a column, and one of squares where they are asked for."""
-        return self.length + (self.sin > 0)
-
-    @property
-    def norm2(self) -> int:
-        """cos²t²‖c‖² + sin²(2t² − 1)² is convex in t², so at most max(sin², cos² + sin²) ≤ 1."""
-        return 1
+    # one sum for each entry of a column, and one of squares where they are asked for
+    columns = property(lambda self: self.length + (self.sin > 0))
+    norm2 = 1  # cos²t²‖c‖² + sin²(2t² − 1)² is convex in t², so at most max(sin², cos² + sin²) ≤ 1
 
     @cached_property
     def _places(self) -> dict[bytes, int]:

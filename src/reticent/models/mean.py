@@ -25,20 +25,10 @@ class MeanSum(Sum):
     dimension: int
     radius2: int  # of the scaled records: the dimension in a box, 1 in a ball
 
-    @property
-    def columns(self) -> int:
-        """One sum per column."""
-        return self.dimension
-
-    @property
-    def norm2(self) -> int:
-        """‖u‖² is at most d in the box, 1 in the ball."""
-        return self.radius2
-
-    @property
-    def norm1(self) -> int:
-        """‖u‖₁ ≤ √d·‖u‖ (Cauchy–Schwarz), rounded up."""
-        return isqrt(self.dimension * self.radius2 - 1) + 1
+    columns = property(lambda self: self.dimension)
+    norm2 = property(lambda self: self.radius2)  # ‖u‖² is at most d in the box, 1 in the ball
+    # ‖u‖₁ ≤ √d·‖u‖ (Cauchy–Schwarz), rounded up
+    norm1 = property(lambda self: isqrt(self.dimension * self.radius2 - 1) + 1)
 
     def rows(self, records: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scaled record itself."""
@@ -84,10 +74,6 @@ class PrivateMean(PrivateEstimator):
         release = curator.release(MeanSum(len(bounds.x), bounds.radius2))
         self.mean_ = bounds.natural(release.value / curator.n)
         self.mean_sd_ = bounds.natural(release.sd / curator.n) - bounds.natural(np.zeros(len(bounds.x)))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean squared distance of the records ``X`` from the mean, on the bounds' scale. Not protected."""
-        return float(np.mean(self.score_samples(X)))
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Minus the squared distance of each record from the mean, on the bounds' scale. Not protected."""

@@ -22,7 +22,6 @@ from reticent.errors import BadInput
 from reticent.maths.mixture import Mixture, most_likely, reach
 from reticent.models.base import PrivateEstimator
 from reticent.models.em import axes, better, centres, closer, from_grid, pooled, step
-from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.given import check_choice, check_whole, number
@@ -114,6 +113,9 @@ class GaussianMixture(PrivateEstimator):
     (5, 3)
     """
 
+    _pure = False
+    _releases = _RELEASES
+
     n_components: int = 1
     _: KW_ONLY
     covariance_type: str = "full"
@@ -121,15 +123,9 @@ class GaussianMixture(PrivateEstimator):
     mean_precision_prior: float = 0.0
     degrees_of_freedom_prior: float | None = None
 
-    @property
-    def _releases(self) -> int:
-        return _RELEASES
-
     def _check(self) -> None:
         check_whole("n_components", self.n_components, 1, _MOST_PARTS)
         check_choice("covariance_type", self.covariance_type, TYPES)
-        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
-            raise BadInput("GaussianMixture needs delta > 0: its moments are released with Gaussian noise.")
         for name, least in (("weight_concentration_prior", 1), ("mean_precision_prior", 0)):
             if not least <= number(getattr(self, name)) < math.inf:
                 raise BadInput(f"{name} must be a number of at least {least}, not {getattr(self, name)!r}.")
@@ -212,10 +208,6 @@ class GaussianMixture(PrivateEstimator):
         """Log-density of each record, on the bounds' scale. Not protected."""
         unit = self._unit(X)
         return self._mixture.score(unit)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-density of the records ``X``, on the bounds' scale. Not protected."""
-        return float(np.mean(self.score_samples(X)))
 
     def predict_proba(self, X: Any) -> Array:
         """Chance of each part for each record. Not protected."""

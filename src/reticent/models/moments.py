@@ -25,9 +25,7 @@ __all__ = ["STAGES", "ColumnMoments", "ScaledGram", "covariance"]
 Array = NDArray[np.float64]
 STAGES = 8  # releases, of equal shares: half of them for the columns, half for the correlations
 _COLUMNS = 4
-_MUCH_NOISE = (
-    0.4  # in the first mean squares, of columns within ±1: then finer steps find nothing, and all go into the first
-)
+_MUCH_NOISE = 0.4  # in the first mean squares, of columns within ±1: finer steps would find nothing
 _FAR = 4.0  # standard deviations: a rare value far away in a column that hardly varies shall not hide the others
 _LITTLE_NOISE, _MOST_ROOM = 0.05, 6.0  # below this much noise, records are shortened less, down to hardly any
 
@@ -41,15 +39,8 @@ class ColumnMoments(Sum):
     offset: tuple[float, ...]
     length2: float
 
-    @property
-    def columns(self) -> int:
-        """Two for each column."""
-        return 2 * len(self.centre)
-
-    @property
-    def norm2(self) -> Fraction:
-        """What rows are shortened to."""
-        return Fraction(self.length2)
+    columns = property(lambda self: 2 * len(self.centre))
+    norm2 = property(lambda self: Fraction(self.length2))  # what rows are shortened to
 
     @cached_property
     def _fields(self) -> tuple[Array, Array, Array]:
@@ -70,15 +61,8 @@ class ScaledGram(Gram):
     weight: tuple[float, ...]
     radius2: float
 
-    @property
-    def columns(self) -> int:
-        """One for each column."""
-        return len(self.centre)
-
-    @property
-    def norm2(self) -> Fraction:
-        """What rows are shortened to."""
-        return Fraction(self.radius2)
+    columns = property(lambda self: len(self.centre))
+    norm2 = property(lambda self: Fraction(self.radius2))  # what rows are shortened to
 
     @cached_property
     def _fields(self) -> tuple[Array, Array]:

@@ -146,10 +146,7 @@ class LengthCounts(Counts):
     metric: Metric  # of one centre
     edges: tuple[float, ...]
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """One group of bins."""
-        return (len(self.edges) + 1,)
+    groups = property(lambda self: (len(self.edges) + 1,))
 
     def cells(self, records: Array) -> Array:
         """How many edges are not longer than z."""
@@ -165,10 +162,7 @@ class CellCounts(Counts):
     side: float
     cuts: int  # cells along each column of z
 
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """One group of cells."""
-        return (self.cuts**self.metric.columns,)
+    groups = property(lambda self: (self.cuts**self.metric.columns,))
 
     def cells(self, records: Array) -> Array:
         """The number of the cell, the last column counting fastest."""
@@ -188,15 +182,8 @@ class CentredGram(Gram):
     radius: float
     side: float  # s
 
-    @property
-    def columns(self) -> int:
-        """s, and one for each column of z."""
-        return 1 + self.metric.columns
-
-    @property
-    def norm2(self) -> Fraction:
-        """s² + 1."""
-        return Fraction(self.side) ** 2 + 1
+    columns = property(lambda self: 1 + self.metric.columns)  # s, and one for each column of z
+    norm2 = property(lambda self: Fraction(self.side) ** 2 + 1)  # ‖u‖ is at most 1
 
     def rows(self, records: Array) -> Array:
         """(s, z/max(‖z‖, r))."""

@@ -1,7 +1,6 @@
 """Rewards where contexts are public: the statistic that a bandit then releases. Proof: bandit.md."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -26,15 +25,8 @@ class RewardSum(Sum):
     shift: int
     reach: float
 
-    @property
-    def columns(self) -> int:
-        """One for each basis function."""
-        return self.head.columns
-
-    @property
-    def norm2(self) -> Fraction:
-        """‖φ‖² ≤ R², |t| ≤ 1."""
-        return self.head.norm2
+    columns = property(lambda self: self.head.columns)  # one for each basis function
+    norm2 = property(lambda self: self.head.norm2)  # ‖φ‖² ≤ R², |t| ≤ 1
 
     @cached_property
     def _residuals(self) -> ResidualGram:

@@ -143,8 +143,6 @@ class PrivateSearch(PrivateEstimator):
         share = self.validation
         if not 0 < number(share) < 1:
             raise BadInput(f"validation must be a share of the records between 0 and 1, not {share!r}.")
-        if check_epsilon_delta(self.epsilon, self.delta, pure=True)[1] == 0:
-            raise BadInput("PrivateSearch needs delta > 0: its runs are released with Gaussian noise.")
         names = self.estimator.get_params()
         for one in self._grid():
             for name in one:
