@@ -6,20 +6,14 @@ The public names, imported on first use so that ``import reticent`` stays quick.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from reticent import errors
+
 __version__ = "0.1.0"
 
 _HOMES = {
     "reticent.apps.plan": ("plan",),
     "reticent.apps.service.client": ("BanditClient", "LocalClient"),
-    "reticent.errors": (
-        "BadInput",
-        "BoundsMissing",
-        "BudgetExceeded",
-        "CorruptModel",
-        "LedgerError",
-        "ReleaseRefused",
-        "ReticentError",
-    ),
+    "reticent.errors": errors.__all__,
     "reticent.privacy.accounting": ("calibrate", "epsilon"),
     "reticent.privacy.bounds": ("Bounds",),
     "reticent.privacy.curator": ("Curator", "Release", "Replay"),

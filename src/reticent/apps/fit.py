@@ -108,12 +108,11 @@ def fit(
     if level in outputs:
         raise BadInput(f"Column {level!r} is given both with --y and with --noise-column: it can be one of them.")
     source = _open(data)
+    names = source.names or ()
     if not ranges:
-        raise BoundsMissing(_no_bounds(data, source.names or (), outputs or labels))
-    if model.labels and not labels:
-        raise BoundsMissing(_no_classes(data, source.names or (), ranges))
-    if predicts and not model.labels and not outputs:
-        raise BoundsMissing(_no_output(data, source.names or (), ranges))
+        raise _not_given("inputs", data, names, outputs or labels)
+    if predicts and not (outputs or labels):
+        raise _not_given("classes" if model.labels else "output", data, names, ranges)
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput("Give both --ledger and --dataset, or neither: a charge needs an account to go to.")
@@ -218,47 +217,37 @@ def _check_data(source: Source, bounds: Bounds, data: str, *, targets: bool) -> 
         raise BadFile(f"{data} has no records.")
 
 
-def _no_bounds(data: str, names: Sequence[str], outputs: Container[str]) -> str:
-    inputs = [name for name in names if name not in outputs]
-    example = " ".join(f"--x {quote(f'{name}=LOW:HIGH')}" for name in inputs[:2]) or "--x age=0:110"
-    if {"age", "height"} <= set(inputs):
-        example = "--x age=0:110 --x height=40:220"
-    return _to_give(
-        "the inputs have no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
-        "Give each input column its plausible range, from the codebook or common knowledge, for example",
-        example,
-        data,
-        names,
-    )
-
-
-def _no_output(data: str, names: Sequence[str], inputs: Container[str]) -> str:
-    others = [name for name in names if name not in inputs]
-    example = "--y weight=2:150" if "weight" in others or not others else f"--y {quote(f'{others[0]}=LOW:HIGH')}"
-    return _to_give(
-        "the output has no bounds, and reticent never takes them from the data (that would leak the extreme records).\n"
-        "Say which column to predict, and its plausible range, from the codebook or common knowledge, for example",
-        example,
-        data,
-        names,
-    )
-
-
-def _no_classes(data: str, names: Sequence[str], inputs: Container[str]) -> str:
-    others = [name for name in names if name not in inputs]
-    example = (
-        f"--classes {quote(f'{others[0]}=LABEL,LABEL')}" if others and "ill" not in others else "--classes ill=no,yes"
-    )
-    return _to_give(
+_NEVER = "and reticent never takes them from the data (that would leak the extreme records).\n"
+_MISSING = {  # what was not given: words, the option that gives it, what to put there, and columns that we know something of
+    "inputs": (
+        f"the inputs have no bounds, {_NEVER}Give each input column its plausible range, from the codebook or common knowledge",
+        "--x",
+        "LOW:HIGH",
+        {"age": "0:110", "height": "40:220"},
+    ),
+    "output": (
+        f"the output has no bounds, {_NEVER}Say which column to predict, and its plausible range, from the codebook or common "
+        "knowledge",
+        "--y",
+        "LOW:HIGH",
+        {"weight": "2:150"},
+    ),
+    "classes": (
         "the classes are not given, and reticent never takes them from the data (a label that one person has would tell of "
-        "them).\n"
-        "Say which column to predict, and all labels that can stand in it, from the codebook, for example",
-        f"{example}\nA label that is missing or not listed counts as the first class.",
-        data,
-        names,
-    )
+        "them).\nSay which column to predict, and all labels that can stand in it, from the codebook",
+        "--classes",
+        "LABEL,LABEL",
+        {"ill": "no,yes"},
+    ),
+}
 
 
-def _to_give(missing: str, example: str, data: str, names: Sequence[str]) -> str:
+def _not_given(what: str, data: str, names: Sequence[str], taken: Container[str]) -> BoundsMissing:
+    """The refusal, with an example for columns of this file that are not taken yet."""
+    words, option, value, known = _MISSING[what]
+    free = [name for name in names if name not in taken]
+    shown = known if known.keys() <= set(free) or not free else dict.fromkeys(free[: len(known)], value)
+    example = " ".join(f"{option} {quote(f'{name}={value}')}" for name, value in shown.items())
+    more = "A label that is missing or not listed counts as the first class.\n" if what == "classes" else ""
     columns = f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
-    return f"{missing}\n      {example}\n{columns}"
+    return BoundsMissing(f"{words}, for example\n      {example}\n{more}{columns}")

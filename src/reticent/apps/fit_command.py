@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from reticent.apps.model_options import OWN, read_bins
-from reticent.apps.options import CHARGED, Classes, Delta, Json, ModelFile, Norm, Quietly, Records, with_options
+from reticent.apps.options import CHARGED, COLUMNS, PROMISE, Json, ModelFile, Quietly, Records, with_options
 from reticent.apps.terminal import console, print_json, progress
 
 __all__ = ["fit_and_show", "fit_command"]
@@ -16,7 +16,7 @@ __all__ = ["fit_and_show", "fit_command"]
 _SLOW = {"gp-labels": ("A release in eight steps, about a minute for 2,000 different inputs:", 8)}
 
 
-@with_options(own=OWN, charged=CHARGED)
+@with_options(columns=COLUMNS, promise=PROMISE, own=OWN, charged=CHARGED)
 def fit_command(
     model: Annotated[
         str,
@@ -28,26 +28,8 @@ def fit_command(
     ],
     data: Records,
     out: ModelFile,
-    x: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LOW:HIGH",
-            help="A column and its public range; one for each. A missing value counts as the middle, a value outside as the "
-            "nearest edge; the ± of results does not cover this.",
-        ),
-    ] = None,
-    y: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=LOW:HIGH", help="gp, gp-labels, gp-binned: a column to predict, and its public range."
-        ),
-    ] = None,
-    classes: Classes = None,
-    epsilon: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Strength of the promise: smaller protects more.")
-    ] = None,
-    delta: Delta = None,
-    norm: Norm = None,
+    columns: Any = None,
+    promise: Any = None,
     own: Any = None,
     charged: Any = None,
     json: Json = False,
@@ -60,11 +42,9 @@ def fit_command(
     whether a cell is a number is private.
     """
     own["bins"] = read_bins(own["bins"])
-    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, **charged}
-    columns = {"x": x or (), "y": y or (), "classes": classes or ()}
     slow = _SLOW.get(model)  # its releases are counted, so that the time left is known
     with progress(f"{slow[0] if slow else 'Reading'} {Path(data).name}", slow and slow[1], quiet=quiet) as advance:
-        show = fit_and_show(model, data, **columns, **promise, own=own, out=out, advance=advance)
+        show = fit_and_show(model, data, **columns, **promise, **charged, own=own, out=out, advance=advance)
     show(json, quiet)
 
 

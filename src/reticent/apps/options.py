@@ -10,13 +10,12 @@ import typer
 
 __all__ = [
     "CHARGED",
-    "Classes",
-    "Delta",
+    "COLUMNS",
+    "PROMISE",
     "Json",
     "LedgerUrl",
     "LevelColumn",
     "ModelFile",
-    "Norm",
     "Quiet",
     "Quietly",
     "Records",
@@ -46,22 +45,7 @@ Records = Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet f
 ModelFile = Annotated[
     Path, typer.Option(metavar="FILE", help="Model file to write; an existing file is never replaced.")
 ]
-Delta = Annotated[
-    float | None, typer.Option(metavar="NUMBER", help="Chance that the promise may fail; well below 1/records.")
-]
-Norm = Annotated[
-    float | None,
-    typer.Option(metavar="NUMBER", help="Public bound on a record's distance from the middle of the ranges."),
-]
 LedgerUrl = Annotated[str | None, typer.Option(metavar="LEDGER", help="Ledger to charge, before any record is read.")]
-Classes = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN=LABEL,…",
-        help="classifier: the column to predict, and all labels that can stand in it, as they stand there. A label that is "
-        "missing, or not listed, counts as the first one.",
-    ),
-]
 LevelColumn = Annotated[
     str | None,
     typer.Option(
@@ -69,6 +53,30 @@ LevelColumn = Annotated[
         help="gp: a column with the known standard deviation of each record's output, and its public range, LOW above 0.",
     ),
 ]
+COLUMNS = {
+    "x": option(
+        list[str],
+        "COLUMN=LOW:HIGH",
+        "A column and its public range; one for each. A missing value counts as the middle, a value outside as the nearest "
+        "edge; the ± of results does not cover this.",
+        default=[],
+    ),
+    "y": option(
+        list[str], "COLUMN=LOW:HIGH", "gp, gp-labels, gp-binned: a column to predict, and its public range.", default=[]
+    ),
+    "classes": option(
+        list[str],
+        "COLUMN=LABEL,…",
+        "classifier: the column to predict, and all labels that can stand in it, as they stand there. A label that is "
+        "missing, or not listed, counts as the first one.",
+        default=[],
+    ),
+}
+PROMISE = {
+    "epsilon": option(float, "NUMBER", "Strength of the promise: smaller protects more."),
+    "delta": option(float, "NUMBER", "Chance that the promise may fail; well below 1/records."),
+    "norm": option(float, "NUMBER", "Public bound on a record's distance from the middle of the ranges."),
+}
 CHARGED = {  # who pays, and for whom: options and what they are if left out
     "ledger": (LedgerUrl, None),
     "dataset": option(str, "NAME", "Data set to charge in the ledger."),

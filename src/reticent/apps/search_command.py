@@ -11,12 +11,11 @@ import typer
 from reticent.apps.fit_command import fit_and_show
 from reticent.apps.options import (
     CHARGED,
-    Classes,
-    Delta,
+    COLUMNS,
+    PROMISE,
     Json,
     LevelColumn,
     ModelFile,
-    Norm,
     Quietly,
     Records,
     option,
@@ -109,7 +108,7 @@ _HOW = {
 }
 
 
-@with_options(how=_HOW, charged=CHARGED)
+@with_options(columns=COLUMNS, promise=PROMISE, how=_HOW, charged=CHARGED)
 def search_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="As for reticent fit.")],
     data: Records,
@@ -123,22 +122,10 @@ def search_command(
             "columns.",
         ),
     ] = None,
-    x: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=LOW:HIGH", help="A column and its public range; one for each."),
-    ] = None,
-    y: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=LOW:HIGH", help="gp: the column to predict, and its public range."),
-    ] = None,
-    classes: Classes = None,
-    epsilon: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="Strength of the promise, for the whole search.")
-    ] = None,
-    delta: Delta = None,
-    how: Any = None,
+    columns: Any = None,
     noise_column: LevelColumn = None,
-    norm: Norm = None,
+    promise: Any = None,
+    how: Any = None,
     charged: Any = None,
     json: Json = False,
     quiet: Quietly = False,
@@ -150,8 +137,7 @@ def search_command(
     account: give it a data set name of its own otherwise.
     """
     wrap = searching(tries or (), **how)
-    promise = {"epsilon": epsilon, "delta": delta, "norm": norm, **charged}
-    columns = {"x": x or (), "y": y or (), "classes": classes or (), "own": {"noise_column": noise_column}}
+    own = {"noise_column": noise_column}
     with progress(f"Searching {Path(data).name}", quiet=quiet, timed=False):
-        show = fit_and_show(model, data, **columns, **promise, out=out, wrap=wrap)
+        show = fit_and_show(model, data, **columns, **promise, **charged, own=own, out=out, wrap=wrap)
     show(json, quiet)

@@ -24,15 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, erf, gammaln
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    Kernel,
-    Matern,
-    Product,
-    RationalQuadratic,
-    Sum,
-)
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, RationalQuadratic, Sum
 
 __all__ = ["Boxes", "Mixture", "Pairs", "covariance", "mixture", "pairs"]
 

@@ -9,25 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.maths.mixture import (
-    Gains,
-    Mixture,
-    corrected,
-    gains,
-    grid_mixture,
-    merged,
-    positive,
-    reach,
-    supported,
-)
-from reticent.models.responsibilities import (
-    CellCounts,
-    CentredGram,
-    LengthCounts,
-    metric,
-    residual_moments,
-    told,
-)
+from reticent.maths.mixture import Gains, Mixture, corrected, gains, grid_mixture, merged, positive, reach, supported
+from reticent.models.responsibilities import CellCounts, CentredGram, LengthCounts, metric, residual_moments, told
 from reticent.privacy.curator import Oracle
 
 __all__ = ["axes", "better", "centres", "closer", "from_grid", "pooled", "step"]

@@ -4,7 +4,7 @@ Each partition is one task that returns the partition's own total. The results a
 here, once each. A task that is run again, because its worker died, replaces its result: none is added twice.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.memory import MemorySource
-from reticent.privacy.sources import Field, Kind, Source
+from reticent.privacy.sources import BlockSum, Field, Kind, Source
 from reticent.privacy.sums import Total
 
 __all__ = ["DaskSource"]
@@ -47,14 +47,7 @@ class DaskSource(Source):
         for part in parts:
             yield from MemorySource(self._compute([part])[0]).blocks(here)
 
-    def total(
-        self,
-        fields: Sequence[Field],
-        block_sum: Callable[[NDArray[np.float64]], NDArray[Any]],
-        *,
-        rows: int,
-        threads: int,
-    ) -> Total:
+    def total(self, fields: Sequence[Field], block_sum: BlockSum, *, rows: int, threads: int) -> Total:
         """Add ``block_sum`` over each partition where it lies (one thread a task), then over all of them."""
         parts, here = self._project(fields)
         task = delayed(_partition_total, pure=False)
@@ -80,8 +73,6 @@ class DaskSource(Source):
         raise ReleaseRefused(f"The dask frame could not be computed ({kind}). Compute it by itself to see why.")
 
 
-def _partition_total(
-    part: Any, work: tuple[Sequence[Field], Callable[[NDArray[np.float64]], NDArray[Any]], int]
-) -> Total:
+def _partition_total(part: Any, work: tuple[Sequence[Field], BlockSum, int]) -> Total:
     fields, block_sum, rows = work
     return MemorySource(part).total(fields, block_sum, rows=rows, threads=1)

@@ -24,6 +24,7 @@ __all__ = ["Field", "Source", "check_features", "scan"]
 
 # what the schema says of a column; "any" may be read as numbers and as labels, whatever its cells are
 Kind: TypeAlias = Literal["number", "text", "category", "any", "other"]
+BlockSum: TypeAlias = Callable[[NDArray[np.float64]], NDArray[Any]]  # of records, given as rows of their fields
 
 
 @dataclass(frozen=True)
@@ -67,14 +68,7 @@ class Source(ABC):
     def kind(self, position: int) -> tuple[Kind, str]:
         """Give what the schema says of a column, and its dtype in words."""
 
-    def total(
-        self,
-        fields: Sequence[Field],
-        block_sum: Callable[[NDArray[np.float64]], NDArray[Any]],
-        *,
-        rows: int,
-        threads: int,
-    ) -> Total:
+    def total(self, fields: Sequence[Field], block_sum: BlockSum, *, rows: int, threads: int) -> Total:
         """Add ``block_sum`` over all records, in pieces of at most ``rows``."""
         return add_up(self.blocks(fields), block_sum, rows=rows, threads=threads)
 
@@ -101,13 +95,7 @@ class Source(ABC):
             else:
                 text = all(isinstance(label, str) for label in field.classes)
                 mixed = not text and any(isinstance(label, str) for label in field.classes)
-                fits = {
-                    "number": not text,
-                    "text": text or mixed,
-                    "category": True,
-                    "any": True,
-                    "other": False,
-                }
+                fits = {"number": not text, "text": text or mixed, "category": True, "any": True, "other": False}
                 usable, want = fits[kind], "labels"
                 advice = "Give the classes in the column's own dtype, or convert the column to text or whole numbers."
             if not usable:
