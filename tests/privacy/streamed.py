@@ -16,23 +16,19 @@ BACK = 0.65
 ECHO = Echo(int(BACK * 2**SHIFT))
 
 
+class _AsTheyAre:
+    columns = 2
+    norm2 = 2
+
+    def rows(self, records):
+        return records
+
+
 @dataclass(frozen=True)
-class Pair(Gram):
+class Pair(_AsTheyAre, Gram):
     """Moments of (x, y)."""
 
-    columns = 2
-    norm2 = 2
-
-    def rows(self, records):
-        return records
-
 
 @dataclass(frozen=True)
-class Both(Sum):
+class Both(_AsTheyAre, Sum):
     """x and y."""
-
-    columns = 2
-    norm2 = 2
-
-    def rows(self, records):
-        return records

@@ -276,22 +276,29 @@ def test_a_locked_server(postgres_url, monkeypatch):
     ledger.charge("people", EVENT)
 
 
+def administer(postgres_url, *statements):
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement.format(name=connection.info.dbname))
+        return connection.info.dbname
+
+
 def test_a_read_only_server_and_a_user_without_rights(postgres_url):
     ledger = opened(postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        name = connection.info.dbname
-        connection.execute(f"CREATE ROLE {name}_reader LOGIN PASSWORD 'r'")
-        connection.execute(f"CREATE ROLE {name}_spender LOGIN PASSWORD 's'")
-        connection.execute(f"GRANT SELECT ON reticent_ledger TO {name}_reader, {name}_spender")
-        connection.execute(f"GRANT INSERT ON reticent_ledger TO {name}_spender")
+    name = administer(
+        postgres_url,
+        "CREATE ROLE {name}_reader LOGIN PASSWORD 'r'",
+        "CREATE ROLE {name}_spender LOGIN PASSWORD 's'",
+        "GRANT SELECT ON reticent_ledger TO {name}_reader, {name}_spender",
+        "GRANT INSERT ON reticent_ledger TO {name}_spender",
+    )
     address = postgres_url.partition("@")[2]
     reader = Ledger(f"postgresql://{name}_reader:r@{address}")
     assert reader.spent("people") == 0
     with pytest.raises(LedgerError, match="Grant SELECT and INSERT"):
         reader.charge("people", EVENT)
     Ledger(f"postgresql://{name}_spender:s@{address}").charge("people", EVENT)
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    administer(postgres_url, "ALTER DATABASE {name} SET default_transaction_read_only = on")
     with pytest.raises(LedgerError, match="on the primary server"):
         ledger.charge("people", EVENT)
     assert len(ledger.history("people")) == 1
@@ -312,10 +319,11 @@ def test_a_connection_that_breaks_charges_nothing(postgres_url):
 
 def test_charges_are_durable_and_serial_whatever_the_server_is_set_to(postgres_url):
     ledger = opened(postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        name = connection.info.dbname
-        connection.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
-        connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    administer(
+        postgres_url,
+        "ALTER DATABASE {name} SET synchronous_commit = off",
+        "ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'",
+    )
     with database.transaction(ledger.url, write=True) as execute:
         assert execute("SHOW synchronous_commit", []) == [("on",)]
         assert execute("SHOW transaction_isolation", []) == [("read committed",)]
