@@ -109,9 +109,8 @@ def test_noise_that_is_twice_too_large_is_seen(name):
 
 def test_the_threshold_is_chosen_on_other_runs_than_it_is_judged_by(monkeypatch):
     random = np.random.default_rng(1)
-    told = iter(
-        [np.ones(1000), np.zeros(1000)]
-    )  # what the attacker learns from: a perfect separation that does not last
+    # what the attacker learns from: a perfect separation that does not last
+    told = iter([np.ones(1000), np.zeros(1000)])
     monkeypatch.setattr(audit, "_scores", lambda *args: np.concatenate([next(told), random.random(1000)]))
     event = reticent.Gaussian(noise_multiplier=1.0)
     assert attack("mean", event, epsilon=1.0, delta=0.05, runs=2000).bound < 0.2

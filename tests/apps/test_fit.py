@@ -10,7 +10,7 @@ import pytest
 
 import reticent
 from reticent.apps.fit import parse_ranges
-from reticent.apps.model_options import OWN
+from reticent.apps.fit_command import OWN
 from reticent.apps.results import MODELS
 from reticent.errors import BadInput
 from reticent.privacy.files import write_parquet

@@ -342,9 +342,8 @@ def test_charges_that_look_alike_are_said(tmp_path, budget):
     model = made("mean", **options)
     made("mean", columns=("age", "dose"), **options)
     found = page(model, tmp_path).text
-    assert (
-        "1 release: age, height, weight and 1 more (this release)" in found
-    )  # not the last, which is of other columns
+    # not the last, which is of other columns
+    assert "1 release: age, height, weight and 1 more (this release)" in found
     assert "charged on" in found
     made("mean", **options)
     found = page(model, tmp_path).text

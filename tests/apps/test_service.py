@@ -141,9 +141,8 @@ def test_no_way_of_writing_a_path_goes_round_the_gate(served):
     assert server.call("POST", "/experiments%0A", EXPERIMENT | {"name": "more"})[0] == 401
     ask = {"candidates": [[0.5]]}
     assert server.call("POST", "/experiments/doses/ask%0A", ask)[0] == 401
-    assert (
-        server.call("POST", "/experiments/doses/ask%0A", ask, operator)[0] == 403
-    )  # by the handler: it is for clients
+    # by the handler: it is for clients
+    assert server.call("POST", "/experiments/doses/ask%0A", ask, operator)[0] == 403
 
 
 def test_a_token_can_be_ended(served):

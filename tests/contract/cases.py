@@ -166,19 +166,19 @@ ESTIMATORS = {
     # with one candidate, since which one is chosen is chance
     "PrivateSearch": reticent.PrivateSearch(reticent.PrivateMean(), [{}], expected_runs=2, **COMMON),
     "PrivateSearch of outputs": reticent.PrivateSearch(
-        reticent.GPRegressor(
-            RBF(100.0, "fixed"), stages=2, basis=9, **GIVEN
-        ),  # GPRegressor alone shows what is learned
+        # GPRegressor alone shows what is learned
+        reticent.GPRegressor(RBF(100.0, "fixed"), stages=2, basis=9, **GIVEN),
         [{}],
         expected_runs=2,
         **{**COMMON, "bounds": PLANE},
     ),
 }
+# estimators that take delta = 0
 PURE = (
     "PrivateMean",
     "PrivateHistogram",
     *(name for name, model in ESTIMATORS.items() if getattr(model, "learn_kernel", "") is False and "Binned" in name),
-)  # estimators that take delta = 0
+)
 
 NASTY = np.array(
     [

@@ -109,9 +109,8 @@ def test_weighted_records_are_weighted_bayesian_linear_regression():
     precision = np.eye(6) + phi.T @ (phi / sd[:, None] ** 2)
     assert staged.mean == pytest.approx(np.linalg.solve(precision, phi.T @ (y / sd**2)), abs=1e-5)
     assert np.diag(staged.covariance) == pytest.approx(np.diag(np.linalg.inv(precision)), rel=0.02)
-    assert staged._gram.share == pytest.approx(
-        np.mean(weight**2), rel=0.15
-    )  # as far as the points are like the records
+    # as far as the points are like the records
+    assert staged._gram.share == pytest.approx(np.mean(weight**2), rel=0.15)
 
 
 @pytest.mark.parametrize(("scale", "share"), [(1e-9, 0.505), (1e9, 0.215)])

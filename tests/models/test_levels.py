@@ -78,12 +78,13 @@ def test_predictions_take_inputs_with_and_without_levels():
     assert (model.n_features_in_, model.feature_names_in_.tolist()) == (1, ["x"])
     at = frame[:5]
     mean = model.predict(at[["x"]])
+    # arrays in the order of the bounds
     for other in (
         at,
         at[["sd", "x"]],
         at[["x"]].to_numpy(),
         at[["sd", "x"]].to_numpy(),
-    ):  # arrays in the order of the bounds
+    ):
         assert (model.predict(other) == mean).all()
     assert model.predict(at, return_cov=True)[1].shape == (5, 5)
     assert model.sample_y(at, 3).shape == (5, 3)

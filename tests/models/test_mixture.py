@@ -205,9 +205,8 @@ def test_joint_releases_need_less_noise_than_the_papers_scheme(epsilon):
     one = Joint(3, 10, "full", False, (1, 4, 4))
     unit = 2.0 ** (SHARE_BITS + 2 * ROW_BITS)
     ours = reticent.calibrate(epsilon, 1e-4, releases=10) * math.sqrt(one.sensitivity2 / 4) / unit
-    theirs = 2 * ggg(
-        epsilon, 1e-4, 3, 10
-    )  # Eq (17): sensitivity 2 of a covariance times its count; the same noise everywhere
+    # Eq (17): sensitivity 2 of a covariance times its count; the same noise everywhere
+    theirs = 2 * ggg(epsilon, 1e-4, 3, 10)
     assert theirs / ours >= 2.65
     assert theirs / (ours / math.sqrt(2)) >= 3.75
 
@@ -220,9 +219,8 @@ def test_chances_from_a_table_are_right_and_a_matter_of_each_record():
         found, right = _chances(logits.copy()), softmax(logits, axis=0)
         sure = found.max(axis=0) == 1
         assert np.abs(found - right)[:, ~sure].max() < 2**-14
-        assert (
-            4096 * right[:, sure] * (1 + 1e-4) < 1
-        ).sum() == 3 * sure.sum()  # the other three have nothing on the grid
+        # the other three have nothing on the grid
+        assert (4096 * right[:, sure] * (1 + 1e-4) < 1).sum() == 3 * sure.sum()
         assert 0 < sure.sum() < 500
         assert found.sum(axis=0) == pytest.approx(1)
         alone = [_chances(logits[:, i : i + 1].copy())[:, 0] for i in range(500)]

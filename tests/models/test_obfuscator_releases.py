@@ -312,9 +312,8 @@ def test_the_memory_of_an_object_does_not_stand_in_for_a_ledger(tmp_path):
     first = plain(ledger=book, dataset="first")
     w = first.obfuscate(T, np.sin(T))
     assert np.array_equal(plain(ledger=book, dataset="first").obfuscate(T, np.sin(T)), w)
-    second = first.set_params(dataset="second").obfuscate(
-        T, np.cos(T)
-    )  # another person, whose curve the ledger does not know
+    # another person, whose curve the ledger does not know
+    second = first.set_params(dataset="second").obfuscate(T, np.cos(T))
     assert not np.array_equal(second, w)
     assert [one["dataset"] for one in remembered(book)] == ["first", "second"]
     with pytest.raises(BudgetExceeded):

@@ -349,9 +349,8 @@ def test_scores_of_ones_own_cannot_tell_records_by_failing_or_by_looking_at_seve
     ages = np.where(np.arange(4000)[:, None] % 2, 50.0, 20.0)
     search = PrivateSearch(PrivateHistogram(), [{"bins": 3}], scoring=curious, mean="clipped", **HISTOGRAM).fit(ages)
     assert set(asked) == {1}
-    assert search.best_score_ == pytest.approx(
-        0.25, abs=0.1
-    )  # half of the records have the worst score, and nothing else shows
+    # half of the records have the worst score, and nothing else shows
+    assert search.best_score_ == pytest.approx(0.25, abs=0.1)
 
 
 def test_a_search_does_not_promise_more_than_its_estimator():

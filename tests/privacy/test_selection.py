@@ -100,9 +100,8 @@ def best_law(event, mean, score, y):
     mass = np.bincount(group, p[order])
     worse = np.concatenate([[0.0], np.cumsum(mass)]).clip(0, 1)
     level = np.diff(generating(event, worse))  # P(the best is in this level)
-    level = np.where(
-        mass < 1e-9, np.exp(log_weight(event, 1 - worse[1:])) * mass, level
-    )  # where differences lose digits
+    # where differences lose digits
+    level = np.where(mass < 1e-9, np.exp(log_weight(event, 1 - worse[1:])) * mass, level)
     law = np.empty(len(y))
     law[order] = level[group] * p[order] / mass[group]
     return law

@@ -48,11 +48,8 @@ _BINS = 64
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
 _FEW, _UNSURE = 0.14, 0.2  # how remote the ends are between which nearly all records are; noise that hides the ends
-_BOTH, _EACH, _BLUR = (
-    0.85,
-    0.05,
-    0.02,
-)  # shares at both ends, at each of them, of an input with two values; most noise of one
+# shares at both ends, at each of them, of an input with two values; most noise of one
+_BOTH, _EACH, _BLUR = 0.85, 0.05, 0.02
 MOST_LINES, MOST_COLUMNS = 24, 40  # that are drawn, of a regression and of other models
 
 

@@ -77,9 +77,8 @@ def _ground(releases: list[Any]) -> tuple[Array, float] | None:
     at = (np.arange(_RASTER) + 0.5) * (2 / _RASTER) - 1
     leaf = asked.cell(np.array([(a, b) for b in at for a in at])).astype(int).reshape(_RASTER, _RASTER)
     counts, share = leaves[0].value[: asked.cells], (asked.leaves()[2] * bins / 2) ** 2
-    cells = np.bincount(
-        np.array([block for block in asked.blocks if block >= 0], dtype=np.int64)
-    )  # a block need not be a whole square
+    # a block need not be a whole square
+    cells = np.bincount(np.array([block for block in asked.blocks if block >= 0], dtype=np.int64))
     share[asked.cells - len(cells) :] = cells
     sure = np.where(counts > 3 * leaves[0].sd[0], counts, 0.0)
     return (sure / share)[leaf], 3 * float(leaves[0].sd[0])

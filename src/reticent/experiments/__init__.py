@@ -23,7 +23,7 @@ class Study:
     module: str
     shows: str
     repeats: int
-    quick: int
+    quick: int = 1
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """Run it; its module is imported only now."""
@@ -35,13 +35,11 @@ STUDIES = {
         "honkela_inference",
         "Honkela, Fig 1: error and 95 % coverage against ε of a private Gaussian process, ours and the paper's.",
         repeats=40,
-        quick=1,
     ),
     "dpgp-calibration": Study(
         "honkela_calibration",
         "Honkela, Fig 2: how often bands of every level hold the truth, ours, the paper's and its naive one.",
         repeats=40,
-        quick=1,
     ),
     "dpgp-hyperparameters": Study(
         "honkela_hyperparameters",
@@ -59,13 +57,11 @@ STUDIES = {
         "gp_robustness",
         "Wrong bounds, outliers, heavy tails, clustered inputs: what they do to error and coverage; error falls with ε.",
         repeats=40,
-        quick=1,
     ),
     "gp-dimensions": Study(
         "gp_dimensions",
         "One to eight inputs, 2,000 to 200,000 records: error relative to predicting the mean with the same promise.",
         repeats=10,
-        quick=1,
     ),
     "gp-planner": Study(
         "gp_planner",
@@ -77,13 +73,11 @@ STUDIES = {
         "dpem_mixture",
         "DP-EM, Figs 2 and 3: log-likelihood of mixtures against ε on stand-ins, the paper's four compositions and ours.",
         repeats=3,
-        quick=1,
     ),
     "gp-classes": Study(
         "gp_classes",
         "Accuracy and calibration of private classification, softmax, labels and Dirichlet, on digits and breast cancer.",
         repeats=10,
-        quick=1,
     ),
     "smith-lengthscales": Study(
         "smith_lengthscales",
@@ -95,19 +89,16 @@ STUDIES = {
         "gp_labels",
         "Labels only, one input: error against ε of the papers' noise, of log det and trace cloaks, and of staged releases.",
         repeats=20,
-        quick=1,
     ),
     "smith-numbers": Study(
         "smith_numbers",
         "Smith, Zwiessele and Lawrence: sensitivities in the text, as printed and exact.",
         repeats=1,
-        quick=1,
     ),
     "smith-table": Study(
         "smith_table",
         "Smith, Zwiessele and Lawrence, Table 1: weights of 89 made-up children, the paper's noise, corrected, and ours.",
         repeats=20,
-        quick=1,
     ),
     "smith-parameters": Study(
         "smith_parameters",
@@ -131,66 +122,55 @@ STUDIES = {
         "dpem_kmeans",
         "DP-EM, Fig 4: k-means of 1.25 million places at ε = 0.01, beside DPLloyd and diffprivlib; and in 5 to 20 columns.",
         repeats=6,
-        quick=1,
     ),
     "dpem-factors": Study(
         "dpem_factors",
         "DP-EM, Fig 5: factors of digits, by test log-likelihood and as pictures, beside the paper's way.",
         repeats=10,
-        quick=1,
     ),
     "tuo-examples": Study(
         "tuo_examples",
         "Tuo and Bhattacharya, Examples 1–3: the least noise that hides one or two values, against independent noise.",
         repeats=1,
-        quick=1,
     ),
     "tuo-orbit": Study(
         "tuo_orbit",
         "Tuo and Bhattacharya, Fig 3: one arc of a simulated satellite orbit hidden, in radius, angle and velocities.",
         repeats=1,
-        quick=1,
     ),
     "tuo-attacks": Study(
         "tuo_attacks",
         "Learners that see 100,000 simulated releases of an obfuscated curve, and what five fresh releases would tell.",
         repeats=1,
-        quick=1,
     ),
     "gpucb-regret": Study(
         "gpucb_regret",
         "Dubey, Figs 1–2 and Table 1: regret of private bandits of two inputs, ours, the paper's, and without privacy.",
         repeats=20,
-        quick=1,
     ),
     "gpucb-additive": Study(
         "gpucb_additive",
         "Dubey, Table 1: the same for the environments of 10 and 20 inputs.",
         repeats=10,
-        quick=1,
     ),
     "gpucb-local": Study(
         "gpucb_local",
         "Dubey, Alg 3: regret of the local bandit, after 1,024 and 16,384 rounds.",
         repeats=10,
-        quick=1,
     ),
     "gpucb-contexts": Study(
         "gpucb_contexts",
         "Candidates of another law than a private bandit assumes, and in another order: what that costs.",
         repeats=10,
-        quick=1,
     ),
     "gpucb-features": Study(
         "gpucb_features",
         "Dubey, Def 4 and Theorem 2: errors of Fourier features of two kernels, beside their bounds.",
         repeats=1,
-        quick=1,
     ),
     "gpucb-factorisations": Study(
         "gpucb_factorisations",
         "Dubey, Alg 2: the noise of running sums by binary tree, square root and buffers.",
         repeats=1,
-        quick=1,
     ),
 }

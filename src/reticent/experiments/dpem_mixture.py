@@ -38,15 +38,13 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     for done, (kind, repeat) in enumerate(cells):
         progress(done, len(cells), f"{kind.name}, repeat {repeat + 1}")
         _trial(kind, epsilons, seed + repeat, _QUICK if quick else None, trials)
-    findings = Findings(
+    return Findings(
         "DP-EM: mixtures of normal laws",
         [_record(key, values) for key, values in trials.items()],
         [_table(kind, trials, epsilons) for kind in kinds],
         [] if quick else _claims(trials),
         [f"δ = {_DELTA:g}, {times(repeats)}, data and noise from seed {seed}. The paper's scheme: {LIFE.name} only."],
-    )
-    findings.write(out)
-    return findings
+    ).write(out)
 
 
 def _trial(kind: Kind, epsilons: tuple[float, ...], seed: int, n: int | None, trials: Trials) -> None:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
 
-    def write(self, out: Path) -> None:
+    def write(self, out: Path) -> Self:
         """Write results.csv and table.md; pictures are there already."""
         out.mkdir(parents=True, exist_ok=True)
         results, table = out / "results.csv", out / "table.md"
@@ -66,6 +66,7 @@ class Findings:
         parts += [f"\n{note}" for note in self.notes]
         table.write_text("\n".join(parts) + "\n", encoding="utf-8")
         self.files = [results, table, *self.files]
+        return self
 
     def for_machines(self) -> dict[str, Any]:
         """Give everything but the tables as plain values."""

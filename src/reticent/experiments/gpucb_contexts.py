@@ -82,7 +82,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
                 abs(a - b) <= 3 * (s**2 + t**2) ** 0.5,
             )
         )
-    findings = Findings(
+    return Findings(
         "Candidates of another law than the bandit assumes: camel, regret as a share of random play",
         [
             {"law": cell[0], "bandit": names[cell], "regret": mean_error(v)[0], "error": mean_error(v)[1]}
@@ -97,6 +97,4 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             )
         ],
         claims,
-    )
-    findings.write(out)
-    return findings
+    ).write(out)

@@ -39,6 +39,4 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             )
     headings = ("rounds", "tree", "square root / tree", "buffers / tree", "optimised in s")
     table = Table("Largest variance of a running sum, one record moving the whole by one", headings, rows)
-    findings = Findings("Factorisations of running sums", records, [table], claims)
-    findings.write(out)
-    return findings
+    return Findings("Factorisations of running sums", records, [table], claims).write(out)

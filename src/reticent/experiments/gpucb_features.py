@@ -53,9 +53,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         Claim("no features are longer than one", f"{longest:.15f}", longest <= 1),
     ]
     headings = ("kernel", "inputs", "length", "features", "largest error", "bound")
-    findings = Findings("Fourier features", records, [Table("On [0, 1]ᵈ", headings, rows)], claims)
-    findings.write(out)
-    return findings
+    return Findings("Fourier features", records, [Table("On [0, 1]ᵈ", headings, rows)], claims).write(out)
 
 
 def _errors(one: dict[str, Value]) -> tuple[str, str]:

@@ -57,11 +57,9 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         mean, error = mean_error(found[16_384])
         words = f"16,384 rounds: regret at most {_ASKED} of random play"
         claims = [Claim(words, f"{mean:.3f} ± {error:.3f}", mean <= _ASKED)]
-    findings = Findings(
+    return Findings(
         "Local bandits: regret as a share of random play",
         [{"rounds": n, "regret": mean_error(v)[0], "error": mean_error(v)[1]} for n, v in found.items()],
         [Table(f"Regret / random play, ε={_EPSILON:g}, δ={_DELTA:g}", ("rounds", "regret"), rows)],
         claims,
-    )
-    findings.write(out)
-    return findings
+    ).write(out)

@@ -98,8 +98,7 @@ def run_for(names: tuple[str, ...], out: Path, *, repeats: int, quick: bool, see
         ],
     )
     findings.files.append(_picture(out, curves, names))
-    findings.write(out)
-    return findings
+    return findings.write(out)
 
 
 def _table(found: dict[tuple[str, str, tuple[float, float]], list[float]], names: Sequence[str]) -> Table:

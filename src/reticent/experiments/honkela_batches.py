@@ -69,9 +69,8 @@ class _Length:
         self.A, self.B = k @ np.clip(y[:half], -reach, reach), k @ k.T
         self.to_validation, self.to_at = kernel(Z, x[half:, None]), kernel(Z, at[:, None])
         root = np.linalg.cholesky(self.K + 1e-10 * np.eye(len(Z)))
-        self.left = 1.0 - (np.linalg.solve(root, self.to_validation) ** 2).sum(
-            axis=0
-        )  # variance given the inducing points
+        # variance given the inducing points
+        self.left = 1.0 - (np.linalg.solve(root, self.to_validation) ** 2).sum(axis=0)
 
 
 class Halves:

@@ -45,16 +45,14 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             for target, far in _distances(mean, sd, setup, data).items():
                 found = np.array([np.mean(far < ndtri((1 + level) / 2)) for level in _LEVELS])
                 shares.setdefault((setup.name, method, epsilon, target), []).append(found)
-    findings = Findings(
+    return Findings(
         "Private Gaussian processes: calibration (Honkela, Fig 2)",
         list(_records(shares)),
         [_table(target, shares, setups, epsilons) for target in _TARGETS],
         [] if quick else _claims(shares, setups, epsilons),
         [f"δ = {DELTA:g}, {times(repeats)}, seed {seed}. The paper's are as printed, not private releases to use."],
         [_like_the_paper(out, shares, setups, epsilons), _curves(out, shares, setups)],
-    )
-    findings.write(out)
-    return findings
+    ).write(out)
 
 
 def _predictions(

@@ -78,7 +78,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     often = {method: max(repeats // _FEWER, 1) if method == "PrivateSearch" else repeats for method in _METHODS}
     cells = [(method, epsilon, i) for method in _METHODS for epsilon in epsilons for i in range(often[method])]
     trials = tried(_METHODS, cells, _AT, (seed, 63), progress)
-    findings = Findings(
+    return Findings(
         "Hyperparameters by private selection (Honkela, Fig 3)",
         [
             {**choices.record(*key, found), "seconds": mean_error(one.seconds for one in found)[0]}
@@ -92,9 +92,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             "not private releases to use."
         ],
         [choices.picture(out, trials, "searches")],
-    )
-    findings.write(out)
-    return findings
+    ).write(out)
 
 
 def _multipliers(epsilons: Sequence[float]) -> str:

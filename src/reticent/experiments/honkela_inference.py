@@ -51,7 +51,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             found = _measure(method(setup, data, epsilon, rng), setup, data)
             trials.setdefault((setup.name, name, epsilon), []).append(found)
     records = [_record(key, values) for key, values in trials.items()]
-    findings = Findings(
+    return Findings(
         "Private Gaussian processes: error and coverage (Honkela, Fig 1)",
         records,
         [
@@ -65,9 +65,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             "release to use."
         ],
         [_errors(out, trials, setups, epsilons), _posteriors(out, seed, epsilons)],
-    )
-    findings.write(out)
-    return findings
+    ).write(out)
 
 
 def _measure(predict: Predict, setup: Setup, data: Data) -> _Trial:

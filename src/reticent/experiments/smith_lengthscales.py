@@ -25,17 +25,8 @@ __all__ = ["ages", "run"]
 Array = NDArray[np.float64]
 
 _PEOPLE, _EPSILON, _DELTA = 255, 1.0, 1e-5
-_LENGTHS = (
-    4.0,
-    6.0,
-    8.0,
-    10.0,
-    13.0,
-    17.0,
-    22.0,
-    28.0,
-    36.0,
-)  # years, of exp(−r²/2ℓ²): the paper's are √2 times as long
+# years, of exp(−r²/2ℓ²): the paper's are √2 times as long
+_LENGTHS = (4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 28.0, 36.0)
 _YEARS = np.arange(0.5, 100.0)
 _BOX = Bounds(x=[(0.0, 100.0)])
 _LINE, _NOISE = Bounds(x=[(0.0, 10.0)], y=(-2.0, 2.0)), 0.25

@@ -85,9 +85,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         ),
     ]
     notes = ["b(K) is printed as 0.130 and is 0.1289: rounded up."]
-    findings = Findings("Smith et al.: numbers in the text", records, [table], claims, notes)
-    findings.write(out)
-    return findings
+    return Findings("Smith et al.: numbers in the text", records, [table], claims, notes).write(out)
 
 
 def _near(found: list[tuple[str, str, float, float]]) -> bool:

@@ -90,7 +90,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     heads = ("method", *(f"ε={epsilon:g}" for epsilon in epsilons), "without privacy")
     first = epsilons[0]
     ours_first, printed = (mean_error(errors[name, first])[0] for name in ("reticent: cloak", "paper: GP"))
-    findings = Findings(
+    return Findings(
         "Smith et al., Table 1: weights of 89 (made-up) children",
         [
             {"method": name, "epsilon": epsilon, "rmse": mean_error(values)[0], "rmse_se": mean_error(values)[1]}
@@ -109,9 +109,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         [
             "The paper's own children: integral kernel and EQ kernel on noisy binned means were its best methods at every ε."
         ],
-    )
-    findings.write(out)
-    return findings
+    ).write(out)
 
 
 def _binned(X: Array, y: Array, bounds: Bounds, prior: Kernel, epsilon: float, seed: int, *, integral: bool) -> Array:

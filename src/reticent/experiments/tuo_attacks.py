@@ -156,5 +156,4 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             out / "attacks.png", [[Panel("Attackers' squared error", parts, {"xlabel": "attacker", "ylim": (0, 1.1)})]]
         )
     ]
-    found.write(out)
-    return found
+    return found.write(out)

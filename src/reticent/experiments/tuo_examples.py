@@ -117,11 +117,10 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         ]),
         Table("Example 3: c·exp(−θ‖x−y‖²) behind exp(−10‖x−y‖²), one input: θ from 10c² to 10", ("c", "θ", "fits"), rows, 3),
     ]  # fmt: skip
-    found = Findings("Tuo and Bhattacharya, Examples 1–3", records, tables, [] if quick else claims)
-    found.notes = ["Inferential privacy, not differential privacy."]
-    found.files = [draw(out / "examples.png", [panels])]
-    found.write(out)
-    return found
+    note, picture = "Inferential privacy, not differential privacy.", draw(out / "examples.png", [panels])
+    return Findings(
+        "Tuo and Bhattacharya, Examples 1–3", records, tables, [] if quick else claims, [note], [picture]
+    ).write(out)
 
 
 def _strong(c: float, seed: int) -> float:

@@ -105,7 +105,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         Claim("away from the arc the curve is as good as known: error below 2 % of the prior's spread",
               f"largest {max(float(r['error_far']) for r in records):.4f}", all(float(r["error_far"]) < 0.02 for r in records)),
     ]  # fmt: skip
-    found = Findings(
+    return Findings(
         "A satellite's orbit with one arc hidden",
         records,
         [Table("In units of the prior's standard deviation", head, rows, 2)],
@@ -115,7 +115,5 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             "Each curve is hidden by itself: radius and velocity of one satellite follow from each other by physics, which a "
             "Gaussian process for each does not know."
         ],
-    )
-    found.files = [draw(out / "orbit.png", panels)]
-    found.write(out)
-    return found
+        [draw(out / "orbit.png", panels)],
+    ).write(out)

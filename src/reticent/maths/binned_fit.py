@@ -154,9 +154,8 @@ def learn_means(
     squares: tuple[float, float] | None,
 ) -> Believed:
     """From noisy sums of outputs, counts and their variances, and perhaps Σy² with its variance: the function."""
-    square = np.full(
-        len(sums), min(prior.scale * float(prior.kernel.diag(regions.centres[:1])[0]), 1.0)
-    )  # of f̄, for now
+    # of f̄, for now
+    square = np.full(len(sums), min(prior.scale * float(prior.kernel.diag(regions.centres[:1])[0]), 1.0))
     spread: _Spread | None = None
     for last in (False, False, True):
         seen = Observed(regions, sums, counts, np.maximum(counts, _LEAST_COUNT), variance + doubt * square, True)

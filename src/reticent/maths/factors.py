@@ -15,10 +15,8 @@ __all__ = ["Columns", "Correlations", "expected_scores", "factor_analysis", "log
 
 Array = NDArray[np.float64]
 _WIDE, _WIDER = 2.5, 1.5  # standard deviations: the reach for what is known, and for what may be
-_SURE, _STEEP = (
-    1.6,
-    4.0,
-)  # standard deviations of noise, beyond which a narrower stage has cut something off; how sharply
+# standard deviations of noise, beyond which a narrower stage has cut something off; how sharply
+_SURE, _STEEP = 1.6, 4.0
 _UNSEEN = 0.06  # of the first stage's noise: what rare values far away may add to a variance unseen
 _LEAST_SIGNAL = 0.3  # share of the length of standardised records that may be believed lost by shortening
 _MOST_NOISE = 0.1  # that Ψ and eigenvalues of correlations are kept above

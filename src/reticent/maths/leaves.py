@@ -74,10 +74,8 @@ def blocks(counts: Array, cut: tuple[int, ...], dimension: int, n: int, clusters
     return tuple(found.ravel().tolist())
 
 
-_ODDS, _ALIKE = (
-    0.2,
-    1.2,
-)  # a priori that there are records; of two that touch, that they are alike: logarithm of the odds
+# a priori that there are records; of two that touch, that they are alike: logarithm of the odds
+_ODDS, _ALIKE = 0.2, 1.2
 _SIZES = np.exp(np.linspace(math.log(0.25), math.log(40.0), 64))  # of what there may be, in standard deviations
 _SURE = 20.0  # standard deviations from which a count is taken as it is
 _ROUNDS = 40

@@ -33,11 +33,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 _DOUBT = 2.0  # standard deviations that a sum of squares must stand above what noise gives
-_NARROWEST, _SAFEST, _WIDEST = (
-    0.2,
-    0.7,
-    5.0,
-)  # factors by which one step may change a variance, at little and at much noise
+# factors by which one step may change a variance, at little and at much noise
+_NARROWEST, _SAFEST, _WIDEST = 0.2, 0.7, 5.0
 
 
 @dataclass(frozen=True)

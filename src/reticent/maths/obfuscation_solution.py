@@ -136,10 +136,8 @@ def _weak(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:
         factor = positive_part(scaled, raw.inner)
         return factor, float((factor**2).sum()) - raw.left
     found = weak(raw.inner, scaled, gap=GAP)
-    return (
-        found.factor,
-        found.bound - raw.left,
-    )  # K has up to ``left`` more than its factor, which the bound must not count on
+    # K has up to ``left`` more than its factor, which the bound must not count on
+    return found.factor, found.bound - raw.left
 
 
 def _diagonal(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:

@@ -224,12 +224,19 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _event(self) -> Event:
         """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
-        eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=self._pure)
+        eps, delta = self._promise()
         self._check()
         self._bounds()
         multiplier = calibrate(eps, delta, releases=self._releases)
         kind = Gaussian if delta > 0 else Laplace
         return kind(count=self._releases, noise_multiplier=multiplier)
+
+    def _promise(self) -> tuple[float, float]:
+        """ε and δ, or what is wrong with them."""
+        eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
+        if delta == 0 and not self._pure:
+            raise BadInput(f"{type(self).__name__} needs delta > 0: what it releases has Gaussian noise.")
+        return eps, delta
 
     def _fitted(self, releases: list[Release]) -> Self:
         first = releases[0]

@@ -106,9 +106,8 @@ class _Score:
 
     limits: Callable[[Any, Bounds], tuple[float, float]]
     values: Callable[[Any, Array, Any, Bounds], Array]
-    spread: float = (
-        0.05  # usual difference between scores, for CoinPress; in units of the limits, or of one if negative
-    )
+    # usual difference between scores, for CoinPress; in units of the limits, or of one if negative
+    spread: float = 0.05
     classes: bool | None = None  # for labels (True), for numbers (False), or for records without outputs (None)
 
 

@@ -164,9 +164,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         with one_blas_thread():
             model._settle(x, model._noise(x), model._places(x), release)
         looks = [release["w"] if i + 1 == release["number"] else None for i in range(model.releases)]
-        model._memory().keep(
-            model._question(x), x, {**release, "private": model.private_, "w": looks}
-        )  # it remembers, too
+        # it remembers, too
+        model._memory().keep(model._question(x), x, {**release, "private": model.private_, "w": looks})
         return model
 
     def release(self) -> dict[str, Any]:

@@ -39,10 +39,8 @@ _EXPONENT, _QUANTILE = 0.4, 0.5  # of features: energies, and which length they 
 _LOUD = 0.1  # of the variance of all other functions: the most that one of them counts for
 _AGAIN = 0.3  # the same exponent, of what is not known of a function after the first batch
 _FIRST_CLIP, _CLIP = 1.5, 0.8  # in standard deviations of the residual
-_WIDE, _EXTREME = (
-    0.7,
-    0.5,
-)  # from which standard deviation on, or share of the largest variance, rewards count as they are
+# from which standard deviation on, or share of the largest variance, rewards count as they are
+_WIDE, _EXTREME = 0.7, 0.5
 _NOISE = 0.2  # the least standard deviation of rewards that is told apart, in half-ranges
 _LEAST_PLAYS, _PLAYS = 256, 2048  # rounds that are played in thought, about as many as a batch has
 _EVENLY = 1024  # points that stand for the box

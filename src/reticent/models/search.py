@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.errors import BadInput
 from reticent.models.base import COMMON, PrivateEstimator
 from reticent.models.judging import MEANS, check, default_score, judge
-from reticent.privacy.accounting import calibrate, check_epsilon_delta, epsilon
+from reticent.privacy.accounting import calibrate, epsilon
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Selection
@@ -105,6 +105,9 @@ class PrivateSearch(PrivateEstimator):
     1.0
     """
 
+    _pure = False
+    _targets = property(lambda self: bool(getattr(self.estimator, "_targets", False)))
+
     estimator: Any = None
     candidates: Any = None
     _: KW_ONLY
@@ -114,10 +117,6 @@ class PrivateSearch(PrivateEstimator):
     scoring: Any = None
     mean: str = "robust"
     validation: float = 0.5
-
-    @property
-    def _targets(self) -> bool:  # type: ignore[override]
-        return bool(getattr(self.estimator, "_targets", False))
 
     def _grid(self) -> list[dict[str, Any]]:
         """All candidates, one dict each."""
@@ -160,7 +159,7 @@ class PrivateSearch(PrivateEstimator):
         self._check()
         bounds = self._bounds()
         check(self._scoring(bounds), self.mean, targets=self._targets, bounds=bounds)
-        eps, delta = check_epsilon_delta(self.epsilon, self.delta)
+        eps, delta = self._promise()
         number = len(self._grid())
         runs = self.expected_runs if self.expected_runs is not None else (_EACH * number if number > 1 else 1)
         shape = _LAWS.index(self.law)
@@ -177,7 +176,7 @@ class PrivateSearch(PrivateEstimator):
 
     def _model(self, index: int, multiplier: float) -> PrivateEstimator:
         """The estimator with a candidate's parameters, and the budget of one run."""
-        _, delta = check_epsilon_delta(self.epsilon, self.delta)
+        _, delta = self._promise()
         model: PrivateEstimator = clone(self.estimator).set_params(**self._grid()[index])
         if "bounds" not in self._grid()[index]:
             model.set_params(bounds=self._bounds())

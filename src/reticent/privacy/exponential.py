@@ -31,10 +31,8 @@ __all__ = ["CHOSEN", "Scores", "check_scores", "described", "epsilon_of", "expon
 Array = NDArray[np.float64]
 CHOSEN = "chosen"
 _BITS, _STEPS = 40, 2**20  # of a form's largest entry; steps of the exponents
-_SAFE, _LOST = (
-    1e-9,
-    2.0**-40,
-)  # shares of a result, and of the largest number on the way to it, that rounding stays far below
+# shares of a result, and of the largest number on the way to it, that rounding stays far below
+_SAFE, _LOST = 1e-9, 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
