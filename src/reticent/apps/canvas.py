@@ -4,7 +4,7 @@ The only file that imports matplotlib. Pyplot and the user's styles are left alo
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from io import BytesIO, StringIO
 from typing import Any, ParamSpec
@@ -33,8 +33,11 @@ __all__ = [
     "Shown",
     "bare",
     "check_fitted",
+    "crossed",
+    "on_ranges",
     "quiet",
     "raw_svg",
+    "shaded",
     "sheet",
     "styled",
 ]
@@ -114,6 +117,38 @@ def sheet(
     if not guarantee.private:
         figure.supxlabel("Not private: the noise came from a seed", color=LIGHT["broken"], weight="bold", size=9)
     return figure, found[:count]
+
+
+def on_ranges(
+    names: Sequence[str], ranges: Sequence[tuple[float, float]], width: float, height: float, guarantee: Guarantee
+) -> tuple[Figure, Axes]:
+    """Give a figure with a row for each column, of this height, that goes from 0 to 1 over the column's range."""
+    figure, (axes,) = sheet(1, 1, width, height * len(names) + 0.3, guarantee)
+    for row, ends in zip(range(len(names)), ranges, strict=False):
+        axes.hlines(row, 0, 1, color=LIGHT["rule"], lw=2)
+        for end, value, align in zip((0, 1), ends, ("left", "right"), strict=True):
+            at, below = (end, row), (0, -13)
+            axes.annotate(f"{value:g}", at, below, textcoords="offset points", ha=align, color=LIGHT["muted"])
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlim=(-0.04, 1.04), ylim=(len(names) - 0.4, -0.6), xticks=[])
+    bare(axes)
+    return figure, axes
+
+
+def shaded(figure: Figure, axes: Axes, where: Any, values: Any, levels: Any, colours: list[str], **scale: Any) -> None:
+    """Draw values as a map in steps of colour, and what the colours mean beside it."""
+    filled = axes.contourf(*where, values, levels, colors=colours)
+    filled.set(edgecolor="face", linewidth=0.4)  # no seams
+    bar = figure.colorbar(filled, ax=axes, **scale)
+    bar.outline.set_visible(False)
+    quiet(bar.ax)
+
+
+def crossed(axes: Axes, at: Any, thick: float = 0.9, dashes: Any = DASHED) -> None:
+    """Mark on a map where slices go through it: seen on light and on dark ground."""
+    for ink, lw, ls in (("paper", 1.6, "solid"), ("ink", thick, dashes)):
+        axes.axvline(at[0], color=LIGHT[ink], lw=lw, ls=ls)
+        axes.axhline(at[1], color=LIGHT[ink], lw=lw, ls=ls)
 
 
 def quiet(axes: Axes) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from reticent.apps.canvas import DASHED, Axes, Figure, MaxNLocator, PercentFormatter, quiet, sheet
+from reticent.apps.canvas import DASHED, Axes, Figure, MaxNLocator, PercentFormatter, crossed, shaded, sheet
 from reticent.apps.chances import Chances, chance_grid, chance_lines, class_names, told_class
 from reticent.apps.colours import DEPTHS, HUES, LIGHT, hue, shades
 from reticent.apps.figures import shortened
@@ -46,17 +46,11 @@ def class_map(model: Any, width: float) -> Figure:
     _draw_regions(panels[0], found, class_names(model), rank)
     if (told := told_class(model)) is not None:
         _draw_boundary(panels[0], found, told)
-    filled = panels[1].contourf(*found.at, found.width, _WIDTHS, colors=shades(len(_WIDTHS) - 1))
-    filled.set(edgecolor="face", linewidth=0.4)  # no seams
-    bar = figure.colorbar(filled, ax=panels[1], ticks=_WIDTHS, format=_PERCENT, spacing="uniform")
-    bar.outline.set_visible(False)
-    quiet(bar.ax)
+    scale = {"ticks": _WIDTHS, "format": _PERCENT, "spacing": "uniform"}
+    shaded(figure, panels[1], found.at, found.width, _WIDTHS, shades(len(_WIDTHS) - 1), **scale)
     for axes, title in zip(panels, ("likeliest class, stronger where surer", "width of its 95 % band"), strict=False):
         axes.set(title=title, xlabel=shortened(found.names[0]), ylabel=shortened(found.names[1]))
-    _, (across, up), _ = ranges(model)
-    for ink, thick, dashes in (("paper", 1.6, "solid"), ("ink", 0.7, (0, (1, 2)))):
-        panels[0].axvline(across, color=LIGHT[ink], lw=thick, ls=dashes)
-        panels[0].axhline(up, color=LIGHT[ink], lw=thick, ls=dashes)
+    crossed(panels[0], ranges(model)[1], 0.7, (0, (1, 2)))
     _draw_lines(figure, panels[2:], drawn, model, width, rank)
     return figure
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent.apps.canvas import Axes, Figure, styled
+from reticent.apps.canvas import Axes, Figure, quiet, shaded, styled
 from reticent.apps.colours import LIGHT
 from reticent.apps.figures import shortened
 
@@ -28,7 +28,7 @@ def curve(model: Any, names: tuple[str, str] = ("input", "output"), width: float
     size = 12 if len(x) <= 200 else 3
     axes.scatter(x, model.released_, s=size, color=LIGHT["ink"], lw=0, zorder=3, label="released")
     axes.set(xlabel=shortened(names[0]), ylabel=shortened(names[1]))
-    axes.tick_params(colors=LIGHT["muted"], length=3)
+    quiet(axes)
     figure.legend(loc="outside lower center", ncols=4 if width > 5 else 2)
     if not model.private_:
         axes.set_title("NOT PRIVATE: seeded", color=LIGHT["broken"])
@@ -60,13 +60,9 @@ def covariance(model: Any, names: tuple[str, str] = ("input", "output"), width: 
         at, label = model.X_[:, 0], shortened(names[0])
     if len(sigma) == 1:
         at, sigma = np.array([0.0, 1.0]), np.broadcast_to(sigma, (2, 2))
-    shown = axes.contourf(at, at, sigma, np.linspace(-most, most, len(colours) + 1), colors=colours)
-    shown.set(edgecolor="face", linewidth=0.4)  # no seams
+    shaded(figure, axes, (at, at), sigma, np.linspace(-most, most, len(colours) + 1), colours, shrink=0.8)
     axes.set(xlabel=label, ylabel=label)
     axes.set_aspect("equal")
     axes.invert_yaxis()
-    bar = figure.colorbar(shown, ax=axes, shrink=0.8)
-    bar.outline.set_visible(False)
-    for one in (axes, bar.ax):
-        one.tick_params(colors=LIGHT["muted"], length=3)
+    quiet(axes)
     return figure

@@ -20,9 +20,11 @@ from reticent.apps.canvas import (
     NullLocator,
     PercentFormatter,
     Shown,
-    bare,
     check_fitted,
+    crossed,
+    on_ranges,
     quiet,
+    shaded,
     sheet,
     styled,
 )
@@ -35,7 +37,7 @@ from reticent.apps.outputs import one_output, output_name
 from reticent.apps.results import model_of
 from reticent.apps.searched import seen
 from reticent.apps.slices import BAND, MOST_COLUMNS, Line, grid, grouped, lines, ranges
-from reticent.apps.structure_plots import draw_clusters, draw_factors
+from reticent.apps.structure_plots import draw_cells, draw_clusters, draw_factors
 from reticent.errors import BadInput
 from reticent.privacy.guarantee import Guarantee
 
@@ -79,16 +81,9 @@ def map(model: Any, *, output: int | str | None = None, width: float = WIDE) -> 
     titles = f"mean of {name}", "standard deviation of the mean"
     for axes, values, title in zip(panels, (found.mean, found.sds["privacy"]), titles, strict=False):
         levels = MaxNLocator(STEPS - 1).tick_values(float(values.min()), float(values.max()))
-        filled = axes.contourf(found.x, found.y, values, levels, colors=shades(len(levels) - 1))
-        filled.set(edgecolor="face", linewidth=0.4)  # no seams
-        bar = figure.colorbar(filled, ax=axes, ticks=levels[::2])
-        bar.outline.set_visible(False)
-        quiet(bar.ax)
+        shaded(figure, axes, (found.x, found.y), values, levels, shades(len(levels) - 1), ticks=levels[::2])
         axes.set(title=title, xlabel=_short(found.names[0]), ylabel=_short(found.names[1]))
-    _, (across, up), _ = ranges(model)
-    for ink, width_, dashes in (("paper", 1.6, "solid"), ("ink", 0.9, DASHED)):  # seen on light and on dark ground
-        panels[0].axvline(across, color=LIGHT[ink], lw=width_, ls=dashes)
-        panels[0].axhline(up, color=LIGHT[ink], lw=width_, ls=dashes)
+    crossed(panels[0], ranges(model)[1])
     for axes, line in zip(panels[2:], lines(model), strict=True):
         _draw_line(axes, line)
         axes.set_ylabel(name)
@@ -192,22 +187,14 @@ def expected_error(plan: Any, *, width: float = WIDE) -> Figure:
 
 def _means(model: Any, width: float) -> Figure:
     """Each mean with its 95 % band of privacy noise, on the range of its column."""
-    names = column_names(model)[:MOST_COLUMNS]
-    figure, (axes,) = sheet(1, 1, width, 0.5 * len(names) + 0.2, model.guarantee_)
-    columns = zip(model.releases_[0].bounds.x, model.mean_, model.mean_sd_, strict=True)
+    names, ends = [_short(name) for name in column_names(model)[:MOST_COLUMNS]], model.releases_[0].bounds.x
+    figure, axes = on_ranges(names, ends, width, 0.5, model.guarantee_)
+    columns = zip(ends, model.mean_, model.mean_sd_, strict=True)
     for row, ((low, high), mean, sd) in zip(range(len(names)), columns, strict=False):
         at = (mean - low) / (high - low)
-        axes.hlines(row, 0, 1, color=LIGHT["rule"], lw=2)
         axes.errorbar(at, row, xerr=BAND * sd / (high - low), fmt="o", color=LIGHT["accent"], ms=4.5, lw=1.6, capsize=3)
-        for text, place, lift, align, ink in (
-            (measured(mean, sd), min(max(at, 0.12), 0.88), 6, "center", "ink"),
-            (f"{low:g}", 0, -12, "left", "muted"),
-            (f"{high:g}", 1, -12, "right", "muted"),
-        ):
-            axes.annotate(text, (place, row), (0, lift), textcoords="offset points", ha=align, color=LIGHT[ink])
-    axes.set_yticks(range(len(names)), [_short(name) for name in names])
-    axes.set(xlim=(-0.03, 1.03), ylim=(len(names) - 0.4, -0.6), xticks=[])
-    bare(axes)
+        place = min(max(at, 0.12), 0.88), row
+        axes.annotate(measured(mean, sd), place, (0, 6), textcoords="offset points", ha="center", color=LIGHT["ink"])
     return figure
 
 
@@ -227,21 +214,14 @@ def _histograms(model: Any, width: float) -> Figure:
 
 def _correlations(model: Any, width: float) -> Figure:
     """The correlations as a map, with their numbers where there is room."""
-    names, most = column_names(model)[:MOST_COLUMNS], STEPS // 2
+    names = column_names(model)[:MOST_COLUMNS]
     size = min(width, 0.75 * len(names) + 1.4)
     figure, (axes,) = sheet(1, 1, size, 0.85 * size, model.guarantee_)
-    for i, row in enumerate(model.correlation_[: len(names), : len(names)]):
-        steps = np.rint(np.abs(row) * most).astype(int)
-        colours = [LIGHT[f"{'below' if value < 0 else 'above'}-{step}"] for value, step in zip(row, steps, strict=True)]
-        axes.barh([i] * len(row), 0.94, 0.94, left=np.arange(len(row)) - 0.47, color=colours)
-        for j, value in enumerate(row if len(names) <= 10 else ()):
-            ink = LIGHT["paper" if steps[j] > most / 2 else "ink"]
-            axes.text(j, i, f"{value:.2f}".replace("-", "−"), ha="center", va="center", color=ink)
+    draw_cells(axes, model.correlation_[: len(names), : len(names)], written=len(names) <= 10)
     labels = [_short(name, 16) for name in names]
     axes.set_xticks(range(len(names)), labels, rotation=90 if len(names) > 4 else 0)
     axes.set_yticks(range(len(names)), labels)
-    axes.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), aspect="equal")
-    bare(axes)
+    axes.set(aspect="equal")
     return figure
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.apps.canvas import Axes, Figure, bare, sheet
+from reticent.apps.canvas import Axes, Figure, bare, on_ranges, sheet
 from reticent.apps.colours import LIGHT, STEPS, shades
 from reticent.apps.figures import column_names
 from reticent.apps.figures import shortened as _short
@@ -13,7 +13,7 @@ from reticent.apps.slices import MOST_COLUMNS
 from reticent.apps.structure import image_side, loadings
 from reticent.models.grids import LeafSums
 
-__all__ = ["draw_clusters", "draw_factors"]
+__all__ = ["draw_cells", "draw_clusters", "draw_factors"]
 
 Array = NDArray[np.float64]
 _RASTER = 128  # cells along each side of a map, for its ground
@@ -25,17 +25,11 @@ def draw_clusters(model: Any, width: float) -> Figure:
     """Clusters of two columns on a map; of others along each column's range."""
     if model.n_features_in_ == 2:
         return _map(model, width)
-    names = column_names(model)[:MOST_COLUMNS]
-    figure, (axes,) = sheet(1, 1, width, 0.45 * len(names) + 0.5, model.guarantee_)
-    for row, (low, high) in zip(range(len(names)), model.releases_[0].bounds.x, strict=False):
-        axes.hlines(row, 0, 1, color=LIGHT["rule"], lw=2)
+    names, ends = [_short(name) for name in column_names(model)[:MOST_COLUMNS]], model.releases_[0].bounds.x
+    figure, axes = on_ranges(names, ends, width, 0.5, model.guarantee_)
+    for row, (low, high) in zip(range(len(names)), ends, strict=False):
         for k, value in enumerate((model.cluster_centers_[:, row] - low) / (high - low)):
             _number(axes, value, row, k)
-        axes.annotate(f"{low:g}", (0, row), (0, -13), textcoords="offset points", ha="left", color=LIGHT["muted"])
-        axes.annotate(f"{high:g}", (1, row), (0, -13), textcoords="offset points", ha="right", color=LIGHT["muted"])
-    axes.set_yticks(range(len(names)), [_short(name) for name in names])
-    axes.set(xlim=(-0.04, 1.04), ylim=(len(names) - 0.4, -0.6), xticks=[])
-    bare(axes)
     return figure
 
 
@@ -99,11 +93,7 @@ def draw_factors(model: Any, width: float) -> Figure:
     names = column_names(model)[:MOST_COLUMNS]
     size = min(width, 0.6 * len(found) + 2.2)
     figure, (axes,) = sheet(1, 1, size, 0.34 * len(names) + 0.7, model.guarantee_)
-    _cells(axes, found[:, : len(names)].T)
-    for j, row in enumerate(found[:, : len(names)].T if len(found) <= 10 else ()):
-        for k, value in enumerate(row):
-            ink = LIGHT["paper" if abs(value) > 0.5 else "ink"]
-            axes.text(k, j, f"{value:.2f}".replace("-", "−"), ha="center", va="center", color=ink)
+    draw_cells(axes, found[:, : len(names)].T, written=len(found) <= 10)
     axes.set_xticks(range(len(found)), [str(k + 1) for k in range(len(found))])
     axes.set_yticks(range(len(names)), [_short(name) for name in names])
     return figure
@@ -112,17 +102,20 @@ def draw_factors(model: Any, width: float) -> Figure:
 def _images(model: Any, images: Any, width: float) -> Figure:
     figure, panels = sheet(len(images), 5, width, width / 5 + 0.15, model.guarantee_)
     for k, (axes, image) in enumerate(zip(panels, images, strict=True)):
-        _cells(axes, image)
+        draw_cells(axes, image)
         axes.set(title=str(k + 1), xticks=[], yticks=[], aspect="equal")
     return figure
 
 
-def _cells(axes: Axes, values: Any) -> None:
-    """A table of signed numbers from −1 to 1 as coloured cells."""
+def draw_cells(axes: Axes, values: Any, *, written: bool = False) -> None:
+    """A table of signed numbers from −1 to 1 as coloured cells, with the numbers in them if they are to be ``written``."""
     most = STEPS // 2
     for i, row in enumerate(values):
         steps = np.rint(np.minimum(np.abs(row), 1.0) * most).astype(int)
         colours = [LIGHT[f"{'below' if value < 0 else 'above'}-{step}"] for value, step in zip(row, steps, strict=True)]
         axes.barh([i] * len(row), 0.98, 0.98, left=np.arange(len(row)) - 0.49, color=colours)
+        for j, value in enumerate(row if written else ()):
+            ink = LIGHT["paper" if steps[j] > most / 2 else "ink"]
+            axes.text(j, i, f"{value:.2f}".replace("-", "−"), ha="center", va="center", color=ink)
     axes.set(xlim=(-0.5, len(values[0]) - 0.5), ylim=(len(values) - 0.5, -0.5))
     bare(axes)
