@@ -328,10 +328,9 @@ class JointBandit:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write what was released so far and the public parameters to a file; ``reticent.load`` reads it. Free at any time."""
-        from reticent.models.storage import check_free, save
+        from reticent.models.storage import save
 
-        check_free(Path(path), overwrite=overwrite)
-        save(self, Path(path))
+        save(self, path, overwrite=overwrite)
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:

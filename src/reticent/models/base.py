@@ -171,11 +171,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         A file that exists is refused unless ``overwrite=True``: the release in it may have been paid for.
         """
-        from reticent.models.storage import check_free, save
+        from reticent.models.storage import save
 
         check_is_fitted(self)
-        check_free(Path(path), overwrite=overwrite)
-        save(self, Path(path))
+        save(self, path, overwrite=overwrite)
 
     def report(
         self,

@@ -230,10 +230,9 @@ class LocalBanditServer:
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the sums of reports and the parameters to a file; ``reticent.load`` reads it."""
-        from reticent.models.storage import check_free, save
+        from reticent.models.storage import save
 
-        check_free(Path(path), overwrite=overwrite)
-        save(self, Path(path))
+        save(self, path, overwrite=overwrite)
 
     def state(self) -> bytes:
         """All that is needed to go on after a restart; it holds noisy reports only."""

@@ -178,11 +178,10 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the release and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it."""
-        from reticent.models.storage import check_free, save_curve
+        from reticent.models.storage import save_curve
 
         check_is_fitted(self, "released_")
-        check_free(Path(path), overwrite=overwrite)
-        save_curve(self, Path(path))
+        save_curve(self, path, overwrite=overwrite)
 
     @property
     def covariance_(self) -> Array:

@@ -48,41 +48,36 @@ def check_free(path: Path, *, overwrite: bool) -> None:
         raise BadInput(f"{path} exists already. {_KEPT}: choose another name, or replace the file with overwrite=True.")
 
 
-def save(model: Any, path: Path) -> None:
+def save(model: Any, path: str | Path, *, overwrite: bool) -> None:
     """Write ``model`` to ``path``, whole or not at all."""
-    import reticent
-
-    header = {
-        "model": type(model).__name__,
-        "version": reticent.__version__,
-        "params": plain_params(model._params),
-        "releases": [_header(release) for release in model.releases_],
-    }
+    header = {"params": plain_params(model._params), "releases": [_header(release) for release in model.releases_]}
     tensors: dict[str, NDArray[np.float64]] = {}
     for i, release in enumerate(model.releases_):
         tensors[f"{i}.value"], tensors[f"{i}.scale"] = release.value, release.scale
-    _write(path, header, tensors)
+    _write(model, Path(path), header, tensors, overwrite=overwrite)
 
 
-def save_curve(model: Any, path: Path) -> None:
+def save_curve(model: Any, path: str | Path, *, overwrite: bool) -> None:
     """Write a released curve to ``path``: what the curve was trained on is no part of it, only what was learned."""
-    import reticent
-
     told = model.release()
     params = {**model.get_params(deep=False), "train_on": None, "random_state": None}  # a seed would tell the noise
     header = {
-        "model": type(model).__name__,
-        "version": reticent.__version__,
         "params": plain_params(params),
         "release": {name: value for name, value in told.items() if name != "w"},
         "releases": [],
     }
-    _write(path, header, {"X": model.X_, "w": model.released_})
+    _write(model, Path(path), header, {"X": model.X_, "w": model.released_}, overwrite=overwrite)
 
 
-def _write(path: Path, header: dict[str, Any], tensors: dict[str, NDArray[np.float64]]) -> None:
+def _write(
+    model: Any, path: Path, header: dict[str, Any], tensors: dict[str, NDArray[np.float64]], *, overwrite: bool
+) -> None:
     from safetensors.numpy import save as to_bytes
 
+    import reticent
+
+    check_free(path, overwrite=overwrite)
+    header = {"model": type(model).__name__, "version": reticent.__version__, **header}
     whole = {name: np.ascontiguousarray(one) for name, one in tensors.items()}
     body = to_bytes(whole, metadata={"reticent": json.dumps(header, sort_keys=True)})
     scratch = path.with_name(path.name + ".part")
