@@ -2,9 +2,24 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.stats import chi, multivariate_normal
 
-from reticent.maths.mixture import Gains, Mixture, corrected, gains, grid_mixture, merged, positive, reach
+from reticent.maths.mixture import (
+    Gains,
+    Mixture,
+    corrected,
+    gains,
+    grid_mixture,
+    merged,
+    most_likely,
+    positive,
+    reach,
+    supported,
+)
 
 
 @pytest.mark.parametrize("d", [1, 2, 10])
@@ -113,3 +128,130 @@ def test_a_mixture_is_found_in_a_noisy_histogram():
     assert np.sqrt(found.covariances[order, 0, 0]) == pytest.approx([0.5, 0.7], abs=0.1)
     empty = grid_mixture(points, np.full(64, -1.0), 0.125, 3)
     assert np.isfinite(empty.score(points)).all()
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_gains_are_integrals_over_the_length(d, share):
+    """E[min(‖z‖, r)²]/d and E[∂u] by quadrature of the chi law; the length itself by its share."""
+    r, law = reach(d, share), chi(d)
+    assert law.cdf(r) == pytest.approx(share)
+    found = gains(d, r)
+
+    def mean(h):
+        return quad(lambda s: h(s) * law.pdf(s), 0, r)[0] + quad(lambda s: h(s) * law.pdf(s), r, 40)[0]
+
+    assert found.level * r**2 == pytest.approx(mean(lambda s: min(s, r) ** 2) / d, rel=1e-6)
+    assert found.mean * r == pytest.approx(mean(lambda s: 1.0 if s < r else (1 - 1 / d) * r / s), rel=1e-6)
+    # E[uuᵀ] of N(0, (1 + t)I) is that of lengths √(1 + t)·s: its slope in t at 0
+    wider, narrower = (mean(lambda s, t=t: min(s * np.sqrt(1 + t), r) ** 2) / d for t in (1e-4, -1e-4))
+    assert found.trace * r**2 == pytest.approx((wider - narrower) / 2e-4, rel=1e-3)
+
+
+def test_without_shortening_gains_are_one():
+    far = gains(3, 40.0)
+    assert (far.mean * 40, far.level * 1600, far.spread * 1600, far.trace * 1600) == pytest.approx((1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("second", [0, 1, 2], ids=["trace", "diagonal", "matrix"])
+@settings(max_examples=10)
+@given(st.integers(0, 10**6))
+def test_small_changes_are_found_exactly_without_noise(second, seed):
+    """To first order in δ² and E: moments of N(δ, I + E), made by the gains themselves, lead back to it."""
+    d, rng = 4, np.random.default_rng(seed)
+    gain = gains(d, reach(d, 0.7))
+    E = 0.05 * rng.normal(size=(d, d))
+    E, delta = (E + E.T) / 2, 0.1 * rng.normal(size=d)
+    E = {0: np.eye(d) * np.trace(E) / d, 1: np.diag(np.diag(E)), 2: E}[second]
+    whole = E + np.outer(delta, delta)
+    level = np.trace(whole) / d
+    moments = (gain.level + gain.trace * level) * np.eye(d) + gain.spread * (whole - level * np.eye(d))
+    # the trace of δδᵀ is told by E[uuᵀ] with the gain of the trace, the rest with the other
+    told = {0: np.array(np.trace(moments)), 1: np.diag(moments), 2: moments}[second]
+    change, shift = change_and_shift(gain, gain.mean * delta, told, 1e-14)
+    assert shift == pytest.approx(delta)
+    expected = np.eye(d) * np.trace(E) / d if second == 0 else E
+    assert change == pytest.approx(expected, abs=1e-5)
+
+
+def test_noise_on_the_diagonal_is_shrunk_by_what_it_explains():
+    """A diagonal that varies as much as noise does is taken for even; one that varies more keeps its share."""
+    plain, d = Gains(1.0, 1.0, 0.0, 1.0, 1.0), 400
+    rest = np.random.default_rng(6).normal(size=d)
+    rest -= rest.mean()
+    for size, noise2 in ((1.0, 0.6), (1.0, 0.05), (2.0, 0.05)):
+        diagonal = 0.1 + size * rest * 0.3
+        shift, values, vectors = corrected(plain, np.zeros(d), diagonal, noise2)
+        signal = max(np.mean((size * 0.3 * rest) ** 2) - 2 * noise2, 0.0)
+        kept = signal / (signal + 2 * noise2)
+        least = min(max(np.sqrt(noise2 * d) / 2, 0.2), 0.7)
+        assert values == pytest.approx(np.clip(1.1 + kept * size * 0.3 * rest, least, 5.0))
+        assert (vectors == np.eye(d)).all()
+        assert not shift.any()
+
+
+def test_prior_knowledge_is_that_of_conjugate_laws():
+    """The mode of Dirichlet and normal–inverse-Wishart posteriors, by maximising their density over a grid."""
+    one = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)))
+    parts = Mixture(np.array([0.25, 0.75]), np.array([[1.0], [-2.0]]), np.array([[[0.5]], [[2.0]]]))
+    n, alpha, kappa, nu = 40, 3.0, 5.0, 4.0
+    found = most_likely(parts, one, n, alpha, kappa, nu)
+    assert found.weights == pytest.approx((np.array([10, 30]) + 2) / 44)
+    for k, size in enumerate((10.0, 30.0)):
+        mean, variance = parts.means[k, 0], parts.covariances[k, 0, 0]
+
+        def minus_log(at, size=size, mean=mean, variance=variance):
+            mu, s2 = at[0], np.exp(at[1])
+            data = size * (np.log(s2) + (variance + (mean - mu) ** 2) / s2)
+            return (data + np.log(s2) + kappa * mu**2 / s2 + (nu + 2) * np.log(s2) + (nu + 3) / s2) / 2
+
+        best = minimize(minus_log, [mean, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x
+        assert found.means[k, 0] == pytest.approx(best[0], abs=1e-5)
+        assert found.covariances[k, 0, 0] == pytest.approx(np.exp(best[1]), rel=1e-4)
+    same = most_likely(parts, one, n, 1.0, 0.0, None)
+    assert same.weights == pytest.approx(parts.weights)
+    assert (same.means == parts.means).all()
+    assert (same.roots == parts.roots).all()
+
+
+def test_only_what_stands_out_with_its_neighbours_is_supported():
+    counts = np.zeros((9, 9))
+    counts[2, 2], counts[7, 7] = 13.0, 11.0
+    counts[6:9, 6:9] -= 1.0
+    found = supported(counts, 2.0).reshape(9, 9)
+    assert found[2, 2] == 13.0, "above two sds of nine cells together, which are 12"
+    assert not found[5:, 5:].any()
+    assert supported(np.full(6, 2.5), 1.0).tolist() == [2.5] * 6
+    assert supported(np.full(6, 1.1), 1.0).tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("parts", [1, 4, 7])
+def test_joining_never_spreads_more_than_the_best_pair(parts):
+    rng = np.random.default_rng(7)
+    weights, means = rng.dirichlet(np.ones(7)), rng.normal(size=(7, 2))
+    w, m = merged(weights, means, parts)
+    assert len(w) == parts
+    assert w.sum() == pytest.approx(1)
+    assert w @ m == pytest.approx(weights @ means)
+    if parts == 7:
+        assert (m == means).all()
+
+
+def test_eigenvalues_are_raised_and_nothing_else():
+    turn = np.linalg.qr(np.random.default_rng(8).normal(size=(3, 3)))[0]
+    found = positive(turn @ np.diag([-1.0, 0.05, 2.0]) @ turn.T, 0.1)
+    assert turn.T @ found @ turn == pytest.approx(np.diag([0.1, 0.1, 2.0]))
+
+
+def test_cells_stand_for_places_within_them():
+    """One heap narrower than a cell: its variance is at least a sixteenth of a cell's square, not a twelfth more."""
+    points = np.arange(-2.0, 3.0)[:, None]
+
+    def fitted(*counts):
+        return grid_mixture(points, np.array(counts), 1.0, 1, starts=2, steps=3)
+
+    one, wide = fitted(0.0, 0, 100, 0, 0), fitted(10.0, 20, 40, 20, 10)
+    assert one.covariances.item() == pytest.approx(1 / 16)
+    assert one.means.item() == pytest.approx(0)
+    assert wide.covariances.item() == pytest.approx(1.2 - 1 / 12)
+    assert (fitted(10.0, 20, 40, 20, 10).roots == wide.roots).all(), "the same each time"

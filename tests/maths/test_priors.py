@@ -36,10 +36,13 @@ def priors(*kernels, d=1, natural=same, y_half=1.0, **how):
 
 
 class Upside(Kernel):
-    """Minus an RBF kernel plus a linear one: of the functions in its span, some have a negative variance."""
+    """A linear kernel less another one: of the functions in its span, some have a negative variance."""
+
+    def __init__(self, less=None):
+        self.less = less or RBF(0.5)
 
     def __call__(self, X, Y=None, eval_gradient=False):
-        return DotProduct(0.0)(X, Y) - 0.2 * RBF(0.5)(X, Y)
+        return DotProduct(0.0)(X, Y) - 0.2 * self.less(X, Y)
 
     def diag(self, X):
         return np.diag(self(X))
@@ -96,6 +99,7 @@ def test_white_noise_is_told_apart_from_the_function():
     plain, noisy = priors(RBF(0.5), y_half=2.0), priors(RBF(0.5) + WhiteKernel(0.3), y_half=2.0)
     assert noisy.white == pytest.approx(0.3 / 4)
     assert plain.white == 0
+    assert priors(RBF(0.5), WhiteKernel(1.0)).white == 0, "that of the first kernel"
     assert noisy.choose(8)[1][0] == pytest.approx(plain.choose(8)[1][0])
     assert white_noise(RBF(0.5) + WhiteKernel(0.3), np.zeros((3, 2))) == pytest.approx(0.3)
 
@@ -118,10 +122,21 @@ def test_functions_come_in_the_order_of_their_variance(d):
     assert (np.diff(one.variances) <= 0).all()
     assert one.variances[-1] >= 0
     assert one.variances.sum() == pytest.approx(1, abs=0.05)
-    assert one.most == (128 if d == 1 else 256) or one.most == len(one.variances)
+    assert one.most == {1: 32, 2: 256}[d]
     assert set(np.abs(one.choose(5)[0].index).ravel()) <= set(range(6))
     _, (S,), _ = one.choose(30)
     assert np.diag(S)[:10] == pytest.approx(one.variances[:10], rel=0.25, abs=2e-3)
+
+
+def test_products_of_functions_that_no_kernel_multiplies_have_no_variance():
+    """A linear kernel: u₁ and u₂ vary, but u₁·u₂ does not, whatever the kernel is along each of them."""
+    one = priors(DotProduct(1.0), d=2)
+    basis, (S,), _ = one.choose(4)
+    degrees = [sum(index) for index in basis.index]
+    assert sorted(degrees[:3]) == [0, 1, 1]
+    assert one.variances[:3] == pytest.approx([1.0, 1 / 3, 1 / 3], rel=0.08)
+    assert one.variances[3] < 0.01
+    assert np.sort(np.diag(S))[-3:] == pytest.approx([1 / 3, 1 / 3, 1.0], abs=0.01)
 
 
 @pytest.mark.parametrize("kernel", [DotProduct(0.0), ExpSineSquared(1.0, 2.0), ConstantKernel(1.0)])
@@ -136,6 +151,10 @@ def test_kernels_of_few_functions_have_a_definite_covariance_of_many(kernel):
 
 def test_negative_variances_are_found_and_left_out():
     assert priors(Upside()).indefinite()
+    assert priors(Upside(ConstantKernel(1.0))).indefinite(), "the constant alone"
+    assert priors(Upside(), RBF(0.5)).indefinite()
+    assert not priors(RBF(0.5), Upside()).indefinite(), "the first kernel is the one that was given"
+    assert not priors(ConstantKernel(1e9) * RBF(1.0)).indefinite(), "rounding is no negative variance"
     assert not priors(RBF(0.5)).indefinite()
     assert not priors(DotProduct(0.0)).indefinite()
     assert np.linalg.eigvalsh(priors(Upside()).choose(10)[1][0])[0] > 0
@@ -165,7 +184,7 @@ def test_features_have_the_length_that_is_asked_for(d, exponent):
 
 def test_functions_without_variance_still_have_an_energy():
     basis = priors(RBF(0.5)).choose(3)[0]
-    found = energies(basis, np.array([1.0, 1e-4, 0.0]), 0.5, 1.0)
+    found = energies(basis, np.array([4.0, 4e-4, 0.0]), 0.5, 1.0)
     assert found[1:] / found[0] == pytest.approx([1e-2, 1e-9**0.5])
 
 
@@ -208,5 +227,6 @@ def test_kernels_around_one():
     assert ((places > 0) & (places < 1)).all()
     for column in places.T:
         assert np.histogram(column, 4, (0, 1))[0].min() >= 8
+    assert kernels_around(kernel, HALF, 40) == found, "public: the same each time"
     fixed = RBF(3.0, "fixed")
     assert kernels_around(fixed, HALF, 40) == [fixed]
