@@ -4,13 +4,10 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 
 import numpy as np
-import pandas
 import pytest
 from sklearn.exceptions import NotFittedError
-from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent.apps.attacker import percent, recognised
@@ -18,55 +15,10 @@ from reticent.apps.figures import measured
 from reticent.apps.outputs import outputs
 from reticent.apps.release_groups import groups
 from reticent.apps.results import MODELS
+from tests.apps.made import Page, made
 
 EVIL = "\"><script>alert(1)</script> $x$ & 'quoted'"
 PARTS = ["words", "budget", "model", "quality", "public", "reproduce"]  # and the headline
-
-
-class Page(HTMLParser):
-    """A page taken apart: its tags with their attributes, and its visible text."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.source, self.tags, self.words, self._silent = path.read_text("utf-8"), [], [], False
-        self.feed(self.source)
-        self.text = re.sub(r"\s+", " ", "".join(self.words)).replace("\xa0", " ")
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        self._silent = tag in ("script", "style")
-        self.words.append(" " if tag in ("td", "th", "li", "p") else "")
-
-    def handle_endtag(self, tag):
-        self._silent = False
-
-    def handle_data(self, data):
-        if not self._silent:
-            self.words.append(data)
-
-    def all(self, tag):
-        return [attrs for name, attrs in self.tags if name == tag]
-
-    def attribute(self, name):
-        return [attrs[name] for _, attrs in self.tags if name in attrs]
-
-
-def made(word, *, columns=("age", "height", "weight", "ward"), **options):
-    """A cheap model of any kind."""
-    bounds, options = {"x": dict.fromkeys(columns, (0, 10))}, {"epsilon": 1.0, "delta": 1e-6, **options}
-    outputs = options.pop("outputs", ("output <i>",))
-    if word.startswith("gp"):
-        bounds["y"] = dict.fromkeys(outputs, (0, 10))
-        small = {"gp": {"basis": 5, "stages": 2}, "gp-labels": {"stages": 2}, "gp-binned": {"bins": 3}}[word]
-        options = {"kernel": RBF(4.0, "fixed"), **small, **options}
-    classes = options.pop("classes", ("no", "</svg>"))
-    records = np.random.default_rng(0).uniform(0, 10, (500, len(columns) + len(outputs)))
-    frame = pandas.DataFrame(records, columns=[*columns, *outputs])
-    if word == "classifier":
-        bounds["classes"] = {outputs[0]: classes}
-        options = {"basis": 6, "stages": 12, **options}
-        frame[outputs[0]] = np.array(classes)[(frame[columns[0]] * len(classes) / 10.001).astype(int)]
-    return getattr(reticent, MODELS[word].estimator)(bounds=reticent.Bounds(**bounds), **options).fit(frame)
 
 
 def page(model, folder, **options):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import floor, log10
 from typing import Any
 
+from reticent.apps.letters import printable
 from reticent.apps.terminal import compact
 
 __all__ = [
@@ -39,11 +40,6 @@ def shortened(name: str, most: int = _MOST_LETTERS) -> str:
     """A name as an axis can bear it."""
     shown = printable(name)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
-
-
-def printable(text: str) -> str:
-    """Without control characters, which could talk to a terminal or turn a line around."""
-    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def digits_beside(sd: float) -> int:

@@ -1,9 +1,9 @@
-"""Letters that a terminal may lack, spelled with those it has: ``epsilon=1`` instead of a question mark."""
+"""Letters that a terminal lacks, spelled with those it has (``epsilon=1``, no question mark); and those that it must not get."""
 
 import codecs
 import sys
 
-__all__ = ["SPELLED", "spelled"]
+__all__ = ["SPELLED", "printable", "spelled"]
 
 SPELLED = "reticent-spelled"  # the name of the way to treat such letters, for ``stream.reconfigure(errors=…)``
 
@@ -22,6 +22,11 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 codecs.register_error(SPELLED, _spell)
+
+
+def printable(text: str) -> str:
+    """Without control characters, which could talk to a terminal or turn a line around."""
+    return "".join(letter if letter.isprintable() else "�" for letter in text)
 
 
 def spelled(text: str) -> str:

@@ -45,7 +45,7 @@ def seen(model: Any) -> Any:
 
 def _said(value: Any) -> str:
     if isinstance(value, Bounds) and value.x_names:
-        return " + ".join(value.x_names)
+        return printable(" + ".join(value.x_names))
     return printable(compact(value) if isinstance(value, float) else str(value))
 
 

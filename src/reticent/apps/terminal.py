@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import typer
 
-from reticent.apps.letters import spelled
+from reticent.apps.letters import printable, spelled
 from reticent.errors import ReticentError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _json(value: Any, stream: TextIO) -> str:
 def compact(number: float, digits: int | None = None) -> str:
     """Write a number in at most four digits, for people: 0.5, 1e-5, 1.279, 12,345; rounded to fewer, if asked for."""
     number = number if digits is None else float(f"{number:.{digits}g}")
-    text = f"{number:,.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"
+    text = f"{number:,.0f}" if 9999.5 <= abs(number) < 1e12 else f"{number:.4g}"
     return text.replace("e-0", "e-")
 
 
@@ -242,6 +242,7 @@ def fail(kind: str, message: str, code: int, *, json: bool) -> NoReturn:
         print(_json(about, sys.stderr), file=sys.stderr, flush=True)
         raise typer.Exit(code)
     err = console(stderr=True)
+    message = "\n".join(printable(part) for part in message.split("\n"))  # it may name a file's columns
     text = Text(wrapped(spelled(f"{label}: {message}"), width=min(err.width, _MOST_COLUMNS)))
     text.stylize("bold red" if label == "Error" else "bold yellow", 0, len(label) + 1)
     err.print(text, soft_wrap=True)
