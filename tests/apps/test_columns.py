@@ -98,6 +98,8 @@ def test_of_many_bins_neighbours_are_put_together_and_none_is_lost(capsys):
     assert sum(int(count) for _, count in table["rows"]) == sum(range(50))
     assert len(table["rows"]) <= 22
     assert table["head"][1] == "records ± 3.5"
+    (told,) = HISTOGRAM.quality(histogram([np.arange(50.0)], sd=1.234))["lines"]
+    assert told == "Each count has a privacy noise of ± 1.2; a bin holds 2 records on average."
 
 
 def test_a_little_noise_is_not_rounded_to_none(capsys):
@@ -138,6 +140,18 @@ def test_the_noise_of_spreads_and_correlations_is_carried_over_to_first_order(ca
     spreads, pairs = COVARIANCE.page(model)["tables"]
     assert [row[2] for row in spreads["rows"]] == ["2.00 ± 0.10", "3.00 ± 0.15"]
     assert pairs["rows"] == [["a and b", "0.500 ± 0.061"]]
+
+
+@pytest.mark.parametrize(
+    ("noise", "shown"), [(20.0, ["0.50", "2.00"]), (0.5, ["0.500", "0.050"]), (1e-8, ["0.500000", "0.000000"])]
+)
+def test_correlations_have_two_to_six_digits(capsys, noise, shown):
+    """However much noise there is; and spreads below one have theirs as well."""
+    model = covariance([[0.25, 0.75], [0.75, 9]], np.array([[0, 1], [1, 0]]) * noise * 0.15)
+    first, second = (line.split() for line in said(capsys, COVARIANCE.show(model)).splitlines()[-2:])
+    assert [second[1], first[-1]] == shown
+    spreads = [line.split() for line in said(capsys, COVARIANCE.show(model)).splitlines()[1:3]]
+    assert [row[4] for row in spreads] == ["0.500000", "3.000000"]
 
 
 def test_a_variance_that_came_out_as_zero_has_no_noise_to_tell(capsys):

@@ -57,11 +57,11 @@ def test_lines_go_along_one_input_and_stay_in_the_middle_of_the_others(plane):
 def test_noise_that_is_not_known_is_no_part_of_a_line():
     model = Regression(lambda x: x[:, 0], BOX, variances=(0.04, 0.05, np.nan))
     assert list(lines(model)[0].sds) == ["model", "privacy"]
-    assert list(average_sd(model)) == ["model", "privacy", "function"]
+    assert list(average_sd(model, spread_over(model))) == ["model", "privacy", "function"]
 
 
 def test_averages_over_the_box_add_up(plane):
-    found = average_sd(plane)
+    found = average_sd(plane, spread_over(plane))
     assert found == pytest.approx({"model": 0.2, "privacy": 0.05**0.5, "noise": 0.4, "function": 0.3, "output": 0.5})
 
 
@@ -131,7 +131,7 @@ def test_the_page_says_what_moves_most_first_and_the_table_holds_the_bands(plane
     assert "Along dose: from 7.5 at −2 to 3.5 at 2, lowest 3.5 at 2, highest 7.5 at −2." in words
     doubt = REGRESSION.quality(plane)["tables"][0]
     assert [row[1] for row in doubt["rows"]] == ["0.20", "0.22", "0.30", "0.40", "0.50"]
-    assert doubt["head"][0].startswith("yield, ")
+    assert doubt["head"] == ["yield, standard deviation", "over the whole box"]
 
 
 def test_rows_of_a_curve_are_its_predictions_and_bands(monkeypatch, plane):
