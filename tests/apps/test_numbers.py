@@ -64,6 +64,8 @@ def test_four_digits_are_enough(number, text):
         (0.999, 2, "1"),
         (0.0, 4, "0"),
         (1e-5 * 0.99999, 2, "10⁻⁵"),
+        (0.66370978, 6, "0.66371"),
+        (0.66370978, 7, "0.6637098"),
     ],
 )
 def test_powers_are_raised_as_in_print(number, digits, text):
