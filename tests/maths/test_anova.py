@@ -149,6 +149,16 @@ def test_functions_are_counted_by_input_and_number():
     assert len({tuple(row) for row in index}) == m
 
 
+def test_no_function_is_impossible():
+    """Straight lines alone: all other functions keep a variance that is next to nothing, and no noise is the prior's."""
+    prior = AnovaPriors(2, 0, [Anova(linear=1.0)])
+    _, (S,), outside = prior.choose(prior.most)
+    assert 0 < np.diag(S).min() < 1e-8
+    assert outside == pytest.approx([0], abs=1e-6)
+    assert outside[0] >= 0
+    assert prior.white == 0
+
+
 def test_the_constant_is_no_louder_than_the_loudest_effect():
     prior = AnovaPriors(2, 0, [Anova(variance=0.05)])
     assert prior.variances[0] == pytest.approx(0.25)
@@ -173,6 +183,12 @@ def test_hypotheses_fill_their_ranges():
     assert shares[:, 1:].min(axis=0) == pytest.approx([0.003, 0.001], rel=0.3)
     assert shares[:, 1:].max(axis=0) == pytest.approx([1.0, 0.3], rel=0.25)
     assert AnovaPriors(1, 0, [Anova(0.2)]).kernels[0].variance == 0.2
+    at = np.array([[one.variance, *one.shares[1:], one.linear, one.length] for one in kernels[1:]])
+    at[:, [0, 1, 2, 4]] = np.log(at[:, [0, 1, 2, 4]])
+    assert np.abs(np.corrcoef(at.T) - np.eye(5)).max() < 0.35, "each parameter varies on its own"
+    assert [repr(one) for one in AnovaPriors(1, 63).kernels] == [repr(one) for one in kernels], (
+        "public: the same each time"
+    )
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 4])

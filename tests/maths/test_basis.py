@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import eval_legendre
 
-from reticent.maths.basis import DEGREE, GRID, Basis, eigenbasis, legendre, public_points, tensor_basis
+from reticent.maths.basis import DEGREE, GRID, Basis, corners, eigenbasis, legendre, public_points, tensor_basis
 
 
 def rbf(length):
@@ -70,3 +70,63 @@ def test_public_points_fill_the_box():
         assert (np.abs(points) <= 1).all()
         assert np.abs(points.mean(axis=0)).max() < 0.02
         assert (points**2).mean(axis=0) == pytest.approx(1 / 3, abs=0.01)
+
+
+def test_the_largest_products_are_taken():
+    """Against all products of three short lists, in order."""
+    rng = np.random.default_rng(1)
+    values = [np.sort(rng.uniform(0, 1, size))[::-1] for size in (4, 3, 5)]
+    coefficients = [np.eye(len(one), 6) for one in values]
+    every = {index: np.prod([v[i] for v, i in zip(values, index, strict=True)]) for index in np.ndindex(4, 3, 5)}
+    basis, products = tensor_basis(values, coefficients, 60)
+    assert dict(zip(basis.index, products, strict=True)) == pytest.approx(every)
+    few, largest = tensor_basis(values, coefficients, 12)
+    assert largest == pytest.approx(sorted(every.values(), reverse=True)[:12])
+    assert (few.dimension, few.size) == (3, 12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_functions_are_products_of_sums_of_polynomials(d):
+    """Whatever is shared between products: each function by its definition, to the grid of its integers."""
+    rng = np.random.default_rng(d)
+    q = np.linalg.qr(rng.normal(size=(8, 8)))[0][:5]
+    q[0] = np.eye(1, 8)[0]  # a constant, which products leave out
+    basis, _ = tensor_basis([0.6 ** np.arange(5)] * d, [q] * d, 40)
+    u = rng.uniform(-1, 1, size=(30, d))
+    one = [legendre(u[:, j], 7) @ q.T for j in range(d)]
+    exact = np.array([np.prod([one[j][:, i] for j, i in enumerate(index)], axis=0) for index in basis.index]).T
+    assert basis.evaluate(u) == pytest.approx(exact, abs=1e-4)
+    assert (basis.evaluate(u)[:, basis.index.index((0,) * d)] == 1).all(), "exactly one"
+
+
+def test_a_part_of_a_basis_and_a_basis_from_plain_lists_are_the_same_functions():
+    values, q = eigenbasis(rbf(0.4), 10)
+    basis, _ = tensor_basis([values, values], [q, q], 40)
+    u = np.random.default_rng(2).uniform(-1, 1, size=(20, 2))
+    chosen = np.array([3, 17, 0, 39])
+    part = basis.part(chosen)
+    assert (part.evaluate(u) == basis.evaluate(u)[:, chosen]).all()
+    assert max(len(one) for one in part.mix) <= 4, "with only the functions that it needs"
+    again = Basis.from_dict(
+        {"mix": [[list(row) for row in one] for one in basis.mix], "index": [*map(list, basis.index)]}
+    )
+    assert again == basis
+    assert (again.evaluate(u) == basis.evaluate(u)).all()
+
+
+@pytest.mark.parametrize(("d", "count"), [(1, 2), (3, 8), (6, 64), (9, 64)])
+def test_corners_are_corners(d, count):
+    found = corners(d)
+    assert found.shape == (count, d)
+    assert (np.abs(found) == 1).all()
+    assert len(np.unique(found, axis=0)) == count
+
+
+@pytest.mark.parametrize(("d", "off"), [(2, 0.01), (3, 0.015), (5, 0.015), (7, 0.015)])
+def test_public_points_are_even_along_pairs_of_inputs(d, off):
+    """A quarter in each quarter of the box. (In four dimensions 3 % of the points are missing in one.)"""
+    points = public_points(d, 1024)
+    assert np.abs((points > 0).mean(axis=0) - 0.5).max() < off
+    for i in range(d):
+        for j in range(i):
+            assert np.mean((points[:, i] > 0) & (points[:, j] > 0)) == pytest.approx(0.25, abs=off)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from reticent.maths.cloak import CRITERIA, cloak
@@ -78,3 +80,49 @@ def test_low_rank_is_found_and_stays_feasible(criterion):
     assert len(found.whiten) <= 3
     assert reach(found, d).max() <= 1 + 1e-9
     np.testing.assert_allclose(found.back @ (found.whiten @ d), d, atol=1e-5 * np.abs(d).max())
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@settings(max_examples=8)
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 9))
+def test_cloaks_follow_rotations_and_units(criterion, seed, r, n):
+    """M of turned and scaled columns is the turned and scaled M; and the order of the labels does not matter."""
+    rng = np.random.default_rng(seed)
+    d, turn = rng.normal(size=(r, n)), np.linalg.qr(rng.normal(size=(r, r)))[0]
+    plain = cloak(d, criterion, 1e-5)
+    other = cloak(5 * turn @ d[:, rng.permutation(n)], criterion, 1e-5)
+    rank = min(r, n)
+    assert plain.whiten.shape == (rank, r)
+    assert reach(plain, d).max() == pytest.approx(1.0, abs=1e-6)
+    wider = 25 * plain.value if criterion == "trace" else plain.value + 2 * rank * np.log(5)
+    assert other.value == pytest.approx(wider, rel=1e-4, abs=1e-4 * rank)
+    assert plain.weight.sum() == pytest.approx(1)
+
+
+def test_where_all_labels_reach_as_far_weights_are_those_of_the_optimum():
+    """Conditions of Karush, Kuhn and Tucker: whoever has weight reaches the limit, nobody goes beyond."""
+    d = columns(3, 30, seed=4)
+    for criterion in CRITERIA:
+        found = cloak(d, criterion, 1e-7)
+        far = reach(found, d)
+        heavy = found.weight > 1e-3
+        assert far[heavy] == pytest.approx(np.ones(heavy.sum()), abs=1e-3)
+        assert far.max() <= 1 + 1e-9
+
+
+def test_a_start_from_a_similar_cloak_ends_at_the_same_place():
+    d = columns(3, 12, seed=5)
+    near = cloak(d * 1.05, "trace", 1e-3)
+    found, fresh = cloak(d, "trace", 1e-6, near), cloak(d, "trace", 1e-6)
+    assert found.value == pytest.approx(fresh.value, rel=2e-6)
+    assert found.back @ found.back.T == pytest.approx(fresh.back @ fresh.back.T, rel=1e-2, abs=1e-3)
+
+
+def test_a_tolerance_is_kept():
+    d = columns(3, 40, seed=6)
+    for tolerance in (0.1, 1e-3):
+        for criterion in CRITERIA:
+            found = cloak(d, criterion, tolerance)
+            off = found.value - found.bound
+            assert found.gap == pytest.approx(off / found.value if criterion == "trace" else off / 3)
+            assert found.gap <= tolerance

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reticent.maths.basis import legendre, public_points
-from reticent.maths.gram import GramBelief
+from reticent.maths.gram import GramBelief, denoised
 from reticent.maths.linalg import quadratic
 
 _M, _N, _SD = 12, 512, 9.0
@@ -64,3 +66,59 @@ def test_without_information_the_guess_stands():
     assert belief.laws.mean(axis=0) == pytest.approx(np.full(256, 1 / 256), rel=0.05)
     belief.add(1e7 * np.eye(_M), np.full((_M, _M), 1e8))
     assert quadratic(points, belief.mean - _N * points.T @ points / 256).max() < 0.1 * _N
+
+
+def noisy(seed, m, signal=0.0):
+    """A matrix of rank two under symmetric noise of variance one, two on the diagonal."""
+    rng = np.random.default_rng(seed)
+    raw = rng.normal(size=(m, m))
+    axes = np.linalg.qr(rng.normal(size=(m, m)))[0][:, :2]
+    return signal * (axes * [1.0, -0.7][:m]) @ axes.T, (raw + raw.T) / np.sqrt(2)
+
+
+@pytest.mark.parametrize("m", [1, 5, 40])
+def test_without_noise_nothing_is_taken_away(m):
+    _, raw = noisy(0, m)
+    found, left, signal = denoised(raw, 1e-14)
+    assert found == pytest.approx(raw, abs=1e-6)
+    assert left == pytest.approx(0, abs=1e-6)
+    assert signal == pytest.approx(np.square(raw).sum())
+
+
+@pytest.mark.parametrize(("m", "kept"), [(12, 0.25), (40, 0.08), (120, 0.035)])
+def test_noise_alone_becomes_next_to_nothing(m, kept):
+    """Of its sum of squares, m(m + 1): the larger the matrix, the better its law is known from its own eigenvalues."""
+    ratios = [np.square(denoised(noisy(seed, m)[1], 1.0)[0]).sum() / m**2 for seed in range(6)]
+    assert np.mean(ratios) < kept
+
+
+@pytest.mark.parametrize("size", [10.0, 25.0, 60.0])
+def test_a_denoised_matrix_is_much_nearer_to_the_truth(size):
+    """Eigenvalues of the noise reach 2√40 = 12.6; two of the truth's are beyond, or not."""
+    errors = []
+    for seed in range(6):
+        truth, noise = noisy(seed, 40, size)
+        found, _, signal = denoised(truth + noise, 1.0)
+        errors.append(np.square(found - truth).sum() / np.square(noise).sum())
+    assert np.mean(errors) < 0.2
+    assert signal == pytest.approx(np.square(truth).sum(), abs=8 * 40 + 8 * size)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(1, 12), st.floats(-3, 3))
+def test_eigenvalues_shrink_towards_zero_in_their_own_axes(seed, m, size):
+    rng = np.random.default_rng(seed)
+    raw = noisy(seed, m)[1]
+    noise2 = 10.0**size
+    found, left, signal = denoised(raw, noise2)
+    before, axes = np.linalg.eigh(raw)
+    after = np.diag(axes.T @ found @ axes)
+    assert axes.T @ found @ axes == pytest.approx(np.diag(after), abs=1e-8)
+    assert (after * before >= -1e-9).all(), "no sign changes"
+    assert (np.abs(after) <= np.abs(before) + 1e-9).all()
+    assert left >= 0
+    assert signal >= 0
+    turn = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    assert denoised(turn @ raw @ turn.T, noise2)[0] == pytest.approx(turn @ found @ turn.T, abs=1e-7)
+    assert denoised(-raw, noise2)[0] == pytest.approx(-found, abs=1e-8)
+    assert denoised(3 * raw, 9 * noise2)[0] == pytest.approx(3 * found, abs=1e-7)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from reticent.maths.played import WRONG, PlayedGram
 
@@ -53,3 +54,58 @@ def test_as_long_as_nothing_is_known_little_is_believed():
     rng = np.random.default_rng(2)
     _, one = belief(rng, 5, rows(rng, 5), rows(rng, 512))
     assert one.wrong == pytest.approx(WRONG[-1])
+
+
+def turned_belief(rng, turn):
+    guess, true = rows(rng, 300), rows(rng, 300)
+    B, even = true.T @ true + noise(rng), np.diag(SCALES) / SCALES.sum()
+    return PlayedGram(guess @ turn, turn.T @ even @ turn, 300, turn.T @ B @ turn, SD, np.zeros(len(WRONG)))
+
+
+def test_axes_of_the_features_do_not_matter():
+    turn = np.linalg.qr(np.random.default_rng(9).normal(size=(M, M)))[0]
+    plain, turned = (turned_belief(np.random.default_rng(3), by) for by in (np.eye(M), turn))
+    assert turn @ turned.mean @ turn.T == pytest.approx(plain.mean, abs=1e-6)
+    assert turned.misfit == pytest.approx(plain.misfit, abs=1e-4)
+    assert turned.wrong == plain.wrong
+
+
+@pytest.mark.parametrize(("sd", "kept"), [(1e-6, 1.0), (1e6, 0.0)])
+def test_without_noise_the_release_is_believed_and_with_nothing_else_the_guess(sd, kept):
+    rng = np.random.default_rng(4)
+    guess, true = rows(rng, 400), rows(rng, 400)
+    B, even = true.T @ true, np.eye(M) / M
+    one = PlayedGram(guess, even, 400, B, sd, np.zeros(len(WRONG)))
+    share = 0.02 + np.sqrt(one.wrong) / 2
+    thought = 400 * ((1 - share) * guess.T @ guess / 400 + share * even)
+    assert one.mean == pytest.approx(kept * B + (1 - kept) * thought, abs=1e-3)
+    assert one.variance.max() < 1e-9 if kept else one.variance.max() > 1
+    assert one.axes.T @ one.axes == pytest.approx(np.eye(M))
+
+
+def test_misfit_is_twice_the_logarithm_of_the_likelihood_and_adds_up():
+    """Entries of the upper triangle, each normal about the guess: all differences between κ, but for the constant."""
+    rng, n = np.random.default_rng(5), 200
+    guess, B, even = rows(rng, 150), rows(rng, n).T @ rows(rng, n), np.eye(M) / M
+    before = np.linspace(0, 3, len(WRONG))
+    one = PlayedGram(guess, even, n, B, SD, before)
+    found = []
+    for wrong in WRONG:
+        share = 0.02 + np.sqrt(wrong) / 2
+        values, axes = np.linalg.eigh((1 - share) * guess.T @ guess / 150 + share * even)
+        twice = np.where(np.eye(M, dtype=bool), 2.0, 1.0)
+        chance = np.outer(values, values) * (n * (1 + n / 150) + wrong * n**2)
+        law = norm(np.diag(n * values), np.sqrt(twice * (chance + SD**2)))
+        found.append(-2 * law.logpdf(axes.T @ B @ axes)[np.triu_indices(M)].sum())
+    assert one.misfit - before == pytest.approx(np.array(found) - min(found), abs=1e-6)
+    likely = np.flatnonzero(one.misfit <= one.misfit.min() + 2)
+    assert one.wrong == WRONG[likely[-1]], "of all that are likely, the largest"
+
+
+def test_what_is_left_unknown_is_less_than_the_noise_and_than_chance():
+    _, one = belief(
+        np.random.default_rng(6), 300, rows(np.random.default_rng(7), 300), rows(np.random.default_rng(8), 300)
+    )
+    assert (one.variance > 0).all()
+    assert (one.variance <= SD**2 * (1 + np.eye(M))).all()
+    assert one.variance == pytest.approx(one.variance.T)

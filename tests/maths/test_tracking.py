@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
+from scipy.stats import multivariate_normal
 
 from reticent.maths.tracking import Tracked
 
@@ -29,6 +31,20 @@ def learn(one, told, n=40):
     return s2
 
 
+def observation_noise(told, s2):
+    """Covariance of the noise in all batches together, each of which takes back a part of the last one's."""
+    m, count = len(told[0][0]), len(told)
+    mixing = np.zeros((m * count, m * count))  # of white noise, to that of the batches
+    R = np.zeros_like(mixing)
+    for t, (_, sd, B, _) in enumerate(told):
+        here = slice(t * m, (t + 1) * m)
+        R[here, here] = s2[t] * B
+        mixing[here, here] = sd * np.eye(m)
+        if t:
+            mixing[here, (t - 1) * m : t * m] = -BACK * sd * np.eye(m)
+    return R + mixing @ mixing.T
+
+
 def test_shared_noise_is_taken_back_as_the_joint_law_says():
     """Several batches at once: weights, observation noise, and noise that neighbours share, solved as one system."""
     m, count = 4, 3
@@ -39,15 +55,7 @@ def test_shared_noise_is_taken_back_as_the_joint_law_says():
     s2 = learn(one, told)
     H = np.vstack([B for _, _, B, _ in told])
     seen = np.concatenate([A + B @ centre for A, _, B, centre in told])
-    mixing = np.zeros((m * count, m * count))  # of white noise, to that of the batches
-    R = np.zeros_like(mixing)
-    for t, (_, sd, B, _) in enumerate(told):
-        here = slice(t * m, (t + 1) * m)
-        R[here, here] = s2[t] * B
-        mixing[here, here] = sd * np.eye(m)
-        if t:
-            mixing[here, (t - 1) * m : t * m] = -BACK * sd * np.eye(m)
-    gain = S @ H.T @ np.linalg.inv(H @ S @ H.T + R + mixing @ mixing.T)
+    gain = S @ H.T @ np.linalg.inv(H @ S @ H.T + observation_noise(told, s2))
     assert one.mean == pytest.approx(gain @ seen, rel=1e-5, abs=1e-7)
     assert one.covariance == pytest.approx(S - gain @ H @ S, rel=1e-4, abs=1e-7)
 
@@ -127,3 +135,116 @@ def test_rewards_that_were_not_clipped_have_no_gain():
     assert np.abs(whole.mean - w).max() < 0.05
     assert (clipped.mean / w).min() > 1.2
     assert whole.s2 == pytest.approx(1 - np.mean((phi @ w) ** 2), rel=0.15)
+
+
+def test_hypotheses_weigh_as_much_as_the_density_of_all_batches():
+    """Two priors and three batches with echoes, as one normal law; then the moments of the mixture."""
+    m, count = 3, 3
+    rng = np.random.default_rng(6)
+    priors = [np.diag([1.0, 2.0, 0.5]), 0.05 * np.eye(3)]
+    _, told = batches(rng, m, count, 12)
+    both, alone = Tracked(priors, np.zeros(2), 0.04), [Tracked([S], np.zeros(1), 0.04) for S in priors]
+    for one in (both, *alone):
+        s2 = learn(one, told, 12)
+    H = np.vstack([B for _, _, B, _ in told])
+    seen = np.concatenate([A + B @ centre for A, _, B, centre in told])
+    R = observation_noise(told, s2)
+    logs = [multivariate_normal(np.zeros(m * count), H @ S @ H.T + R).logpdf(seen) for S in priors]
+    weights = softmax(logs)
+    assert 0.01 < weights[0] < 0.999
+    assert both.weights == pytest.approx(weights, abs=1e-5)
+    means = np.array([one.mean for one in alone])
+    assert both.mean == pytest.approx(weights @ means, abs=1e-6)
+    within = weights[0] * alone[0].covariance + weights[1] * alone[1].covariance
+    between = weights[0] * weights[1] * np.outer(means[0] - means[1], means[0] - means[1])
+    assert both.covariance == pytest.approx(within + between, abs=1e-6)
+    law = told[0][2] / 12
+    assert both.residual_sd(law) == pytest.approx(np.sqrt(np.trace(both.covariance @ law) + 0.04))
+
+
+def test_errors_in_the_gram_matrix_are_noise_where_the_centre_is_far():
+    """Var of E(w − c) for symmetric E with independent entries in turned axes: by drawing E and w."""
+    m = 3
+    rng = np.random.default_rng(7)
+    axes = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    V = rng.uniform(0.5, 2, (m, m))
+    V = (V + V.T) / 2
+    S, centre = np.diag([1.0, 0.5, 0.2]), np.array([2.0, -1.0, 0.5])
+    draws = 100_000
+    E = rng.normal(size=(draws, m, m)) * np.sqrt(V)
+    E = np.triu(E) + np.transpose(np.triu(E, 1), (0, 2, 1))
+    away = rng.normal(size=(draws, m)) * np.sqrt(np.diag(S)) - centre
+    wrong = np.einsum("ij,njk,nk->ni", axes, E, away @ axes)
+    phi = rng.normal(size=(30, m))
+    B, A = phi.T @ phi, rng.normal(size=m) * 3
+    one = Tracked([S], np.zeros(1), 0.04)
+    one.add(A, 2.0, B, 0.0, np.inf, 30, FAR, centre, V=V, axes=axes)
+    noise = 0.04 * B + 4.0 * np.eye(m) + wrong.T @ wrong / draws
+    gain = S @ B @ np.linalg.inv(B @ S @ B + noise)
+    assert one.mean == pytest.approx(gain @ (A + B @ centre), rel=0.02, abs=0.01)
+    assert one.covariance == pytest.approx(S - gain @ B @ S, rel=0.04, abs=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.5])
+def test_functions_that_come_later_are_known_through_the_prior(scale):
+    """As if they had been there from the start, with features that are zero."""
+    rng = np.random.default_rng(8)
+    root = rng.normal(size=(5, 5))
+    S, told = root @ root.T / 5 + 0.1 * np.eye(5), batches(rng, 3, 1)[1]
+    early = Tracked([S[:3, :3] / scale**2], np.zeros(1), 0.04)
+    learn(early, told)
+    late = early.extended([S], np.zeros(1), np.full(3, scale))
+    whole = Tracked([S], np.zeros(1), 0.04)
+    A, sd, B, centre = told[0]
+    wide, pad = np.zeros((5, 5)), np.zeros(2)
+    wide[:3, :3] = B / scale**2
+    # the two new sums are noise alone, which tells nothing
+    whole.add(
+        np.concatenate([A / scale, pad]), sd / scale, wide, 0.0, np.inf, 40, FAR, np.concatenate([centre * scale, pad])
+    )
+    assert late.mean == pytest.approx(whole.mean, rel=1e-4, abs=1e-6)
+    assert late.covariance == pytest.approx(whole.covariance, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("noise", [0.2, 0.6])
+def test_squares_of_residuals_tell_the_noise(noise):
+    rng = np.random.default_rng(9)
+    w, one = rng.normal(size=3), Tracked([np.eye(3)], np.zeros(1), 0.04)
+    for _ in range(4):
+        phi, c = rng.normal(size=(2000, 3)) / 2, one.mean
+        e = np.clip(phi @ (w - c) + noise * rng.normal(size=2000), -1.5, 1.5)
+        one.add(phi.T @ e, 1.0, phi.T @ phi, float(e @ e), 1.0, 2000, 1.5, c)
+    assert np.sqrt(one.s2) == pytest.approx(noise, rel=0.15)
+    assert one.mean == pytest.approx(w, abs=0.08)
+
+
+def test_what_functions_cannot_represent_is_noise():
+    told = batches(np.random.default_rng(10), 3, 1)[1]
+    plain, rough = (Tracked([np.eye(3)], np.array([outside]), 0.04) for outside in (0.0, 0.5))
+    assert (plain.s2, rough.s2) == pytest.approx((0.04, 0.54))
+    learn(plain, told)
+    learn(rough, told)
+    assert np.trace(rough.covariance) > np.trace(plain.covariance)
+    wider = plain.extended([np.eye(4)], np.array([0.1]), np.ones(3))
+    assert wider.s2 == pytest.approx(0.14)
+
+
+@pytest.mark.parametrize("clip", [0.4, 1.0, 3.0])
+def test_clipped_residuals_have_their_gain_back(clip):
+    """Normal residuals of variance one, of which the linear part is small: sums as large as without the clip."""
+    rng = np.random.default_rng(11)
+    phi, w = rng.normal(size=(40_000, 2)), np.array([0.1, -0.05])
+    e = np.clip(phi @ w + rng.normal(size=len(phi)), -clip, clip)
+    one = Tracked([0.02 * np.eye(2)], np.zeros(1), 1.0)
+    one.add(phi.T @ e, 1.0, phi.T @ phi, float(e @ e), 1.0, len(phi), clip, np.zeros(2))
+    assert one.mean == pytest.approx(w, abs=0.02)
+
+
+@pytest.mark.parametrize("value", [-1e9, 1e9])
+def test_any_release_leaves_a_proper_belief(value):
+    one = Tracked([np.eye(2), 3 * np.eye(2)], np.zeros(2), 0.04, np.zeros(2, dtype=np.int64))
+    for _ in range(3):
+        one.add(np.full(2, value), 1.0, np.full((2, 2), value), value, 1.0, 10, 1.0, one.mean)
+        assert np.isfinite(one.mean).all()
+        assert np.linalg.eigvalsh(one.covariance)[0] > -1e-9
+        assert one.s2 > 0
