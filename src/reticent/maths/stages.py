@@ -302,18 +302,20 @@ class Staged:
         told = 1 / (1 + (last.second_sd / (_UNUSUAL * expected)) ** 2)
         return told * (last.second - expected)
 
-    def error(self) -> Array:
+    def error(self, share: float = 1.0) -> Array:
         """Covariance of the error of ``mean``, more careful than ``covariance``, on which the stages went.
 
         It is that of the same linear estimate where B̂ is not damped, the error in B̂ is as large as it was found to be (its
         variance is made for the best estimate, and falls short), and hypotheses are weighed by half of the evidence only.
+        Learned from records in a ``share`` of the box, they are also believed by that share: what the prior leaves open there
+        is more than it says (shorter waves than were thought of, in a box that is too wide).
         """
         lower = factor(self._W, ROUNDING)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(lower, self._gram.mean @ self.covariance)
         weights = np.sqrt(self.weights)
         root = np.linalg.cholesky(np.einsum("h,hij->ij", weights / weights.sum(), np.array(self.hypotheses)))
         left = root - gain.T @ (self._gram.mean @ root)
-        return np.asarray(left @ left.T + gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain)
+        return np.asarray(left @ left.T / share + gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain)
 
     def without_privacy(self) -> Array:
         """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import entr, ndtr
 
 __all__ = [
     "BINS",
     "bins_that_tell",
     "counted_law",
     "crowded",
+    "inhabited",
     "input_law",
     "laws_along",
     "outskirts",
@@ -25,6 +26,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 BINS = 128  # of each input
+_COARSE = 32  # bins of a law on points, which are few
 _FEWEST = 8  # bins that are worth a release
 _NOISE = 0.25  # in the distribution function, at most
 _SHARE = 0.8  # of the distribution function; the rest leaves the inputs as they are
@@ -99,6 +101,12 @@ def laws_along(points: Array, laws: Array) -> list[Array]:
     """Laws on points, a row each, as shares in the bins of each input, a row for each law."""
     bins = np.minimum(((points + 1) * (BINS / 2)).astype(np.intp), BINS - 1)
     return [np.stack([np.bincount(one, law, BINS) for law in laws]) for one in bins.T]
+
+
+def inhabited(laws: Sequence[Array]) -> float:
+    """Share of the box in which the records are, by laws of each input (rows of shares in bins): the usual input's."""
+    means = np.stack([np.atleast_2d(law).mean(axis=0).reshape(-1, BINS // _COARSE).sum(axis=1) for law in laws])
+    return float(np.exp(entr(means).sum(axis=1).mean())) / _COARSE
 
 
 def remoteness(laws: Sequence[Array], u: Array, *, finely: bool = False) -> Array:

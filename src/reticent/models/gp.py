@@ -23,7 +23,7 @@ from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
 from reticent.maths.priors import CLEAR, energies, usual_length
 from reticent.maths.stages import Staged
-from reticent.maths.warp import laws_along, remoteness
+from reticent.maths.warp import inhabited, laws_along, remoteness
 from reticent.models.base import PrivateEstimator
 from reticent.models.hypotheses import exponent, hypotheses_of, rehearsed, worthwhile
 from reticent.models.inputs import closer, features, input_laws
@@ -37,6 +37,7 @@ __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
 _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
+_NARROW = (2.0, 1.5, 1.0, 0.5)  # with a kernel, and a noise to be learned, which outliers make larger; few records only
 _WIDE, _WIDEST, _ENOUGH, _FEW = 4.0, 8.0, 5, 20
 _LOOKS = (4, 8, 12)  # stages before which to ask whether the records are in a small part of a given kernel's box
 _FIRST = 3  # stages that tell whether the range of y, or a given prior, is too small
@@ -195,6 +196,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         scale = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
         stages = self._releases - self._counts
         start = self._start(curator, priors, scale, stages, input_laws(curator, self._counts, scale))
+        clip = _NARROW if known is None and self.kernel is not None else _CLIP
         first = 0
         for k in range(stages):
             if self.kernel is not None and k in _LOOKS and 2 * k <= stages and start.unseen > _UNSEEN:
@@ -206,7 +208,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             beliefs = start.beliefs
             if known is not None and k - first == _FIRST:
                 start.wider = 1.0
-            z = max(start.wider * _CLIP[min(k - first, len(_CLIP) - 1)], start.widest)
+            z = max(start.wider * clip[min(k - first, len(clip) - 1)], start.widest)
             if known is None and k == stages - 1 >= _ENOUGH:
                 z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
             reach = [self._reach(belief, z, k - first) for belief in beliefs]
@@ -219,9 +221,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # a prior that was learned where the records are need not hold elsewhere
         learned = self.learn_kernel is True and len(beliefs[0].hypotheses) > 1
         self._where = laws_along(start.like, beliefs[0].laws) if learned or first else []
+        share = inhabited(laws_along(start.head.warped(start.like), beliefs[0].laws)) if learned else 1.0
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         self._outputs = [
-            self._settled(belief, priors, low / 2 + high / 2, half)
+            self._settled(belief, priors, low / 2 + high / 2, half, share)
             for belief, (low, high), half in zip(beliefs, bounds.y, halves, strict=True)
         ]
         one = len(self._outputs) == 1
@@ -259,7 +262,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             beliefs.append(Staged(covariances, units * outside, points, n, guess, least=least, damping=damping, **how))
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
-        wider = max(n / scale / (_FEW if known is None else 2 * _FEW), 1.0) ** (1 / 3)
+        default = known is None and self.kernel is None
+        wider = max(n / scale / (_FEW if default else 2 * _FEW), 1.0) ** (
+            1 / 3 if default or known is not None else 1 / 2
+        )
         seen = float(np.mean([np.mean(quadratic(points, S)) for S in beliefs[0].hypotheses]))
         missed = float(beliefs[0].outside.mean())
         return _Start(head, like, beliefs, widest, wider, missed / (missed + seen))
@@ -269,7 +275,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         sd = belief.residual_sd()
         return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
 
-    def _settled(self, belief: Staged, priors: Any, middle: float, half: float) -> Fitted:
+    def _settled(self, belief: Staged, priors: Any, middle: float, half: float, share: float) -> Fitted:
         best = int(np.argmax(belief.weights))
         outside = float(belief.weights @ belief.outside)
         spread = belief.s2 + (belief.excess() if self._releases - self._counts > _ENOUGH else 0.0)
@@ -277,7 +283,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         noise = None if self.noise_column is not None else learned if self.noise is None else float(self.noise)
         before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
         moves = float((belief.first * np.cov(belief.points.T, bias=True)).sum()) + float(belief.outside.mean())
-        told = belief.mean, belief.error(), belief.without_privacy()
+        moves *= 2 - share  # around a mean that is known from a part of the box, which has moved too
+        told = belief.mean, belief.error(share), belief.without_privacy()
         return Fitted(middle, half, clone(priors.kernels[best]), noise, *told, outside, before * half, moves)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
