@@ -150,8 +150,9 @@ def test_claims_of_robustness_can_fail():
     Trial = gp_robustness._Trial
     modes, cases = gp_robustness._MODES, gp_robustness._CASES
 
-    def kept(wrong_case, trial, row=(0.3, 0.2, 0.1, 0.1)):
+    def kept(wrong_case, trial, row=(0.3, 0.2, 0.1, 0.1), exact=0.3):
         wrong = {(case.name, mode): [Trial(0.1, 0.95, 1.0)] for case in cases for mode in modes}
+        wrong["inputs in two clusters", gp_robustness._EXACT] = [Trial(exact, 0.95, 1.0)]
         if wrong_case:
             wrong[wrong_case, "given"] = [trial]
         rising = {mode: [[Trial(value, 0.95, 1.0) for value in row]] for mode in modes}
@@ -161,6 +162,9 @@ def test_claims_of_robustness_can_fail():
     assert kept("y bounds 6 × too small", Trial(0.13, 0.95, 1.0)) == [False] + [True] * 11
     assert kept("inputs in two clusters", Trial(0.5, 0.85, 1.0)) == [True, False] + [True] * 10
     assert kept("x bounds 10 × too wide", Trial(1.1, 0.95, 1.0)) == [True, True, False] + [True] * 9
+    far = "inputs in two clusters", Trial(1.1, 0.95, 1.0)
+    assert kept(*far) == [True, True, False] + [True] * 9
+    assert kept(*far, exact=1.2) == [True] * 12  # where nobody is, without privacy and with all known it is no better
     assert kept(None, None, (0.3, 0.2, 0.4, 0.1)) == [True, True, True, False] * 3
     assert kept(None, None, (0.3, 0.2, 0.31, 0.3)) == [True] * 12  # as small as the records allow
     assert kept(None, None, (0.3, 0.2, 0.31, 0.28)) == [True, True, True, False] * 3

@@ -72,6 +72,11 @@ def test_the_error_is_the_covariance_without_noise_and_more_with_it():
         else:
             assert (error > believed).all()
         assert np.linalg.eigvalsh(staged.error())[0] > 0
+        # learned in half of the box, the prior leaves open twice as much, and noise is what it was
+        more, most = staged.error(0.5) - staged.error(), staged.error(0.25) - staged.error()
+        assert most == pytest.approx(3 * more)
+        assert np.linalg.eigvalsh(more)[0] > 0
+        assert np.linalg.eigvalsh(staged.error() - more)[0] > 0
 
 
 @pytest.mark.parametrize("sd", [1e-9, 3.0, 300.0])

@@ -8,6 +8,7 @@ from reticent.maths.warp import (
     bins_that_tell,
     counted_law,
     crowded,
+    inhabited,
     input_law,
     laws_along,
     outskirts,
@@ -75,6 +76,15 @@ def test_few_bins_tell_where_the_crowds_are():
     law = counted_law(input_law(*moments(x), 1e-3), counts, 3.0, 10_000)
     assert law.sum() == pytest.approx(1.0)
     assert law.reshape(16, -1).sum(axis=1)[counts > 0].min() > 0.45
+
+
+def test_the_inhabited_share_of_the_box_is_that_of_the_usual_input():
+    law, even = np.zeros(BINS), np.full(BINS, 1 / BINS)
+    law[: BINS // 4] = 4 / BINS
+    assert inhabited([even]) == pytest.approx(1.0)
+    assert inhabited([law]) == pytest.approx(0.25)
+    assert inhabited([np.stack([law, law[::-1]])]) == pytest.approx(0.5)  # of laws that an input may have, their mean
+    assert inhabited([even, law]) == pytest.approx(0.5)
 
 
 def test_places_without_records_are_remote():
