@@ -147,7 +147,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     wrong: Trials = {}
     rising: dict[str, list[list[_Trial]]] = {mode: [] for mode in _MODES}
     draws = [np.random.default_rng([seed, repeat]) for repeat in range(repeats)]
-    wrong[_CLUSTERS.name, _EXACT] = [_trial(_CLUSTERS, _EXACT, _N, np.inf, rng) for rng in draws]
+    wrong[_CLUSTERS.name, _EXACT] = [_trial(_CLUSTERS, _EXACT, _N, _FREE, rng) for rng in draws]
     total, done = len(_MODES) * repeats * (len(cases) + len(growing)), 0
     for mode in _MODES:
         for repeat in range(repeats):
@@ -166,7 +166,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     findings = Findings(
         "GPRegressor when something is wrong, and at growing ε",
         [
-            _record(case, mode, _N, np.inf if mode == _EXACT else _EPSILON, trials)
+            _record(case, mode, _N, _FREE if mode == _EXACT else _EPSILON, trials)
             for (case, mode), trials in wrong.items()
         ]
         + [
