@@ -1,5 +1,7 @@
 """Accounts on a terminal and in the report: every figure is the ledger's, and the parts of a budget add up to its cap."""
 
+import re
+
 import pytest
 
 import reticent
@@ -88,6 +90,31 @@ def test_the_history_has_every_row_in_order_and_a_part_for_each_data_set(ledger,
     assert text.rstrip().endswith("ε alone: of this charge by itself, at the cap's δ.")
 
 
+def test_words_stand_left_and_figures_right(ledger, capsys):
+    charge(ledger, 10.0, what="a charge")
+    state = {
+        "dataset": "d",
+        "relation": "record",
+        "epsilon": 100.0,
+        "delta": 1e-5,
+        "spent": 7.0,
+        "left": 93.0,
+        "charges": 0,
+    }
+    head, first, second = said(capsys, shown.accounts_table([state, {**state, "epsilon": 1.0}])).splitlines()
+    assert head.index("cap ε") + len("cap ε") == first.index("100") + 3 == second.index(" 1 ") + 2
+    assert first.index("a record") == head.index("protects")
+    opened, charged = said(capsys, shown.history_table(shown.history(ledger.url, "people"))).splitlines()[2:4]
+    assert re.match(r"  1 +\d{4}-\d\d-\d\d \d\d:\d\d  cap ε", opened)
+    assert charged.index("a charge") == opened.index("cap ε")
+    who = shown.history(ledger.url, "people")[0]["who"]
+    assert charged.index(who) == opened.index(who), "who did it stands below each other, after the numbers"
+    one = {"dataset": "long name", "when": "2026-01-02T03:04:05.6", "who": "me", "values": 1234567, "releases": 2}
+    head, first, second = said(capsys, shown.curves_table([one, {**one, "dataset": "b", "values": 5}])).splitlines()
+    assert first.index("1,234,567") + 9 == second.index(" 5 ") + 2 == head.index("values") + 6
+    assert "2026-01-02 03:04  me" in first
+
+
 def test_an_account_that_was_only_opened_says_so(ledger, capsys):
     text = said(capsys, shown.history_table(shown.history(ledger.url, None)))
     assert text.count("Nothing was charged yet.") == 2
@@ -117,9 +144,6 @@ def test_verifying_looks_at_curves_too(ledger, monkeypatch):
     monkeypatch.setattr(shown, "remembered", broken)
     with pytest.raises(LedgerError, match="a curve was altered"):
         shown.verify(ledger.url, None)
-
-
-MEAN = "PrivateMean, 1 release: x age, height, weight, ward"
 
 
 def budget_of(ledger, **options):

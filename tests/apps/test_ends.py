@@ -6,18 +6,10 @@ import pytest
 import typer
 
 import reticent
+from reticent import errors
 from reticent.apps import terminal
 from reticent.apps.outfile import check_new, new_file, new_text
 from reticent.apps.terminal import BadFile, advise, aside, fail, guarded, indented, line, table
-from reticent.errors import (
-    BadInput,
-    BoundsMissing,
-    BudgetExceeded,
-    CorruptModel,
-    LedgerError,
-    ReleaseRefused,
-    ReticentError,
-)
 from tests.apps.made import kept
 from tests.apps.standins import said
 
@@ -34,13 +26,13 @@ def eighty_letters(monkeypatch):
 @pytest.mark.parametrize(
     ("error", "code", "label"),
     [
-        (ReticentError("so"), 2, "Error"),
-        (BadInput("so"), 2, "Error"),
-        (BoundsMissing("so"), 4, "Refused"),
-        (BudgetExceeded("so"), 3, "Refused"),
-        (ReleaseRefused("so"), 4, "Refused"),
-        (LedgerError("so"), 5, "Error"),
-        (CorruptModel("so"), 5, "Error"),
+        (errors.ReticentError("so"), 2, "Error"),
+        (errors.BadInput("so"), 2, "Error"),
+        (errors.BoundsMissing("so"), 4, "Refused"),
+        (errors.BudgetExceeded("so"), 3, "Refused"),
+        (errors.ReleaseRefused("so"), 4, "Refused"),
+        (errors.LedgerError("so"), 5, "Error"),
+        (errors.CorruptModel("so"), 5, "Error"),
         (BadFile("so"), 5, "Error"),
         (FileNotFoundError(2, "No such file", "so"), 5, "Error"),
         (PermissionError(13, "Permission denied", "so"), 5, "Error"),

@@ -216,6 +216,15 @@ def test_chances_along_an_input_are_the_models():
     assert told_class(model) == 1
 
 
+def test_of_very_many_inputs_those_that_move_the_chances_most_are_told_in_their_order():
+    def chances(x):
+        yes = 0.5 + x @ (np.arange(26) / 2000)
+        return np.column_stack([1 - yes, yes])
+
+    found = chance_lines(Classifier(chances, {f"c{j}": (0.0, 1.0) for j in range(26)}), 5)
+    assert [line.names[0] for line in found] == [f"c{j}" for j in range(2, 26)]
+
+
 def test_a_grid_of_chances_is_laid_out_as_that_of_a_regression():
     found = chance_grid(Classifier(three, BOX, classes=["low", "mid", "high"]))
     assert found.chances.shape == (41, 41, 3)
@@ -274,6 +283,7 @@ def test_what_is_shown_of_a_classifier_in_a_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     text = said(capsys, CLASSIFIER.show(Classifier(logistic, {"age": (0.0, 60.0)})))
     assert [line.split()[0] for line in text.splitlines()[1:]] == ["0", "10", "20", "30", "40", "50", "60"]
+    assert [line[:3] for line in text.splitlines()[:3]] == ["age", "  0", " 10"], "places are numbers, and stand right"
     assert text.splitlines()[6].split()[1:] == ["50", "%", "40", "to", "60", "%"]
     text = said(capsys, CLASSIFIER.show(Classifier(three, {"age": (0.0, 60.0)}, classes=["low", "mid", "high"])))
     assert text.splitlines()[1].split() == ["0", "low", "70", "%", "60", "to", "80", "%"]

@@ -46,6 +46,19 @@ def test_many_keys_do_not_fill_the_memory(monkeypatch):
     assert buckets.take("a") == 0  # was forgotten, which lets it in again
 
 
+def test_a_bucket_refills_by_the_time_that_went_by(monkeypatch):
+    at = [1000.0]
+    monkeypatch.setattr(limits.time, "monotonic", lambda: at[0])
+    buckets = Buckets(rate=0.5, burst=3.0)
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 2.0]
+    at[0] += 1.0
+    assert buckets.take("a") == pytest.approx(1.0)
+    at[0] += 1.0
+    assert buckets.take("a") == 0
+    at[0] += 1000
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 2.0], "and never holds more than a burst"
+
+
 def asked(app, *chunks, path="/x", headers=(), kind="http", client=("1.2.3.4", 5)):
     """What an app answers, and what it would be told after the request."""
     sent = []
