@@ -195,6 +195,15 @@ def test_shares_that_cannot_reach_the_grid_are_left_out_and_others_are_not():
         assert math.trunc(by_table[1] * 2**12) == math.trunc(chances[1] * 2**12)
 
 
+def test_the_table_rounds_to_the_nearest():
+    """A relative error of half a step, log 2 / 8192, at most; without bias."""
+    below = -np.random.default_rng(0).uniform(0, 600, size=20_000)
+    first, second = responsibilities._softmax(np.stack([0 * below, below.copy()]))
+    error = second / first / np.exp(below) - 1
+    assert np.abs(error).max() < 1.001 * math.log(2) / 8192
+    assert abs(error.mean()) < 2e-6
+
+
 def test_the_table_holds_powers_of_two():
     assert pytest.approx(2.0 ** (np.arange(4096) / 4096), rel=1e-14) == responsibilities._POWERS
     assert pytest.approx(4096 / math.log(2), rel=1e-15) == responsibilities._STEPS
@@ -233,5 +242,7 @@ def test_a_release_is_taken_apart_into_the_moments_that_were_summed(second, toge
         "trace": [[np.trace(one)] for one in each],
     }[second]
     assert len(found.second) == len(want)
+    assert (found.counts_sd, found.first_sd) == (1, 1)
+    assert found.second_sd == pytest.approx(math.sqrt(0.5) if want else 0.0), "that of numbers off a diagonal"
     for one, other in zip(found.second, want, strict=True):
         assert np.asarray(one) == pytest.approx(np.asarray(other), abs=0.02)

@@ -1,10 +1,13 @@
 """What a policy asks for: which part of rewards counts, and which functions are loud."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from reticent import Bounds, JointBandit
-from reticent.models.policy import Policy
+from reticent.models.policy import Policy, batch_sizes, best_of, upper
+from reticent.models.rewards import reward_sum
 
 LINE = Bounds(x=[(0, 1)], y=(0, 1))
 
@@ -53,3 +56,99 @@ def test_with_many_functions_the_level_is_a_loud_one():
     assert energy[-1] > 1.5 * energy[-2]
     constant = policy.head.features(np.zeros((1, 20)))[0] / policy.head.features(np.full((1, 20), 0.3))[0]
     assert np.argmax(policy.head.energy) in np.flatnonzero(np.abs(constant - constant.round()) < 0.5)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.5, 3.0])
+@pytest.mark.parametrize("horizon", [1, 5, 40, 1000, 12_345])
+@pytest.mark.parametrize("growth", [1.0, 1.2, 3.0])
+def test_batches_fill_the_horizon_and_none_is_short(mu, horizon, growth):
+    """From public numbers alone; a last batch that would be short is joined to the one before."""
+    sizes = list(batch_sizes(mu, horizon, growth))
+    assert sum(sizes) == horizon
+    first = max(8 / mu, 6, 0.01 * horizon)
+    assert sizes[0] == horizon if horizon < 1.3 * growth * first - 1 and len(sizes) == 1 else sizes[0] == round(first)
+    for before, after in itertools.pairwise(sizes):
+        assert after >= growth * before - 1 - growth or after == sizes[-1] >= 0.3 * growth * before - 1
+
+
+def test_an_endless_bandit_has_the_same_first_batches_as_a_long_one():
+    endless = batch_sizes(0.5, None, 1.5)
+    assert [next(endless) for _ in range(6)] == list(batch_sizes(0.5, 1000, 1.5))[:6]
+    assert next(batch_sizes(0.5, None, 1.5, first=100.0)) == 100
+
+
+def test_upper_is_the_mean_and_so_many_standard_deviations():
+    rng = np.random.default_rng(0)
+    phi, mean, root = rng.normal(size=(3, 4, 5)), rng.normal(size=5), rng.normal(size=(5, 5)).astype(np.float32)
+    sd = np.sqrt(np.einsum("abi,ij,abj->ab", phi, root @ root.T, phi))
+    assert upper(phi, mean, root, 0.7) == pytest.approx(phi @ mean + 0.7 * sd, rel=1e-5)
+    np.testing.assert_array_equal(upper(phi, mean, root, 0.0), phi @ mean)
+
+
+def test_the_best_is_chosen_and_among_equals_each_as_often():
+    rng = np.random.default_rng(0)
+    assert best_of(np.array([[1.0, 3.0, 2.0], [-5.0, -1.0, -2.0]]), rng).tolist() == [1, 1]
+    chosen = best_of(np.tile([0.0, 7.0, 7.0, 7.0], (3000, 1)), rng)
+    assert np.bincount(chosen, minlength=4) == pytest.approx([0, 1000, 1000, 1000], abs=150)
+    assert best_of(np.full((1, 3), -np.inf), rng)[0] in range(3)
+
+
+def policy(**params):
+    return Policy(LINE, **{"kernel": None, "mu": 0.5, "horizon": 200, "arms": 5, "width": 0.7, **params})
+
+
+def test_a_basis_is_as_large_as_was_asked_for_or_as_the_rounds_can_carry():
+    assert policy(basis=3).head.columns == 3
+    few, many = (policy(horizon=horizon).head.columns for horizon in (50, 50_000))
+    assert 6 <= few < many <= 200
+
+
+def test_more_functions_forget_nothing_of_the_old_ones():
+    """What is known of the level and of the first functions is known after the basis has grown."""
+    one = policy(horizon=40)
+    m = one.head.columns
+    at = np.linspace(0.2, 0.8, 7)[:, None]
+    phi = one.features(np.linspace(0, 1, 400)[:, None])
+    one.take_public(phi.T @ np.full(400, 0.8), 1e-3, phi.T @ phi, 400, 1.0, np.zeros(m))
+    before, sd_before = one.moments(at)
+    assert before == pytest.approx(np.full(7, 0.9), abs=0.03), "rewards of .9 everywhere, and so told"
+    one.grow(4000)
+    assert one.head.columns > m
+    after, sd_after = one.moments(at)
+    assert after == pytest.approx(before, abs=0.02)
+    assert (sd_after > 0.4 * sd_before).all(), "and nothing is known that was not told"
+
+
+def test_a_batch_without_records_teaches_nothing_but_ends_the_first_one():
+    one = policy()
+    before = one.belief.mean.copy()
+    assert not one.level.any(), "as long as nothing is known, all candidates are equal"
+    one.take_public(
+        np.zeros(one.head.columns), 1.0, np.zeros((one.head.columns,) * 2), 0, 1.0, np.zeros(one.head.columns)
+    )
+    np.testing.assert_array_equal(one.belief.mean, before)
+    assert one.spread.any()
+
+
+def test_what_is_imagined_is_the_same_for_everyone():
+    """Coins of plays in thought are public: two servers with the same releases ask for the same statistic."""
+    one, two = policy(), policy()
+    assert one.statistic == two.statistic
+    one.imagine(lambda count: np.full((count, 1), 0.9))
+    assert one.statistic.head == two.statistic.head
+    assert (one._points == one._points[0]).all()
+
+
+def test_a_reward_alone_is_protected_by_twice_the_length_of_its_features():
+    """‖φt − φt′‖ ≤ 2‖φ‖ ≤ 2R, attained by rewards at both ends where features are longest."""
+    statistic = reward_sum(policy().statistic)
+    grid = np.linspace(-1, 1, 201)
+    ends = [np.column_stack([grid, np.full(201, 64.0 * sign)]) for sign in (-1, 1)]
+    low, high = (statistic.integers(records).astype(float) for records in ends)
+    moved = ((high - low) ** 2).sum(axis=1) / float(statistic.sensitivity2)
+    assert moved.max() <= 1
+    assert moved.max() > 0.99
+    residual = statistic.rows(np.column_stack([grid, np.zeros(201)]))
+    assert residual == pytest.approx(0 * residual, abs=1e-9), (
+        "a reward in the middle, of which nothing is expected, adds none"
+    )

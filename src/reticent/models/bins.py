@@ -144,13 +144,13 @@ def _regions(regions: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
         raise BadInput(
             f"regions must be an array of whole numbers, shaped like the grid, {shape}: the region of each cell, −1 for none."
         )
-    numbers = np.unique(table[table >= 0]) if table.dtype.kind != "b" else np.array([0])
+    if table.dtype.kind == "b":  # a mask: cells of their own where it is true
+        table = np.where(table, np.cumsum(table).reshape(shape) - 1, -1)
+    numbers = np.unique(table[table >= 0])
     if not len(numbers) or (numbers != np.arange(len(numbers))).any():
         raise BadInput(
             "Regions are numbered 0, 1, 2, … without gaps, and there is at least one; −1 is for cells in none."
         )
-    if table.dtype.kind == "b":  # a mask: cells of their own where it is true
-        table = np.where(table, np.cumsum(table).reshape(shape) - 1, -1)
     return tuple(int(v) for v in table.ravel())
 
 
