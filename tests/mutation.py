@@ -115,11 +115,11 @@ TARGETS = {
     "guarantee.py": Target("", "test_guarantee.py"),
     "obfuscation.py": Target("_BITS _DIGITS grid_step obfuscated _integers", "test_obfuscation.py"),
     "remembered.py": Target("", "../models/test_obfuscator_releases.py test_ledger.py"),
-    "cells.py": Target("", "test_csv.py test_sources.py"),
-    "lines.py": Target("", "test_csv.py"),
-    "files.py": Target("", "test_csv.py test_sources.py test_source_refusals.py"),
-    "sources.py": Target("", "test_sources.py test_source_refusals.py"),
-    "memory.py": Target("", "test_memory.py test_sources.py test_source_refusals.py"),
+    "cells.py": Target("", "test_cells.py"),
+    "lines.py": Target("", "test_cells.py"),
+    "files.py": Target("", "test_blocks.py test_source_refusals.py"),
+    "sources.py": Target("", "test_blocks.py"),
+    "memory.py": Target("", "test_blocks.py test_source_refusals.py"),
     "cluster.py": Target("", "test_dask.py"),
 }
 
