@@ -1,6 +1,7 @@
 """Changes of the trusted core that are no faults: (the line, the changed line) and the reason, for `tests/mutation.py`."""
 
 from tests.equivalent_paid import BOTH, BRACKET, CHARGED, DOUBLED, LENGTH, OTHERWISE, PAID
+from tests.equivalent_read import READ
 
 _SHORTER = "q = np.trunc(q * (factor * (1 - 2.0**-40))[:, None])"
 _MARGIN = "The margin must be above the rounding of a square root and a product, 2^-50, and far below a step: any such will do."
@@ -91,6 +92,7 @@ _ONE_NAME = 'classes = {fields["y_names"][0]: classes}'
 
 EQUIVALENT: dict[str, dict[tuple[str, str], str]] = {
     **PAID,
+    **READ,
     "grid.py": {
         (_SHORTER, _SHORTER.replace("-40", "- 41")): _MARGIN,
         (_SHORTER, _SHORTER.replace("-40", "- 39")): _MARGIN,

@@ -23,7 +23,7 @@ from typing import Any
 __all__ = ["FirstLook"]
 
 Code = dict[tuple[str, int], types.CodeType]
-_WAIT = 60  # seconds, and twenty times what a test takes by the clock: one that takes longer waits for ever
+_WAIT = 60  # seconds, and five times what a test takes by the clock: one that takes longer waits for ever
 
 
 class Endless(BaseException):
@@ -90,7 +90,7 @@ class FirstLook:
                 signal.setitimer(
                     signal.ITIMER_PROF, min(self.patience, 2 + 5 * self.seconds.get(item.nodeid, math.inf))
                 )
-                signal.alarm(_WAIT + math.ceil(20 * self.waits.get(item.nodeid, self.patience)))
+                signal.alarm(_WAIT + math.ceil(5 * self.waits.get(item.nodeid, self.patience)))
                 failed = any(one.failed for one in runtestprotocol(item, log=False, nextitem=following))
                 took = f"{time.process_time() - start:.6f} {time.monotonic() - began:.6f}"
                 os.write(write, f"{'FAILED' if failed else took} {item.nodeid}\n".encode())

@@ -99,6 +99,7 @@ BLOCKS = [  # block, records, plain lines, odd lines; the delimiter is a comma
     (b"1\r\n2\r\n", 2, b"1\r\n2\r\n", {}),
     (b"\n1\n", 1, b"1\n", {}),
     (b"1\n\n2\n", 2, b"1\n2\n", {}),
+    (b"1\n\n", 1, b"1\n", {}),
     (b"1\n \t\r\n2\n", 2, b"1\n2\n", {}),
     (b" 1\n2\n", 2, b" 1\n2\n", {}),
     (b"1\n 2\n", 2, b"1\n 2\n", {}),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reticent import Bounds, Gaussian, Selection, scan
-from reticent.errors import BadInput
+from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy import choosing
 from reticent.privacy.choosing import Candidate, Draw, best_run, check_candidates, draw, too_much
 from reticent.privacy.draws import number_of_runs, split, uniform
@@ -38,6 +38,7 @@ def search(**options):
         ([[0]], 1),
         ([[2**44 - 1]], 1),  # γ 2⁶⁴ = 2⁴⁴: just below
         ([[2**44, ONES, 2**44 - 1]], 3),
+        ([[ONES, 0, ONES, 0]], 2),  # the first of two
         ([[], [ONES, 0]], 1024 + 2),  # not among the first
         ([[], [], [0]], 2048 + 1),
     ],
@@ -172,3 +173,14 @@ def test_a_part_gives_the_columns_it_was_asked_for():
     assert training.known_n == training.count() == 2
     assert (training.width, training.names, training.targets) == (3, None, 0)
     assert training.kind(1) == scan(table).kind(1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 6])
+def test_a_source_that_has_grown_or_shrunk_is_in_no_half(n, monkeypatch):
+    """Two blocks of two: a table that is full after the first is as wrong as one that never is."""
+    source = scan(np.arange(4.0)[:, None])
+    monkeypatch.setattr(type(source), "blocks", lambda self, fields: iter([np.zeros((2, 1)), np.ones((2, 1))]))
+    with pytest.raises(ReleaseRefused, match="number of records changed"):
+        parts(source, (Field(0),), np.zeros(n, dtype=bool))
+    whole, _ = parts(source, (Field(0),), np.array([False, False, False, True]))
+    assert [block.tolist() for block in whole.blocks((Field(0),))] == [[[0.0], [0.0], [1.0]]]
