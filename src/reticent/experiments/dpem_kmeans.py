@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans as Plain
 
-from reticent.experiments.dp_lloyd import dp_lloyd
 from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error, plus_minus, times
 from reticent.experiments.peers.diffpriv import Unavailable, centres
 from reticent.experiments.pictures import Line, Panel, draw
@@ -47,7 +46,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             X = places(n, seed + repeat, crowded=crowded)
             found = {_OURS: _fitted(_CLUSTERS, X, epsilon, chance, _PAPERS_DELTA)}
             found[_STRICT] = _fitted(_CLUSTERS, X, epsilon, chance)
-            found["DPLloyd"] = dp_lloyd(X, _CLUSTERS, epsilon, chance)
+            found["DPLloyd"] = _dp_lloyd(X, _CLUSTERS, epsilon, chance)
             if not quick:
                 try:
                     found["diffprivlib"] = centres(X, _CLUSTERS, epsilon, chance)
@@ -139,3 +138,20 @@ def _refined(X: Array, found: Array, steps: int = 8) -> float:
         sums = np.stack([np.bincount(which, column, len(found)) for column in X.T], axis=1)
         found = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], found)
     return _within(X, found)
+
+
+def _dp_lloyd(X: Array, k: int, epsilon: float, seed: int, steps: int = 5) -> Array:
+    """K-means with noise in every step, from random points (Blum, Dwork, McSherry and Nissim), as DP-EM compares with it.
+
+    Each step releases the number of records of each cluster and the sums of their coordinates, with Laplace noise: adding or
+    removing a record in [−1, 1]ᵈ moves them by at most 1 + d, and each of T steps may spend ε/T.
+    """
+    random = np.random.default_rng(seed)
+    d, centres = X.shape[1], random.uniform(-1, 1, size=(k, X.shape[1]))
+    scale = (1 + d) * steps / epsilon
+    for _ in range(steps):
+        which = np.concatenate([nearest(block, centres)[0] for block in np.array_split(X, max(len(X) // 50_000, 1))])
+        counts = np.bincount(which, minlength=k) + random.laplace(size=k) * scale
+        sums = np.stack([np.bincount(which, column, k) for column in X.T], axis=1) + random.laplace(size=(k, d)) * scale
+        centres = np.where(counts[:, None] > 1, np.clip(sums / np.maximum(counts, 1)[:, None], -1, 1), centres)
+    return centres

@@ -16,7 +16,7 @@ from reticent.experiments.findings import Claim, Findings, Progress, Table, mean
 from reticent.experiments.pictures import Line, Panel, draw
 from reticent.models.bandit import JointBandit
 
-__all__ = ["play", "run", "run_for"]
+__all__ = ["play", "run"]
 
 Array = NDArray[np.float64]
 _PROMISES = ((0.1, 0.1), (1.0, 0.1), (10.0, 0.1), (1.0, 1e-5))
@@ -44,13 +44,16 @@ def play(where: Environment, bandit: JointBandit, seed: int, rounds: int) -> tup
     return np.concatenate(regret), np.concatenate(chance)
 
 
-def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
-    """Compute, tabulate and draw, for the environments of two inputs."""
-    return run_for(("gp-sum", "camel"), out, repeats=repeats, quick=quick, seed=seed, progress=progress)
-
-
-def run_for(names: tuple[str, ...], out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
-    """Compute, tabulate and draw, for some of the environments."""
+def run(
+    out: Path,
+    *,
+    names: tuple[str, ...] = ("gp-sum", "camel"),
+    repeats: int,
+    quick: bool,
+    seed: int,
+    progress: Progress,
+) -> Findings:
+    """Compute, tabulate and draw, for some of the environments; those of two inputs if it is not said which."""
     names = names[:1] if quick else names
     cells: list[tuple[str, str, tuple[float, float], dict[str, Any]]] = []
     for name in names:
