@@ -57,134 +57,98 @@ _SAME_BOUNDS = "if index not in range(candidates) or not np.isfinite(score) or t
 _CANDIDATE = "if release.value[0] not in range(len(scores.constants)):"
 _NO_HALF = "A half without a release is refused by the replay of that half."
 
+
+def no_faults(*rows: tuple) -> dict[tuple[str, str], str]:
+    """Rows of a line, the reason why its changes are no faults, and these: what is put in place of what."""
+    return {(line, line.replace(*change)): reason for line, reason, *changes in rows for change in changes}
+
+
 PAID: dict[str, dict[tuple[str, str], str]] = {
-    "curator.py": {
-        ("training[0],", "training[ -1],"): "All of a side have the same.",
-        **{
-            (_TOLD, _TOLD.replace(f"{k}[0]", f"{k}[ -1]")): "All of a side have the same."
-            for k in ("training", "validation")
-        },
-        **{("self._fit = secrets.token_hex(8)", f"self._fit = secrets.token_hex( {k})"): LENGTH for k in (7, 9)},
-        (_THREADS, _THREADS.replace("(0)", "( 1)")): "How many threads add up: the same integers.",
-        (CHARGED[2:], CHARGED[2:].replace(" and", " or")): BOTH,
-        (_RELEASED, _RELEASED.replace('%d" % n', '%d" * n')): OTHERWISE,
-        (_CHOSEN, _CHOSEN.replace('%d" % n', '%d" * n')): OTHERWISE,
-    },
-    "accounting.py": {
-        **{
-            (_ROOT, _ROOT.replace("+ 1", more)): "The next float, which is taken after it, is further away than that."
-            for more in ("- 1", "+ 2", "+ 0")
-        },
-        **{
-            (_HIGH, _HIGH.replace(old, new)): BRACKET
-            for old, new in [("mu / 2", "mu * 2"), ("mu / 2", "mu / 1"), ("(2 *", "( 3 *")]
-        },
-        (_FOUND, _FOUND.replace("0.0", "-1.0")): BRACKET,
-        **{(_FOUND, _FOUND.replace("=1000", f"= {k}")): "It never takes so many." for k in (1001, 999)},
-        **{(_HALF, _HALF.replace("eps < 1", changed)): BOTH_WAYS for changed in ("eps <= 1", "eps < 2")},
-        (_STEEP, _STEEP.replace("1)", "2)")): "It is looked at above 50 alone.",
-        **{(_TERMS, _TERMS.replace("10395", k)): "1e-17 of the sum." for k in ("10396", "10394")},
-        (_SERIES, _SERIES.replace("50", "49")): BOTH_WAYS,
-        (_CANCELS, _CANCELS.replace("<= 1", "<= 2")): BOTH_WAYS,
-        **{("elif x >= 0:", f"elif x {changed}:"): BOTH_WAYS for changed in ("> 0", ">= 1", ">= -1")},
-        ("step *= 2", "step *= 3"): DOUBLED,
-        **{(_MIDDLE, _MIDDLE.replace("(2)", f"( {k})")): BRACKET for k in (3, 1)},
-        ("high *= 2", "high *= 3"): BRACKET,
-        ("low /= 2", "low /= 3"): BRACKET,
-        (_DELTA, _DELTA.replace("(1,", "( 2,")): "Only δ is looked at.",
-        (_HALF, _HALF.replace("-ndtri", "+ndtri")): "It is squared.",
-        (_LOWERED, _LOWERED.replace("step < 1", "step <= 1")): "Zero in both ways.",
-        (_CANCELS, _CANCELS.replace("<=", "<")): BOTH_WAYS,
-        (_SERIES, _SERIES.replace(">", ">=")): BOTH_WAYS,
-        ("if _log_delta_above(0.0, mu) <= target:", "if _log_delta_above(0.0, mu) < target:"): BRACKET,
-        **{
-            (f"while _log_delta_above(eps, {line}", f"while _log_delta_above(eps, {changed}"): BRACKET
-            for line, changed in [("high) <= target:", "high) < target:"), ("low) > target:", "low) >= target:")]
-        },
-        (_WRONG_SIDE, _WRONG_SIDE.replace(">", ">=")): DOUBLED,
-        (_MULTIPLIED, _MULTIPLIED.replace(">", ">=")): DOUBLED,
-    },
-    "noise.py": {
-        **{
-            (_ATTEMPTED, _ATTEMPTED.replace("2 * (size - filled) + 16", changed)): _AT_ONCE
-            for changed in ("2 * (size + filled) + 16", *(f"{a} * (size - filled) + {b}" for a, b in _COUNTS))
-        },
-        **{
-            (f"with localcontext(_digits({at}", f"with localcontext(_digits({changed}"): "Digits to spare."
-            for at, changed in [("60)):", " 61)):"), ("60)):", " 59)):")]
-        },
-        **{
-            (_CERTAIN, _CERTAIN.replace(old, new)): "It holds with room to spare; a test has the thresholds themselves."
-            for old, new in [
-                ("1 - D", "1 + D"),
-                ("1 - D", "2 - D"),
-                ('-30") <', '-30") <='),
-                ("int(point) <", "int(point) <="),
-            ]
-        },
-        ("if Decimal(v + 1) / 2**n < least - error:", "if Decimal(v + 1) / 2**n <= least - error:"): _AT_THE_END,
-        ("if Decimal(v) / 2**n > most + error:", "if Decimal(v) / 2**n >= most + error:"): _AT_THE_END,
-        ("while weights[-1] > least:", "while weights[-1] >= least:"): _AT_THE_END,
-        **{
-            (_FOUND_FIRST, _FOUND_FIRST.replace("[-1]", k)): "It is left out again." for k in ("[+1]", "[- 2]", "[- 0]")
-        },
-        ("break", "continue"): "Nothing follows.",
+    "curator.py": no_faults(
+        ("training[0],", "All of a side have the same.", ("0", " -1")),
+        (_TOLD, "All of a side have the same.", ("g[0].", "g[ -1]."), ("n[0].", "n[ -1].")),
+        ("self._fit = secrets.token_hex(8)", LENGTH, ("8", " 7"), ("8", " 9")),
+        (_THREADS, "How many threads add up: the same integers.", ("0)", " 1)")),
+        ("if ledger is not None and dataset is not None:", BOTH, ("and", "or")),
+        (_RELEASED, OTHERWISE, ("% ", "* ")),
+        (_CHOSEN, OTHERWISE, ("% ", "* ")),
+    ),
+    "accounting.py": no_faults(
         (
-            _CELL_OF_F,
-            _CELL_OF_F.replace("g + 1", "g + 2"),
-        ): "A wider cell: more bits are drawn, and the answer is the same.",
-        **{("if bits < 41:", f"if bits {changed}:"): _FEWEST for changed in ("<= 41", "< 42")},
-        **{("e = 42 - bits", f"e = {k} - bits"): _FEWEST for k in ("43", "41")},
-        (_MARGINAL, _MARGINAL.replace("<=", "<")): _AT_THE_END,
-        ("accepted = distance > 0", "accepted = distance >= 0"): "A distance of zero is within the margin: undecided.",
-        ("if high < below / whole - error:", "if high <= below / whole - error:"): _AT_THE_END,
-        ("if low < below / whole + error:", "if low <= below / whole + error:"): _AT_THE_END,
-        **{(_CHANCE, _CHANCE.replace("j + 0.5", changed)): _ROOM for changed in ("j - 0.5", "j + 1.5", "j + -0.5")},
-        **{
-            (_MASK, _MASK.replace(old, new)): _WIDER
-            for old, new in [("w - 1", "w + 1"), ("w - 1", "w - 0"), ("((1 <<", "(( 2 <<")]
-        },
-        **{
-            (_FITS, _FITS.replace("> 0", changed)): "Below 2^41 the first condition ends the loop at 0."
-            for changed in ("> -1", ">= 0")
-        },
-        ("elif bits > 56:", "elif bits > 57:"): "w is below 2^58 in any case.",
-        (_FURTHER, _FURTHER.replace("57", "56")): "w has one bit less, and is still the least that is enough.",
-        (_SHIFTED, _SHIFTED.replace("63", "64")): "NumPy leaves the sign alone, as by 63.",
-    },
-    "ledger.py": {
-        **{(_NAMES, _NAMES.replace(":10", f": {k}")): "How many names an error tells." for k in (11, 9)},
-        (_LAST, _LAST.replace("last[0]", "last[ -1]")): "It asks for one row.",
-        (_PAST, _PAST.replace("<=", "<")): "At exactly a millionth more than the cap either will do.",
-    },
-    "events.py": {
-        ("_LEAST, _MOST = 1e-9, 1e30", "_LEAST, _MOST = 1e-9, 1e+30"): "The same number.",
-    },
-    "release.py": {
-        **{(_SIDE, _SIDE.replace("+ 1", k)): "Rounded to the same number." for k in ("- 1", "+ 2", "+ 0")},
-        **{
-            (line, line.replace(old, new)): "A signature, for type checkers alone."
-            for line in _SIGNATURES
-            for old, new in [("*, t", "/, t"), ("= 1)", "= 2)"), ("= 1)", "= 0)")]
-        },
-        **{
-            (_SEARCHED, _SEARCHED.replace(old, new)): _NO_HALF
-            for old, new in [
-                ("releases) - 1", "releases) + 1"),
-                ("releases) - 1", "releases) - 0"),
-                ("own < len", "own <= len"),
-                ("not 1 <=", "not 0 <="),
-            ]
-        },
-        **{
-            (_SIZES, _SIZES.replace(f"{k}[0]", f"{k}[ -1]")): "All of a half have the same."
-            for k in ("training", "validation")
-        },
-        (_SAME_BOUNDS, _SAME_BOUNDS.replace("[0]", "[ -1]")): "All of a half have the same.",
-        (_CANDIDATE, _CANDIDATE.replace("[0]", "[ -1]")): "There is one.",
+            _ROOT,
+            "The next float, which is taken after it, is further away than that.",
+            ("+", "-"),
+            ("1", "2"),
+            ("1", "0"),
+        ),
+        (_HIGH, BRACKET, ("/ ", "* "), (" 2 ", " 1 "), ("(2 ", "( 3 ")),
+        (_FOUND, BRACKET, ("0.0", "-1.0")),
+        (_FOUND, "It never takes so many.", ("1000", " 1001"), ("1000", " 999")),
+        (_HALF, BOTH_WAYS, ("<", "<="), (" 1 ", " 2 ")),
+        (_STEEP, "It is looked at above 50 alone.", ("1)", "2)")),
+        (_TERMS, "1e-17 of the sum.", ("10395", "10396"), ("10395", "10394")),
+        (_SERIES, BOTH_WAYS, ("50", "49"), (">", ">=")),
+        (_CANCELS, BOTH_WAYS, ("1", "2"), ("<=", "<")),
+        ("elif x >= 0:", BOTH_WAYS, (">=", ">"), ("0", "1"), ("0", "-1")),
+        ("step *= 2", DOUBLED, ("2", "3")),
+        (_MIDDLE, BRACKET, ("2", " 3"), ("2", " 1")),
+        ("high *= 2", BRACKET, ("2", "3")),
+        ("low /= 2", BRACKET, ("2", "3")),
+        (_DELTA, "Only δ is looked at.", ("1,", " 2,")),
+        (_HALF, "It is squared.", ("-", "+")),
+        (_LOWERED, "Zero in both ways.", ("<", "<=")),
+        ("if _log_delta_above(0.0, mu) <= target:", BRACKET, ("<=", "<")),
+        ("while _log_delta_above(eps, high) <= target:", BRACKET, ("<=", "<")),
+        ("while _log_delta_above(eps, low) > target:", BRACKET, (">", ">=")),
+        (_WRONG_SIDE, DOUBLED, (">", ">=")),
+        (_MULTIPLIED, DOUBLED, (">", ">=")),
+    ),
+    "noise.py": no_faults(
+        (_ATTEMPTED, _AT_ONCE, ("(size - fille", "(size + fille"), ("2", "3"), ("2", "1"), ("16", "17"), ("16", "15")),
+        ("with localcontext(_digits(60)):", "Digits to spare.", ("60", " 61"), ("60", " 59")),
         (
-            "return value if isinstance(value, int) else 0",
-            "return value if isinstance(value, int) else -1",
-        ): "Neither is a number of them.",
-    },
+            _CERTAIN,
+            "It holds with room to spare; a test has the thresholds themselves.",
+            (" - D", " + D"),
+            ("1 ", "2 "),
+            (" < p", " <= p"),
+            (" < 1", " <= 1"),
+        ),
+        ("if Decimal(v + 1) / 2**n < least - error:", _AT_THE_END, ("<", "<=")),
+        ("if Decimal(v) / 2**n > most + error:", _AT_THE_END, (">", ">=")),
+        ("while weights[-1] > least:", _AT_THE_END, (">", ">=")),
+        (_FOUND_FIRST, "It is left out again.", ("-", "+"), ("1", " 2"), ("1", " 0")),
+        ("break", "Nothing follows.", ("break", "continue")),
+        (_CELL_OF_F, "A wider cell: more bits are drawn, and the answer is the same.", ("1", "2")),
+        ("if bits < 41:", _FEWEST, ("<", "<="), ("41", "42")),
+        ("e = 42 - bits", _FEWEST, ("42", "43"), ("42", "41")),
+        (_MARGINAL, _AT_THE_END, ("<= ", "< ")),
+        ("accepted = distance > 0", "A distance of zero is within the margin: undecided.", (">", ">=")),
+        ("if high < below / whole - error:", _AT_THE_END, ("<", "<=")),
+        ("if low < below / whole + error:", _AT_THE_END, ("<", "<=")),
+        (_CHANCE, _ROOM, ("+", "-"), ("0.5", "1.5"), ("0.5", "-0.5")),
+        (_MASK, _WIDER, ("w - 1", "w + 1"), (" 1).", " 0)."), ("1 ", " 2 ")),
+        (_FITS, "Below 2^41 the first condition ends the loop at 0.", ("0:", "-1:"), ("> ", ">= ")),
+        ("elif bits > 56:", "w is below 2^58 in any case.", ("56", "57")),
+        (_FURTHER, "w has one bit less, and is still the least that is enough.", ("57", "56")),
+        (_SHIFTED, "NumPy leaves the sign alone, as by 63.", ("63", "64")),
+    ),
+    "ledger.py": no_faults(
+        (_NAMES, "How many names an error tells.", ("10", " 11"), ("10", " 9")),
+        (_LAST, "It asks for one row.", ("0]", " -1]")),
+        (_PAST, "At exactly a millionth more than the cap either will do.", ("<=", "<")),
+    ),
+    "events.py": no_faults(
+        ("_LEAST, _MOST = 1e-9, 1e30", "The same number.", ("1e30", "1e+30")),
+    ),
+    "release.py": no_faults(
+        (_SIDE, "Rounded to the same number.", ("+", "-"), ("+ 1) ", "+ 2) "), ("+ 1) ", "+ 0) ")),
+        (_SIGNATURES[0], "A signature, for type checkers alone.", ("*", "/"), ("1)", "2)"), ("1)", "0)")),
+        (_SIGNATURES[1], "A signature, for type checkers alone.", ("*", "/"), ("1)", "2)"), ("1)", "0)")),
+        (_SEARCHED, _NO_HALF, ("-", "+"), (" 1 o", " 0 o"), ("< ", "<= "), (" 1 <", " 0 <")),
+        (_SIZES, "All of a half have the same.", ("g[0].", "g[ -1]."), ("n[0].", "n[ -1].")),
+        (_SAME_BOUNDS, "All of a half have the same.", ("0", " -1")),
+        (_CANDIDATE, "There is one.", ("0", " -1")),
+        ("return value if isinstance(value, int) else 0", "Neither is a number of them.", ("0", "-1")),
+    ),
 }

@@ -6,18 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.apps.options import (
-    CHARGED,
-    COLUMNS,
-    PROMISE,
-    Json,
-    LevelColumn,
-    ModelFile,
-    Quietly,
-    Records,
-    option,
-    with_options,
-)
+from reticent.apps.options import ASKED, Json, LevelColumn, ModelFile, Quietly, Records, option, with_options
 from reticent.apps.terminal import console, print_json, progress
 
 __all__ = ["OWN", "fit_and_show", "fit_command", "read_bins"]
@@ -57,7 +46,7 @@ def read_bins(text: str | None) -> int | list[int] | str | None:
 _SLOW = {"gp-labels": ("A release in eight steps, about a minute for 2,000 different inputs:", 8)}
 
 
-@with_options(columns=COLUMNS, promise=PROMISE, own=OWN, charged=CHARGED)
+@with_options(asked=ASKED, own=OWN)
 def fit_command(
     model: Annotated[
         str,
@@ -69,10 +58,8 @@ def fit_command(
     ],
     data: Records,
     out: ModelFile,
-    columns: Any = None,
-    promise: Any = None,
+    asked: Any = None,
     own: Any = None,
-    charged: Any = None,
     json: Json = False,
     quiet: Quietly = False,
 ) -> None:
@@ -85,7 +72,7 @@ def fit_command(
     own["bins"] = read_bins(own["bins"])
     slow = _SLOW.get(model)  # its releases are counted, so that the time left is known
     with progress(f"{slow[0] if slow else 'Reading'} {Path(data).name}", slow and slow[1], quiet=quiet) as advance:
-        show = fit_and_show(model, data, **columns, **promise, **charged, own=own, out=out, advance=advance)
+        show = fit_and_show(model, data, **asked, own=own, out=out, advance=advance)
     show(json, quiet)
 
 

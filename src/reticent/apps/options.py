@@ -9,9 +9,7 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
-    "CHARGED",
-    "COLUMNS",
-    "PROMISE",
+    "ASKED",
     "Json",
     "LedgerUrl",
     "LevelColumn",
@@ -53,7 +51,7 @@ LevelColumn = Annotated[
         help="gp: a column with the known standard deviation of each record's output, and its public range, LOW above 0.",
     ),
 ]
-COLUMNS = {
+ASKED = {  # of every fit: columns, the promise, and who pays, for whom; with what they are if left out
     "x": option(
         list[str],
         "COLUMN=LOW:HIGH",
@@ -71,13 +69,9 @@ COLUMNS = {
         "missing, or not listed, counts as the first one.",
         default=[],
     ),
-}
-PROMISE = {
     "epsilon": option(float, "NUMBER", "Strength of the promise: smaller protects more."),
     "delta": option(float, "NUMBER", "Chance that the promise may fail; well below 1/records."),
     "norm": option(float, "NUMBER", "Public bound on a record's distance from the middle of the ranges."),
-}
-CHARGED = {  # who pays, and for whom: options and what they are if left out
     "ledger": (LedgerUrl, None),
     "dataset": option(str, "NAME", "Data set to charge in the ledger."),
     "records_per_person": option(int, "K", "Protect people who have up to K records each.", default=1),

@@ -9,18 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from reticent.apps.fit_command import fit_and_show
-from reticent.apps.options import (
-    CHARGED,
-    COLUMNS,
-    PROMISE,
-    Json,
-    LevelColumn,
-    ModelFile,
-    Quietly,
-    Records,
-    option,
-    with_options,
-)
+from reticent.apps.options import ASKED, Json, LevelColumn, ModelFile, Quietly, Records, option, with_options
 from reticent.apps.terminal import progress
 from reticent.errors import BadInput
 
@@ -108,7 +97,7 @@ _HOW = {
 }
 
 
-@with_options(columns=COLUMNS, promise=PROMISE, how=_HOW, charged=CHARGED)
+@with_options(asked=ASKED, how=_HOW)
 def search_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="As for reticent fit.")],
     data: Records,
@@ -122,11 +111,9 @@ def search_command(
             "columns.",
         ),
     ] = None,
-    columns: Any = None,
+    asked: Any = None,
     noise_column: LevelColumn = None,
-    promise: Any = None,
     how: Any = None,
-    charged: Any = None,
     json: Json = False,
     quiet: Quietly = False,
 ) -> None:
@@ -139,5 +126,5 @@ def search_command(
     wrap = searching(tries or (), **how)
     own = {"noise_column": noise_column}
     with progress(f"Searching {Path(data).name}", quiet=quiet, timed=False):
-        show = fit_and_show(model, data, **columns, **promise, **charged, own=own, out=out, wrap=wrap)
+        show = fit_and_show(model, data, **asked, own=own, out=out, wrap=wrap)
     show(json, quiet)
