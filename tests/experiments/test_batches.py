@@ -7,7 +7,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from reticent.experiments import STUDIES, honkela_hyperparameters
-from reticent.experiments.honkela_batches import Halves, Scheme, coinpress_means, liu_talwar, papernot_steinke
+from reticent.experiments.honkela_batches import Halves, Scheme, liu_talwar, papernot_steinke
 from reticent.experiments.honkela_data import SETUPS, noisy_sinc, sinc
 from reticent.experiments.honkela_literal import LiteralGP
 from reticent.experiments.honkela_selection import coinpress_mean, plan
@@ -41,7 +41,7 @@ def test_a_run_without_noise_is_the_papers_fit():
 def test_scores_are_the_papers():
     values = np.random.default_rng(0).normal(3.0, 1.0, size=(2, 500))
     centre, radius = np.array([0.0, -80.0]), np.array([5.0, 100.0])
-    found = coinpress_means(values, centre, radius, 2.0, Silent())
+    found = coinpress_mean(values, centre, radius, 2.0, Silent())
     for i in range(2):
         assert found[i] == pytest.approx(coinpress_mean(values[i], centre[i], radius[i], 2.0, Silent()), rel=1e-12)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
 from reticent.experiments.honkela_literal import _RHO, feature_radius2, sensitivity
-from reticent.experiments.honkela_selection import _BETA, _GAMMA, _LAST_SHARE, _STEPS, plan
+from reticent.experiments.honkela_selection import _GAMMA, coinpress_mean, plan
 from reticent.privacy.accounting import calibrate
 from reticent.privacy.selection import calibrate_selection, stop_for
 
@@ -118,21 +118,7 @@ class Halves:
         scores = -(np.log(2 * math.pi * variance) + (self._y - weights @ k) ** 2 / variance) / 2
         radius = self._reach**2 / sigma**2
         top = -math.log(2 * math.pi) / 2 - np.log(sigma)
-        mean = coinpress_means(
+        mean = coinpress_mean(
             np.clip(scores, (top - 2 * radius)[:, None], top[:, None]), top - radius, radius, scheme.rho, rng
         )
         return weights, np.where(mean <= top, mean, -np.inf)
-
-
-def coinpress_means(values: Array, centre: Array, radius: Array, rho: float, rng: np.random.Generator) -> Array:
-    """`honkela_selection.coinpress_mean` of each row."""
-    n = values.shape[1]
-    far = math.sqrt(2 * math.log(2 * n / _BETA))
-    for step in range(_STEPS):
-        share = _LAST_SHARE if step == _STEPS - 1 else (1 - _LAST_SHARE) / (_STEPS - 1)
-        reach = radius + far
-        sd = 2 * reach / n / math.sqrt(2 * share * rho)
-        inside = np.clip(values, (centre - reach)[:, None], (centre + reach)[:, None])
-        centre = inside.mean(axis=1) + sd * rng.normal(size=len(values))
-        radius = math.sqrt(2 * math.log(2 / _BETA)) * np.sqrt(1 / n + sd**2)
-    return centre

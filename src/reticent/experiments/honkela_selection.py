@@ -48,16 +48,20 @@ def plan(epsilon: float, delta: float) -> Plan:
     return Plan(epsilon / 3 - math.sqrt(2 * each), each, int(-t / _GAMMA))
 
 
-def coinpress_mean(values: Array, centre: float, radius: float, rho: float, rng: np.random.Generator) -> float:
-    """A private mean of values that lie around centre ± radius; their spread is taken to be one."""
-    n, far = len(values), math.sqrt(2 * math.log(2 * len(values) / _BETA))
+def coinpress_mean(
+    values: Array, centre: float | Array, radius: float | Array, rho: float, rng: np.random.Generator
+) -> Array:
+    """A private mean, along the last axis, of values that lie around centre ± radius; their spread is taken to be one."""
+    n, found, wide = values.shape[-1], np.asarray(centre, dtype=np.float64), np.asarray(radius, dtype=np.float64)
+    far = math.sqrt(2 * math.log(2 * n / _BETA))
     for step in range(_STEPS):
         share = _LAST_SHARE if step == _STEPS - 1 else (1 - _LAST_SHARE) / (_STEPS - 1)
-        reach = radius + far
+        reach = wide + far
         sd = 2 * reach / n / math.sqrt(2 * share * rho)
-        centre = float(np.clip(values, centre - reach, centre + reach).mean() + sd * rng.normal())
-        radius = math.sqrt(2 * math.log(2 / _BETA)) * math.sqrt(1 / n + sd**2)
-    return centre
+        inside = np.clip(values, (found - reach)[..., None], (found + reach)[..., None])
+        found = inside.mean(axis=-1) + sd * rng.normal(size=found.shape)
+        wide = math.sqrt(2 * math.log(2 / _BETA)) * np.sqrt(1 / n + sd**2)
+    return found
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def select(
         radius = reach**2 / sigma**2
         top = -math.log(2 * math.pi) / 2 - math.log(sigma)
         inside = np.clip(scores, top - 2 * radius, top)
-        score = coinpress_mean(inside, top - radius, radius, shares.rho, rng)
+        score = float(coinpress_mean(inside, top - radius, radius, shares.rho, rng))
         if best < score <= top:
             best, found = score, Selected(length, sigma, model)
         if rng.random() < _GAMMA:
