@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from reticent.experiments import dpem_literal, honkela_data, pictures, smith_parameters, tuo_attacks
 from reticent.experiments.arms import _camel, _michalewicz, _styblinski, environment
-from reticent.experiments.dp_lloyd import dp_lloyd
+from reticent.experiments.dpem_kmeans import dp_lloyd
 from reticent.experiments.findings import Claim, Findings, Table, plus_minus
 from reticent.experiments.honkela_batches import Scheme, liu_talwar, papernot_steinke
 from reticent.experiments.honkela_literal import feature_radius2, sensitivity

@@ -21,7 +21,7 @@ from reticent.maths.clusters import nearest
 from reticent.models.clusters import KMeans
 from reticent.privacy.bounds import Bounds
 
-__all__ = ["run"]
+__all__ = ["dp_lloyd", "run"]
 
 Array = NDArray[np.float64]
 _PLACES, _CLUSTERS, _EPSILON = 1_256_384, 5, 0.01
@@ -46,7 +46,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             X = places(n, seed + repeat, crowded=crowded)
             found = {_OURS: _fitted(_CLUSTERS, X, epsilon, chance, _PAPERS_DELTA)}
             found[_STRICT] = _fitted(_CLUSTERS, X, epsilon, chance)
-            found["DPLloyd"] = _dp_lloyd(X, _CLUSTERS, epsilon, chance)
+            found["DPLloyd"] = dp_lloyd(X, _CLUSTERS, epsilon, chance)
             if not quick:
                 try:
                     found["diffprivlib"] = centres(X, _CLUSTERS, epsilon, chance)
@@ -140,7 +140,7 @@ def _refined(X: Array, found: Array, steps: int = 8) -> float:
     return _within(X, found)
 
 
-def _dp_lloyd(X: Array, k: int, epsilon: float, seed: int, steps: int = 5) -> Array:
+def dp_lloyd(X: Array, k: int, epsilon: float, seed: int, steps: int = 5) -> Array:
     """K-means with noise in every step, from random points (Blum, Dwork, McSherry and Nissim), as DP-EM compares with it.
 
     Each step releases the number of records of each cluster and the sums of their coordinates, with Laplace noise: adding or
