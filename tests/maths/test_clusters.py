@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from reticent.maths.clusters import nearest, reach, squares, supported, weighted_kmeans
+from reticent.maths.clusters import _start, nearest, reach, squares, supported, weighted_kmeans
 
 
 def cost(points, weights, centres):
@@ -64,21 +64,33 @@ def test_one_cluster_is_the_weighted_mean_and_as_many_as_points_are_the_points()
 
 def test_points_without_weight_do_not_count_unless_there_are_too_few():
     points, weights = drawn(3)
-    far = np.vstack([points, [[1e3, 1e3]]])
+    far = np.vstack([points, [[1e9, 1e9]]])
     plain = weighted_kmeans(points, weights, 2, np.random.default_rng(0))
     for nothing in (0.0, -5.0):
         found = weighted_kmeans(far, np.append(weights, nothing), 2, np.random.default_rng(0))
         assert found == pytest.approx(plain)
-    few = weighted_kmeans(far, np.append(np.zeros(7), 1.0), 2, np.random.default_rng(0))
-    assert cdist([[1e3, 1e3]], few).min() < 1e-6
+    along = np.arange(7.0)[:, None]
+    few = weighted_kmeans(along, np.eye(1, 7, 3)[0], 2, np.random.default_rng(0))
+    assert np.abs(few - 3).min() < 1e-6, "the one that counts is a centre"
+
+
+def test_starts_are_far_from_each_other():
+    """A thousand points near zero and two alone: nearly all draws have one of each."""
+    rng = np.random.default_rng(6)
+    points = np.vstack([0.01 * rng.normal(size=(1000, 1)), [[50.0]], [[-80.0]]])
+    drawn = [np.sort(_start(points, np.ones(1002), 3, rng)[:, 0]).round() for _ in range(40)]
+    assert np.mean([one.tolist() == [-80, 0, 50] for one in drawn]) > 0.9
+    heavy = _start(np.array([[0.0], [1.0]]), np.array([1e-12, 1.0]), 1, rng)
+    assert heavy.item() == 1.0, "by weight"
 
 
 def test_units_and_places_do_not_matter():
     points, weights = drawn(4, 40)
-    plain, moved, loud = (
+    plain, moved, loud, quiet = (
         weighted_kmeans(at, by, 3, np.random.default_rng(0))
-        for at, by in ((points, weights), (1e3 * points - 50, weights), (points, 8 * weights))
+        for at, by in ((points, weights), (1e3 * points - 50, weights), (points, 8 * weights), (points, weights / 1024))
     )
+    assert quiet == pytest.approx(plain)
     assert moved == pytest.approx(1e3 * plain - 50)
     assert loud == pytest.approx(plain)
 
@@ -138,6 +150,9 @@ def test_a_block_is_what_is_left_of_its_cells():
     assert weights[:3] == pytest.approx([1.0, 20.0, 1.0])
     assert points[3:, 0] == pytest.approx([-31 / 80, 0.5])
     assert weights[3:] == pytest.approx([5.0, 8.0])
+    counts[1] = -0.5
+    assert stood_out(counts, 1.0)[1][0] == 0, "no weight is negative"
+    counts[1] = 1.0
     fewer = stood_out(np.where(counts == 1, 0.9, counts), 1.0)[1]
     assert fewer.sum() == pytest.approx(20 + 2 * 0.9 + 8 * 0.9), "the rest of the lower half holds too little"
 
