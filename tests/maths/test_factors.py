@@ -147,6 +147,7 @@ def test_looks_that_agree_are_better_together():
     assert columns.tau == pytest.approx([0.02 / np.sqrt(2)], rel=0.01)
     columns.tell(np.zeros(1), np.full(1, 0.5), np.zeros(1), np.array([0.0, 0.2]), 0.02)
     assert columns.variance == pytest.approx([0.3], rel=0.05), "a narrow look has missed what a wide one saw"
+    assert columns.tau == pytest.approx([0.02 / np.sqrt(2)], rel=0.01), "and so has the noise of the wide ones"
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4), st.floats(1e-6, 1e6))
@@ -219,6 +220,14 @@ def test_a_gram_matrix_tells_variances_that_were_not_known():
     scale = columns.scale()
     found = Correlations(columns, scale, np.diag([1.4, 0.6]), 1e-4)
     assert found.scale**2 == pytest.approx(scale**2 * [1.4, 0.6], rel=0.01)
+    three = Columns(3)
+    three.tell(np.zeros(3), np.ones(3), np.zeros(3), np.array([0.0] * 3 + [0.04] * 3), 0.04)
+    far = Correlations(three, three.scale(), np.diag([9.0, 0.01, 0.01]), 1e-4)
+    assert far.scale**2 == pytest.approx(0.04 * np.array([2.0, 0.5, 0.5])), "within a factor of two"
+    half = Columns(2)
+    half.tell(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.0, 0.0, 0.04, 0.04]), 0.02)
+    both = Correlations(half, half.scale(), np.diag([1.4, 0.6]), 0.5)  # precisions of 4 for each of both
+    assert both.scale**2 == pytest.approx(0.04 * np.array([1.2, 0.8]))
     sure = Columns(2)
     sure.tell(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.0, 0.0, 0.04, 0.04]), 1e-9)
     assert Correlations(sure, sure.scale(), np.diag([1.4, 0.6]), 0.1).scale == pytest.approx(sure.scale())

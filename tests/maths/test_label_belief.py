@@ -140,17 +140,26 @@ def test_a_hypothesis_that_is_lost_is_not_asked_again(monkeypatch):
 
 @pytest.mark.parametrize("spread", [0.1, 0.4])
 def test_clipped_labels_are_unclipped_by_the_gain(spread):
-    """Many normal labels about zero, clipped at 0.3: sums are as large as they would be without."""
+    """Many normal labels, half of them beyond the clip where they spread most: sums as large as they would be without."""
     rng, n = np.random.default_rng(2), 4000
-    x = np.zeros((1, 1))
-    labels = 0.05 + spread * rng.normal(size=n)
-    one = LabelBelief(
-        [kernel_of(0.4, 0.01)], np.array([spread**2]), x, np.array([float(n)]), x, learn_noise=False, learn_kernel=False
-    )
+    x, many = np.zeros((1, 1)), np.array([4000.0])
+    labels = 0.15 + spread * rng.normal(size=n)
+    known = {"learn_noise": False, "learn_kernel": False}
+    one = LabelBelief([kernel_of(0.4, 0.04)], np.array([spread**2]), x, many, x, **known)
     kept = np.clip(labels, -0.3, 0.3)
     one.add(np.ones((1, 1)), np.array([kept.sum()]), 1.0, np.zeros(1), 0.3, (float(np.mean(kept**2)), 1e-4))
-    assert one.centre[0] == pytest.approx(0.05, abs=4 * spread / np.sqrt(n) + 0.005)
+    assert one.centre[0] == pytest.approx(0.15, abs=0.03)
     assert one.doubt > 0.9 * spread**2 / n
+
+
+@pytest.mark.parametrize(("times", "surprise"), [(1.0, 0.0), (10.0, np.log(10) / 3), (1e-3, np.log(1e3) / 3)])
+def test_a_noise_far_from_the_first_guess_is_a_surprise(times, surprise):
+    """One second moment that fits a multiple of the guess: its density is the prior's, normal in the logarithm."""
+    one = belief([kernel_of(0.4)])
+    one._seconds.append(label_belief._Second(times * S2, 1e-6, 100.0, np.zeros(N)))
+    found, fit = one._noise(0, np.zeros(N), 0.0, (np.zeros(N), S2))
+    assert found == pytest.approx(times * S2)
+    assert fit == pytest.approx(-(surprise**2) / 2, abs=1e-3)
 
 
 @pytest.mark.parametrize("noise", [0.03, 0.3])
