@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit, softmax
 
@@ -60,6 +60,7 @@ def test_widths_are_those_of_the_derivatives_of_log_odds(c):
     assert high == pytest.approx(odds(logits) + 1.5 * sd)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(-100, 100), st.floats(0, 4))
 def test_bands_follow_classes_and_not_the_level_of_the_logits(seed, level, reach):
     logits, variance = some_logits(seed), np.full(5, 0.4)

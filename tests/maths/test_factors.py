@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis
@@ -150,6 +150,7 @@ def test_looks_that_agree_are_better_together():
     assert columns.tau == pytest.approx([0.02 / np.sqrt(2)], rel=0.01), "and so has the noise of the wide ones"
 
 
+@settings(max_examples=25)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=4, max_size=4), st.floats(1e-6, 1e6))
 def test_means_stay_in_the_box_and_scales_positive_for_all_noise(values, sd):
     columns = Columns(2)
@@ -233,6 +234,7 @@ def test_a_gram_matrix_tells_variances_that_were_not_known():
     assert Correlations(sure, sure.scale(), np.diag([1.4, 0.6]), 0.1).scale == pytest.approx(sure.scale())
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(1e-3, 0.1))
 def test_a_correlation_matrix_is_made_of_any_symmetric_one(seed, least):
     raw = np.random.default_rng(seed).normal(size=(5, 5)) * 3

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.maths.fitted import Fitted
@@ -78,6 +78,7 @@ def test_far_from_the_records_the_doubt_is_that_before_the_fit(remote):
     assert known.parts(phi, FAR)[0] == pytest.approx(near), "doubt is never less for being far away"
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(0, 1))
 def test_covariances_have_the_variances_on_their_diagonal(seed, remote):
     one, phi = fitted(covariance=spread(seed), own=spread(seed + 1, size=0.3)), features(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.maths.linalg import factor, own_covariance, quadratic, solve_lower, solve_upper
@@ -30,6 +30,7 @@ def test_a_factor_is_that_of_the_symmetric_part():
     assert lower @ lower.T == pytest.approx((A + A.T) / 2)
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.floats(-8, 8))
 def test_a_semi_definite_matrix_always_has_a_factor(seed, m, size):
     """Of rank one, at any scale: arithmetic loses less than what is added."""

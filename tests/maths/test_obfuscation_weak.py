@@ -99,6 +99,7 @@ def test_a_problem_in_a_subspace_is_the_same_problem_there():
     assert (whole.e is m, whole.d is c, whole.room.tolist()) == (True, True, [1, 1, 1])
 
 
+@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(-3, 3))
 def test_every_vector_gives_a_bound(seed, size):
     m, c = problem(8, 2)
