@@ -248,3 +248,54 @@ def test_any_release_leaves_a_proper_belief(value):
         assert np.isfinite(one.mean).all()
         assert np.linalg.eigvalsh(one.covariance)[0] > -1e-9
         assert one.s2 > 0
+
+
+def learned_variances(weights, guess, sd, rounds=30):
+    """Two groups and one weight that is like no other, seen one by one through noise of this size."""
+    alike = np.array([-1] + [0] * 20 + [1] * 20)
+    one = Tracked([guess * np.eye(41)], np.zeros(1), 1e-9, alike)
+    one.add(weights, sd, np.eye(41), 0.0, np.inf, 41, FAR, np.zeros(41))
+    for _ in range(rounds):
+        one._learn_variances(0)
+    one._mix()
+    return one, one._priors[0]
+
+
+def test_variances_of_known_weights_are_their_mean_squares():
+    rng = np.random.default_rng(12)
+    weights = rng.normal(size=41) * np.array([1.0] + [3.0] * 20 + [0.2] * 20)
+    one, prior = learned_variances(weights, 0.5, 1e-4)
+    assert prior[1:21] == pytest.approx(np.full(20, np.mean(weights[1:21] ** 2)), rel=1e-3)
+    assert prior[21:] == pytest.approx(np.full(20, np.mean(weights[21:] ** 2)), rel=1e-3)
+    assert prior[0] == 0.5, "nothing tells what it is like"
+    assert one.mean == pytest.approx(weights, abs=1e-3)
+
+
+@pytest.mark.parametrize("guess", [0.5, 2.0])
+def test_what_is_not_known_changes_no_variance_and_none_goes_too_far(guess):
+    _, prior = learned_variances(np.zeros(41), guess, 1e6)
+    assert prior == pytest.approx(np.full(41, guess), rel=1e-3)
+    far, near = (learned_variances(np.full(41, size), guess, 1e-4)[1] for size in (1e4, 1e-6))
+    assert far[1:] == pytest.approx(np.full(40, 100 * guess))
+    assert near[1:] == pytest.approx(np.full(40, guess / 100), rel=0.01)
+
+
+@pytest.mark.parametrize("clip", [0.5, 1.0, 2.0])
+def test_a_clip_adds_the_variance_of_what_is_not_linear(clip):
+    """Of residuals N(0, 1): the share of clip(e) that is g·e, and the rest of it over g, by draws."""
+    one = Tracked([1e-12 * np.eye(2)], np.zeros(1), 1.0)
+    e = np.random.default_rng(13).normal(size=400_000)
+    kept = np.clip(e, -clip, clip)
+    gain, distortion = one._clipped(float(np.mean(kept**2)), 1e-6, 10**6, clip, np.eye(2))
+    share = float(np.mean(kept * e))
+    assert gain == pytest.approx(share, rel=0.02)
+    assert distortion == pytest.approx(np.var(kept - share * e) / share**2, rel=0.05)
+
+
+def test_units_of_the_first_guess_follow_those_of_the_weights():
+    """How far a variance may go is told by the guess, in the weights' own units."""
+    one, factor = Tracked([np.eye(3)], np.zeros(1), 0.04, np.zeros(3, dtype=np.int64)), np.array([2.0, 3.0, 0.5])
+    one.rescale(factor)
+    assert one._guesses[0] == pytest.approx(factor**2)
+    assert one._priors[0] == pytest.approx(factor**2)
+    assert one.covariance == pytest.approx(np.diag(factor**2))
