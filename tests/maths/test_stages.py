@@ -79,12 +79,16 @@ def test_the_error_is_the_covariance_without_noise_and_more_with_it():
         assert np.linalg.eigvalsh(staged.error() - more)[0] > 0
 
 
+@pytest.mark.parametrize("together", [2**16, 100])
+@pytest.mark.parametrize("alone", [True, False], ids=["diagonal", "dense"])
 @pytest.mark.parametrize("sd", [1e-9, 3.0, 300.0])
-def test_all_hypotheses_at_once_are_fitted_as_one_by_one(sd):
-    """One basis serves them all, whatever noise each of them has been given."""
+def test_all_hypotheses_at_once_are_fitted_as_one_by_one(sd, alone, together, monkeypatch):
+    """One basis serves them all, whatever noise each of them has been given, and however many are taken together."""
+    monkeypatch.setattr("reticent.maths.stages._TOGETHER", together)
     points, phi, _, y = problem()
     B, rng = phi.T @ phi, np.random.default_rng(2)
-    priors = [np.diag(rng.uniform(0.01, 4, 6)) for _ in range(5)]
+    mix = np.eye(6) if alone else np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    priors = [mix @ np.diag(rng.uniform(0.01, 4, 6)) @ mix.T for _ in range(5)]
     staged = Staged(priors, rng.uniform(0, 0.1, 5), points, len(y), 0.02, learn_noise=True, damping=0.1)
     for _ in range(3):
         e, noise = y - phi @ staged.mean, rng.normal(size=(6, 6)) * sd
@@ -93,7 +97,8 @@ def test_all_hypotheses_at_once_are_fitted_as_one_by_one(sd):
     staged._s2 = staged.s2 * np.geomspace(0.01, 100, 5)
     means, doubts, evidence = staged._fits()
     G = staged._gram.possible
-    each = [staged._fit(r, staged._W + (s2 - staged.s2) * G) for r, s2 in zip(staged._roots, staged._s2, strict=True)]
+    roots = [np.linalg.cholesky(S) for S in priors]
+    each = [staged._fit(r, staged._W + (s2 - staged.s2) * G) for r, s2 in zip(roots, staged._s2, strict=True)]
     for h, one in enumerate(each):
         assert means[h] == pytest.approx(one.mean, rel=1e-5, abs=1e-7)
         assert doubts[h] == pytest.approx((one.root @ G * one.root).sum(), rel=1e-5)

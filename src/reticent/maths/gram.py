@@ -76,7 +76,8 @@ class GramBelief:
             self.share = self._found_share(noise2)
         n = self.n * self.share
         self.laws = self._fitted(released, 2 * noise2)
-        each = np.stack([n * (self._points.T * p) @ self._points for p in self.laws])
+        roots = [np.sqrt(n * p)[:, None] * self._points for p in self.laws]
+        each = np.stack([root.T @ root for root in roots])  # which takes half the time of other products
         guess = each.mean(axis=0)
         self.law = guess / n
         away, left, signal = denoised(released - guess, noise2)

@@ -39,6 +39,7 @@ __all__ = ["Staged", "clip_moments", "clipped_second", "unclipped_variance"]
 Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
 _ROUNDS = 20
+_TOGETHER = 2**16  # entries of matrices of several hypotheses that fit a cache
 _BLOCK = 64  # points whose correlations with all others fit a cache
 _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
 _MORE = np.geomspace(1.0, 1e2, 41)  # the same of a known one: residuals may be larger than it explains
@@ -107,7 +108,7 @@ class Staged:
     record can have (1: records are not weighted; less: the noise must be known).
     """
 
-    hypotheses: list[Array]
+    hypotheses: Array
     outside: Array
     points: Array
     n: int
@@ -121,7 +122,11 @@ class Staged:
 
     def __post_init__(self) -> None:
         m = len(self.hypotheses[0])
-        self._roots: list[Array] = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in self.hypotheses]
+        self.hypotheses = np.asarray(self.hypotheses)
+        self._roots: Array = np.asarray(np.linalg.cholesky(self.hypotheses), dtype=np.float64)
+        diagonals = self._roots.diagonal(axis1=1, axis2=2)
+        if np.count_nonzero(self._roots) == np.count_nonzero(diagonals):  # as in the default prior
+            self._roots = diagonals.copy()  # products with them take less time
         self._gram = GramBelief(self.points, self.n, damping=self.damping, least=self.least)
         self._noise: Array | float = self.noise2  # of each hypothesis
         self._s2 = self._noise + self._gram.share * self.outside
@@ -133,8 +138,8 @@ class Staged:
     def _use(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
         self.weights = weights
-        self.prior: Array = np.einsum("h,hij->ij", weights, np.array(self.hypotheses))
-        self._root = np.linalg.cholesky(self.prior)
+        self.prior: Array = np.asarray(np.tensordot(weights, self.hypotheses, 1), dtype=np.float64)
+        self._root: Array = np.asarray(np.linalg.cholesky(self.prior), dtype=np.float64)
         self.s2 = float(weights @ self._s2)
 
     @property
@@ -153,8 +158,7 @@ class Staged:
         ratio = (self._size / before) ** 2
         if ratio == 1:
             return
-        self.hypotheses = [ratio * S for S in self.hypotheses]
-        self._roots = [math.sqrt(ratio) * root for root in self._roots]
+        self.hypotheses, self._roots = ratio * self.hypotheses, math.sqrt(ratio) * self._roots
         self.outside = ratio * self.outside
         self._use(self.weights)
         self._solve()
@@ -213,7 +217,8 @@ class Staged:
         centres = np.array([one.centre for one in self._stages])
         observed = np.array([one.observed for one in self._stages])
         noises = np.array([one.noise for one in self._stages])
-        own = noises + np.array([np.trace(one.distortion) / m for one in self._stages])
+        distortions = np.array([one.distortion for one in self._stages])
+        own = noises + np.trace(distortions, axis1=1, axis2=2) / m
         for _ in range(_ROUNDS):
             # stages that started far from w suffer from the error in B: they count less
             far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
@@ -226,8 +231,7 @@ class Staged:
             self._wrong = V * second
             np.fill_diagonal(self._wrong, V @ np.diag(second))
             self._W = self.s2 * B + self._wrong
-            for o, one in zip(omega, self._stages, strict=True):
-                self._W += o * o * one.distortion
+            self._W += np.tensordot(omega**2, distortions, 1)
             self._W.ravel()[:: m + 1] += omega**2 @ noises
             fit, before = self._fit(self._root, self._W), self.mean
             self.mean, self.covariance = fit.mean, fit.root.T @ fit.root
@@ -252,19 +256,29 @@ class Staged:
         whitened = solve_lower(lower, solve_lower(lower, B).T)
         values, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
         values = np.clip(values, 0.0, 1 / self.s2)  # W has s²B̂ in it
-        T, z = (lower @ vectors).T, vectors.T @ solve_lower(lower, self._observed)
+        T, z = (np.sqrt(values) * (lower @ vectors)).T, vectors.T @ solve_lower(lower, self._observed)
         design = vectors.T @ solve_lower(lower, self._gram.mean)
         spread = np.sqrt(np.maximum(1 + (self._s2[:, None] - self.s2) * values, LEAST_ROUNDING))
         z = z / spread
         means, doubts, evidence = np.empty_like(z), np.empty(len(z)), -np.log(spread).sum(axis=1)
-        for h, root in enumerate(self._roots):
-            told = (design @ root) / spread[h][:, None]
-            inner = factor(np.eye(len(T)) + told.T @ told, LEAST_ROUNDING)
-            half = solve_lower(inner, np.column_stack([(np.sqrt(values)[:, None] * (T @ root)).T, told.T @ z[h]]))
-            known = half[:, -1]
-            means[h], doubts[h] = root @ solve_upper(inner, known), np.square(half[:, :-1]).sum()
-            evidence[h] -= np.log(np.diag(inner)).sum() + (z[h] @ z[h] - known @ known) / 2
+        few = max(_TOGETHER // len(T) ** 2, 1)
+        for first in range(0, len(z), few):
+            some = slice(first, first + few)
+            told, seen = self._times(design, some) / spread[some, :, None], self._times(T, some)
+            inner = told.transpose(0, 2, 1) @ told
+            size = 1 + inner.trace(axis1=1, axis2=2) / len(T)
+            inner.reshape(len(inner), -1)[:, :: len(T) + 1] += 1 + LEAST_ROUNDING * size[:, None]
+            for h, one in enumerate(np.linalg.cholesky(inner), first):
+                known = solve_lower(one, z[h] @ told[h - first])
+                means[h], doubts[h] = solve_upper(one, known), np.square(solve_lower(one, seen[h - first].T)).sum()
+                evidence[h] -= np.log(np.diag(one)).sum() + (z[h] @ z[h] - known @ known) / 2
+        means = means * self._roots if self._roots.ndim == 2 else (self._roots @ means[:, :, None])[:, :, 0]
         return means, doubts, evidence
+
+    def _times(self, matrix: Array, some: slice) -> Array:
+        """The matrix times the roots of some hypotheses."""
+        roots = self._roots[some]
+        return matrix * roots[:, None] if roots.ndim == 2 else matrix @ roots
 
     def _only(self) -> tuple[Array, Array, Array]:
         """What `_fits` gives for a single hypothesis, which is the present fit."""
@@ -313,7 +327,7 @@ class Staged:
         lower = factor(self._W, ROUNDING)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(lower, self._gram.mean @ self.covariance)
         weights = np.sqrt(self.weights)
-        root = np.linalg.cholesky(np.einsum("h,hij->ij", weights / weights.sum(), np.array(self.hypotheses)))
+        root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))
         left = root - gain.T @ (self._gram.mean @ root)
         return np.asarray(left @ left.T / share + gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain)
 

@@ -254,7 +254,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         for half in halves:
             units = self._units(halves[0], half)
             guess = max(priors.white * units, _FIRST_GUESS**2) if known is None else (known / half) ** 2
-            covariances = [units * S / np.outer(head.energy, head.energy) for S in hypotheses]
+            covariances = units * np.array(hypotheses) / np.outer(head.energy, head.energy)
             how = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
             # one input cannot depend on others: damping would only cost accuracy and the width of bands
@@ -266,7 +266,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         wider = max(n / scale / (_FEW if default else 2 * _FEW), 1.0) ** (
             1 / 3 if default or known is not None else 1 / 2
         )
-        seen = float(np.mean([np.mean(quadratic(points, S)) for S in beliefs[0].hypotheses]))
+        seen = float(np.mean(quadratic(points, beliefs[0].first)))
         missed = float(beliefs[0].outside.mean())
         return _Start(head, like, beliefs, widest, wider, missed / (missed + seen))
 
