@@ -183,8 +183,28 @@ def test_hyperparameters_are_drawn_where_they_are_learned():
     assert np.abs(np.log2(lengths[:6]).mean()) < 0.3  # evenly, from the first few on
     default = Planner(small().set_params(kernel=None), 1, 0, lambda fits: None)
     assert len({str(default._kernel(i)) for i in range(10)}) == 10
+    lengths = np.log([default._kernel(i).length for i in range(40)])
+    assert lengths.mean() == pytest.approx(np.log(0.12 * 1.6) / 2, abs=0.05)  # all between, not a few of them
     fixed = Planner(small(RBF(1.0), learn_kernel=False), 1, 0, lambda fits: None)
     assert fixed._kernel(0) == fixed._kernel(1) == RBF(1.0)
+
+
+def test_kernels_of_functions_that_are_kept_have_the_law_they_have_inside_the_bounds(monkeypatch):
+    """Half of all kernels make functions that leave the bounds: the others are then taken evenly, none of them twice."""
+    planner = Planner(small(RBF(1.0, (0.5, 2.0))), 40, 0, lambda fits: None)
+    kept = []
+
+    def judged(points, turn):
+        length = planner._kernel(turn).length_scale
+        kept.append(length)
+        return _Drawn(lambda at, random: np.full(len(at), length), 0.1, float(length > 1))
+
+    monkeypatch.setattr(planner, "_draw", judged)
+    lengths = [float(one.function(np.zeros((1, 1)), None)[0]) for one in planner._drawn]
+    assert len(lengths) == len(set(lengths)) == 40
+    assert max(lengths) <= 1
+    assert np.log2(lengths).mean() == pytest.approx(-0.5, abs=0.05)
+    assert len(kept) == pytest.approx(80, abs=3)
 
 
 def test_nothing_is_charged_and_the_model_stays_as_it_was(tmp_path):

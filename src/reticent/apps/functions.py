@@ -16,7 +16,11 @@ Random = np.random.Generator
 
 _CHECKS = 256
 _LEFT_OUT = 1e-6  # of a part's variance: what is left out counts as error of the fit, and must not show
-_LITTLE = 1e-5  # the same, of the whole variance
+_LITTLE = (
+    1e-8,
+    1e-7,
+    1e-5,
+)  # the same, of the whole variance, for effects of one, two and three inputs, which take time
 _ROWS = 256  # a block of the kernel stays in cache
 _GRID = 257  # so fine that straight lines between neighbours are as good as the shortest curves of the default prior
 
@@ -100,7 +104,7 @@ class Effects:
         whole, rest = kernel.constant + kernel.variance, 0.0
         for order, variance in enumerate(kernel.of_orders(d), 1):
             share = variance * math.comb(d, order) / whole
-            few = 1 + int(np.argmax(share * (1 - known**order) <= _LITTLE))
+            few = 1 + int(np.argmax(share * (1 - known**order) <= _LITTLE[order - 1]))
             for inputs in combinations(range(d), order):
                 self._effects.append((inputs, math.sqrt(variance) * random.standard_normal((few,) * order)))
             rest += share * (1 - float(known[few - 1]) ** order)

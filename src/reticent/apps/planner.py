@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from reticent.apps.functions import Truth, truth
 from reticent.apps.simulation import PLACES, SPREAD, MadeUp, evenly, fit_made_up, inputs, records
 from reticent.errors import BadInput
+from reticent.maths.anova import among
 from reticent.models.gp import GPRegressor
 
 __all__ = ["DELTA", "NO_PRIVACY", "Planner", "Trial"]
@@ -25,7 +27,6 @@ _TESTS, _POINTS = 512, 1280
 _HELD, _TRIES = 256, 30  # places where a function is held against the output's bounds, and how many functions are tried
 _USUAL_NOISE = 0.2  # of half the output's range, where nothing says how much: the model's own first guess
 _BAND = 1.96
-_GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples are even, in every stride: some functions are drawn again
 _FREE_STAGES = 2  # without noise all stages after the first say the same
 
 
@@ -98,24 +99,27 @@ class Planner:
 
     @cached_property
     def _drawn(self) -> list[_Drawn]:
-        points = self._at(evenly(self._bounds, _POINTS, self._random(0)))
-        return [self._draw(points, draw) for draw in range(self._draws)]
+        """Functions inside the output's bounds, where a mean of outputs must be; or the nearest to that of some that were tried.
 
-    def _draw(self, points: Array, draw: int) -> _Drawn:
-        """Draw until the function is inside the output's bounds, where a mean of outputs must be; or take the nearest to that."""
-        random = self._random(1, draw)
-        tries: list[_Drawn] = []
-        while len(tries) < _TRIES:
-            kernel = self._kernel(draw + self._draws * len(tries))
-            one = points[:1]
-            white = float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
-            noise = self._noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
-            function = truth(kernel, points, random)
-            outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
-            tries.append(_Drawn(function, float(noise), float(np.mean(outside))))
-            if tries[-1].outside <= 0.01:
-                break
-        return min(tries, key=lambda drawn: drawn.outside)
+        Kernels are taken in turn, whether their functions are kept or not: so those of the functions that are kept have the law
+        that kernels have among functions inside the bounds.
+        """
+        points, turn = self._at(evenly(self._bounds, _POINTS, self._random(0))), count()
+        found: list[_Drawn] = []
+        while len(found) < self._draws:
+            tries: list[_Drawn] = []
+            while len(tries) < _TRIES and not (tries and tries[-1].outside <= 0.01):
+                tries.append(self._draw(points, next(turn)))
+            found.append(min(tries, key=lambda drawn: drawn.outside))
+        return found
+
+    def _draw(self, points: Array, turn: int) -> _Drawn:
+        kernel, random, one = self._kernel(turn), self._random(1, turn), points[:1]
+        white = float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
+        noise = self._noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
+        function = truth(kernel, points, random)
+        outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
+        return _Drawn(function, float(noise), float(np.mean(outside)))
 
     @property
     def _noise(self) -> float | None:
@@ -126,17 +130,21 @@ class Planner:
         return math.sqrt((level.high**2 - level.low**2) / 2 / math.log(level.high / level.low))
 
     def _kernel(self, turn: int) -> Any:
-        """A kernel that the evidence may choose, or one between them where they differ by hyperparameters.
+        """A kernel from the range that the evidence may choose from: a few in it are weighed, but a function can have any.
 
         Taken in turn, so that few draws see as much of the prior as many by chance.
         """
-        kernels = self._priors.kernels
-        theta, random = np.array([kernel.theta for kernel in kernels]), self._random(5)
+        kernels, random = self._priors.kernels, self._random(5)
+        if len(kernels) == 1:
+            return kernels[0]
+        theta = np.array([kernel.theta for kernel in kernels])
+        size = theta.shape[1] or 5
+        steps = np.sqrt(np.arange(2, size + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
+        place = (random.random(size) + turn * steps) % 1
         if not theta.size:
-            return kernels[int((random.random() + turn * _GOLDEN) % 1 * len(kernels))]
+            return among(place)
         low, high = theta.min(axis=0), theta.max(axis=0)
-        steps = np.sqrt(np.arange(2, len(low) + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
-        return kernels[0].clone_with_theta(low + (high - low) * ((random.random(len(low)) + turn * steps) % 1))
+        return kernels[0].clone_with_theta(low + (high - low) * place)
 
     def _measure(self, draw: int, n: int, epsilons: Sequence[float], basis: int | None) -> list[Trial]:
         function, noise, _ = self._drawn[draw]

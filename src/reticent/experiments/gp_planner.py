@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from reticent import Bounds, GPRegressor, plan
 from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error
 from reticent.experiments.pictures import Line, Panel, draw
-from reticent.maths.anova import Anova, AnovaPriors
+from reticent.maths.anova import among
 
 __all__ = ["run"]
 
@@ -105,19 +105,7 @@ def _given(kernel: Kernel, d: int, learn: bool, rng: np.random.Generator) -> Tru
 
 def _default(d: int, rng: np.random.Generator) -> Truth:
     """A constant, and for each set of up to three inputs a sum of products of functions of one input."""
-    known = AnovaPriors(d, 48).kernels[1:]
-
-    def between(of: Callable[[Anova], float], *, logarithmic: bool = True) -> float:
-        low, high = (edge(of(one) for one in known) for edge in (min, max))
-        return math.exp(rng.uniform(math.log(low), math.log(high))) if logarithmic else float(rng.uniform(low, high))
-
-    shares = (1.0, between(lambda one: one.shares[1]), between(lambda one: one.shares[2]))
-    kernel = Anova(
-        between(lambda one: one.variance),
-        shares,
-        between(lambda one: one.linear, logarithmic=False),
-        between(lambda one: one.length),
-    )
+    kernel = among(rng.random(5))
     grid = np.linspace(-1, 1, 241)
     values, vectors = np.linalg.eigh(kernel.one(grid[:, None], grid))
     root = vectors * np.sqrt(np.maximum(values, 0))
