@@ -29,7 +29,7 @@ def test_lengths_are_drawn_inside_their_prior():
 
 def test_the_default_prior(monkeypatch):
     one = Anova(variance=0.5, shares=(1.0, 0.5, 0.3), length=0.4)
-    monkeypatch.setattr(gp_planner, "among", lambda place: one)
+    monkeypatch.setattr(Anova, "among", staticmethod(lambda place: one))
     u, draws = np.random.default_rng(0).uniform(-1, 1, (5, 3)), 300
     values = np.array([gp_planner._default(3, np.random.default_rng(i))(2 * u) for i in range(draws)])
     exact = one(u, u.copy())

@@ -14,7 +14,6 @@ from sklearn.base import clone
 from reticent.apps.functions import Truth, truth
 from reticent.apps.simulation import PLACES, SPREAD, MadeUp, evenly, fit_made_up, inputs, records
 from reticent.errors import BadInput
-from reticent.maths.anova import among
 from reticent.models.gp import GPRegressor
 
 __all__ = ["DELTA", "NO_PRIVACY", "Planner", "Trial"]
@@ -142,7 +141,7 @@ class Planner:
         steps = np.sqrt(np.arange(2, size + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
         place = (random.random(size) + turn * steps) % 1
         if not theta.size:
-            return among(place)
+            return kernels[0].among(place)
         low, high = theta.min(axis=0), theta.max(axis=0)
         return kernels[0].clone_with_theta(low + (high - low) * place)
 

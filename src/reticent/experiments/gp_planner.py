@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from reticent import Bounds, GPRegressor, plan
 from reticent.experiments.findings import Claim, Findings, Progress, Table, Value, mean_error
 from reticent.experiments.pictures import Line, Panel, draw
-from reticent.maths.anova import among
+from reticent.maths.anova import Anova
 
 __all__ = ["run"]
 
@@ -105,7 +105,7 @@ def _given(kernel: Kernel, d: int, learn: bool, rng: np.random.Generator) -> Tru
 
 def _default(d: int, rng: np.random.Generator) -> Truth:
     """A constant, and for each set of up to three inputs a sum of products of functions of one input."""
-    kernel = among(rng.random(5))
+    kernel = Anova.among(rng.random(5))
     grid = np.linspace(-1, 1, 241)
     values, vectors = np.linalg.eigh(kernel.one(grid[:, None], grid))
     root = vectors * np.sqrt(np.maximum(values, 0))

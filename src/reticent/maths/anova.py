@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.maths.basis import GRID, Basis, legendre
 
-__all__ = ["Anova", "AnovaPriors", "among"]
+__all__ = ["Anova", "AnovaPriors"]
 
 Array = NDArray[np.float64]
 _LENGTHS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
@@ -47,6 +47,20 @@ class Anova(Kernel):  # type: ignore[misc]
         self.linear = linear
         self.length = length
         self.constant = constant
+
+    @staticmethod
+    def among(place: Sequence[float] | Array) -> "Anova":
+        """The kernel at a place in the unit cube (of five dimensions) of all that the evidence may choose from."""
+
+        def between(low: float, high: float, t: float) -> float:
+            return float(low * (high / low) ** t)
+
+        return Anova(
+            variance=between(0.003, 1.0, place[0]),
+            shares=(1.0, between(0.003, 1.0, place[1]), between(0.001, 0.3, place[2])),
+            linear=float(0.05 + 0.9 * place[3]),
+            length=between(0.12, 1.6, place[4]),
+        )
 
     def one(self, a: Array, b: Array) -> Array:
         """κ between two arrays of the same shape, or shapes that fit together."""
@@ -152,24 +166,10 @@ class AnovaPriors:
         return basis, [np.diag(row) for row in table], np.maximum(whole - table.sum(axis=1), 0.0)
 
 
-def among(place: Sequence[float] | Array) -> Anova:
-    """The kernel at a place in the unit cube of all that the evidence may choose from."""
-
-    def between(low: float, high: float, t: float) -> float:
-        return float(low * (high / low) ** t)
-
-    return Anova(
-        variance=between(0.003, 1.0, place[0]),
-        shares=(1.0, between(0.003, 1.0, place[1]), between(0.001, 0.3, place[2])),
-        linear=float(0.05 + 0.9 * place[3]),
-        length=between(0.12, 1.6, place[4]),
-    )
-
-
 def _trials(count: int) -> list[Anova]:
     from scipy.stats import qmc
 
-    return [among(place) for place in qmc.Halton(5, scramble=False).random(count + 1)[1:]]
+    return [Anova.among(place) for place in qmc.Halton(5, scramble=False).random(count + 1)[1:]]
 
 
 def _effects(d: int, decay: Array, most: int = 1200) -> list[tuple[tuple[int, int], ...]]:
