@@ -152,6 +152,11 @@ class AnovaPriors:
         """For each of the m leading functions, its number among those of one input; -1 for the constant and for products."""
         return np.array([effect[0][1] if len(effect) == 1 else -1 for effect in self._effects[:m]])
 
+    @property
+    def constant(self) -> int:
+        """The number of the constant among the functions: the first, for none has a larger variance."""
+        return self._effects.index(())
+
     def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
         """The m leading functions, their variances under each hypothesis, and what these leave out."""
         index = np.zeros((m, self._dimension), dtype=np.int64)

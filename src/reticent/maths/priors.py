@@ -28,6 +28,7 @@ class KernelPriors:
     """Kernels as covariances of basis coefficients, by projection on public points; in units of y's half-range."""
 
     some = 0  # functions to take whatever their variance: none, for this prior is the user's own
+    constant = -1  # among the functions: none is exactly one
     stands_out = 0.1  # share of the prior variance, times n/noise, of a function that is worth having
 
     def __init__(

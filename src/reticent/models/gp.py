@@ -224,7 +224,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         share = inhabited(laws_along(start.head.warped(start.like), beliefs[0].laws)) if learned else 1.0
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         self._outputs = [
-            self._settled(belief, priors, low / 2 + high / 2, half, share)
+            self._settled(belief, start, priors, low / 2 + high / 2, half, share)
             for belief, (low, high), half in zip(beliefs, bounds.y, halves, strict=True)
         ]
         one = len(self._outputs) == 1
@@ -249,17 +249,19 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         lengthen = self.kernel is None and (d > 2 or (d == 2 and told < CLEAR))
         head, like = features(basis, energy, laws, warp, lengthen)
         points = head.rows(like)
-        head = replace(head, weighted=level is not None)
+        # where outputs are weighed with their features, both see so much of the noise and of what the basis cannot show
+        thin = 1.0 if priors.constant < 0 else float(np.mean((points[:, priors.constant] / head.energy[priors.constant]) ** 2))
+        head = replace(head, weighted=level is not None, constant=priors.constant)
         beliefs = []
         for half in halves:
             units = self._units(halves[0], half)
-            guess = max(priors.white * units, _FIRST_GUESS**2) if known is None else (known / half) ** 2
+            guess = thin * (max(priors.white * units, _FIRST_GUESS**2) if known is None else (known / half) ** 2)
             covariances = units * np.array(hypotheses) / np.outer(head.energy, head.energy)
             how = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
             # one input cannot depend on others: damping would only cost accuracy and the width of bands
             damping = DAMPING if self.kernel is None and len(bounds.x) > 1 else 0.0
-            beliefs.append(Staged(covariances, units * outside, points, n, guess, least=least, damping=damping, **how))
+            beliefs.append(Staged(covariances, thin * units * outside, points, n, guess, least=least, damping=damping, **how))
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
         default = known is None and self.kernel is None
@@ -268,21 +270,24 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
         seen = float(np.mean(quadratic(points, beliefs[0].first)))
         missed = float(beliefs[0].outside.mean())
-        return _Start(head, like, beliefs, widest, wider, missed / (missed + seen))
+        return _Start(head, like, beliefs, widest, wider, missed / (missed + seen), thin)
 
     @staticmethod
     def _reach(belief: Staged, z: float, k: int) -> float:
         sd = belief.residual_sd()
         return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
 
-    def _settled(self, belief: Staged, priors: Any, middle: float, half: float, share: float) -> Fitted:
-        best = int(np.argmax(belief.weights))
+    def _settled(
+        self, belief: Staged, start: "_Start", priors: Any, middle: float, half: float, share: float
+    ) -> Fitted:
+        best, shown = int(np.argmax(belief.weights)), start.head.functions(start.like)
         outside = float(belief.weights @ belief.outside)
         spread = belief.s2 + (belief.excess() if self._releases - self._counts > _ENOUGH else 0.0)
-        learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2)) * half
+        learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2) / start.thin) * half
         noise = None if self.noise_column is not None else learned if self.noise is None else float(self.noise)
-        before = math.sqrt(float(np.mean(quadratic(belief.points, belief.prior))) + outside)
-        moves = float((belief.first * np.cov(belief.points.T, bias=True)).sum()) + float(belief.outside.mean())
+        outside /= start.thin
+        before = math.sqrt(float(np.mean(quadratic(shown, belief.prior))) + outside)
+        moves = float((belief.first * np.cov(shown.T, bias=True)).sum()) + float(belief.outside.mean()) / start.thin
         moves *= 2 - share  # around a mean that is known from a part of the box, which has moved too
         told = belief.mean, belief.error(share), belief.without_privacy()
         return Fitted(middle, half, clone(priors.kernels[best]), noise, *told, outside, before * half, moves)
@@ -329,7 +334,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _at(self, unit: Array) -> tuple[Array, Array]:
         """Features of points, and how far these are from where the records are, as far as that was asked."""
         remote = remoteness(self._where, unit[:, : len(self._where)], finely=len(self._where) == 1)
-        return self._head.features(unit), remote
+        return self._head.functions(unit), remote
 
     def _moments(self, X: Any, *, variances: bool) -> Array:
         """Mean of each output and, on request, the parts of its variance; block by block, so that memory stays bounded."""
@@ -365,6 +370,7 @@ class _Start:
     widest: float
     wider: float
     unseen: float  # share of the prior variance that the basis cannot show
+    thin: float  # mean square of the weights that records have because their features would be too long
 
 
 def _take(release: Release, beliefs: list[Staged]) -> Features:

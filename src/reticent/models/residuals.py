@@ -5,7 +5,8 @@ residual of the last fit, clipped at its current scale r and brought to the leng
 
     t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
 
-Records whose noise levels are known are weighted, φ and y alike, by low/level ≤ 1 (`privacy.levels`).
+Records whose noise levels are known are weighted, φ and y alike, by low/level ≤ 1 (`privacy.levels`). So are, on request, records
+whose features would be too long: shortened features alone would bend functions, and a straight line would be none any more.
 """
 
 import math
@@ -33,7 +34,8 @@ class Features(Head):
     """φ(u) = energy · basis(warp(u)), no longer than R; ``weighted``: times the record's weight, which follows its inputs.
 
     ``warp`` holds for each input the values, at equidistant places from −1 to 1, of a piecewise linear map of [−1, 1] to itself;
-    () leaves the inputs as they are.
+    () leaves the inputs as they are. ``constant``: the number of a function that is one everywhere. If it is given, what shortens a
+    record's features is a weight of the record, which its outputs have too; it can be read off that function.
     """
 
     basis: Basis
@@ -41,6 +43,7 @@ class Features(Head):
     radius2: float
     warp: tuple[tuple[float, ...], ...] = ()
     weighted: bool = False
+    constant: int = -1
 
     def __post_init__(self) -> None:
         if any(sum(v * v for v in row) > 4 * GRID**2 for mix in self.basis.mix for row in mix):
@@ -71,10 +74,18 @@ class Features(Head):
         """The weight of each record, as a column."""
         return records[:, self.basis.dimension : self.basis.dimension + 1]
 
-    def features(self, records: Array) -> Array:
-        """φ at each row's inputs; column by column, so that a row does not depend on others."""
+    def functions(self, records: Array) -> Array:
+        """What w are coefficients of: φ, or with a ``constant`` what it is before it is shortened."""
+        return self._long(records) if self.constant >= 0 else self.features(records)
+
+    def _long(self, records: Array) -> Array:
         phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]))
         phi *= self._energy
+        return phi
+
+    def features(self, records: Array) -> Array:
+        """φ at each row's inputs; column by column, so that a row does not depend on others."""
+        phi = self._long(records)
         square = np.zeros(len(phi))
         for column in phi.T:
             square += column * column
@@ -99,9 +110,8 @@ class Features(Head):
     def from_dict(cls, fields: dict[str, Any]) -> "Features":
         """Rebuild features from a release's plain lists."""
         warp = tuple(tuple(knots) for knots in fields["warp"])
-        return cls(
-            Basis.from_dict(fields["basis"]), tuple(fields["energy"]), fields["radius2"], warp, fields["weighted"]
-        )
+        basis, energy = Basis.from_dict(fields["basis"]), tuple(fields["energy"])
+        return cls(basis, energy, fields["radius2"], warp, fields["weighted"], fields.get("constant", -1))
 
 
 @dataclass(frozen=True)
@@ -181,12 +191,19 @@ class ResidualGram(WeightedGram):
         """Scaled residuals; the prediction is an exact product of whole numbers."""
         t = head @ self._weights
         t *= 2.0 ** -(self.bits + self.shift)
-        outputs = records[:, -t.shape[1] :]
-        np.subtract(outputs * self.head.weight(records) if self.head.weighted else outputs, t, out=t)
+        np.subtract(self._weighed(records[:, -t.shape[1] :], head, records), t, out=t)
         radius = math.sqrt(self.tail_norm2 / t.shape[1])
         for j, r in enumerate(self.reach):
             t[:, j] = np.clip(t[:, j], -r, r) * (radius / r)
         return t
+
+    def _weighed(self, outputs: Array, head: Array, records: Array) -> Array:
+        """Outputs with the weights of their records, which the constant's column of the head tells if there is one."""
+        features = self.head
+        if features.constant >= 0:
+            one = 2.0**self.bits * features.energy[features.constant]  # the constant, of a record that counts whole
+            return outputs * (head[:, features.constant, None] / one)
+        return outputs * features.weight(records) if features.weighted else outputs
 
 
 def stage(head: Features, W: Array, r: Sequence[float]) -> ResidualGram:
