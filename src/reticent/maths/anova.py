@@ -157,6 +157,10 @@ class AnovaPriors:
         """The number of the constant among the functions: the first, for none has a larger variance."""
         return self._effects.index(())
 
+    def smoothest(self, j: int) -> int:
+        """The number of the smoothest function of one input, the most like a straight line."""
+        return self._effects.index(((j, 1),))
+
     def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
         """The m leading functions, their variances under each hypothesis, and what these leave out."""
         index = np.zeros((m, self._dimension), dtype=np.int64)

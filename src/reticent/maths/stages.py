@@ -13,8 +13,10 @@ into one observation of w, linear and Gaussian given the noise in B:
 
 B̂ is a public guess, corrected by the mean of all released B: the eigenvalues of their difference are shrunk as the noise, whose
 law is known, asks for. What error remains, of variance V an entry, multiplies only w − w̄, which is small after the first
-stages. Its expectation depends on the answer, so it is iterated. The precision S⁻¹ + B̂Cov⁻¹B̂ is positive for every draw of
-the noise: nothing has to be regularised.
+stages. Its expectation depends on the answer, so it is iterated. Each stage sees again what an error in B̂ left over, as far as
+noise in A lets it: so where steps are damped, and do not go too far, it counts for no more than a part of that noise. (It is
+large where w is little known, and would keep w from being known better.) The precision S⁻¹ + B̂Cov⁻¹B̂ is positive for every draw
+of the noise: nothing has to be regularised.
 
 Records may be weighted: then φ and y are their products with weights of at most one (`maths.gram`), and what the basis cannot
 represent counts by their mean square.
@@ -49,6 +51,7 @@ _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of wha
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
 _UNUSUAL = 0.4  # relative excess that is not unusual
 _UNDERSTATED = 1.0  # the error in B̂ counts once more: its variance is made for the best estimate
+_SEEN = 0.3  # part of the noise in A that the error in B̂ counts for at most, where steps are damped
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
 
 
@@ -230,9 +233,11 @@ class Staged:
             second = self.covariance + np.outer(away, away)
             self._wrong = V * second
             np.fill_diagonal(self._wrong, V @ np.diag(second))
-            self._W = self.s2 * B + self._wrong
-            self._W += np.tensordot(omega**2, distortions, 1)
-            self._W.ravel()[:: m + 1] += omega**2 @ noises
+            noise = np.tensordot(omega**2, distortions, 1)
+            noise.ravel()[:: m + 1] += omega**2 @ noises
+            expected = max(float(np.trace(self._wrong)), 1e-300)
+            part = min(_SEEN * float(np.trace(noise)) / expected, 1.0) if self.damping else 1.0
+            self._W = self.s2 * B + part * self._wrong + noise
             fit, before = self._fit(self._root, self._W), self.mean
             self.mean, self.covariance = fit.mean, fit.root.T @ fit.root
             if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):

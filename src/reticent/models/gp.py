@@ -26,7 +26,7 @@ from reticent.maths.stages import Staged
 from reticent.maths.warp import inhabited, laws_along, remoteness
 from reticent.models.base import PrivateEstimator
 from reticent.models.hypotheses import exponent, hypotheses_of, rehearsed, worthwhile
-from reticent.models.inputs import closer, features, input_laws
+from reticent.models.inputs import bent, closer, features, input_laws
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
@@ -247,10 +247,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # the more inputs, the farther corners of the box stand out: noise is felt even among many records
         d = len(bounds.x)
         lengthen = self.kernel is None and (d > 2 or (d == 2 and told < CLEAR))
-        head, like = features(basis, energy, laws, warp, lengthen)
+        lines = tuple(one for one in bent(laws) if priors.smoothest(one[0]) < basis.size) if self.kernel is None else ()
+        if lines:  # each is thought to be as large as the function that is like it
+            place = [*range(basis.size), *(priors.smoothest(j) for j, *_ in lines)]
+            energy, hypotheses = energy[place], [np.diag(np.diag(S)[place]) for S in hypotheses]
+        head, like = features(basis, energy, laws, warp, lengthen, lines)
         points = head.rows(like)
         # where outputs are weighed with their features, both see so much of the noise and of what the basis cannot show
-        thin = 1.0 if priors.constant < 0 else float(np.mean((points[:, priors.constant] / head.energy[priors.constant]) ** 2))
+        thin = (
+            1.0
+            if priors.constant < 0
+            else float(np.mean((points[:, priors.constant] / head.energy[priors.constant]) ** 2))
+        )
         head = replace(head, weighted=level is not None, constant=priors.constant)
         beliefs = []
         for half in halves:
@@ -261,7 +269,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             least = 1.0 if level is None else (level.low / level.high) ** 2
             # one input cannot depend on others: damping would only cost accuracy and the width of bands
             damping = DAMPING if self.kernel is None and len(bounds.x) > 1 else 0.0
-            beliefs.append(Staged(covariances, thin * units * outside, points, n, guess, least=least, damping=damping, **how))
+            beliefs.append(
+                Staged(covariances, thin * units * outside, points, n, guess, least=least, damping=damping, **how)
+            )
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
         default = known is None and self.kernel is None

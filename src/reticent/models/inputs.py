@@ -24,10 +24,11 @@ from reticent.maths.warp import (
 from reticent.models.residuals import Features, InputCounts, InputMoments
 from reticent.privacy.curator import Oracle
 
-__all__ = ["closer", "features", "input_laws", "remote_along"]
+__all__ = ["bent", "closer", "features", "input_laws", "remote_along"]
 
 Array = NDArray[np.float64]
 _POINTS, _FEW_POINTS, _FEW_FUNCTIONS = 512, 256, 40  # on a line a few functions need fewer
+_BENT = 0.15  # share of an input's variance that no straight line of its map shows
 _SHORT = 0.05  # share of the records whose features are not shortened, where privacy noise is felt
 
 
@@ -53,13 +54,19 @@ def input_laws(curator: Oracle, releases: int, noise: float) -> list[Array]:
 
 
 def features(
-    basis: Basis, energy: Array, laws: Sequence[Array], warp: tuple[tuple[float, ...], ...] = (), lengthen: bool = False
+    basis: Basis,
+    energy: Array,
+    laws: Sequence[Array],
+    warp: tuple[tuple[float, ...], ...] = (),
+    lengthen: bool = False,
+    lines: tuple[tuple[int, float, float], ...] = (),
 ) -> tuple[Features, Array]:
     """The basis on inputs that are spread evenly, or by maps of their own, and points that are spread like the records.
 
     ``lengthen``: privacy noise is felt, so that features are made as long as they may be where the laws say that records are.
     """
-    head = Features(basis, tuple(energy.tolist()), 1.0, warp or tuple(spread_out(law) for law in laws))
+    warp = warp or tuple(spread_out(law) for law in laws)
+    head = Features(basis, tuple(energy.tolist()), 1.0, warp, lines=lines)
     few = basis.dimension == 1 and basis.size <= _FEW_FUNCTIONS
     like = public_points(basis.dimension, _FEW_POINTS if few else _POINTS)
     for j, law in enumerate(laws):
@@ -73,8 +80,23 @@ def _lengthened(head: Features, like: Array) -> Features:
     Noise is made for the longest features. Most records lie in the middle of the inputs' ranges, where features are short: scaled
     by points that fill the box, they had a mean square of .4 and told less than half of what the same noise allows.
     """
-    long = np.quantile(np.square(head.basis.evaluate(head.warped(like)) * np.array(head.energy)).sum(axis=1), _SHORT)
+    long = np.quantile(np.square(head.long(like)).sum(axis=1), _SHORT)
     return replace(head, energy=tuple((np.array(head.energy) * math.sqrt(head.radius2 / long)).tolist()))
+
+
+def bent(laws: Sequence[Array]) -> tuple[tuple[int, float, float], ...]:
+    """Inputs whose map bends their straight lines: number, mean, and the slope of a line with mean square one among the records.
+
+    Where few records are, in a long tail say, smooth functions of the map can be anything; a line goes on.
+    """
+    found, edges = [], np.linspace(-1, 1, BINS + 1)
+    u = (edges[1:] + edges[:-1]) / 2
+    for j, law in enumerate(laws):
+        knots = np.array(spread_out(law))
+        (uu, uv), (_, vv) = np.cov(u, (knots[1:] + knots[:-1]) / 2, aweights=law, bias=True)
+        if uv**2 < (1 - _BENT) * uu * vv:
+            found.append((j, float(u @ law / law.sum()), float(uu**-0.5)))
+    return tuple(found)
 
 
 def closer(head: Features, like: Array, laws: Array) -> tuple[tuple[float, ...], ...]:

@@ -34,8 +34,9 @@ class Features(Head):
     """φ(u) = energy · basis(warp(u)), no longer than R; ``weighted``: times the record's weight, which follows its inputs.
 
     ``warp`` holds for each input the values, at equidistant places from −1 to 1, of a piecewise linear map of [−1, 1] to itself;
-    () leaves the inputs as they are. ``constant``: the number of a function that is one everywhere. If it is given, what shortens a
-    record's features is a weight of the record, which its outputs have too; it can be read off that function.
+    () leaves the inputs as they are. ``constant``: the number of a function that is one everywhere. If it is given, what shortens
+    a record's features is a weight of the record, which its outputs have too; it is read off that function. ``lines`` are further
+    functions, slope·(u_j − middle) of inputs before their maps, each as (j, middle, slope).
     """
 
     basis: Basis
@@ -44,6 +45,7 @@ class Features(Head):
     warp: tuple[tuple[float, ...], ...] = ()
     weighted: bool = False
     constant: int = -1
+    lines: tuple[tuple[int, float, float], ...] = ()
 
     def __post_init__(self) -> None:
         if any(sum(v * v for v in row) > 4 * GRID**2 for mix in self.basis.mix for row in mix):
@@ -51,8 +53,8 @@ class Features(Head):
 
     @property
     def columns(self) -> int:
-        """One for each basis function."""
-        return self.basis.size
+        """One for each basis function, and for each line."""
+        return self.basis.size + len(self.lines)
 
     @property
     def norm2(self) -> Fraction:
@@ -76,16 +78,19 @@ class Features(Head):
 
     def functions(self, records: Array) -> Array:
         """What w are coefficients of: φ, or with a ``constant`` what it is before it is shortened."""
-        return self._long(records) if self.constant >= 0 else self.features(records)
+        return self.long(records) if self.constant >= 0 else self.features(records)
 
-    def _long(self, records: Array) -> Array:
+    def long(self, records: Array) -> Array:
+        """φ before it is shortened."""
         phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]))
+        if self.lines:
+            phi = np.column_stack([phi, *((records[:, j] - middle) * slope for j, middle, slope in self.lines)])
         phi *= self._energy
         return phi
 
     def features(self, records: Array) -> Array:
         """φ at each row's inputs; column by column, so that a row does not depend on others."""
-        phi = self._long(records)
+        phi = self.long(records)
         square = np.zeros(len(phi))
         for column in phi.T:
             square += column * column
@@ -111,7 +116,8 @@ class Features(Head):
         """Rebuild features from a release's plain lists."""
         warp = tuple(tuple(knots) for knots in fields["warp"])
         basis, energy = Basis.from_dict(fields["basis"]), tuple(fields["energy"])
-        return cls(basis, energy, fields["radius2"], warp, fields["weighted"], fields.get("constant", -1))
+        lines = tuple((j, middle, slope) for j, middle, slope in fields.get("lines", ()))
+        return cls(basis, energy, fields["radius2"], warp, fields["weighted"], fields.get("constant", -1), lines)
 
 
 @dataclass(frozen=True)
