@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
+from reticent.maths.anova import AnovaPriors
 from reticent.maths.basis import eigenbasis, tensor_basis
 from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums
 from reticent.models.classes import GramByClass, class_stage
@@ -52,6 +53,13 @@ def _stage(w: float, r: float, outputs: int = 1, warp: tuple[tuple[float, ...], 
     return stage(head, np.outer(np.linspace(1, 0.5, outputs), np.linspace(-w, w, 6)), [r, r / 3][:outputs])
 
 
+def _fair_stage(w: float, r: float, warp: tuple[tuple[float, ...], ...] = ()):
+    """A stage with outputs that are weighed with their features, and a straight line beside the functions of warped inputs."""
+    basis, _, _ = AnovaPriors(2, 0).choose(6)
+    head = Features(basis, (0.5,) * 7, 0.25, warp, constant=0, lines=((1, 0.3, 2.0),))
+    return stage(head, np.linspace(-w, w, 7)[None], [r])
+
+
 def _class_stage(w: float, r: float, link: str):
     """A stage of a classification into three classes."""
     return class_stage(_stage(0.0, 0.5).head, np.outer(np.linspace(-w, w, 6), [1.0, -0.4, -0.6]), r, link)
@@ -66,6 +74,8 @@ STATISTICS |= {
     "later stage": (_stage(1.3, 0.1), PLANE, False),
     "first stage, warped": (_stage(0.0, 0.5, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, True),
     "later stage, warped": (_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),
+    "weighed by length": (_fair_stage(0.0, 0.5), PLANE, True),
+    "weighed by length, warped": (_fair_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),
     "two outputs": (_stage(0.0, 0.5, outputs=2), PAIR, True),
     "weighted": (_stage(0.0, 0.5, weighted=True), LEVELS, True),
     "weighted, later stage, warped": (_stage(1.3, 0.1, warp=(BENT,), weighted=True), LEVELS, False),

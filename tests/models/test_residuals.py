@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import BadInput
+from reticent.maths.anova import AnovaPriors
 from reticent.maths.basis import Basis, eigenbasis, legendre, tensor_basis
 from reticent.models.residuals import Features, InputCounts, InputMoments, ResidualGram, stage
 
@@ -123,12 +124,53 @@ def test_functions_that_are_too_long_for_an_exact_product_are_refused():
         Features(Basis((((2**23, 1, *[0] * 30),),), ((0,),)), (1.0,), 1.0)
 
 
+def fair(weighted=False):
+    """Features with a constant and a line, whose records are weighed where these are too long."""
+    basis, _, _ = AnovaPriors(2, 0).choose(9)
+    energy = tuple(np.linspace(0.5, 0.3, 11).tolist())
+    warp, lines = (KNOTS, (-1.0, 1.0)), ((1, 0.25, 1.5), (0, -0.5, 3.0))
+    return Features(basis, energy, 1.1, warp, weighted, constant=0, lines=lines)
+
+
+def test_lines_are_straight_in_the_inputs_as_given():
+    head, u = fair(), points()
+    straight = np.column_stack([1.5 * (u[:, 1] - 0.25), 3 * (u[:, 0] + 0.5)]) * head.energy[-2:]
+    assert head.functions(u)[:, 9:] == pytest.approx(straight, abs=1e-12)
+    assert head.columns == head.rows(u).shape[1] == 11
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_outputs_are_weighed_with_features_that_would_be_too_long(weighted):
+    """A function in the span leaves no residual anywhere: shortened features alone would have bent it."""
+    head, u = fair(weighted), points(outputs=1 + weighted)
+    if weighted:
+        u[:, 2] = np.random.default_rng(3).uniform(0.2, 1.0, len(u))
+    w = np.random.default_rng(2).normal(size=11)
+    phi = head.functions(u)
+    long = np.sqrt((phi**2).sum(axis=1))
+    assert (long**2 > 1.3 * head.radius2).any()
+    u[:, -1] = phi @ w
+    statistic = stage(head, w[None], [0.01])
+    rows = statistic.rows(u)
+    assert rows[:, -1] == pytest.approx(0, abs=5e-3)  # of a length of √1.1, at the clip
+    u[:, -1] += 1e-3
+    weight = np.sqrt(head.radius2) / np.maximum(long, np.sqrt(head.radius2)) * (u[:, 2] if weighted else 1.0)
+    more = statistic.rows(u)[:, -1] - rows[:, -1]
+    assert more == pytest.approx(weight * 0.1 * np.sqrt(head.radius2), abs=1e-4)
+    assert rows[:, :11] == pytest.approx(phi * weight[:, None], abs=1e-5)
+
+
+def test_features_that_were_told_before_there_were_constants_and_lines_are_understood():
+    told = stage(features(), np.ones((1, 12)), [0.3]).describe()["head"]
+    del told["constant"], told["lines"]
+    assert Features.from_dict(told) == features()
+
+
 def test_a_release_tells_the_features_again():
-    for warp in ((), (KNOTS, (-1.0, 1.0))):
-        head = features(warp=warp)
-        told = stage(head, np.ones((1, 12)), [0.3]).describe()
+    for head in (features(), features(warp=(KNOTS, (-1.0, 1.0))), fair()):
+        told = stage(head, np.ones((1, head.columns)), [0.3]).describe()
         assert Features.from_dict(told["head"]) == head
-        assert (told["reach"], len(told["weights"][0])) == ([0.3], 12)
+        assert (told["reach"], len(told["weights"][0])) == ([0.3], head.columns)
 
 
 def test_inputs_are_counted():

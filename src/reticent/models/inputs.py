@@ -95,7 +95,7 @@ def bent(laws: Sequence[Array]) -> tuple[tuple[int, float, float], ...]:
         knots = np.array(spread_out(law))
         (uu, uv), (_, vv) = np.cov(u, (knots[1:] + knots[:-1]) / 2, aweights=law, bias=True)
         if uv**2 < (1 - _BENT) * uu * vv:
-            found.append((j, float(u @ law / law.sum()), float(uu**-0.5)))
+            found.append((j, float(u @ law / law.sum()), 1 / max(math.sqrt(uu), 2 / BINS)))
     return tuple(found)
 
 
