@@ -66,7 +66,7 @@ def test_the_constant_comes_first(dimension):
 
 
 def test_rebuilt_with_lines_bit_for_bit(tmp_path):
-    model, at = gp().fit(*tailed(3000)), tailed(50)[0]
+    model, at = gp().fit(*tailed()), tailed(50)[0]
     assert model._head.lines
     model.save(tmp_path / "tail.reticent")
     again = reticent.load(tmp_path / "tail.reticent")
