@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 from reticent.experiments import dpem_literal, honkela_data, pictures, smith_parameters, tuo_attacks
 from reticent.experiments.arms import _camel, _michalewicz, _styblinski, environment
@@ -150,7 +150,9 @@ def test_a_search_of_the_paper_divides_its_promise():
     assert shares.delta < 1e-5
     log_t = -0.01 * shares.tries
     assert math.exp(log_t) * (1 - log_t) == pytest.approx(1e-5, rel=0.15)  # tries are whole numbers
-    assert 3 * (shares.epsilon + math.sqrt(2 * shares.delta)) == pytest.approx(3.0)
+    t = brentq(lambda t: t * (1 - math.log(t)) - 1e-5, 1e-12, 1e-4)
+    assert shares.delta == pytest.approx((0.01 * t) ** 2 / 2)
+    assert 1 - shares.epsilon == pytest.approx(0.01 * t, rel=1e-5)  # a third, less √(2δ)
     one = Plan(0.5, 1e-6, 10)
     assert one.rho + 2 * math.sqrt(one.rho * math.log(1e6)) == pytest.approx(0.5)
 
@@ -162,6 +164,19 @@ def test_coinpress_finds_a_mean_and_pays_for_it():
     far = [abs(coinpress_mean(values, 0.0, 100.0, rho, random) - 30) for rho in (0.001, 1.0)]
     assert far[0] > far[1]
     assert coinpress_mean(values + 1000, 0.0, 1.0, 1e9, random) < 100  # a range that does not hold it
+
+
+def test_the_noise_of_coinpress_is_that_of_its_last_step():
+    """Eleven steps share a quarter of ρ, and each leaves a range for the next."""
+    n, rho, radius = 500, 0.5, 3.0
+    for share in [0.25 / 11] * 11 + [0.75]:
+        sd = 2 * (radius + math.sqrt(2 * math.log(200 * n))) / n / math.sqrt(2 * share * rho)
+        radius = math.sqrt(2 * math.log(200)) * math.sqrt(1 / n + sd**2)
+    random = np.random.default_rng(1)
+    found = np.array([coinpress_mean(np.zeros(n), 0.5, 3.0, rho, random) for _ in range(800)])
+    assert found.std() == pytest.approx(sd, rel=0.1)
+    assert np.mean(np.abs(found) < sd) == pytest.approx(0.683, abs=0.06)
+    assert found.mean() == pytest.approx(0, abs=0.15 * sd)
 
 
 def test_schemes_run_as_long_as_their_coin_says():
@@ -280,6 +295,7 @@ def test_a_picture_has_the_numbers_that_it_was_given(figure, tmp_path):
     assert draw(tmp_path / "new" / "p.png", rows) == tmp_path / "new" / "p.png"
     (drawn,) = figure
     first, second = drawn.axes
+    assert drawn.get_size_inches() == pytest.approx([2 * 2.6 + 0.4, 2.2 + 0.5])
     assert first.lines[0].get_xydata().tolist() == [[1, 1], [30, 2]]
     (bars,) = first.collections
     assert [np.ptp(one[:, 1]) for one in bars.get_segments()] == pytest.approx(
