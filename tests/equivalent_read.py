@@ -6,12 +6,14 @@ _WORD = "value = int(bits.words(1)[0]) & mask"
 _MATCHED = "return float(match[1]) if match else math.nan"
 _PAIRS = 'for line, bare in zip(block.split(b"\\n"), bare_block.split(b"\\n"), strict=True):'
 _MARK = "del rest[LONGEST + 1 :]  # one byte too many is kept, as a mark"
+_SIDES = "both = enumerate(zip(halves, candidates[index].sides, strict=True))"
 
 READ: dict[str, dict[tuple[str, str], str]] = {
     "draws.py": {
         (_WORD, _WORD.replace("(1)", "( 2)")): "A second word is thrown away: the same law.",
         (_WORD, _WORD.replace("[0]", "[ -1]")): "There is one word.",
     },
+    "choosing.py": {(_SIDES, _SIDES.replace("True", "False")): "There are two of each."},
     "cells.py": {
         **{
             (_SIGN, _SIGN.replace(old, new)): _HUGE

@@ -119,6 +119,13 @@ def test_two_records_can_be_searched_and_one_cannot():
 
 
 def test_a_search_holds_a_gibibyte():
+    some, source = [Candidate(BOUNDS, BOUNDS, *[Gaussian(noise_multiplier=1.0)] * 2)], scan(np.zeros((2, 1)))
+    for known in (None, 2**27):  # eight bytes each
+        source.known_n = known
+        assert check_candidates(some, search(), source, targets=False)
+    source.known_n = 2**27 + 1
+    with pytest.raises(BadInput, match="memory"):
+        check_candidates(some, search(), source, targets=False)
     assert not too_much(2**26, 2)
     assert too_much(2**26 + 1, 2)
     assert not too_much(1, 1)
@@ -139,7 +146,7 @@ def test_runs_have_noise_of_their_own_and_share_sums_with_the_same_candidate_onl
 
     class Keeper:
         def __init__(self, bounds, memory, *, again):
-            self.told, self.closed = (memory, again), 0
+            self.told, self.closed = (bounds, memory, again), 0
             kept.append(self)
 
         def close(self):
@@ -152,17 +159,36 @@ def test_runs_have_noise_of_their_own_and_share_sums_with_the_same_candidate_onl
         seen.append((index, training, validation))
         return [1.0, 3.0, 3.0, 2.0][len(seen) - 1]
 
-    best = best_run(attempt, [Candidate(BOUNDS, BOUNDS, noise, noise)] * 2, [1, 0, 1, 0], ("a", "b"), Side)
+    judged = Bounds(x=[(0.0, 1.0)])
+    best = best_run(attempt, [Candidate(BOUNDS, judged, noise, noise)] * 2, [1, 0, 1, 0], ("a", "b"), Side)
     assert [index for index, _, _ in seen] == [1, 0, 1, 0]
     names = [(t.name, v.name) for _, t, v in seen]
     assert names == [(b"run %d side 0" % i, b"run %d side 1" % i) for i in range(4)]
     assert {(t.half, v.half) for _, t, v in seen} == {("a", "b")}
     assert [t.keeper for _, t, _ in seen] == [kept[0], kept[1], kept[0], kept[1]]
     assert [v.keeper for _, _, v in seen] == [None] * 4
-    assert [one.told for one in kept] == [(2**29, True)] * 2  # one gibibyte for all of them
+    assert [one.told for one in kept] == [(BOUNDS, 2**29, True)] * 2  # one gibibyte for all of them
     assert [one.closed for one in kept] == [1, 1]
     assert (best.score, best.index) == (3.0, 0)  # of two that are equal, the first
     assert (best.training, best.validation) == ((b"run 1 side 0",), (b"run 1 side 1",))
+
+
+@pytest.mark.parametrize(("score", "released"), [(np.inf, 2), (np.nan, 2), (9.0, 0), (9.0, -1), (9.0, 1)])
+def test_a_run_without_a_number_or_without_releases_of_both_sides_is_the_worst(score, released):
+    """None, those of training alone (1), those of validation alone (−1), or both (2)."""
+    noise, runs = Gaussian(noise_multiplier=1.0), []
+
+    def attempt(index, training, validation):
+        runs.append(index)
+        if len(runs) == 2:
+            return 1.0
+        for side, kept in ((training, released > 0), (validation, released in (-1, 2))):
+            side.releases = side.releases if kept else []
+        return score
+
+    best = best_run(attempt, [Candidate(BOUNDS, BOUNDS, noise, noise)], [0, 0, 0], ("a", "b"), Side)
+    assert len(runs) == 3
+    assert (best.score, best.training, best.validation) == (1.0, (b"run 1 side 0",), (b"run 1 side 1",))
 
 
 def test_a_part_gives_the_columns_it_was_asked_for():
