@@ -153,6 +153,21 @@ def test_a_file_goes_without_y():
         scan("t.csv", y=X[:, 0])
 
 
+def test_what_comes_from_dask_is_asked_there():
+    class Frame:
+        __module__ = "dask.dataframe"
+
+    with pytest.raises(BadInput, match="A dask Frame cannot be read"):
+        scan(Frame())
+    with pytest.raises(BadInput, match="y cannot be given beside a dask frame"):
+        scan(Frame(), y=X[:, 0])
+
+
+def test_data_without_columns():
+    with pytest.raises(BadInput, match=r"0 feature\(s\) \(shape=\(4, 0\)\)"):
+        scan(np.zeros((4, 0)))
+
+
 CSV = b'a,b,c\n1,2,no\n"3",4,"yes"\n5\n6,"7,8",yes\n\n9,x,yes\r\n10,11,no,\n" 12",13,\xff\n'
 READ = [[1, 2, 0], [3, 4, 1], [NAN, NAN, 0], [6, NAN, 1], [9, NAN, 1], [NAN, NAN, 0], [12, 13, 0]]
 
