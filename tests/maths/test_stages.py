@@ -247,3 +247,23 @@ def test_matrices_are_denoised_almost_as_well_as_with_known_eigenvectors(strengt
 def test_quadratic_forms():
     rows, matrix = np.random.default_rng(0).normal(size=(5, 3)), np.diag([1.0, 2.0, 3.0])
     assert quadratic(rows, matrix) == pytest.approx([row @ matrix @ row for row in rows])
+
+
+def test_what_the_basis_cannot_show_is_sought_among_the_noise_too():
+    """Four hypotheses: nothing is outside, little, as much as all residuals, more than these."""
+    points, _, _, y = problem()
+    outside = np.array([0.0, 1e-4, 0.04, 0.2])
+
+    def unseen(h, s2, **options):
+        staged = Staged([np.eye(6)] * 4, outside, points, len(y), 0.04, **options)
+        staged.weights, staged._s2 = np.eye(4)[h], np.full(4, s2)
+        return staged.roughness()
+
+    assert [unseen(h, 0.04) for h in range(4)] == outside.tolist()  # noise that is known is no part of a function
+    assert unseen(0, 0.04, learn_noise=True) < 1e-6
+    assert 1e-4 < unseen(1, 0.04, learn_noise=True) < 3e-4
+    assert 0.04 < unseen(2, 0.4, learn_noise=True) < 0.2
+    assert unseen(2, 0.04, learn_noise=True) == 0.04
+    assert unseen(3, 0.2, learn_noise=True) == 0.2
+    halfway = [unseen(2, s2, learn_noise=True) for s2 in (0.05, 0.1, 0.2)]
+    assert halfway == sorted(halfway)

@@ -47,6 +47,8 @@ _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
 _MORE = np.geomspace(1.0, 1e2, 41)  # the same of a known one: residuals may be larger than it explains
 _BURDEN = 2.0  # nats by which more noise than is known must fit better
 _NOISE_SPREAD = 3.0  # of log s² a priori
+_ROUGHNESS_SPREAD = 1.0  # the same of the variance of what the basis cannot represent
+_LOGITS, _NOTHING = np.linspace(-12, 12, 121), 1e-9
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
 _UNUSUAL = 0.4  # relative excess that is not unusual
@@ -320,6 +322,22 @@ class Staged:
         expected = float(clipped_second(np.array(variance), last.reach))
         told = 1 / (1 + (last.second_sd / (_UNUSUAL * expected)) ** 2)
         return told * (last.second - expected)
+
+    def roughness(self) -> float:
+        """Variance of what the basis cannot represent, by the residuals too: without repeated inputs it looks like noise.
+
+        Of what residuals show, s², any share may be of the function. Logarithms of both parts are normal a priori, of the
+        function's around ``outside``; it is taken for no less than that.
+        """
+        if not self.learn_noise:
+            return float(self.weights @ self.outside)
+        part = 1 / (1 + np.exp(_LOGITS))  # noise's share
+        usual = np.maximum(self.outside, _NOTHING * self._s2)[:, None]
+        rough = np.log((1 - part) * self._s2[:, None] / usual) / _ROUGHNESS_SPREAD
+        loud = np.log(part * self._s2[:, None] / self.noise2) / _NOISE_SPREAD
+        chance = np.exp(-(rough**2 + loud**2) / 2 + (rough**2 + loud**2).min(axis=1, keepdims=True) / 2)
+        share = (chance @ (1 - part)) / chance.sum(axis=1)
+        return float(self.weights @ np.maximum(share * self._s2, self.outside))
 
     def error(self, share: float = 1.0) -> Array:
         """Covariance of the error of ``mean``, more careful than ``covariance``, on which the stages went.
