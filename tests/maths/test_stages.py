@@ -55,6 +55,17 @@ def test_without_noise_it_is_bayesian_linear_regression():
     assert np.diag(staged.covariance) == pytest.approx(np.diag(np.linalg.inv(precision)), rel=0.02)
 
 
+def test_mean_squares_of_features_are_what_b_tells_near_those_at_points():
+    points, phi, _, y = problem()
+    points[:, 0] = np.linspace(0.2, 0.6, 400)
+    staged = alone(np.eye(6), points, len(y), 0.01)
+    assert staged.mean_square(0) == pytest.approx(np.mean(points[:, 0] ** 2))
+    for length, told in ((0.5, 0.25), (0.0, 0.02), (0.9, 0.36)):
+        phi[:, 0], staged = length, alone(np.eye(6), points, len(y), 0.01)
+        staged.add(phi.T @ y, 1e-3, phi.T @ phi, np.full((6, 6), 1e-3), float(y @ y), 1e-3, 50.0, np.zeros(6))
+        assert staged.mean_square(0) == pytest.approx(told, rel=0.01)
+
+
 def test_the_error_is_the_covariance_without_noise_and_more_with_it():
     points, phi, _, y = problem()
     B, rng = phi.T @ phi, np.random.default_rng(1)

@@ -35,6 +35,14 @@ def test_a_straight_line_stays_straight_along_a_long_tail():
     assert np.mean(noise) == pytest.approx(10, rel=0.1)
 
 
+def test_the_noise_is_right_where_inputs_have_two_values():
+    """They lie at the corners of the box, where features are longest and records count least. Before: half of it."""
+    rng, box = np.random.default_rng(0), Bounds(x=[(0, 1)] * 3, y=(-5, 5))
+    x = rng.integers(0, 2, size=(20_000, 3)).astype(float)
+    model = gp(bounds=box).fit(x, x.sum(axis=1) + rng.normal(size=len(x)))
+    assert model.noise_ == pytest.approx(1, rel=0.15)
+
+
 def test_lines_are_added_for_inputs_whose_map_bends_them_alone():
     even = np.full(128, 1 / 128)
     tail = np.arange(1.0, 129) ** -2

@@ -311,6 +311,11 @@ class Staged:
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
 
+    def mean_square(self, j: int) -> float:
+        """Mean square of one feature among the records, as B̂ has it; from half the least to the most at a point."""
+        square = np.square(self.points[:, j])
+        return float(np.clip(self._gram.possible[j, j] / self.n, square.min() / 2, square.max()))
+
     def excess(self) -> float:
         """By how much the second moment of the last stage's residuals exceeds what is believed: noise that is not normal.
 

@@ -291,12 +291,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self, belief: Staged, start: "_Start", priors: Any, middle: float, half: float, share: float
     ) -> Fitted:
         best, shown = int(np.argmax(belief.weights)), start.head.functions(start.like)
-        outside = belief.roughness()
+        outside, one = belief.roughness(), start.head.constant
+        # inputs of few values lie where features are longest, not where points are: B tells how much records count
+        thin = belief.mean_square(one) / start.head.energy[one] ** 2 if one >= 0 and belief.learn_noise else start.thin
         spread = belief.s2 + (belief.excess() if self._releases - self._counts > _ENOUGH else 0.0)
-        learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2) / start.thin) * half
+        learned = math.sqrt(max(spread - outside, 0.25 * (belief.s2 - outside), 1e-4 * belief.s2) / thin) * half
         noise = None if self.noise_column is not None else learned if self.noise is None else float(self.noise)
-        outside /= start.thin
-        missed = float(belief.weights @ belief.outside) / start.thin
+        outside, missed = outside / thin, float(belief.weights @ belief.outside) / start.thin
         before = math.sqrt(float(np.mean(quadratic(shown, belief.prior))) + missed)
         moves = float((belief.first * np.cov(shown.T, bias=True)).sum()) + float(belief.outside.mean()) / start.thin
         moves *= 2 - share  # around a mean that is known from a part of the box, which has moved too
