@@ -87,15 +87,16 @@ def _lengthened(head: Features, like: Array) -> Features:
 def bent(laws: Sequence[Array]) -> tuple[tuple[int, float, float], ...]:
     """Inputs whose map bends their straight lines: number, mean, and the slope of a line with mean square one among the records.
 
-    Where few records are, in a long tail say, smooth functions of the map can be anything; a line goes on.
+    Where few records are, in a long tail say, smooth functions of the map can be anything; a line goes on. Of records that
+    are all in one bin it would go anywhere.
     """
     found, edges = [], np.linspace(-1, 1, BINS + 1)
     u = (edges[1:] + edges[:-1]) / 2
     for j, law in enumerate(laws):
         knots = np.array(spread_out(law))
         (uu, uv), (_, vv) = np.cov(u, (knots[1:] + knots[:-1]) / 2, aweights=law, bias=True)
-        if uv**2 < (1 - _BENT) * uu * vv:
-            found.append((j, float(u @ law / law.sum()), 1 / max(math.sqrt(uu), 2 / BINS)))
+        if uu > (2 / BINS) ** 2 and uv**2 < (1 - _BENT) * uu * vv:
+            found.append((j, float(u @ law / law.sum()), 1 / math.sqrt(uu)))
     return tuple(found)
 
 
