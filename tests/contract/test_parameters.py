@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -35,11 +36,10 @@ ODD = [
     10**400,
     [[]],
     {"a": [1]},
-    object(),
+    sys,
 ]
 # whose errors say what they must be in other words: the name alone would tell less
 FREE = {"candidates", "ledger", "dataset", "expected_runs", "scoring"}
-COMPARED = {("GPRegressor", "learn_kernel")}  # compared with a word: what compares with none is refused by Python
 
 
 @each
@@ -50,8 +50,6 @@ def test_odd_values_of_every_parameter_are_refused_in_words_before_anything_is_r
         for value in ODD:
             wrong = clone(model)
             setattr(wrong, name, value)
-            if (type(model).__name__, name) in COMPARED and not isinstance(value, np.timedelta64):
-                continue
             with pytest.raises(reticent.ReticentError) as caught:
                 wrong.fit(Forbidden(model))
             told[name, str(type(value))] = str(caught.value)

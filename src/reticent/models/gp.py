@@ -107,6 +107,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """
 
     _targets = True
+    _pure = False
 
     kernel: Kernel | None = None
     _: KW_ONLY
@@ -136,10 +137,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._check_levels()
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}.")
-        if not (isinstance(self.learn_kernel, bool) or self.learn_kernel == "average"):
+        average = isinstance(self.learn_kernel, str) and self.learn_kernel == "average"
+        if not (isinstance(self.learn_kernel, bool) or average):
             raise BadInput(f'learn_kernel must be True, False or "average", not {self.learn_kernel!r}.')
-        if self.delta == 0:
-            raise BadInput("GPRegressor needs delta > 0: its Gram matrices are released with Gaussian noise.")
         if isinstance(self.bounds, Bounds) and self.bounds.classes is not None:
             raise BadInput("GPRegressor predicts numbers: give the range of y in the bounds, not classes.")
 
