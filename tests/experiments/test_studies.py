@@ -71,10 +71,8 @@ def test_every_study_has_the_same_shape(name):
     one = STUDIES[name]
     run = import_module(f"reticent.experiments.{one.module}").run
     parameters = inspect.signature(run).parameters
-    assert list(parameters) == ["out", "repeats", "quick", "seed", "progress"]
-    assert all(
-        parameters[key].kind is inspect.Parameter.KEYWORD_ONLY for key in ("repeats", "quick", "seed", "progress")
-    )
+    assert list(parameters) == ["out", *one.given, "repeats", "quick", "seed", "progress"]
+    assert all(one.kind is inspect.Parameter.KEYWORD_ONLY for key, one in parameters.items() if key != "out")
     assert one.shows.endswith(".")
     assert 1 <= one.quick <= one.repeats
 

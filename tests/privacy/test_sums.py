@@ -1,12 +1,13 @@
 """Exactness at and beyond the limits: never a wrong sum."""
 
+import subprocess
+import sys
 import threading
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import reticent.privacy.sums as sums
 from reticent.errors import BadInput, ReleaseRefused
@@ -254,13 +255,29 @@ def test_blocks_are_cut_evenly_and_empty_ones_are_left_out():
 
 
 def test_blas_keeps_to_one_thread():
-    def threads():
-        return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+    """In a process of its own: how many threads BLAS has is the whole process's, and threads of other tests may change it."""
+    found = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            """
+from threadpoolctl import threadpool_info, threadpool_limits
+from reticent.privacy import sums
 
-    with threadpool_limits(2, user_api="blas"):
-        with sums.one_blas_thread():
-            assert threads() == {1}
-        assert threads() == {2}
+def threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+with threadpool_limits(2, user_api="blas"):
+    with sums.one_blas_thread():
+        print(*threads())
+    print(*threads())
+""",
+        ],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout.split() == ["1", "2"]
 
 
 def test_a_new_total_is_empty():

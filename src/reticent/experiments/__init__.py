@@ -149,6 +149,7 @@ STUDIES = {
         "gpucb_regret",
         "Dubey, Figs 1–2 and Table 1: regret of private bandits of two inputs, ours, the paper's, and without privacy.",
         repeats=20,
+        given={"names": ("gp-sum", "camel")},
     ),
     "gpucb-additive": Study(
         "gpucb_regret",

@@ -47,13 +47,13 @@ def play(where: Environment, bandit: JointBandit, seed: int, rounds: int) -> tup
 def run(
     out: Path,
     *,
-    names: tuple[str, ...] = ("gp-sum", "camel"),
+    names: tuple[str, ...],
     repeats: int,
     quick: bool,
     seed: int,
     progress: Progress,
 ) -> Findings:
-    """Compute, tabulate and draw, for some of the environments; those of two inputs if it is not said which."""
+    """Compute, tabulate and draw, for some of the environments."""
     names = names[:1] if quick else names
     cells: list[tuple[str, str, tuple[float, float], dict[str, Any]]] = []
     for name in names:
