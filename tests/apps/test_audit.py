@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import reticent
 from reticent.apps import audit
 from reticent.apps.audit import PAIRS, Finding, attack, lower_bound
+from reticent.privacy.accounting import calibrate
 from reticent.privacy.curator import Curator
 
 
@@ -17,7 +19,11 @@ from reticent.privacy.curator import Curator
 def repeatable(monkeypatch):
     """Noise from seeds, so that an attack has the same luck every time; everything else is as it is."""
     seeds = itertools.count()
-    monkeypatch.setattr(audit, "Curator", lambda *args, **options: Curator(*args, **options, seed=b"%d" % next(seeds)))
+
+    def curator(*args, seed=None, **options):
+        return Curator(*args, **options, seed=b"%d" % next(seeds) if seed is None else seed)
+
+    monkeypatch.setattr(audit, "Curator", curator)
 
 
 SOME = ("mean", "gp", "mixture")  # sums, products and shares: what is tested with them is the attack, not the statistic
@@ -54,6 +60,36 @@ def test_releases_side_by_side_are_what_a_curator_releases(name, monkeypatch):
         assert scale.tobytes() == release.scale.tobytes()
     many = audit._releases(Curator(sources[0], **options), statistic, 200)[0]
     assert len(np.unique(many, axis=0)) == 200
+
+
+def _silent(self, statistic):
+    """A release without noise, which says that it has some."""
+    whole = RELEASE(self, statistic)
+    return replace(whole, value=(self._exact(statistic, 1) * statistic.step).astype(float))
+
+
+def _late(self, statistic):
+    """The same from the third release on."""
+    return (_silent if self._made > 2 else RELEASE)(self, statistic)
+
+
+RELEASE = Curator.release
+
+
+@pytest.mark.parametrize(("name", "fault"), [("mean", _silent), ("kmeans", _late)])
+def test_a_fault_of_whole_releases_is_found(name, fault, monkeypatch):
+    """Steps of a release that are right by themselves tell nothing of a release that does not use them."""
+    event = reticent.Gaussian(count=500, noise_multiplier=calibrate(1.0, 0.05))
+    monkeypatch.setattr(Curator, "release", fault)
+    assert attack(name, event, epsilon=1.0, delta=0.05, runs=1000).verdict == "BROKEN"
+
+
+def test_noise_that_begins_anew_with_each_release_is_found(monkeypatch):
+    """Without seeds, as in earnest: bits that are the same for each release look like noise if many releases share them."""
+    monkeypatch.setattr(audit, "Curator", Curator)
+    monkeypatch.setattr("reticent.privacy.noise.os.urandom", bytes)
+    event = reticent.Gaussian(count=500, noise_multiplier=calibrate(1.0, 0.05))
+    assert attack("mean", event, epsilon=1.0, delta=0.05, runs=1000).verdict == "BROKEN"
 
 
 def test_every_model_is_audited():

@@ -135,6 +135,8 @@ def test_labels_alone_tell_sums_and_counts_are_public():
     assert added(BinTotals(SOME, MAP)) == pytest.approx([1, 0, -0.5], abs=1e-6)
     assert added(BinCounts(SOME, MAP)) == pytest.approx([2, 1, 1, 1]), "the last one is for no region"
     assert len(added(BinCounts(Grid(EDGES, ()), MAP))) == 6, "none where every cell is a region"
+    told = {"name", "kind", "size", "grid", "bounds"}
+    assert BinTotals(SOME, MAP).describe().keys() == told, "files hold this, and were paid for"
 
 
 @pytest.mark.parametrize("u", np.linspace(-1, 1, 9))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from reticent import Bounds, PrivateCovariance
+from reticent import BadInput, Bounds, PrivateCovariance
 
 TRUTH = np.array([[4.0, 3.0], [3.0, 9.0]])
 
@@ -31,6 +31,14 @@ def test_positive_semi_definite_however_large_the_noise():
         assert values[0] >= -1e-9 * max(values[-1], 1.0)
         assert (np.abs(model.correlation_) <= 1).all()
         assert np.isfinite(model.correlation_).all()
+
+
+@pytest.mark.parametrize("delta", [0, 0.0, None, "1e-6"])
+def test_a_rebuild_promises_what_a_fit_can(delta):
+    params = {"bounds": Bounds(x=(-3, 3)), "epsilon": 1.0}
+    model = PrivateCovariance(**params, delta=1e-6).fit(np.zeros((20, 2)))
+    with pytest.raises(BadInput, match="delta"):
+        PrivateCovariance.from_releases(model.releases_, **params, delta=delta)
 
 
 def test_score_is_highest_where_the_records_are():

@@ -293,6 +293,8 @@ def test_what_was_rehearsed_is_forgotten():
         ({"bounds": Bounds(x=[(-4, 4)])}, "outputs have no bounds"),
         ({"bounds": Bounds(x=[(-4, 4)], y=[(0, 1), (0, 1)])}, "bounds are for 2"),
         ({"learn_kernel": "best"}, "learn_kernel"),
+        ({"learn_kernel": np.array([True, False])}, "learn_kernel"),
+        ({"noise_column": np.timedelta64(1)}, "noise_column"),
     ],
     ids=str,
 )

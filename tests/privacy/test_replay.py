@@ -8,7 +8,7 @@ import pytest
 from reticent import BadInput, Gaussian, Replay, Selection
 from reticent.models.mean import MeanSum
 from reticent.privacy.choosing import Candidate
-from reticent.privacy.release import symmetric
+from reticent.privacy.release import alike, symmetric
 from tests.privacy.test_curator_counts import BOX, SCORES, Sides, curator
 
 
@@ -30,6 +30,15 @@ def test_releases_are_given_one_after_the_other_and_all_of_them_are_used():
     ]
     assert all(a is b for a, b in zip(given, releases, strict=True))
     replay.check_used()
+
+
+@pytest.mark.parametrize("told", [[np.inf, 5.0], [1.0, np.inf], [np.nan, 2.0], [1.0, -np.inf]])
+def test_a_number_that_is_infinite_is_like_no_other(told):
+    """Nor does it make others alike, which are compared with the largest."""
+    assert alike({"energy": [1.0, 2.0]}, {"energy": [1.0, 2.0 + 1e-9]})
+    assert not alike({"energy": told}, {"energy": [1.0, 2.0]})
+    assert not alike({"lines": [[9, *told]]}, {"lines": [[0, 1.0, 2.0]]})
+    assert not alike({"radius2": told[0] + told[1]}, {"radius2": 1.0})
 
 
 def test_a_choice_that_is_no_candidate_is_refused():

@@ -159,6 +159,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         The same, bit for bit; on another kind of machine linear algebra may differ in the last digits.
         """
         model = cls(**params)
+        if not model._pure:
+            model._promise()  # a guarantee of Gaussian releases with delta = 0 would say nothing
         model._check()
         replay = Replay(releases)
         with one_blas_thread():

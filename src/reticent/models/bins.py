@@ -7,7 +7,7 @@ length goes to Σ(1−u²)/√2, which tells how much outputs spread, free of ch
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf, prod, sqrt
 from typing import Any
@@ -171,22 +171,29 @@ class BinCounts(Counts):
 
 
 @dataclass(frozen=True)
-class _RegionSums(CellSum):
-    """Abstract: sums over the records of each region; with ``spread`` also one over all records in regions."""
+class _ByRegion(CellSum):
+    """Abstract: sums over the records of each region."""
 
     grid: Grid
     bounds: Bounds
-    spread: bool
 
     norm2 = 1
     cells = property(lambda self: self.grid.size)  # the regions
-    shared = property(lambda self: int(self.spread))  # the sum that tells the spread of outputs
-    # absolute values that a record adds to its region add up to 1 at most; no bound where the spread is released too
-    norm1 = property(lambda self: None if self.spread else 1)
 
     def cell(self, records: Array) -> Array:
         """The region."""
         return self.grid.of(records, self.bounds)
+
+
+@dataclass(frozen=True)
+class _RegionSums(_ByRegion):
+    """Abstract: the same; with ``spread`` also one sum over all records in regions."""
+
+    spread: bool
+
+    shared = property(lambda self: int(self.spread))  # the sum that tells the spread of outputs
+    # absolute values that a record adds to its region add up to 1 at most; no bound where the spread is released too
+    norm1 = property(lambda self: None if self.spread else 1)
 
 
 @dataclass(frozen=True)
@@ -220,12 +227,11 @@ class LabelSums(_RegionSums):
 
 
 @dataclass(frozen=True)
-class BinTotals(_RegionSums):
+class BinTotals(_ByRegion):
     """For each region Σu: what kernels are scored by, never released."""
 
-    spread: bool = field(default=False, init=False)
-
     own = 1
+    shared = 0
 
     def short_rows(self, records: Array) -> Array:
         """The output."""

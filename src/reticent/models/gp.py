@@ -30,7 +30,7 @@ from reticent.models.inputs import bent, closer, features, input_laws
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
-from reticent.privacy.given import check_whole, number
+from reticent.privacy.given import check_whole, number, whole
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["GPRegressor"]
@@ -144,7 +144,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput("GPRegressor predicts numbers: give the range of y in the bounds, not classes.")
 
     def _check_levels(self) -> None:
-        if isinstance(self.noise_column, bool) or not isinstance(self.noise_column, (str, int, np.integer)):
+        if not (isinstance(self.noise_column, str) or whole(self.noise_column, -math.inf)):
             raise BadInput(
                 f"noise_column must be the name or the position of a column of X, not {self.noise_column!r}."
             )

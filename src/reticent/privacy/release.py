@@ -5,7 +5,7 @@ A model that cannot tell the two apart is post-processing, and a test holds ever
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -119,10 +119,10 @@ def alike(a: Any, b: Any) -> bool:
     if isinstance(a, list) and isinstance(b, list):
         if a and all(isinstance(v, (int, float)) for v in [*a, *b]):
             largest = max(map(abs, a))
-            return len(a) == len(b) and all(abs(v - w) <= 1e-5 * largest for v, w in zip(a, b, strict=True))
+            return len(a) == len(b) and all(abs(v - w) <= 1e-5 * largest < inf for v, w in zip(a, b, strict=True))
         return len(a) == len(b) and all(map(alike, a, b))
     if isinstance(a, float) and isinstance(b, float):
-        return abs(a - b) <= 1e-5 * abs(a)
+        return abs(a - b) <= 1e-5 * abs(a) < inf
     return bool(a == b)
 
 
