@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import reticent
+from reticent.apps.accounts import spendable
 from reticent.apps.attacker import composed_mu, percent, recognised
 from reticent.apps.chances import band, chance
 from reticent.apps.figures import (
@@ -49,6 +50,21 @@ from tests.apps.standins import Bare
 )
 def test_four_digits_are_enough(number, text):
     assert compact(number) == text
+
+
+@pytest.mark.parametrize(("number", "digits", "text"), [(214.3, 2, "210"), (9876.5, 3, "9880"), (12345.6, 2, "12,000")])
+def test_few_digits_of_a_large_number_are_no_power_of_ten(number, digits, text):
+    """A page had said *from 92 to 2.1·10²*."""
+    assert compact(number, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("left", "shown"),
+    [(2.3798, 2.37), (2.37, 2.37), (0.70419, 0.704), (12.399, 12.3), (1234.9, 1230.0), (0.0, 0.0), (4.4e-7, 4.4e-7)],
+)
+def test_what_is_left_is_rounded_down_so_that_it_can_be_spent(left, shown):
+    assert spendable(left) == pytest.approx(shown, rel=1e-12)
+    assert spendable(left) <= left * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """``reticent ledger``: what was promised, what is spent, what is left, and who spent it."""
 
+from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 from reticent.apps.letters import spelled
@@ -12,7 +13,17 @@ from reticent.privacy.remembered import remembered
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["accounts", "accounts_table", "curves", "curves_table", "history", "history_table", "open_account", "verify"]
+__all__ = [
+    "accounts",
+    "accounts_table",
+    "curves",
+    "curves_table",
+    "history",
+    "history_table",
+    "open_account",
+    "spendable",
+    "verify",
+]
 
 
 def open_account(url: str, dataset: str, *, epsilon: float, delta: float, relation: str) -> list[dict[str, Any]]:
@@ -59,6 +70,12 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
     ]
 
 
+def spendable(left: float) -> float:
+    """What is left, rounded down to three digits: rounded up, it would be refused."""
+    unit = 10.0 ** (floor(log10(left)) - 2) if left > 0 else 1.0
+    return float(f"{floor(left / unit) * unit:.3g}")
+
+
 def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
     """Lay out what ``accounts`` gives."""
     from rich.console import Group
@@ -66,7 +83,8 @@ def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
 
     rows = table("data set", "protects", "cap ε", "δ", "spent ε", "left ε (one more release)", "charges", left=2)
     for one in states:
-        cap, delta, spent, left = (compact(one[key]) for key in ("epsilon", "delta", "spent", "left"))
+        cap, delta, spent = (compact(one[key]) for key in ("epsilon", "delta", "spent"))
+        left = compact(spendable(one["left"]))
         rows.add_row(one["dataset"], f"a {one['relation']}", cap, delta, spent, left, f"{one['charges']:,}")
     if any(one["delta"] and one["charges"] for one in states):
         return Group(rows, Text(""), indented(Text(spelled(COMPOSED), "dim")))

@@ -83,7 +83,9 @@ def fit(
     All that can be known before is checked before anything is charged.
     """
     if word not in MODELS:
-        raise BadInput(f"There is no model {word!r}. Models: {', '.join(MODELS)}.")
+        raise BadInput(
+            f"There is no model {word!r}: the model comes first, then the file. Models: {', '.join(MODELS)}."
+        )
     model = MODELS[word]
     known = signature(getattr(reticent, model.estimator)).parameters
     for name, value in own.items():

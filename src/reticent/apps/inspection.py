@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from reticent.apps.accounts import spendable
 from reticent.apps.chances import class_names
 from reticent.apps.curve_files import describe_curve, is_curve, print_curve
 from reticent.apps.letters import spelled
@@ -116,8 +117,10 @@ def print_fit(
     if ledger is not None and dataset is not None:
         account = Ledger(ledger)
         spent, left = account.spent(dataset), account.remaining(dataset)
-        line("Ledger", f'"{dataset}": spent ε={compact(spent)}, left ε={compact(left)} for one more release')
-        if account.account(dataset).delta:
+        delta = account.account(dataset).delta
+        more = f"left ε={compact(spendable(left))} for one more release with δ={compact(delta)}"
+        line("Ledger", f'"{dataset}": spent ε={compact(spent)}, {more}')
+        if delta:
             aside(COMPOSED, margin=12)
     else:
         line("Ledger", "none, so nothing remembers this: see reticent ledger open --help")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from reticent.apps.accounts import spendable
 from reticent.apps.notes import COMPOSED
 from reticent.errors import BadInput
 from reticent.models.base import columns_words
@@ -50,7 +51,7 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         "epsilon": account.epsilon,
         "delta": account.delta,
         "spent": stops[-1][-1],
-        "remaining": ledger.remaining(name),
+        "remaining": spendable(ledger.remaining(name)),
         "parts": parts,
         "alike": len(mine),
         "charged": _time(entries[mine[0]]) if len(mine) == 1 else None,

@@ -217,14 +217,18 @@ def spread_over(model: Any) -> Values:
 
 
 def spread_alike(model: Any) -> Values | None:
-    """Give points that are spread like the records, each input by itself, where releases tell how that is."""
+    """Give points that are spread like the records, each input by itself, where releases tell how that is.
+
+    Noisy counts put too many beyond the ends where hardly anybody is: these are left out, as curves are dashed there.
+    """
     bounds, (shares, noise) = model.releases_[0].bounds, _counted(model)
     if noise > _UNSURE or bounds.norm is not None:
         return None
     found = []
-    for even, one, (low, high) in zip(_halton(len(bounds.x)).T, shares, bounds.x, strict=True):
-        below = _below(one)
-        found.append(np.interp(even * (below[-1] - below[0]), below - below[0], np.linspace(low, high, len(below))))
+    for even, one, ends, beyond in zip(_halton(len(bounds.x)).T, shares, bounds.x, inhabited(model), strict=True):
+        below, at = _below(one), np.linspace(*ends, one.size + 1)
+        first, last = np.interp(beyond, at, below)
+        found.append(np.interp(first + even * (last - first), below, at))
     return np.stack(found, axis=1)
 
 

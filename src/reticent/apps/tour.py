@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import reticent
+from reticent.apps.accounts import spendable
 from reticent.apps.letters import spelled
 from reticent.apps.registry import RANGES, mean_weight, people, write_csv
 from reticent.apps.slices import BAND
@@ -134,7 +135,9 @@ def _compare(model: Any, say: Say) -> dict[str, Any]:
 
 def _balance(ledger: reticent.Ledger, say: Say) -> dict[str, Any]:
     spent, left = ledger.spent(_DATASET), ledger.remaining(_DATASET)
-    say("Ledger", f"spent ε={compact(spent)}, left ε={compact(left)} for one more release (composed exactly)")
+    say(
+        "Ledger", f"spent ε={compact(spent)}, left ε={compact(spendable(left))} for one more release (composed exactly)"
+    )
     return {"spent": spent, "left": left, "head": ledger.verify()}
 
 
