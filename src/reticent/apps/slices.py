@@ -225,8 +225,9 @@ def spread_alike(model: Any) -> Values | None:
     if noise > _UNSURE or bounds.norm is not None:
         return None
     found = []
-    for even, one, ends, beyond in zip(_halton(len(bounds.x)).T, shares, bounds.x, inhabited(model), strict=True):
-        below, at = _below(one), np.linspace(*ends, one.size + 1)
+    points, there = _halton(len(bounds.x)).T, inhabited(model)
+    for even, one, (low, high), beyond in zip(points, shares, bounds.x, there, strict=True):
+        below, at = _below(one), np.linspace(low, high, one.size + 1)
         first, last = np.interp(beyond, at, below)
         found.append(np.interp(first + even * (last - first), below, at))
     return np.stack(found, axis=1)
