@@ -220,3 +220,25 @@ def test_a_second_cap_and_a_charge_without_one_are_found(tmp_path, kind, dataset
     for use in (ledger.verify, ledger.datasets, lambda: ledger.spent(dataset), lambda: ledger.charge("people", EVENT)):
         with pytest.raises(LedgerError, match="Row 2 of"):
             use()
+
+
+@pytest.mark.parametrize("there", [[], [(1,)]])
+def test_a_table_on_a_server_gets_its_trigger_once(there):
+    asked = []
+
+    def execute(sql, values):
+        asked.append(sql.split()[0])
+        return there
+
+    database.append_only("postgresql:///budget", execute, "reticent_curves")
+    assert asked == ["SELECT", "CREATE"][: 2 - len(there)]
+
+
+def test_a_password_that_the_server_repeats_is_not_shown(monkeypatch):
+    def refuse(*args, **kwargs):
+        raise psycopg.OperationalError("no entry for me with hunter2, try again")
+
+    monkeypatch.setattr(psycopg, "connect", refuse)
+    with pytest.raises(LedgerError, match=r"no entry for me with \*\*\*, try again") as error:
+        Ledger("postgresql://me:hunter2@db/budget").spent("people")
+    assert "hunter2" not in str(error.value)
