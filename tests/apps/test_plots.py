@@ -6,6 +6,7 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
@@ -18,8 +19,9 @@ from reticent.apps.binned import Bars
 from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS, LIGHT
 from reticent.apps.effects import regression_remarks
-from reticent.apps.plots import _draw_bars, _draw_line
-from reticent.apps.report_facts import results
+from reticent.apps.figures import figure as printed
+from reticent.apps.plots import _draw_bars, _draw_line, _frame
+from reticent.apps.report_facts import described, results
 from reticent.apps.slices import BAND, Line, _median, grouped, inhabited, lines, ranges
 
 
@@ -114,7 +116,24 @@ def test_a_curve_is_dashed_where_hardly_anybody_is():
     assert np.array_equal(np.isnan(dashed.get_ydata()), ~drawn.guessed)
     words = results(model)["words"]
     assert any(f"hardly any records have column 0 outside {low:.2g} to" in text for text in words)
-    assert words[-1].startswith("there (dashed)")
+    assert words[-1].startswith("there (dashed, grey)")
+    assert f"to {printed(drawn.mean[drawn.at <= high][-1])} at" in described(model)
+    assert "beyond, a guess" in described(model)
+
+
+def test_a_guess_is_grey_and_does_not_set_the_axis():
+    line = Line("x", np.arange(5.0), np.zeros(5), {"model": np.array([1.0, 1.0, 1.0, 1.0, 90.0])}, (0.0, 3.0))
+    axes = Figure().subplots()
+    _draw_line(axes, line)
+    _frame(axes, [line])
+    assert axes.get_ylim() == pytest.approx((-1.5 * BAND, 1.5 * BAND))  # half as long again as what is known
+    band, guess = axes.collections
+    assert band.get_paths()[0].vertices[:, 0].max() == 3
+    assert guess.get_paths()[0].vertices[:, 0].min() == 3
+    assert guess.get_facecolor()[0] == pytest.approx(to_rgba(LIGHT["rule"]))
+    with_guess, without = (reticent.plot.effects(one).legends[0].get_texts() for one in (crowd(), regression(4)))
+    assert with_guess[-1].get_text() == "a guess, all together"
+    assert len(without) == len(with_guess) - 1
 
 
 @pytest.mark.parametrize("protect", ["labels", "bins"])
@@ -134,13 +153,12 @@ def test_regressions_on_public_inputs_and_on_bins_are_dashed_where_nobody_is(pro
 
 
 def test_a_bin_with_few_records_does_not_set_the_axis():
-    line = Line("x", np.array([0.0, 1.0]), np.zeros(2), {"model": np.ones(2)}, (0.0, 1.0))
+    line = Line("x", np.array([0.0, 0.5, 1.0]), np.zeros(3), {"model": np.ones(3)}, (0.0, 1.0))
     axes = Figure().subplots()
     _draw_line(axes, line)
-    low, high = axes.get_ylim()
     _draw_bars(axes, Bars(np.array([0.0, 0.5, 1.0]), np.array([0.1, 90.0]), np.array([0.1, 50.0])))
-    assert axes.get_ylim()[1] == pytest.approx(high + 0.25 * (high - low))
-    assert axes.get_ylim()[0] >= low - 0.25 * (high - low)
+    _frame(axes, [line])
+    assert axes.get_ylim() == pytest.approx((-1.5 * BAND, 1.5 * BAND))
 
 
 def test_no_place_is_called_empty_without_counts_that_tell():

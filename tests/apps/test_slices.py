@@ -22,7 +22,16 @@ def test_an_input_that_is_0_or_1_is_shown_there_and_nowhere_between():
     assert len(age.at) == 101
     assert smoker.at.tolist() == [0, 1]
     assert np.ptp(smoker.mean) == pytest.approx(1, abs=0.3)
-    assert reticent.plot.map(model).axes[3].get_xticks().tolist() == [0, 1]
+    axes = reticent.plot.map(model).axes[3]
+    assert axes.get_xticks().tolist() == [0, 1]
+    for level, (left, right) in zip(smoker.mean, ((-0.15, 0.15), (0.85, 1.15)), strict=True):  # and no line between
+        block = next(one for one in axes.lines if one.get_xdata() == pytest.approx([left, right]))
+        assert block.get_ydata() == pytest.approx([level, level])
+    assert len(axes.lines) == 2
+    low, high = axes.get_xlim()
+    assert np.diff((low, 0, 1, high)) / (high - low) == pytest.approx(
+        [smoker.inset, 1 - 2 * smoker.inset, smoker.inset]
+    )
     found = results(model)
     assert [row[0] for row in found["tables"][1]["rows"]] == ["0", "1"]
     assert any(text.startswith("along column 1 from 0 to 1 the mean of") for text in found["words"])
@@ -53,7 +62,11 @@ def test_what_a_curve_moves_by_is_told_where_people_are():
     assert np.quantile(alike, [0.25, 0.5, 0.75]) == pytest.approx(np.quantile(x, [0.25, 0.5, 0.75]), abs=2)
     (table,), about = quality(model)["tables"], quality(model)["about"]
     assert table["head"][1:] == ["where records are", "over the whole box"]
-    where, box = (average_sd(model, points)["function"] for points in (alike, spread_over(model)))
+    where, box = average_sd(model, alike, 0.95)["function"], average_sd(model, spread_over(model))["function"]
+    sd = np.sort(model.predict(alike, return_std=True)[1])
+    assert where == pytest.approx(
+        np.sqrt(np.mean(sd[: round(0.95 * len(sd))] ** 2)), rel=1e-3
+    )  # few, far out, count for much
     assert where < box / 2  # which most of the box, with nobody in it, would have hidden
     assert [float(cell) for cell in table["rows"][2][1:]] == pytest.approx([where, box], abs=0.01)
     assert "what the released counts tell" in about
