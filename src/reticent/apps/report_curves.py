@@ -174,7 +174,8 @@ REGRESSION = Model(
     regression_notes,
     described=_described,
     assumed=_assumed,
-    covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
+    covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not what such "
+    "values change.",
     outputs=True,
 )
 BINNED = replace(
