@@ -270,6 +270,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
+        check_whole("n_samples", n_samples)
         mean, covariance = self._joint(X)
         draws = np.random.default_rng(random_state).multivariate_normal(mean, covariance, n_samples, method="eigh")
         return np.asarray(self._middle + self._half * draws.T)
