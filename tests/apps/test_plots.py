@@ -18,7 +18,7 @@ from reticent.apps.attacker import composed_mu, percent, recognised
 from reticent.apps.binned import Bars
 from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS, LIGHT
-from reticent.apps.effects import regression_remarks
+from reticent.apps.effects import LEARNED, PRIOR, regression_remarks
 from reticent.apps.figures import figure as printed
 from reticent.apps.plots import _draw_bars, _draw_line, _frame
 from reticent.apps.report_facts import described, results
@@ -175,6 +175,11 @@ def test_the_caption_says_where_the_lines_go():
         f"near their medians, as far as the noisy counts tell them: column 0 {first:g}, column 1 {second:g}."
     )
     assert "in the middle of their ranges: column 0 5, column 1 5." in regression_remarks(regression(2))[0]
+
+
+def test_a_prior_learned_among_the_records_is_said_to_hold_there():
+    assert regression_remarks(crowd())[-1] == PRIOR
+    assert regression_remarks(crowd(learn_kernel=True))[-1] == LEARNED
 
 
 def test_a_median_is_where_half_of_the_records_are():
