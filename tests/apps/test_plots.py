@@ -6,7 +6,6 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from scipy.stats import norm
 from sklearn.base import BaseEstimator
@@ -15,14 +14,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent, recognised
-from reticent.apps.binned import Bars
 from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS, LIGHT
-from reticent.apps.effects import LEARNED, PRIOR, regression_remarks
+from reticent.apps.effects import regression_remarks
 from reticent.apps.figures import figure as printed
-from reticent.apps.plots import _draw_bars, _draw_line, _frame
 from reticent.apps.report_facts import described, results
-from reticent.apps.slices import BAND, Line, _median, grouped, inhabited, lines, ranges
+from reticent.apps.slices import BAND, _median, grouped, inhabited, lines, ranges
+from tests.apps.made import crowd
 
 
 def regression(inputs, *, names=None, norm=None, epsilon=5.0, **options):
@@ -83,15 +81,6 @@ def test_the_map_has_slices_through_the_middle():
     assert first.lines[0].get_ydata()[50] == pytest.approx(second.lines[0].get_ydata()[50])
 
 
-def crowd(n=4000, **options):
-    """Records that crowd in one corner of the box: medians 12 and 30 in ranges up to 100."""
-    random = np.random.default_rng(0)
-    x = np.column_stack([random.gamma(4, 12 / 3.67, n), random.normal(30, 6, n)])
-    bounds = reticent.Bounds(x=[(0, 100), (0, 100)], y=(-3, 3), norm=options.pop("norm", None))
-    options = {"basis": 6, "stages": 24, "learn_kernel": False, "epsilon": 8.0, **options}
-    return reticent.GPRegressor(bounds=bounds, delta=1e-6, **options).fit(x, np.sin(x[:, 0]))
-
-
 def test_lines_go_through_the_people_where_released_counts_tell_where_they_are():
     anchor = ranges(crowd())[1]
     assert anchor == pytest.approx([12, 30], abs=2)
@@ -121,21 +110,6 @@ def test_a_curve_is_dashed_where_hardly_anybody_is():
     assert "beyond, a guess" in described(model)
 
 
-def test_a_guess_is_grey_and_does_not_set_the_axis():
-    line = Line("x", np.arange(5.0), np.zeros(5), {"model": np.array([1.0, 1.0, 1.0, 1.0, 90.0])}, (0.0, 3.0))
-    axes = Figure().subplots()
-    _draw_line(axes, line)
-    _frame(axes, [line])
-    assert axes.get_ylim() == pytest.approx((-1.5 * BAND, 1.5 * BAND))  # half as long again as what is known
-    band, guess = axes.collections
-    assert band.get_paths()[0].vertices[:, 0].max() == 3
-    assert guess.get_paths()[0].vertices[:, 0].min() == 3
-    assert guess.get_facecolor()[0] == pytest.approx(to_rgba(LIGHT["rule"]))
-    with_guess, without = (reticent.plot.effects(one).legends[0].get_texts() for one in (crowd(), regression(4)))
-    assert with_guess[-1].get_text() == "a guess, all together"
-    assert len(without) == len(with_guess) - 1
-
-
 @pytest.mark.parametrize("protect", ["labels", "bins"])
 def test_regressions_on_public_inputs_and_on_bins_are_dashed_where_nobody_is(protect):
     x = np.linspace(20, 50, 400)[:, None]
@@ -152,15 +126,6 @@ def test_regressions_on_public_inputs_and_on_bins_are_dashed_where_nobody_is(pro
     assert len(reticent.plot.curve(model).axes[0].lines) == 2
 
 
-def test_a_bin_with_few_records_does_not_set_the_axis():
-    line = Line("x", np.array([0.0, 0.5, 1.0]), np.zeros(3), {"model": np.ones(3)}, (0.0, 1.0))
-    axes = Figure().subplots()
-    _draw_line(axes, line)
-    _draw_bars(axes, Bars(np.array([0.0, 0.5, 1.0]), np.array([0.1, 90.0]), np.array([0.1, 50.0])))
-    _frame(axes, [line])
-    assert axes.get_ylim() == pytest.approx((-1.5 * BAND, 1.5 * BAND))
-
-
 def test_no_place_is_called_empty_without_counts_that_tell():
     for model in (crowd(kernel=RBF(30.0, "fixed")), crowd(n=20, epsilon=0.1)):
         assert inhabited(model) == [(0, 100), (0, 100)]
@@ -175,11 +140,6 @@ def test_the_caption_says_where_the_lines_go():
         f"near their medians, as far as the noisy counts tell them: column 0 {first:g}, column 1 {second:g}."
     )
     assert "in the middle of their ranges: column 0 5, column 1 5." in regression_remarks(regression(2))[0]
-
-
-def test_a_prior_learned_among_the_records_is_said_to_hold_there():
-    assert regression_remarks(crowd())[-1] == PRIOR
-    assert regression_remarks(crowd(learn_kernel=True))[-1] == LEARNED
 
 
 def test_a_median_is_where_half_of_the_records_are():

@@ -130,9 +130,17 @@ def test_what_cannot_be_fitted_is_refused_before_the_charge(params, records, wor
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_draws_are_counted_in_whole_numbers(model):
+def test_draws_take_whole_numbers_and_seeds(model):
     model.set_params(bounds=TWO, epsilon=1.0, delta=1e-6).fit(X, Y)
     assert model.sample_y(X[:3], np.int64(2)).shape == (3, 2)
+    draws = [
+        model.sample_y(X[:1], 2, random_state) for random_state in (np.random.RandomState(3), None, 7, np.int64(7))
+    ]
+    assert np.isfinite(draws).all()
+    assert (draws[2] == draws[3]).all()
+    for wrong in ("a seed", -1, 1.5):
+        with pytest.raises(reticent.BadInput, match="random_state must be None, a whole number or a NumPy generator"):
+            model.sample_y(X, 1, wrong)
     for wrong in (0, -1, 1.5, True, "3", None):
         with pytest.raises(reticent.BadInput, match="n_samples must be a whole number of at least 1"):
             model.sample_y(X, wrong)
