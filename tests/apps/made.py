@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 import reticent
 from reticent.apps.results import MODELS
 
-__all__ = ["Page", "kept", "made"]
+__all__ = ["Page", "crowd", "kept", "made"]
 
 
 class Page(HTMLParser):
@@ -61,3 +61,12 @@ def made(word, *, columns=("age", "height", "weight", "ward"), **options):
 
 
 kept = functools.cache(made)  # for tests that only look: fitted once
+
+
+def crowd(n=4000, **options):
+    """Records that crowd in one corner of the box: medians 12 and 30 in ranges up to 100."""
+    random = np.random.default_rng(0)
+    x = np.column_stack([random.gamma(4, 12 / 3.67, n), random.normal(30, 6, n)])
+    bounds = reticent.Bounds(x=[(0, 100), (0, 100)], y=(-3, 3), norm=options.pop("norm", None))
+    options = {"basis": 6, "stages": 24, "learn_kernel": False, "epsilon": 8.0, **options}
+    return reticent.GPRegressor(bounds=bounds, delta=1e-6, **options).fit(x, np.sin(x[:, 0]))

@@ -230,7 +230,8 @@ def test_the_density_of_one_column_is_the_mixtures():
 def test_what_a_pointer_reads_is_the_line_to_four_digits():
     line = lines(kept("gp", columns=("age",)))[0]
     read = _numbers(line)
-    assert list(read) == ["names", "at", "mean", "known", "spread"]
+    assert list(read) == ["names", "ends", "inset", "at", "mean", "known", "spread"]
+    assert (read["ends"], read["inset"]) == ([line.ends], 0.0)
     assert read["mean"] == pytest.approx(line.mean, rel=1e-3)
     assert read["known"] == pytest.approx(BAND * line.sds["privacy"], rel=1e-3)
     assert read["spread"] == pytest.approx(BAND * line.sds["noise"], rel=1e-3)

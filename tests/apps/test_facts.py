@@ -145,13 +145,14 @@ def test_neighbours_that_are_alike_are_one_line():
         ({"of": "x", "candidates": 4}, "the number of one of 4 kernels, by the exponential mechanism"),
         ({"grid": [], "kind": "counts"}, "count of the records in each bin, empty ones too"),
         ({"grid": [], "kind": "sums"}, "count and sum of outputs of the records"),
+        ({"name": "InputMoments", "inputs": 2}, "sums of each input and of its square"),
         ({"bins": 64, "inputs": 2}, "how many records fall into each of 64 bins of each input"),
     ],
 )
 def test_what_a_release_is_of(statistic, words):
     (group,) = groups([release(**statistic)])
     assert words in group.about
-    assert group.title.startswith("Sum: ")
+    assert group.title == f"{group.name}: {group.about}"
     assert group.kind == ("exponential" if "of" in statistic else "gaussian")
 
 

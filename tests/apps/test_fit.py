@@ -169,7 +169,7 @@ def test_no_bounds_names_other_columns_too(fit, tmp_path):
         ([*AGE, *PROMISE, "--noise", 5], 2, "mean has no option --noise"),
         ([*AGE, *PROMISE, "--y", "weight=2:150"], 2, "mean has no outputs: leave --y out"),
         ([*AGE, *PROMISE, "--records-per-person", 0], 2, "--records-per-person must be at least 1"),
-        ([*AGE, "--x", "height=5:5", *PROMISE], 4, "low < high"),
+        ([*AGE, "--x", "height=5:5", *PROMISE], 4, "height=5:5 has no width"),
         ([*AGE, *PROMISE, "--norm", -1], 4, "--norm must be"),
         ([*AGE, "--epsilon", 1.5, "--delta", 1e-5], 3, "cap"),
     ],
@@ -189,7 +189,7 @@ def test_refusals_charge_nothing_and_write_nothing(fit, budget, tmp_path, option
     ("options", "words"),
     [
         ([*AGE, "--epsilon", -1, "--delta", 1e-5], "--epsilon must be a positive number"),
-        ([*AGE, "--x", "height=5:5", *PROMISE], "low < high"),
+        ([*AGE, "--x", "height=5:5", *PROMISE], "has no width"),
         (["--x", "wage=0:110", *PROMISE], "no column 'wage'"),
         ([*AGE, *PROMISE], "exists already"),
     ],

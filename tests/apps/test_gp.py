@@ -48,7 +48,7 @@ def test_the_fit_is_shown_with_what_to_do_next(fit, run, tmp_path):
     assert model.releases_[0].bounds.y_names == ("weight",)
     text = " ".join(answer.out.split())
     assert f"weight spreads by about {model.noise_:.0f} around the function" in text
-    assert "the model's own doubt and the privacy noise, but not this" in text
+    assert "the model's own doubt and the privacy noise, but not what such values change" in text
     assert "covers the privacy noise only" not in text
     assert "reticent predict" in text
     mean, sd = model.predict([[55.0]], return_std=True)

@@ -14,13 +14,13 @@ from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent.apps.attacker import composed_mu, percent, recognised
-from reticent.apps.binned import Bars
 from reticent.apps.canvas import raw_svg
 from reticent.apps.colours import COLOURS, LIGHT
 from reticent.apps.effects import regression_remarks
-from reticent.apps.plots import _draw_bars, _draw_line
-from reticent.apps.report_facts import results
-from reticent.apps.slices import BAND, Line, _median, grouped, inhabited, lines, ranges
+from reticent.apps.figures import figure as printed
+from reticent.apps.report_facts import described, results
+from reticent.apps.slices import BAND, _median, grouped, inhabited, lines, ranges
+from tests.apps.made import crowd
 
 
 def regression(inputs, *, names=None, norm=None, epsilon=5.0, **options):
@@ -81,15 +81,6 @@ def test_the_map_has_slices_through_the_middle():
     assert first.lines[0].get_ydata()[50] == pytest.approx(second.lines[0].get_ydata()[50])
 
 
-def crowd(n=4000, **options):
-    """Records that crowd in one corner of the box: medians 12 and 30 in ranges up to 100."""
-    random = np.random.default_rng(0)
-    x = np.column_stack([random.gamma(4, 12 / 3.67, n), random.normal(30, 6, n)])
-    bounds = reticent.Bounds(x=[(0, 100), (0, 100)], y=(-3, 3), norm=options.pop("norm", None))
-    options = {"basis": 6, "stages": 24, "learn_kernel": False, "epsilon": 8.0, **options}
-    return reticent.GPRegressor(bounds=bounds, delta=1e-6, **options).fit(x, np.sin(x[:, 0]))
-
-
 def test_lines_go_through_the_people_where_released_counts_tell_where_they_are():
     anchor = ranges(crowd())[1]
     assert anchor == pytest.approx([12, 30], abs=2)
@@ -114,7 +105,9 @@ def test_a_curve_is_dashed_where_hardly_anybody_is():
     assert np.array_equal(np.isnan(dashed.get_ydata()), ~drawn.guessed)
     words = results(model)["words"]
     assert any(f"hardly any records have column 0 outside {low:.2g} to" in text for text in words)
-    assert words[-1].startswith("there (dashed)")
+    assert words[-1].startswith("there (dashed, grey)")
+    assert f"to {printed(drawn.mean[drawn.at <= high][-1])} at" in described(model)
+    assert "beyond, a guess" in described(model)
 
 
 @pytest.mark.parametrize("protect", ["labels", "bins"])
@@ -131,16 +124,6 @@ def test_regressions_on_public_inputs_and_on_bins_are_dashed_where_nobody_is(pro
     assert 50 <= high < 70
     assert any("hardly any records" in text for text in results(model)["words"])
     assert len(reticent.plot.curve(model).axes[0].lines) == 2
-
-
-def test_a_bin_with_few_records_does_not_set_the_axis():
-    line = Line("x", np.array([0.0, 1.0]), np.zeros(2), {"model": np.ones(2)}, (0.0, 1.0))
-    axes = Figure().subplots()
-    _draw_line(axes, line)
-    low, high = axes.get_ylim()
-    _draw_bars(axes, Bars(np.array([0.0, 0.5, 1.0]), np.array([0.1, 90.0]), np.array([0.1, 50.0])))
-    assert axes.get_ylim()[1] == pytest.approx(high + 0.25 * (high - low))
-    assert axes.get_ylim()[0] >= low - 0.25 * (high - low)
 
 
 def test_no_place_is_called_empty_without_counts_that_tell():

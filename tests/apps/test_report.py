@@ -14,6 +14,7 @@ from reticent.apps.attacker import percent, recognised
 from reticent.apps.figures import measured
 from reticent.apps.outputs import outputs
 from reticent.apps.release_groups import groups
+from reticent.apps.report import _typeset
 from reticent.apps.results import MODELS
 from tests.apps.made import Page, made
 
@@ -70,7 +71,7 @@ def test_every_part_is_there(case):
     assert "500 records" in found.text
     assert ("Differentially private" in found.text) == promise.private
     assert ("Not private: seeded" in found.text) != promise.private
-    assert promise.statement in found.text
+    assert str(_typeset(promise.statement)) in found.source
     assert "This page contains nothing beyond the releases listed below." in found.text
     assert "No ledger remembers this release" in found.text
     for one in groups(model.releases_):
@@ -274,8 +275,24 @@ def test_the_budget(tmp_path, run, people_csv):
     assert "PrivateCovariance, 1 release: age (this release)" in found.text
     assert f"charged on {history[1].when[:10]}" in found.text
     assert not any(one.who in found.source for one in history)
+    assert "by itself counts" not in found.text  # both have the same δ
     widths = [float(width) for width in re.findall(r'style="width: ([\d.]+)%', found.source)]
     assert sum(widths) == pytest.approx(100, abs=0.05)
+
+
+def test_a_release_with_another_delta_than_the_caps_is_told_at_both(tmp_path, budget):
+    model = made("mean", ledger=str(budget), dataset="people", epsilon=0.3, delta=1e-7)
+    alone = reticent.epsilon(model.guarantee_.events, reticent.Ledger(budget).account("people").delta)
+    said = page(model, tmp_path).text.replace("\xa0", " ")
+    assert f"This release by itself counts ε = {alone:.3g} here" in said
+    assert "the same promise as ε = 0.3 at δ = 10⁻⁷" in said
+
+
+def test_a_sentence_is_set_as_in_print():
+    said = "(1e-09, 2.5e-07)-privacy; e^1e-09 = 1 or e^0.5 = 1.65 <but> 64.5 e."
+    assert str(_typeset(said)) == (
+        "(10⁻⁹, 2.5·10⁻⁷)-privacy; e<sup>10⁻⁹</sup> = 1 or e<sup>0.5</sup> = 1.65 &lt;but&gt; 64.5 e."
+    )
 
 
 def test_a_ledger_that_does_not_know_the_release_is_said(tmp_path, run, people_csv, budget):

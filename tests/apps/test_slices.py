@@ -4,12 +4,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
 
 import reticent
-from reticent.apps.effects import regression_remarks
+from reticent.apps.binned import Bars
+from reticent.apps.colours import LIGHT
+from reticent.apps.effects import LEARNED, PRIOR, regression_remarks
 from reticent.apps.figures import figure
+from reticent.apps.plots import _draw_bars, _draw_line, _frame
 from reticent.apps.report_facts import quality, results
-from reticent.apps.slices import average_sd, lines, spread_alike, spread_over, two_valued
+from reticent.apps.slices import BAND, Line, average_sd, lines, spread_alike, spread_over, two_valued
+from tests.apps.made import crowd, kept
 
 
 def test_an_input_that_is_0_or_1_is_shown_there_and_nowhere_between():
@@ -22,7 +28,16 @@ def test_an_input_that_is_0_or_1_is_shown_there_and_nowhere_between():
     assert len(age.at) == 101
     assert smoker.at.tolist() == [0, 1]
     assert np.ptp(smoker.mean) == pytest.approx(1, abs=0.3)
-    assert reticent.plot.map(model).axes[3].get_xticks().tolist() == [0, 1]
+    axes = reticent.plot.map(model).axes[3]
+    assert axes.get_xticks().tolist() == [0, 1]
+    for level, (left, right) in zip(smoker.mean, ((-0.15, 0.15), (0.85, 1.15)), strict=True):  # and no line between
+        block = next(one for one in axes.lines if one.get_xdata() == pytest.approx([left, right]))
+        assert block.get_ydata() == pytest.approx([level, level])
+    assert len(axes.lines) == 2
+    low, high = axes.get_xlim()
+    assert np.diff((low, 0, 1, high)) / (high - low) == pytest.approx(
+        [smoker.inset, 1 - 2 * smoker.inset, smoker.inset]
+    )
     found = results(model)
     assert [row[0] for row in found["tables"][1]["rows"]] == ["0", "1"]
     assert any(text.startswith("along column 1 from 0 to 1 the mean of") for text in found["words"])
@@ -53,7 +68,11 @@ def test_what_a_curve_moves_by_is_told_where_people_are():
     assert np.quantile(alike, [0.25, 0.5, 0.75]) == pytest.approx(np.quantile(x, [0.25, 0.5, 0.75]), abs=2)
     (table,), about = quality(model)["tables"], quality(model)["about"]
     assert table["head"][1:] == ["where records are", "over the whole box"]
-    where, box = (average_sd(model, points)["function"] for points in (alike, spread_over(model)))
+    where, box = average_sd(model, alike, 0.95)["function"], average_sd(model, spread_over(model))["function"]
+    sd = np.sort(model.predict(alike, return_std=True)[1])
+    assert where == pytest.approx(
+        np.sqrt(np.mean(sd[: round(0.95 * len(sd))] ** 2)), rel=1e-3
+    )  # few, far out, count for much
     assert where < box / 2  # which most of the box, with nobody in it, would have hidden
     assert [float(cell) for cell in table["rows"][2][1:]] == pytest.approx([where, box], abs=0.01)
     assert "what the released counts tell" in about
@@ -67,3 +86,33 @@ def test_a_model_that_has_not_counted_its_inputs_tells_of_the_box_alone():
     model.fit(np.zeros((50, 1)), np.zeros(50))
     assert spread_alike(model) is None
     assert quality(model)["tables"][0]["head"][1:] == ["over the whole box"]
+
+
+def test_a_guess_is_grey_and_does_not_set_the_axis():
+    line = Line("x", np.arange(5.0), np.zeros(5), {"model": np.array([1.0, 1.0, 1.0, 1.0, 90.0])}, (0.0, 3.0))
+    axes = Figure().subplots()
+    _draw_line(axes, line)
+    _frame(axes, [line])
+    assert axes.get_ylim() == pytest.approx((-1.5 * BAND, 1.5 * BAND))  # half as long again as what is known
+    band, guess = axes.collections
+    assert band.get_paths()[0].vertices[:, 0].max() == 3
+    assert guess.get_paths()[0].vertices[:, 0].min() == 3
+    assert guess.get_facecolor()[0] == pytest.approx(to_rgba(LIGHT["rule"]))
+    known = kept("gp", columns=("age", "height"))
+    with_guess, without = (reticent.plot.effects(one).legends[0].get_texts() for one in (crowd(), known))
+    assert with_guess[-1].get_text() == "a guess, all together"
+    assert len(without) == len(with_guess) - 1
+
+
+def test_a_bin_with_few_records_does_not_set_the_axis():
+    line = Line("x", np.array([0.0, 0.5, 1.0]), np.zeros(3), {"model": np.ones(3)}, (0.0, 1.0))
+    axes = Figure().subplots()
+    _draw_line(axes, line)
+    _draw_bars(axes, Bars(np.array([0.0, 0.5, 1.0]), np.array([0.1, 90.0]), np.array([0.1, 50.0])))
+    _frame(axes, [line])
+    assert axes.get_ylim() == pytest.approx((-1.5 * BAND, 1.5 * BAND))
+
+
+def test_a_prior_learned_among_the_records_is_said_to_hold_there():
+    assert regression_remarks(crowd())[-1] == PRIOR
+    assert regression_remarks(crowd(learn_kernel=True))[-1] == LEARNED

@@ -7,6 +7,8 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import FitFailedWarning
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -55,6 +57,37 @@ def test_clones_copies_and_pipelines_share_the_account(ledger):
     assert charged(ledger) == 4
     pickle.loads(pickle.dumps(first)).score(DATA)
     assert charged(ledger) == 4
+
+
+def regression(ledger, **params):
+    bounds = Bounds(x=[(0, 3.2)] * 2, y=(-2, 2))  # of the roots
+    own = {"stages": 2, "basis": 4, "epsilon": 0.5, "delta": 1e-6, "ledger": ledger, "dataset": "people", **params}
+    return make_pipeline(FunctionTransformer(np.sqrt), reticent.GPRegressor(RBF(1.0, "fixed"), bounds=bounds, **own))
+
+
+def test_a_regression_in_a_pipeline_is_charged_exactly_for_each_fit(ledger):
+    pipe, y = regression(ledger), np.sin(DATA[:, 0])
+    assert np.isfinite(cross_val_score(pipe, DATA, y, cv=3)).all()
+    search = GridSearchCV(pipe, {"gpregressor__basis": [3, 4]}, cv=2, error_score="raise").fit(DATA, y)
+    assert search.predict(DATA).shape == (300,)
+    history = Ledger(ledger).history("people")
+    assert [entry.what for entry in history] == ["GPRegressor, 2 releases"] * (3 + 2 * 2 + 1)
+    one = reticent.Gaussian(noise_multiplier=reticent.calibrate(0.5, 1e-6, releases=2), count=2)
+    assert {entry.event for entry in history} == {one}
+    assert Ledger(ledger).spent("people") == reticent.epsilon([one] * 8, 1e-5)
+    assert search.best_estimator_[-1].guarantee_.epsilon == pytest.approx(0.5)
+
+
+def test_fits_that_were_refused_are_nan_unless_they_shall_be_raised(tmp_path):
+    book = Ledger(tmp_path / "small.db")
+    book.open("people", 0.8, 1e-6)  # for two fits
+    pipe = regression(str(tmp_path / "small.db"))
+    search = GridSearchCV(pipe, {"gpregressor__basis": [3, 4]}, cv=2, refit=False)
+    with pytest.warns(FitFailedWarning, match="2 fits failed out of a total of 4"), pytest.warns(match="non-finite"):
+        search.fit(DATA, np.sin(DATA[:, 0]))
+    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [False, True]
+    assert len(book.history("people")) == 2
+    assert book.spent("people") <= 0.8
 
 
 def test_a_restart_goes_on_where_it_stopped(ledger):

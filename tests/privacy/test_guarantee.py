@@ -29,7 +29,10 @@ def test_epsilon_is_what_the_events_add_up_to():
 )
 def test_who_is_protected(fields, told):
     words = promise(**fields).statement
-    assert words.startswith("(1, 1e-06)-differential privacy; ")
+    assert words.startswith("(1, 1e-06)-differential privacy; neighbours differ in ")
+    several = fields.get("records_per_person", 1)
+    assert ("differ in one record" in words or "of one record;" in words) == (several == 1)
+    assert (f"up to {several} records of one person" in words) == (several > 1)
     assert told in words
     assert "at most e^1 = 2.72 times as likely" in words
     assert "but for a chance of 1e-06." in words

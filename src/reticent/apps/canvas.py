@@ -13,6 +13,7 @@ from matplotlib import rc_context, style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,6 +30,7 @@ __all__ = [
     "LogLocator",
     "MaxNLocator",
     "NullLocator",
+    "Patch",
     "PercentFormatter",
     "Shown",
     "bare",
@@ -109,6 +111,10 @@ def sheet(
     across = min(across, max(int(width / 2.2), 1))
     rows = -(-count // across)
     figure = Shown((width, height * rows + (0.4 if count > 1 else 0)), layout="constrained")
+    if (
+        sharey and across > 1
+    ):  # with no labels between them, the last number of one axis would touch the first of the next
+        figure.get_layout_engine().set(wspace=0.06)  # type: ignore[union-attr, call-arg]
     found = figure.subplots(rows, across, squeeze=False, sharey=sharey).ravel().tolist()
     for unused in found[count:]:
         unused.remove()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTED",
+    "LEARNED",
     "OWN_LEVELS",
     "PRIOR",
     "anchor_words",
@@ -28,6 +29,10 @@ __all__ = [
 
 COUNTED = "numbers of records scatter around it by chance"
 PRIOR = "The prior is what the model takes for usual where it knows nothing, not what it found."
+LEARNED = (
+    "The prior, as learned from the releases, is what the model takes for usual among the records, not what it found; where "
+    "hardly any are, it doubts as much as before the fit, which can be far more."
+)
 OWN_LEVELS = "in each record by a known level of its own"
 _POINTS = 7
 _SAID = 5  # parts of a kernel
@@ -97,7 +102,12 @@ def regression_remarks(model: Any) -> list[str]:
     """Say how the tables are to be read."""
     level = model.releases_[0].bounds.level
     said = [] if level is None else [f"A missing noise level counts as the highest, {compact(level.high)}."]
-    return [*said, *anchor_words(model), *_two_valued(model), PRIOR]
+    return [*said, *anchor_words(model), *_two_valued(model), _prior_words(model)]
+
+
+def _prior_words(model: Any) -> str:
+    """What a prior that was learned where records are says of other places, if the model knows which these are."""
+    return LEARNED if getattr(model, "_where", []) else PRIOR
 
 
 def _two_valued(model: Any) -> list[str]:

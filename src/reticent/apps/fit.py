@@ -43,6 +43,11 @@ def parse_ranges(option: str, texts: Sequence[str]) -> dict[str, tuple[float, fl
         low, high = float(match[1]), float(match[2])
         if low > high:
             raise BoundsMissing(f"{option} {text} does not have low < high: did you mean {name}={match[2]}:{match[1]}?")
+        if low == high:
+            raise BoundsMissing(
+                f"{option} {text} has no width: give the plausible range of {name}, from the codebook or common knowledge, "
+                "or leave the column out."
+            )
         ranges[name] = (low, high)
     return ranges
 

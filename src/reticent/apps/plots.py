@@ -3,6 +3,7 @@
 Every function gives a ``matplotlib.figure.Figure`` made from releases only. Pyplot and the user's styles are left alone.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from reticent.apps.canvas import (
     LogLocator,
     MaxNLocator,
     NullLocator,
+    Patch,
     PercentFormatter,
     Shown,
     check_fitted,
@@ -44,7 +46,8 @@ from reticent.privacy.guarantee import Guarantee
 __all__ = ["attacker", "curve", "effects", "expected_error", "map", "release"]
 
 _MOST_BARS = 60
-_ROOM = 0.25  # of a curve's axis, above and below, for bins that lie outside
+_ROOM = 0.25  # of the axis of what is known, above and below, for guesses, and for bins that lie outside
+_BLOCK = 0.15  # of the distance of two values: half the width that each is drawn with
 _CAUSES = {"model": "model’s doubt", "privacy": "and privacy noise", "noise": "and observation noise"}
 
 
@@ -58,10 +61,12 @@ def curve(model: Any, *, output: int | str | None = None, width: float = WIDE) -
         return class_curve(model, width)
     model = _checked(model, "curve", output, model_has=1)
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, model.guarantee_)
-    _draw_line(axes, lines(model)[0])
+    line = lines(model)[0]
+    _draw_line(axes, line)
     _draw_bars(axes, bars(model))
+    _frame(axes, [line])
     axes.set_ylabel(_short(output_name(model)))
-    _legend(figure, axes, width)
+    _legend(figure, axes, width, [line])
     return figure
 
 
@@ -86,8 +91,9 @@ def map(model: Any, *, output: int | str | None = None, width: float = WIDE) -> 
     crossed(panels[0], ranges(model)[1])
     for axes, line in zip(panels[2:], lines(model), strict=True):
         _draw_line(axes, line)
+        _frame(axes, [line])
         axes.set_ylabel(name)
-    _legend(figure, panels[2], width)
+    _legend(figure, panels[2], width, lines(model))
     return figure
 
 
@@ -106,7 +112,8 @@ def effects(model: Any, *, output: int | str | None = None, width: float = WIDE)
         _draw_line(axes, line)
         if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
             axes.set_ylabel(_short(output_name(model)))
-    _legend(figure, panels[0], width)
+    _frame(panels[0], drawn)
+    _legend(figure, panels[0], width, drawn)
     return figure
 
 
@@ -237,41 +244,62 @@ _DRAWINGS = {
 
 
 def _draw_line(axes: Axes, line: Line) -> None:
+    """The mean and its bands; of an input with two values a block at each, since nothing is known between them."""
+    width = line.at[-1] - line.at[0]
+    pieces: list[tuple[Any, Any]] = [(line.at, slice(None))]
+    if line.inset:
+        pieces = [(at + _BLOCK * width * np.array([-1, 1]), [i, i]) for i, at in enumerate(line.at)]
     for part in reversed(line.sds):
         reach = BAND * line.sds[part]
         low, high = line.mean - reach, line.mean + reach
-        axes.fill_between(line.at, low, high, color=LIGHT[part], lw=0, label=_CAUSES[part])
-    axes.plot(line.at, np.where(line.guessed, np.nan, line.mean), color=LIGHT["accent"], lw=1.8, label="mean")
+        for at, of in pieces:
+            label = _CAUSES[part] if at is pieces[0][0] else None
+            axes.fill_between(at, low[of], high[of], ~line.guessed[of], color=LIGHT[part], lw=0, label=label)
+    known, guess = np.where(line.guessed, np.nan, line.mean), np.where(line.guessed, line.mean, np.nan)
+    for at, of in pieces:
+        axes.plot(at, known[of], color=LIGHT["accent"], lw=1.8, label="mean" if at is pieces[0][0] else None)
     if line.guessed.any():
-        axes.plot(line.at, np.where(line.guessed, line.mean, np.nan), color=LIGHT["accent"], lw=1.8, ls=DASHED)
-    axes.set_xlim(line.at[0], line.at[-1])
-    axes.xaxis.set_major_locator(FixedLocator(line.at.tolist()) if len(line.at) == 2 else MaxNLocator(5))
+        reach = BAND * list(line.sds.values())[-1]
+        beside = np.convolve(line.guessed, np.ones(3), "same") > 0  # from where the bands end
+        axes.fill_between(line.at, line.mean - reach, line.mean + reach, beside, color=LIGHT["rule"], lw=0)
+        axes.plot(line.at, guess, color=LIGHT["accent"], lw=1.8, ls=DASHED)
+    beyond = line.inset / (1 - 2 * line.inset) * width
+    axes.set_xlim(line.at[0] - beyond, line.at[-1] + beyond)
+    axes.xaxis.set_major_locator(FixedLocator(line.at.tolist()) if line.inset else MaxNLocator(5))
     axes.set_xlabel(_short(line.name))
 
 
-def _draw_bars(axes: Axes, found: Bars | None) -> None:
-    """The bins that a curve was fitted to, as they were released, with 95 % of their noise.
+def _frame(axes: Axes, drawn: Sequence[Line]) -> None:
+    """Hold the axis to what is known, and at most half as long again: a guess, or a bin with few records, may be anywhere."""
+    ends = [
+        one.mean + sign * np.where(one.guessed, 0.0, BAND * list(one.sds.values())[-1])
+        for one in drawn
+        for sign in (-1, 1)
+    ]
+    low, high = min(float(one.min()) for one in ends), max(float(one.max()) for one in ends)
+    room, wanted = _ROOM * (high - low), axes.get_ylim()
+    axes.set_ylim(max(wanted[0], low - room), min(wanted[1], high + room))
 
-    The axis is the curve's, and at most half as long again: a bin with few records may be anywhere.
-    """
+
+def _draw_bars(axes: Axes, found: Bars | None) -> None:
+    """The bins that a curve was fitted to, as they were released, with 95 % of their noise."""
     if found is None:
         return
-    low, high = axes.get_ylim()
     left, right, shown = found.edges[:-1], found.edges[1:], np.isfinite(found.height)
     axes.hlines(found.height[shown], left[shown], right[shown], color=LIGHT["ink"], lw=1.0, label="released bins")
     reach = BAND * found.sd[shown]
     centres = (left + right)[shown] / 2
     axes.errorbar(centres, found.height[shown], reach, fmt="none", ecolor=LIGHT["muted"], elinewidth=0.7)
-    room = _ROOM * (high - low)
-    wanted = axes.get_ylim()
-    axes.set_ylim(max(wanted[0], low - room), min(wanted[1], high + room))
 
 
-def _legend(figure: Figure, axes: Axes, width: float) -> None:
-    """Say what the shades are, from the inside out."""
+def _legend(figure: Figure, axes: Axes, width: float, drawn: Sequence[Line]) -> None:
+    """Say what the shades are, from the inside out; and that grey is where hardly anybody is."""
     handles, labels = axes.get_legend_handles_labels()
+    handles, labels = handles[::-1], labels[::-1]
+    if any(line.guessed.any() for line in drawn):
+        handles, labels = [*handles, Patch(color=LIGHT["rule"])], [*labels, "a guess, all together"]
     columns = len(labels) if width > 5 else 2
-    figure.legend(handles[::-1], labels[::-1], loc="outside upper left", ncols=columns, handlelength=1.4)
+    figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.4)
 
 
 def _checked(model: Any, name: str, output: int | str | None, model_has: int | None = None) -> Any:

@@ -70,4 +70,6 @@ def _about(statistic: dict[str, Any]) -> str:
         return f"{what} of the records in each bin, empty ones too"
     if "bins" in statistic and "inputs" in statistic:
         return f"how many records fall into each of {statistic['bins']} bins of each input"
+    if statistic["name"] == "InputMoments":
+        return "sums of each input and of its square, for its mean and spread"
     return ""

@@ -6,6 +6,7 @@ the page's own policy lets no script run but the one that is part of reticent.
 
 import base64
 import hashlib
+import re
 import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
@@ -94,7 +95,7 @@ def render(template: str, **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(figure=figure, drawing=Markup)
+    environment.filters.update(figure=figure, drawing=Markup, typeset=_typeset)
     style, script = (files("reticent.apps").joinpath("templates", name).read_text("utf-8") for name in _FILES)
     seal = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template(template)
@@ -102,6 +103,14 @@ def render(template: str, **parts: Any) -> str:
 
 
 _FILES = ("report.css", "report.js")
+
+
+def _typeset(text: str) -> Any:
+    """A sentence as print has it: 10⁻⁶ for 1e-06, and raised exponents."""
+    from markupsafe import Markup, escape
+
+    numbers = re.sub(r"\b\d[\d.]*e[-+]?\d+", lambda found: figure(float(found[0]), 6), text)
+    return Markup(re.sub(r"\be\^(\S+)", r"e<sup>\1</sup>", str(escape(numbers))))
 
 
 def _attack(promise: Any) -> dict[str, str]:
@@ -150,12 +159,16 @@ def _part(model: Any, number: int) -> dict[str, Any]:
 
 def _numbers(panel: Line | Grid) -> dict[str, Any]:
     """Give what a reader is told at each point: the mean, and the half-widths of the 95 % bands of mean and output."""
-    names, places = (panel.names, (panel.x, panel.y)) if isinstance(panel, Grid) else ((panel.name,), (panel.at,))
+    where: dict[str, Any]
+    if isinstance(panel, Line):
+        where, places = {"names": [panel.name], "ends": [panel.ends], "inset": panel.inset}, [panel.at]
+    else:
+        where, places = {"names": panel.names, "ends": panel.ends}, [panel.x, panel.y]
     values = {"mean": panel.mean, "known": BAND * panel.sds["privacy"]}
     if "noise" in panel.sds:
         values["spread"] = BAND * panel.sds["noise"]
     said = {name: _rounded(value.ravel()) for name, value in values.items()}
-    return {"names": names, "at": [_rounded(one) for one in places], **said}
+    return {**where, "at": [_rounded(one) for one in places], **said}
 
 
 def _rounded(values: Any) -> list[float]:

@@ -54,7 +54,8 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         "remaining": spendable(ledger.remaining(name)),
         "parts": parts,
         "alike": len(mine),
-        "charged": _time(entries[mine[0]]) if len(mine) == 1 else None,
+        "alone": None if at is None else account_epsilon([entries[at].event], account.delta),
+        "charged": f"{_time(entries[mine[0]])} UTC" if len(mine) == 1 else None,
         "entries": [
             {
                 "number": entry.number,
@@ -68,7 +69,7 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         ],
         "charges": len(entries),
         "head": head,
-        "composed": COMPOSED if account.delta else "",
+        "composed": COMPOSED.replace("'", "’") if account.delta else "",
     }
 
 
@@ -80,4 +81,4 @@ def _is_for(entry: Entry, model: Any) -> bool:
 
 
 def _time(entry: Entry) -> str:
-    return entry.when[:16].replace("T", " ") + " UTC"
+    return entry.when[:16].replace("T", " ")

@@ -150,7 +150,7 @@ CLASSIFIER = Model(
     class_notes,
     described=_described,
     assumed=_assumed,
-    covers="The bands hold the model's own doubt and the privacy noise, but not this.",
+    covers="The bands hold the model's own doubt and the privacy noise, but not what such values change.",
     outputs=True,
     labels=True,
 )

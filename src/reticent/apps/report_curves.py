@@ -26,6 +26,8 @@ from reticent.apps.slices import BAND, Line, average_sd, lines, spread_alike, sp
 __all__ = ["BINNED", "LABELS", "REGRESSION"]
 
 _NAMED, _ROWS, _TOLD = 5, 11, 6
+_BOX = "over the whole box"
+_MOST = 0.95  # of the places where records are: a few beyond them, where bands open, would outweigh all others
 
 _REGRESSION = (
     "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, that and the "
@@ -50,11 +52,13 @@ def _described(model: Any) -> str:
 
 
 def _told(line: Line) -> str:
-    low, high = int(line.mean.argmin()), int(line.mean.argmax())
-    ends = f"from {figure(line.mean[0])} at {figure(line.at[0])} to {figure(line.mean[-1])} at {figure(line.at[-1])}"
+    known = ~line.guessed | line.guessed.all()
+    mean, at = line.mean[known], line.at[known]
+    low, high = int(mean.argmin()), int(mean.argmax())
+    ends = f"from {figure(mean[0])} at {figure(at[0])} to {figure(mean[-1])} at {figure(at[-1])}"
     return (
-        f"Along {line.name}: {ends}, lowest {figure(line.mean[low])} at {figure(line.at[low])}, "
-        f"highest {figure(line.mean[high])} at {figure(line.at[high])}."
+        f"Along {line.name}: {ends}, lowest {figure(mean[low])} at {figure(at[low])}, "
+        f"highest {figure(mean[high])} at {figure(at[high])}{'' if known.all() else '; beyond, a guess'}."
     )
 
 
@@ -98,7 +102,8 @@ def _guessed(along: Sequence[Line]) -> list[str]:
         return []
     return [
         *said[:_NAMED],
-        "there (dashed), the curve is a guess, and its band opens to what the model thought possible beforehand",
+        "there (dashed, grey), the curve is a guess, and its band opens to what the model thought possible beforehand, maybe "
+        "beyond the frame",
     ]
 
 
@@ -121,16 +126,20 @@ def _line_table(model: Any, line: Line) -> Table:
 
 
 def _quality(model: Any) -> dict[str, Any]:
-    places, about = {"over the whole box": spread_over(model)}, "This is what the model expects of itself."
+    places, about = {_BOX: spread_over(model)}, "This is what the model expects of itself."
     if (alike := spread_alike(model)) is not None:
         places = {"where records are": alike, **places}
-        about += " Where records are, is what the released counts tell of each input by itself."
+        about += (
+            " Where records are, is what the released counts tell of each input by itself; the twentieth of these places where "
+            "least is known, at the edge of the data, is left out."
+        )
     return {"tables": [_doubt(one, places) for one in outputs(model)], "about": about}
 
 
 def _doubt(model: Any, places: dict[str, Any]) -> Table:
     """The standard deviations of one output by their causes, on average over each set of points."""
-    sds, output = [average_sd(model, points) for points in places.values()], output_name(model)
+    output = output_name(model)
+    sds = [average_sd(model, points, 1.0 if name == _BOX else _MOST) for name, points in places.items()]
     causes = {
         "the model’s own doubt": "model",
         "privacy noise": "privacy",
@@ -165,7 +174,8 @@ REGRESSION = Model(
     regression_notes,
     described=_described,
     assumed=_assumed,
-    covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not this.",
+    covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not what such "
+    "values change.",
     outputs=True,
 )
 BINNED = replace(

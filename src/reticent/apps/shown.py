@@ -31,7 +31,7 @@ class Model:
     title: Callable[[Any], str] | None = None  # what was released, before the names of the columns
     described: Callable[[Any], str] | None = None  # the drawing in words; its title, if there is nothing to add
     assumed: Callable[[Any], list[str]] = _nothing
-    covers: str = "The ± covers the privacy noise only, not this."
+    covers: str = "The ± covers the privacy noise only, not what such values change."
     outputs: bool = False  # whether it predicts a column from others
     labels: bool = False  # and whether that holds labels
     places: bool = False  # whether it tells new records their clusters or factors

@@ -45,6 +45,7 @@ PARTS = ("model", "privacy", "noise")
 POINTS, GRID = 101, 41
 _BOX = 512
 _BINS = 64
+_INSET = 0.2
 _MANY = 0.3  # of the records in one of many bins: they are all at one place
 _NOISE = 0.25  # in a distribution function, as a share of the records: with more of it a median says nothing
 _FEW, _UNSURE = 0.14, 0.2  # how remote the ends are between which nearly all records are; noise that hides the ends
@@ -71,16 +72,22 @@ class Line:
         """Which points are where hardly anybody is."""
         return (self.at < self.ends[0]) | (self.at > self.ends[1])
 
+    @property
+    def inset(self) -> float:
+        """Room beyond its ends, as a share of the axis: two values stand away from the frame, a curve goes up to it."""
+        return _INSET if len(self.at) == 2 else 0.0
+
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid over the box of two inputs; the values have a row for each ``y``."""
+    """A grid over the box of two inputs; the values have a row for each ``y``. ``ends``: hardly anybody is beyond."""
 
     names: tuple[str, str]
     x: Values
     y: Values
     mean: Values
     sds: dict[str, Values]
+    ends: tuple[tuple[float, float], ...] = ()
 
 
 def ranges(model: Any) -> Values:
@@ -245,13 +252,18 @@ def grid(model: Any) -> Grid:
     mean, sds = _predicted(model, points)
     first, second = column_names(model)
     square = {part: sd.reshape(GRID, GRID) for part, sd in sds.items()}
-    return Grid((first, second), x, y, mean.reshape(GRID, GRID), square)
+    return Grid((first, second), x, y, mean.reshape(GRID, GRID), square, tuple(inhabited(model)))
 
 
-def average_sd(model: Any, points: Values) -> dict[str, float]:
-    """Give the standard deviation by its causes, as root mean squares over points: each part, the function, an output."""
+def average_sd(model: Any, points: Values, share: float = 1.0) -> dict[str, float]:
+    """Give the standard deviation by its causes, as root mean squares over points: each part, the function, an output.
+
+    ``share``: of the points, those where the function is known best.
+    """
     parts = model.variance_parts(points)
-    variance = {part: float(np.mean(values)) for part, values in parts.items()}
+    doubt = parts["model"] + parts["privacy"]
+    known = doubt <= np.quantile(doubt, share)
+    variance = {part: float(np.mean(values[known])) for part, values in parts.items()}
     function = variance["model"] + variance["privacy"]
     whole = {"function": function, "output": function + variance["noise"]}
     return {name: value**0.5 for name, value in {**variance, **whole}.items() if not np.isnan(value)}

@@ -24,7 +24,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums, given_regions, label_sums, make_grid
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
-from reticent.privacy.given import check_choice, number
+from reticent.privacy.given import check_choice, check_whole, generator, number
 from reticent.privacy.release import alike
 from reticent.privacy.sums import one_blas_thread
 
@@ -329,8 +329,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
+        check_whole("n_samples", n_samples)
         mean, covariance = self.predict(X, return_cov=True)
-        draws = np.random.default_rng(random_state).multivariate_normal(mean, covariance, n_samples, method="eigh")
+        draws = generator(random_state).multivariate_normal(mean, covariance, n_samples, method="eigh")
         return np.asarray(draws.T)
 
     @property

@@ -19,7 +19,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.moments import STAGES, covariance
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.given import check_whole
+from reticent.privacy.given import check_whole, generator
 
 __all__ = ["PCA", "FactorAnalysis"]
 
@@ -130,7 +130,7 @@ class FactorAnalysis(_Factors):
         """Draw ``n`` made-up records, inside the bounds. Nothing is charged: it uses the releases only."""
         check_is_fitted(self)
         check_whole("n", n)
-        random = np.random.default_rng(random_state)
+        random = generator(random_state)
         factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
         own = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
         low, high = np.array(self.releases_[0].bounds.x).T

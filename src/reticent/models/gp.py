@@ -30,7 +30,7 @@ from reticent.models.inputs import bent, closer, features, input_laws
 from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
-from reticent.privacy.given import check_whole, number, whole
+from reticent.privacy.given import check_whole, generator, number, whole
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["GPRegressor"]
@@ -328,14 +328,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples), or (len(X), outputs, n_samples)."""
+        check_whole("n_samples", n_samples)
         phi, remote = self._at(self._unit(X))
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
 
         def draw(output: Fitted) -> Array:
             return rng.multivariate_normal(output.at(phi), output.joint(phi, remote), n_samples, method="eigh").T
 
-        draws = self._each(draw)
-        return draws if draws.ndim == 2 else draws.transpose(0, 2, 1)
+        return np.swapaxes(self._each(draw), 1, -1)
 
     def _each(self, answer: Any) -> Any:
         """The answer for one output, or the answers for several along a last axis."""

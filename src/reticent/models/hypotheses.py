@@ -144,8 +144,10 @@ def rehearsed(
     except (ArithmeticError, ValueError, TypeError, Warning):
         fits = False
     if not fits:
+        with np.errstate(invalid="ignore"):  # it writes an amplitude as a square
+            named = str(kernel)
         raise BadInput(
-            f"The kernel {kernel} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
+            f"The kernel {named} cannot be used for {len(bounds.x)} inputs and these ranges: give a positive definite "
             f"scikit-learn kernel with one length scale, or one per input, {units}."
         )
     return priors

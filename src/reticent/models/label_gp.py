@@ -26,7 +26,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.label_sum import LabelSum, label_sum, told
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.given import check_choice, check_whole, number, whole
+from reticent.privacy.given import check_choice, check_whole, generator, number, whole
 from reticent.privacy.sources import Source
 from reticent.privacy.sums import one_blas_thread
 
@@ -270,8 +270,9 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
+        check_whole("n_samples", n_samples)
         mean, covariance = self._joint(X)
-        draws = np.random.default_rng(random_state).multivariate_normal(mean, covariance, n_samples, method="eigh")
+        draws = generator(random_state).multivariate_normal(mean, covariance, n_samples, method="eigh")
         return np.asarray(self._middle + self._half * draws.T)
 
     def _joint(self, X: Any) -> tuple[Array, Array]:

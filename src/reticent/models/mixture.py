@@ -24,7 +24,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.em import axes, better, centres, closer, from_grid, pooled, step
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.given import check_choice, check_whole, number
+from reticent.privacy.given import check_choice, check_whole, generator, number
 
 __all__ = ["GaussianMixture"]
 
@@ -225,7 +225,7 @@ class GaussianMixture(PrivateEstimator):
         """
         check_is_fitted(self)
         check_whole("n_samples", n_samples)
-        bounds, rng = self.releases_[0].bounds, np.random.default_rng(random_state)
+        bounds, rng = self.releases_[0].bounds, generator(random_state)
         found = self._mixture.sample(int(n_samples), rng)
         for _ in range(_REDRAWS):
             outside = np.flatnonzero(_outside(found, bounds))

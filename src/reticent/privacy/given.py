@@ -1,13 +1,14 @@
-"""What a caller gives: is it a number, is it whole? Asked in one way everywhere; True and False are neither."""
+"""What a caller gives: is it a number, is it whole, a seed? Asked in one way everywhere; True and False are neither."""
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from reticent.errors import BadInput
 
-__all__ = ["check_choice", "check_whole", "number", "whole"]
+__all__ = ["check_choice", "check_whole", "generator", "number", "whole"]
 
 _NUMBERS = (int, float, np.integer, np.floating)
 _NONE = (bool, np.timedelta64)  # which Python and NumPy count among the whole numbers
@@ -40,3 +41,15 @@ def check_choice(name: str, value: object, known: Iterable[str]) -> None:
     """Refuse anything but one of the words that are known."""
     if not (isinstance(value, str) and value in known):  # first: what is no text need not compare with one
         raise BadInput(f"{name} must be one of {', '.join(known)}, not {value!r}.")
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Give what draws from a model that is public already: from a seed, or the caller's own; nothing private hangs on it."""
+    if isinstance(random_state, np.random.RandomState):  # which scikit-learn hands on, and old NumPy does not take
+        return np.random.Generator(random_state._bit_generator)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise BadInput(
+            f"random_state must be None, a whole number or a NumPy generator, not {random_state!r}."
+        ) from None

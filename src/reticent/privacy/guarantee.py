@@ -39,13 +39,17 @@ class Guarantee:
                 "NOT PRIVATE: the noise was drawn from a seed (random_state), so whoever knows the seed can take it away again. "
                 "Use it for tests only, and fit without random_state for a release."
             )
-        who = "record" if self.records_per_person == 1 else f"group of {self.records_per_person} records of one person"
-        rest = ""
+        who, neighbours, rest = "record", RELATIONS[self.relation], ""
+        if self.records_per_person > 1:
+            many = f"up to {self.records_per_person} records of one person"
+            who = f"group of {self.records_per_person} records of one person"
+            neighbours = neighbours.replace("one record, replaced by any other", f"{many}, replaced by any others")
+            neighbours = neighbours.replace("the label of one record", f"the labels of {many}")
         if self.relation == "label":
             who = who.replace("record", "label")
             rest = " The inputs are NOT protected: they are part of the release."
         return (
-            f"({self.epsilon:.6g}, {self.delta:.6g})-differential privacy; {RELATIONS[self.relation]}. "
+            f"({self.epsilon:.6g}, {self.delta:.6g})-differential privacy; {neighbours}. "
             f"Whatever an attacker concludes from this release, knowing all other records, is at most e^{self.epsilon:.4g} = "
             f"{_factor(self.epsilon)} times as likely as it would be had any one {who} been another, but for a chance of "
             f"{self.delta:.2g}.{rest}"

@@ -32,11 +32,11 @@
 
     const tell = () => {
       const { panel, index } = now;
-      const { names, at, mean, known, spread, likeliest, chances, low, high } = panels[panel];
+      const { names, at, ends = [], inset = 0, mean, known, spread, likeliest, chances, low, high } = panels[panel];
       const [left, top, right, bottom] = places[panel];
       const i = index.length > 1 ? index[1] * at[0].length + index[0] : index[0];
       const share = index.map((one, k) => one / (at[k].length - 1));
-      const across = `${100 * (left + share[0] * (right - left))}%`;
+      const across = `${100 * (left + (inset + share[0] * (1 - 2 * inset)) * (right - left))}%`;
       cross.hidden = index.length > 1;
       spot.hidden = !cross.hidden;
       cross.style.left = spot.style.left = across;
@@ -51,8 +51,10 @@
         return;
       }
       const single = spread ? `; 95 % of ${output} lies in ${band(mean[i], spread[i])}` : "";
+      const nobody = ends.some(([first, last], k) => at[k][index[k]] < first || at[k][index[k]] > last);
+      const guess = nobody ? " A guess: hardly any records are there." : "";
       reading.textContent =
-        `At ${where} the mean of ${output} is ${shown(mean[i])} (95 % band ${band(mean[i], known[i])})${single}.`;
+        `At ${where} the mean of ${output} is ${shown(mean[i])} (95 % band ${band(mean[i], known[i])})${single}.${guess}`;
     };
 
     const point = (event) => {
@@ -62,8 +64,9 @@
       const panel = places.findIndex(([left, top, right, bottom]) => x >= left && x <= right && y >= top && y <= bottom);
       if (panel < 0) return;
       const [left, top, right, bottom] = places[panel];
-      const share = [(x - left) / (right - left), (bottom - y) / (bottom - top)];
-      now = { panel, index: panels[panel].at.map((at, k) => Math.round(share[k] * (at.length - 1))) };
+      const { at, inset = 0 } = panels[panel];
+      const share = [within(((x - left) / (right - left) - inset) / (1 - 2 * inset), 1), (bottom - y) / (bottom - top)];
+      now = { panel, index: at.map((one, k) => Math.round(share[k] * (one.length - 1))) };
       tell();
     };
     layer.addEventListener("pointermove", point);
