@@ -285,7 +285,7 @@ def test_a_release_with_another_delta_than_the_caps_is_told_at_both(tmp_path, bu
     alone = reticent.epsilon(model.guarantee_.events, reticent.Ledger(budget).account("people").delta)
     said = page(model, tmp_path).text.replace("\xa0", " ")
     assert f"This release by itself counts ε = {alone:.3g} here" in said
-    assert "the same promise as ε = 0.3 at δ = 10⁻⁷" in said
+    assert "the same noise gives the ε = 0.3 at δ = 10⁻⁷ above" in said
 
 
 def test_a_sentence_is_set_as_in_print():

@@ -37,7 +37,7 @@ def test_twice_in_the_same_place(run, tmp_path, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "tour").iterdir()) == sorted(
         ["people.csv", "budget.db", "weight.reticent", "report.html"]
     )
-    for words in ("never lived", "without any record", "GPRegressor", "95 % bands cover", "composed exactly", "Next:"):
+    for words in ("never lived", "no record read", "GPRegressor", "95 % bands cover", "composed exactly", "Next:"):
         assert words in first.out
     both = r"error of the mean [\d.]+ kg, of one weight [\d.]+ kg"
     assert len(re.findall(both, " ".join(first.out.split()))) == 2  # the plan's and the result's, in the same words

@@ -69,7 +69,7 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         ],
         "charges": len(entries),
         "head": head,
-        "composed": COMPOSED.replace("'", "’") if account.delta else "",
+        "composed": COMPOSED if account.delta else "",
     }
 
 

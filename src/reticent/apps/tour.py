@@ -88,9 +88,8 @@ def _plan(say: Say) -> dict[str, float]:
         f"ε={_EPSILON:g}: {_errors(chosen.rmse, chosen.output_error)}",
         f"ε={_LESS:g}: {less.rmse:.1f} and {less.output_error:.1f} kg; without privacy: {chosen.non_private_rmse:.1f} and "
         f"{hypot(chosen.non_private_rmse, _SPREAD):.1f} kg",
-        f"simulated, without any record, on {_DRAWS} made-up functions, whose means are off by {chosen.rmse_least:.1f} to "
-        f"{chosen.rmse_most:.1f} kg at ε={_EPSILON:g}: some are easier than others",
-        f"the mean is of people of one age and height, who are taken to spread by {_SPREAD:g} kg",
+        f"simulated, no record read: {_DRAWS} functions, off by {chosen.rmse_least:.1f} to {chosen.rmse_most:.1f} kg",
+        f"mean: of people of one age and height, taken to spread by {_SPREAD:g} kg",
     )
     return asdict(chosen)
 
