@@ -267,8 +267,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             covariances = units * np.array(hypotheses) / np.outer(head.energy, head.energy)
             how = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
-            # what few inputs share is seen in B̂: damping would only cost accuracy and the width of bands
-            damping = DAMPING if self.kernel is None and len(bounds.x) > 2 else 0.0
+            damping = DAMPING if self.kernel is None else 0.0
             beliefs.append(
                 Staged(covariances, thin * units * outside, points, n, guess, least=least, damping=damping, **how)
             )
