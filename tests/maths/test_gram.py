@@ -122,3 +122,17 @@ def test_eigenvalues_shrink_towards_zero_in_their_own_axes(seed, m, size):
     assert denoised(turn @ raw @ turn.T, noise2)[0] == pytest.approx(turn @ found @ turn.T, abs=1e-7)
     assert denoised(-raw, noise2)[0] == pytest.approx(-found, abs=1e-8)
     assert denoised(3 * raw, 9 * noise2)[0] == pytest.approx(3 * found, abs=1e-7)
+
+
+def test_damping_is_in_proportion_to_the_squares_of_functions():
+    """A function that is small at all records hides nothing large: it is damped as little as it is small."""
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(256, 6)) * [1, 1, 0.1, 0.1, 0.01, 0.01] / 4
+    plain, damped = (GramBelief(points, 500, damping=share) for share in (0.0, 0.1))
+    for belief in (plain, damped):
+        belief.add(500 * points.T @ points / 256, np.full((6, 6), 20.0))
+    added = damped.mean - plain.mean
+    assert np.diag(added) == pytest.approx(np.diag(added).max() * np.diag(damped.law) / np.diag(damped.law).max())
+    assert np.abs(added - np.diag(np.diag(added))).max() == 0
+    assert np.diag(added)[4:].max() < 1e-3 * np.diag(added).max()
+    assert damped.possible == pytest.approx(plain.possible)

@@ -192,7 +192,7 @@ def test_noise_is_not_hidden_by_the_damping_of_many_inputs():
     y = x[:, 0] + 0.5 * rng.normal(size=600)
     bounds = Bounds(x=[(-1, 1)] * 6, y=(-2, 2))
     covered, noises = [], []
-    for seed in range(3):
+    for seed in range(6):
         model = gp(bounds=bounds, random_state=seed).fit(x[:300], y[:300])
         sd = np.sqrt(sum(model.variance_parts(x[300:]).values()))
         covered.append(np.mean(np.abs(model.predict(x[300:]) - y[300:]) < 1.96 * sd))

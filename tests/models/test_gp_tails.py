@@ -84,9 +84,21 @@ def test_rebuilt_with_lines_bit_for_bit(tmp_path):
         assert (one == other).all()
 
 
-@pytest.mark.parametrize("repeat", [0, 1, 8])
-def test_among_few_records_a_flat_function_of_two_inputs_is_not_worse_than_a_mean(repeat):
-    """With damped steps these three had errors of 2.2, 3.1 and 2.5 times those of a private mean."""
-    found = gp_dimensions._trial((2, 2000, 0.1, "default"), np.random.default_rng([5, repeat, 2]))
-    assert found.relative < 1.05
-    assert found.coverage > 0.9
+@pytest.mark.parametrize(("inputs", "repeat"), [(2, 0), (2, 1), (2, 8), (4, 0), (4, 2), (4, 8), (8, 3), (8, 4)])
+def test_among_few_records_a_flat_function_is_not_worse_than_a_mean(inputs, repeat):
+    """With steps damped alike in all directions these had errors of 1.01 to 3.1 times those of a private mean."""
+    found = gp_dimensions._trial((inputs, 2000, 0.1, "default"), np.random.default_rng([5, repeat, inputs]))
+    assert found.relative < 1
+    assert found.coverage > 0.8
+
+
+def test_the_less_is_told_the_louder_is_the_constant():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(-1, 1, (500, 8)), rng.uniform(-1, 1, 500)
+    bounds = Bounds(x=[(-1, 1)] * 8, y=(-1, 1))
+    shares = []
+    for epsilon in (0.01, 0.1, 1.0, 10.0):
+        energy = np.square(gp(bounds=bounds, epsilon=epsilon).fit(x, y)._head.energy)
+        shares.append(energy[0] / energy[1])
+    assert shares[0] > shares[1] > 2 * shares[2]
+    assert shares[2:] == pytest.approx([1.0, 1.0])

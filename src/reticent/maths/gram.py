@@ -40,9 +40,10 @@ class GramBelief:
 
     ``possible`` is B̂ without damping and with no larger a trace than features of length one can have.
 
-    ``damping`` is added to all directions, as a share of the noise's largest eigenvalue: where inputs depend on each other, what
-    noise hides of the largest eigenvalues of B would let steps go too far. ``least``: the square of the least weight a record
-    can have; 1 for records that are not weighted.
+    ``damping`` is added to the diagonal, as a share of the noise's largest eigenvalue: where inputs depend on each other, what
+    noise hides of the largest eigenvalues of B would let steps go too far. Functions get it in proportion to their squares: of
+    one that is small at all records nothing large is hidden, and its noise would be taken for a coefficient that is well known.
+    ``least``: the square of the least weight a record can have; 1 for records that are not weighted.
     """
 
     def __init__(self, points: Array, n: int, *, damping: float = 0.0, least: float = 1.0) -> None:
@@ -86,7 +87,7 @@ class GramBelief:
         error = left + _LEAST_ERROR * noise2
         floor = self._damping * 2 * math.sqrt(len(guess) * noise2)
         undamped = _positive(guess + away * wrong / (wrong + error))
-        self.mean = undamped + floor * np.eye(len(guess))
+        self.mean = undamped + floor * np.diag(np.diag(guess) / np.diag(guess).max())
         self.possible = undamped * min(1.0, self.n / max(float(np.trace(undamped)), 1e-300))
         _, hidden, _ = denoised(released - n * self._even, noise2)
         self.variance = np.maximum(each.var(axis=0) + wrong * error / (wrong + error), _HIDDEN * hidden)

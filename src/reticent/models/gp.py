@@ -43,6 +43,7 @@ _LOOKS = (4, 8, 12)  # stages before which to ask whether the records are in a s
 _FIRST = 3  # stages that tell whether the range of y, or a given prior, is too small
 _UNSEEN = 0.05  # share of the prior variance that the basis may miss before that is asked
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
+_DROWNED = 0.0125  # squared signal over privacy noise, per function and for each input, that tells hardly any effect
 _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
 
@@ -237,15 +238,17 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ) -> "_Start":
         """The basis and first beliefs, for so many stages, where the inputs have these laws."""
         bounds, n = curator.bounds, curator.n
-        level, known = bounds.level, self._known(bounds)
+        d, level, known = len(bounds.x), bounds.level, self._known(bounds)
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         loud = 1.0 if known is None else math.sqrt(float(priors.variances.sum())) * float(halves[0]) / known
-        size = worthwhile(n * math.sqrt(stages) / scale, priors, len(bounds.x), loud)
+        size = worthwhile(n * math.sqrt(stages) / scale, priors, d, loud)
         basis, hypotheses, outside = priors.choose(min(int(self.basis or size), priors.most))
         told = n * stages / scale**2 / basis.size  # (signal of n records)² against privacy noise, per function
-        energy = energies(basis, priors.emphasis[: basis.size], exponent(told), usual_length(told))
+        emphasis, one = priors.emphasis[: basis.size].copy(), priors.constant
+        if one >= 0:  # inputs share the variance of effects; the less is told of them, the more must be of the level
+            emphasis[one] = min(emphasis[one] * max(_DROWNED * d / told, 1.0), priors.variances[one])
+        energy = energies(basis, emphasis, exponent(told), usual_length(told))
         # the more inputs, the farther corners of the box stand out: noise is felt even among many records
-        d = len(bounds.x)
         lengthen = self.kernel is None and (d > 2 or (d == 2 and told < CLEAR))
         lines = tuple(one for one in bent(laws) if priors.smoothest(one[0]) < basis.size) if self.kernel is None else ()
         if lines:  # each is thought to be as large as the function that is like it
@@ -265,13 +268,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             units = self._units(halves[0], half)
             guess = thin * (max(priors.white * units, _FIRST_GUESS**2) if known is None else (known / half) ** 2)
             covariances = units * np.array(hypotheses) / np.outer(head.energy, head.energy)
-            how = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
+            how: dict[str, Any] = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
-            # what few inputs share is seen in B̂: damping would only cost accuracy and the width of bands
-            damping = DAMPING if self.kernel is None and len(bounds.x) > 2 else 0.0
-            beliefs.append(
-                Staged(covariances, thin * units * outside, points, n, guess, least=least, damping=damping, **how)
-            )
+            how |= {"least": least, "damping": DAMPING if self.kernel is None else 0.0}
+            beliefs.append(Staged(covariances, thin * units * outside, points, n, guess, **how))
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
         default = known is None and self.kernel is None
