@@ -122,6 +122,7 @@ def test_rows_say_what_was_simulated():
     steps = []
     found = reticent.plan(small(), [200, 2000], [10, 0.1], draws=3, progress=steps.append)
     assert sum(steps) == 2 * 3 * 3
+    assert [np.mean([one.rmse for one in trials]) for trials in found.trials] == [row.rmse for row in found.rows]
     assert [(row.n, row.epsilon) for row in found.rows] == [(200, 10.0), (200, 0.1), (2000, 10.0), (2000, 0.1)]
     for row in found.rows:
         assert (row.basis, row.stages) == (8, 2)
@@ -187,6 +188,7 @@ def test_hyperparameters_are_drawn_where_they_are_learned():
     assert np.log(1.4) < lengths.max() < np.log(1.6)  # all that there are, not only those that are weighed
     fixed = Planner(small(RBF(1.0), learn_kernel=False), 1, 0, lambda fits: None)
     assert fixed._kernel(0) == fixed._kernel(1) == RBF(1.0)
+    assert fixed.places.shape == (1, 0)
 
 
 def test_kernels_of_functions_that_are_kept_have_the_law_they_have_inside_the_bounds(monkeypatch):
@@ -197,13 +199,14 @@ def test_kernels_of_functions_that_are_kept_have_the_law_they_have_inside_the_bo
     def judged(points, turn):
         length = planner._kernel(turn).length_scale
         kept.append(length)
-        return _Drawn(lambda at, random: np.full(len(at), length), 0.1, float(length > 1))
+        return _Drawn(lambda at, random: np.full(len(at), length), 0.1, float(length > 1), planner._place(turn))
 
     monkeypatch.setattr(planner, "_draw", judged)
     lengths = [float(one.function(np.zeros((1, 1)), None)[0]) for one in planner._drawn]
     assert len(lengths) == len(set(lengths)) == 40
     assert max(lengths) <= 1
     assert np.log2(lengths).mean() == pytest.approx(-0.5, abs=0.05)
+    assert np.corrcoef(planner.places[:, 0], np.log(lengths))[0, 1] == pytest.approx(1)
     assert len(kept) == pytest.approx(80, abs=3)
 
 

@@ -37,7 +37,7 @@ def test_twice_in_the_same_place(run, tmp_path, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "tour").iterdir()) == sorted(
         ["people.csv", "budget.db", "weight.reticent", "report.html"]
     )
-    for words in ("never lived", "no record read", "GPRegressor", "95 % bands cover", "composed exactly", "Next:"):
+    for words in ("never lived", "no record read", "GPRegressor", "95 % bands", "composed exactly", "Next:"):
         assert words in first.out
     both = r"error of the mean [\d.]+ kg, of one weight [\d.]+ kg"
     assert len(re.findall(both, " ".join(first.out.split()))) == 2  # the plan's and the result's, in the same words
@@ -59,7 +59,9 @@ def test_the_whole_of_it_is_so(run, tmp_path):
     assert found["error"] == pytest.approx(np.sqrt(np.mean(off**2)))
     assert found["error"] < 0.7 * found["spread"]
     assert 0 < found["mean_error"] < 0.6 * found["error"]  # most of what is off is how people differ
-    assert 0.8 < found["coverage"] <= 1
+    assert found["told"] == pytest.approx(found["error"], rel=0.25)  # by a noisy release: 5 % off on average
+    assert found["expected"]["output_error"] == pytest.approx(found["error"], rel=0.15)
+    assert 0.9 < found["coverage"] <= 1
     page = (tmp_path / "t" / "report.html").read_text()
     assert found["ledger"]["head"] in page
     expected = found["expected"]

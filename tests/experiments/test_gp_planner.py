@@ -15,14 +15,15 @@ from reticent.maths.anova import Anova
 )
 def test_given_kernels(kernel, d):
     at, draws = np.random.default_rng(0).uniform(-2, 2, (6, d)), 300
-    values = np.array([gp_planner._given(kernel, d, False, np.random.default_rng(i))(at) for i in range(draws)])
+    values = np.array([gp_planner._given(kernel, d, np.empty(0), np.random.default_rng(i))(at) for i in range(draws)])
     assert np.abs(np.cov(values.T) - kernel(at)).max() < 5 * (2 / draws) ** 0.5
 
 
 def test_lengths_are_drawn_inside_their_prior():
     kernel = RBF(2.0, (1.0, 4.0))
     at = np.array([[0.0], [2.0]])
-    values = np.array([gp_planner._given(kernel, 1, True, np.random.default_rng(i))(at) for i in range(600)])
+    randoms = [np.random.default_rng(i) for i in range(600)]
+    values = np.array([gp_planner._given(kernel, 1, one.random(1), one)(at) for one in randoms])
     correlation = np.corrcoef(values.T)[0, 1]
     assert correlation == pytest.approx(np.mean(np.exp(-2 / np.exp(np.linspace(0, np.log(16), 99)))), abs=0.1)
 
@@ -31,9 +32,32 @@ def test_the_default_prior(monkeypatch):
     one = Anova(variance=0.5, shares=(1.0, 0.5, 0.3), length=0.4)
     monkeypatch.setattr(Anova, "among", staticmethod(lambda place: one))
     u, draws = np.random.default_rng(0).uniform(-1, 1, (5, 3)), 300
-    values = np.array([gp_planner._default(3, np.random.default_rng(i))(2 * u) for i in range(draws)])
+    values = np.array([gp_planner._default(3, np.zeros(5), np.random.default_rng(i))(2 * u) for i in range(draws)])
     exact = one(u, u.copy())
     assert np.abs(np.cov(values.T) - exact).max() < 5 * exact.max() * (2 / draws) ** 0.5
+
+
+def test_functions_stay_inside_the_bounds():
+    setting, at = gp_planner.Setting("default", 1, 100), np.linspace(-2, 2, 200)[:, None]
+    large = np.array([0.9, 0.5, 0.5, 0.5, 0.5])
+    found = [setting.truth(large, np.random.default_rng(i))(at) for i in range(20)]
+    assert max(np.mean(np.abs(one) > 1) for one in found) < 0.03
+    assert max(np.ptp(one) for one in found) > 1
+
+
+def test_the_same_hyperparameters_on_both_sides_make_a_smaller_error():
+    rng = np.random.default_rng(0)
+    both = rng.uniform(1, 3, 400)
+    simulated, real = (both * (1 + 0.1 * rng.standard_normal(400)) for _ in range(2))
+    record = gp_planner._record(gp_planner.SETTINGS[0], 1.0, simulated.tolist(), real.tolist())
+    assert record["ratio"] == pytest.approx(1, abs=0.03)
+    assert record["ratio_error"] == pytest.approx(0.1 * 2**0.5 / 20, rel=0.15)
+    assert record["measured_error"] > 0.025
+
+
+@pytest.mark.parametrize(("epsilon", "repeats", "functions"), [(0.1, 40, 20), (0.3, 40, 10), (3.0, 1, 1)])
+def test_small_epsilons_are_tried_on_more_functions(epsilon, repeats, functions):
+    assert gp_planner.Setting("default", 2, 100, often=0.25).functions(epsilon, repeats) == functions
 
 
 def test_a_quick_run(tmp_path, monkeypatch):

@@ -69,6 +69,9 @@ class Plan:
     notes: tuple[str, ...]
     planner: Planner = field(repr=False, compare=False)
     bases: tuple[int | None, ...] = (None,)
+    trials: tuple[tuple[Trial, ...], ...] = field(
+        default=(), repr=False, compare=False
+    )  # row by row, function by function
 
     def epsilon_for(self, rmse: float, *, n: int | None = None) -> Answer:
         """The smallest ε at which the function's expected error is ``rmse``, between the values that were planned."""
@@ -176,11 +179,12 @@ def plan(
     check_whole("draws", draws)
     bases = _bases(model, basis)
     planner = Planner(model, int(draws), seed, progress or (lambda fits: None))
-    rows, notes = [], []
+    rows, notes, trials = [], [], []
     for size in map(int, sizes):
         for functions in bases:
             *found, free = planner.expect(size, [*chosen, NO_PRIVACY], functions)
-            rows += [_row(epsilon, size, trials, free) for epsilon, trials in zip(chosen, found, strict=True)]
+            rows += [_row(epsilon, size, one, free) for epsilon, one in zip(chosen, found, strict=True)]
+            trials += [tuple(one) for one in found]
         if size * planner.delta >= 1:
             notes.append(f"delta = {planner.delta:g} is not below 1/n = {1 / size:.2g}: take it well below.")
     if planner.outside > _MUCH:
@@ -188,7 +192,7 @@ def plan(
             f"{planner.outside:.0%} of the functions drawn from this kernel lies outside the output's bounds: give wider bounds, "
             "or amplitudes in the units of y."
         )
-    return Plan(tuple(rows), planner.noise, int(draws), tuple(notes), planner, bases)
+    return Plan(tuple(rows), planner.noise, int(draws), tuple(notes), planner, bases, tuple(trials))
 
 
 def _row(epsilon: float, n: int, trials: Sequence[Trial], without_privacy: Sequence[Trial]) -> Row:

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 DELTA = 1e-6
 NO_PRIVACY = 1e6  # as an ε: its noise is far below that of the records
-_TESTS, _POINTS = 512, 1280
+_TESTS, _POINTS = 2048, 1280
 _HELD, _TRIES = 256, 30  # places where a function is held against the output's bounds, and how many functions are tried
 _USUAL_NOISE = 0.2  # of half the output's range, where nothing says how much: the model's own first guess
 _BAND = 1.96
@@ -44,6 +44,7 @@ class _Drawn(NamedTuple):
     function: Truth
     noise: float  # spread of outputs around it
     outside: float  # share of it that is outside the output's bounds
+    place: Array  # of its hyperparameters in their range
 
 
 class Planner:
@@ -84,6 +85,11 @@ class Planner:
         """How much of the functions lies outside the output's bounds."""
         return float(np.mean([drawn.outside for drawn in self._drawn]))
 
+    @property
+    def places(self) -> Array:
+        """Where each function's hyperparameters are in the range that the evidence may choose from, which they fill evenly."""
+        return np.array([drawn.place for drawn in self._drawn])
+
     def expect(self, n: int, epsilons: Sequence[float], basis: int | None = None) -> list[list[Trial]]:
         """For each ε, how fits to n records of each function go; ``basis``: other than the model's own."""
         trials = [self._measure(draw, n, epsilons, basis) for draw in range(self._draws)]
@@ -118,7 +124,7 @@ class Planner:
         noise = self._noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
         function = truth(kernel, points, random)
         outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
-        return _Drawn(function, float(noise), float(np.mean(outside)))
+        return _Drawn(function, float(noise), float(np.mean(outside)), self._place(turn))
 
     @property
     def _noise(self) -> float | None:
@@ -128,25 +134,29 @@ class Planner:
             return self.model.noise
         return math.sqrt((level.high**2 - level.low**2) / 2 / math.log(level.high / level.low))
 
-    def _kernel(self, turn: int) -> Any:
-        """A kernel from the range that the evidence may choose from: a few in it are weighed, but a function can have any.
+    def _place(self, turn: int) -> Array:
+        """Where a kernel is in the range that the evidence may choose from.
 
         Taken in turn, so that few draws see as much of the prior as many by chance.
         """
-        kernels, random = self._priors.kernels, self._random(5)
+        kernels = self._priors.kernels
+        size = 0 if len(kernels) == 1 else len(kernels[0].theta) or 5
+        steps = np.sqrt(np.arange(2, size + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
+        return np.asarray((self._random(5).random(size) + turn * steps) % 1)
+
+    def _kernel(self, turn: int) -> Any:
+        """The kernel at that place: a few in the range are weighed, but a function can have any."""
+        kernels, place = self._priors.kernels, self._place(turn)
         if len(kernels) == 1:
             return kernels[0]
         theta = np.array([kernel.theta for kernel in kernels])
-        size = theta.shape[1] or 5
-        steps = np.sqrt(np.arange(2, size + 2) + 1 / math.pi)  # irrational: turns fill the range evenly
-        place = (random.random(size) + turn * steps) % 1
         if not theta.size:
             return kernels[0].among(place)
         low, high = theta.min(axis=0), theta.max(axis=0)
         return kernels[0].clone_with_theta(low + (high - low) * place)
 
     def _measure(self, draw: int, n: int, epsilons: Sequence[float], basis: int | None) -> list[Trial]:
-        function, noise, _ = self._drawn[draw]
+        function, noise, *_ = self._drawn[draw]
         random, fresh = self._random(2, draw, n), self._random(3, draw)
         whole = n <= PLACES * SPREAD
         unit = inputs(self._bounds, n, random) if whole else evenly(self._bounds, PLACES, random)
@@ -159,7 +169,7 @@ class Planner:
             spread = noise
         place, outputs = records(values, spread, n, random)
         data = MadeUp(X[place], self._middle + outputs, n)
-        tests = inputs(self._bounds, _TESTS, fresh)
+        tests = evenly(self._bounds, _TESTS, fresh)  # much of the error can be near a few corners
         values = self._middle + function(self._at(tests), fresh) * self._units
         guess = math.sqrt(np.mean((values - self._middle) ** 2))
         own = {} if basis is None else {"basis": basis}

@@ -119,17 +119,17 @@ def _compare(model: Any, say: Say) -> dict[str, Any]:
     inputs = np.column_stack([others[name] for name in _INPUTS])
     off = others[_OUTPUT] - model.predict(inputs)
     error, spread = float(np.sqrt(np.mean(off**2))), float(np.std(others[_OUTPUT]))
-    reach = BAND * np.sqrt(sum(model.variance_parts(inputs).values()))
-    covered = float(np.mean(np.abs(off) <= reach))
+    doubt = sum(model.variance_parts(inputs).values())
+    covered, told = float(np.mean(np.abs(off) <= BAND * np.sqrt(doubt))), float(np.sqrt(np.mean(doubt)))
     truth = mean_weight(others["age"], others["height"])
     mean_error = float(np.sqrt(np.mean((model.predict(inputs) - truth) ** 2)))
     say(
         "Result",
         _errors(mean_error, error),
         f"on {_OTHERS:,} other people, whose weights spread by {spread:.1f} kg",
-        f"95 % bands cover {100 * covered:.1f} % of them",
+        f"the fit itself expects {told:.1f} kg of one {_OUTPUT}; its 95 % bands cover {100 * covered:.1f} %",
     )
-    return {"error": error, "mean_error": mean_error, "spread": spread, "coverage": covered}
+    return {"error": error, "mean_error": mean_error, "told": told, "spread": spread, "coverage": covered}
 
 
 def _balance(ledger: reticent.Ledger, say: Say) -> dict[str, Any]:

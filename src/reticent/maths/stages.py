@@ -51,7 +51,10 @@ _ROUGHNESS_SPREAD = 1.0  # the same of the variance of what the basis cannot rep
 _LOGITS, _NOTHING = np.linspace(-12, 12, 121), 1e-9
 _VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
 _SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
-_UNUSUAL = 0.4  # relative excess that is not unusual
+_UNEVEN = np.linspace(0.0, 0.9, 19)  # standard deviation of the logarithm of the noise's size, from record to record
+_USUALLY = 0.2  # its mean a priori
+_CORE = np.geomspace(0.4, 1.25, 31)  # the square of the noise's median size, as a multiple of s²
+_SIZES, _CHANCES = np.polynomial.hermite_e.hermegauss(11)
 _UNDERSTATED = 1.0  # the error in B̂ counts once more: its variance is made for the best estimate
 _SEEN = 0.3  # part of the noise in A that the error in B̂ counts for at most, where steps are damped
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
@@ -317,16 +320,23 @@ class Staged:
         return float(np.clip(self._gram.possible[j, j] / self.n, square.min() / 2, square.max()))
 
     def excess(self) -> float:
-        """By how much the second moment of the last stage's residuals exceeds what is believed: noise that is not normal.
+        """By how much the noise's variance exceeds s², which narrow clips tell: it need not be normal.
 
-        Narrow clips see the middle of a skewed or uneven noise only; the last stage is clipped wide. A noisy moment counts less.
+        They see the middle of a skewed or uneven noise only; the first stages, and the last one, are clipped wide. So the size of
+        the noise may vary from record to record, by a lognormal law, and all released second moments tell how much.
         """
-        last = self._stages[-1]
-        away = last.centre - self.mean
-        variance = self._doubt() + float(away @ self._gram.possible @ away) / self.n + self.s2
-        expected = float(clipped_second(np.array(variance), last.reach))
-        told = 1 / (1 + (last.second_sd / (_UNUSUAL * expected)) ** 2)
-        return told * (last.second - expected)
+        away = np.array([one.centre for one in self._stages]) - self.mean
+        explained = self._doubt() + np.maximum(((away @ self._gram.possible) * away).sum(axis=1), 0.0) / self.n
+        second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
+        expected = np.zeros((len(_UNEVEN), len(_CORE), len(reach)))
+        for size, chance in zip(_SIZES, _CHANCES / _CHANCES.sum(), strict=True):
+            noise = self.s2 * np.exp(2 * size * _UNEVEN)[:, None] * _CORE
+            expected += chance * clipped_second(explained + noise[:, :, None], reach)
+        misfit = ((second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)).sum(axis=2)
+        odds = -misfit / 2 - _UNEVEN[:, None] / _USUALLY
+        weights = np.exp(odds - odds.max())
+        variance = np.exp(2 * _UNEVEN**2)[:, None] * _CORE
+        return self.s2 * (float((weights * variance).sum() / weights.sum()) - 1)
 
     def roughness(self) -> float:
         """Variance of what the basis cannot represent, by the residuals too: without repeated inputs it looks like noise.
