@@ -298,3 +298,38 @@ def test_what_the_basis_cannot_show_is_sought_among_the_noise_too():
     assert unseen(3, 0.2, learn_noise=True) == 0.2
     halfway = [unseen(2, s2, learn_noise=True) for s2 in (0.05, 0.1, 0.2)]
     assert halfway == sorted(halfway)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_narrow_clips_tell_skewed_noise_and_then_count_less(skewed):
+    rng = np.random.default_rng(0)
+    n, r = 20_000, {False: 1.0, True: 0.15}
+    phi = np.column_stack([np.full(n, 0.5), 0.3 * rng.normal(size=(n, 2))])
+    noise = 0.1 * (rng.exponential(size=n) - 1 if skewed else rng.normal(size=n))
+    w, B = np.array([1.0, -0.5, 0.3]), phi.T @ phi
+    y, staged = phi @ w + noise, alone(np.eye(3), phi[:400], n, 0.01)
+    for narrowed in [False] * 3 + [True] * 3:
+        e, staged.narrowed = np.clip(y - phi @ staged.mean, -r[narrowed], r[narrowed]), narrowed
+        A = phi.T @ e + 10 * r[narrowed] * rng.normal(size=3)
+        staged.add(A, 10 * r[narrowed], B, np.full((3, 3), 1.0), float(e @ e), 1.0, r[narrowed], staged.mean)
+    assert (staged.skew() > 0) == skewed
+    # all stages alike, clipped exponential noise would move the level by about .009
+    assert staged.mean[0] * 0.5 == pytest.approx(0.5, abs=0.005)
+
+
+def test_averages_leave_out_the_short_waves_of_hypotheses_that_hardly_count():
+    """The mean of two priors lets noise through as the second function, which only an unlikely hypothesis has."""
+    rng = np.random.default_rng(1)
+    phi = rng.normal(size=(4000, 2)) * 0.3
+    y = phi @ np.array([1.0, 0.0]) + 0.1 * rng.normal(size=4000)
+    flat, wavy = np.diag([1.0, 1e-8]), np.diag([1.0, 100.0])
+    staged = Staged([flat, wavy], np.zeros(2), phi[:400], 4000, 0.01)
+    for _ in range(3):
+        e = y - phi @ staged.mean
+        A = phi.T @ e + np.array([0.0, 5.0])
+        staged.add(A, 5.0, phi.T @ phi, np.full((2, 2), 1e-3), float(e @ e), 1.0, 50.0, staged.mean)
+    assert staged.weights[1] < 0.05
+    assert abs(staged.averaged()[1]) < abs(staged.mean[1]) / 3
+    alike = alone(np.eye(2), phi[:400], 4000, 0.01)
+    alike.add(A, 5.0, phi.T @ phi, np.full((2, 2), 1e-3), float(e @ e), 1.0, 50.0, alike.mean)
+    assert alike.averaged() is alike.mean

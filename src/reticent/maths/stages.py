@@ -57,6 +57,7 @@ _CORE = np.geomspace(0.4, 1.25, 31)  # the square of the noise's median size, as
 _SIZES, _CHANCES = np.polynomial.hermite_e.hermegauss(11)
 _UNDERSTATED = 1.0  # the error in B̂ counts once more: its variance is made for the best estimate
 _SEEN = 0.3  # part of the noise in A that the error in B̂ counts for at most, where steps are damped
+_CHANCE = 2.0  # standard deviations by which levels may differ by chance
 _TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
 
 
@@ -95,6 +96,7 @@ class _Stage:
     second: float  # q/n
     second_sd: float
     reach: float  # r
+    narrowed: bool  # whether r is narrower than is safe for skewed noise
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,7 @@ class Staged:
     learn_prior: bool = True
     least: float = 1.0
     damping: float = 0.0  # of B̂ (`GramBelief`)
+    narrowed: bool = field(init=False, default=False)  # whether the next clip is narrower than is safe for skewed noise
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -141,6 +144,7 @@ class Staged:
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
         self._stages: list[_Stage] = []
+        self._level = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
         self._size, self._usual = 1.0, self.residual_sd()
 
     def _use(self, weights: Array) -> None:
@@ -196,7 +200,7 @@ class Staged:
         distortion = self._gram.share * (shared + self.n * own * self._gram.law)
         noise = (A_sd / gain) ** 2
         told = q / self.n, q_sd / self.n, r
-        self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told))
+        self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told, self.narrowed))
         self._solve()
         before = self.s2
         self._weigh()
@@ -227,6 +231,8 @@ class Staged:
         noises = np.array([one.noise for one in self._stages])
         distortions = np.array([one.distortion for one in self._stages])
         own = noises + np.trace(distortions, axis1=1, axis2=2) / m
+        if skew := self.skew():
+            own = own + self._narrow * skew / (self._level @ self._level)
         for _ in range(_ROUNDS):
             # stages that started far from w suffer from the error in B: they count less
             far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
@@ -310,9 +316,36 @@ class Staged:
             fits[:, 1:] -= _BURDEN
         best = fits.argmax(axis=1)[:, None]
         self._noise, self._s2 = noise[best[:, 0]], np.take_along_axis(s2, best, axis=1)[:, 0]
+        self._means = means
         scores = evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
+
+    def skew(self) -> float:
+        """How far, squared, narrow clips see another sum of outputs than wide ones, beyond what noise explains: 0 if it does.
+
+        Of skewed noise, narrow clips leave another mean than wide ones, which came first. Narrow stages count less then.
+        """
+        if not (narrow := self._narrow).any():
+            return 0.0
+        u, B, centres = self._level, self._gram.mean, np.array([one.centre for one in self._stages])
+        levels = (np.array([one.observed for one in self._stages]) + centres @ B) @ u
+        far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ (self._gram.variance @ u**2)
+        own = np.array([one.noise * (u @ u) + u @ one.distortion @ u for one in self._stages])
+        weights = [np.where(group, 1 / (own + far), 0.0) for group in (narrow, ~narrow)]
+        shift = levels @ weights[0] / weights[0].sum() - levels @ weights[1] / weights[1].sum()
+        return max(float(shift**2) - _CHANCE**2 * float(1 / weights[0].sum() + 1 / weights[1].sum()), 0.0)
+
+    @property
+    def _narrow(self) -> NDArray[np.bool_]:
+        return np.array([one.narrowed for one in self._stages])
+
+    def averaged(self) -> Array:
+        """The mean of w over the hypotheses, each fitted by itself, to predict with.
+
+        Steps go by ``mean``, with the mean of the priors: careful where nobody is, but unlikely short waves let noise through.
+        """
+        return self.weights @ self._means if self.learn_prior and len(self._roots) > 1 else self.mean
 
     def mean_square(self, j: int) -> float:
         """Mean square of one feature among the records, as B̂ has it; from half the least to the most at a point."""

@@ -38,7 +38,7 @@ __all__ = ["GPRegressor"]
 Array = NDArray[np.float64]
 _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by stage; the last one repeats
 _NARROW = (2.0, 1.5, 1.0, 0.5)  # with a kernel, and a noise to be learned, which outliers make larger; few records only
-_WIDE, _WIDEST, _ENOUGH, _FEW = 4.0, 8.0, 5, 20
+_WIDE, _WIDEST, _PLAIN, _ENOUGH, _FEW = 4.0, 8.0, 2.0, 5, 20  # plain: the widest that normal noise asks for
 _LOOKS = (4, 8, 12)  # stages before which to ask whether the records are in a small part of a given kernel's box
 _FIRST = 3  # stages that tell whether the range of y, or a given prior, is too small
 _UNSEEN = 0.05  # share of the prior variance that the basis may miss before that is asked
@@ -212,7 +212,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             z = max(start.wider * clip[min(k - first, len(clip) - 1)], start.widest)
             if known is None and k == stages - 1 >= _ENOUGH:
                 z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
-            reach = [self._reach(belief, z, k - first) for belief in beliefs]
+            plain = clip is _NARROW and len(clip) <= k - first and k < stages - 1
+            reach = [self._reach(belief, z, k - first, plain) for belief in beliefs]
             release = curator.release(stage(start.head, np.array([belief.mean for belief in beliefs]), reach))
             start.head = _take(release, beliefs)
             if self.kernel is None and k < _FIRST:
@@ -257,12 +258,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         head, like = features(basis, energy, laws, warp, lengthen, lines)
         points = head.rows(like)
         # where outputs are weighed with their features, both see so much of the noise and of what the basis cannot show
-        thin = (
-            1.0
-            if priors.constant < 0
-            else float(np.mean((points[:, priors.constant] / head.energy[priors.constant]) ** 2))
-        )
-        head = replace(head, weighted=level is not None, constant=priors.constant)
+        one = priors.constant
+        thin = 1.0 if one < 0 else float(np.mean((points[:, one] / head.energy[one]) ** 2))
+        head = replace(head, weighted=level is not None, constant=one)
         beliefs = []
         for half in halves:
             units = self._units(halves[0], half)
@@ -275,16 +273,17 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
         default = known is None and self.kernel is None
-        wider = max(n / scale / (_FEW if default else 2 * _FEW), 1.0) ** (
-            1 / 3 if default or known is not None else 1 / 2
-        )
+        power = 1 / 3 if default or known is not None else 1 / 2
+        wider = max(n / scale / (_FEW if default else 2 * _FEW), 1.0) ** power
         seen = float(np.mean(quadratic(points, beliefs[0].first)))
         missed = float(beliefs[0].outside.mean())
         return _Start(head, like, beliefs, widest, wider, missed / (missed + seen), thin)
 
     @staticmethod
-    def _reach(belief: Staged, z: float, k: int) -> float:
-        sd = belief.residual_sd()
+    def _reach(belief: Staged, z: float, k: int, plain: bool) -> float:
+        """Where to clip; if noise is normal for all that is known, and ``plain`` allows it, no wider than that asks for."""
+        belief.narrowed = plain and z > _PLAIN and not belief.skew()
+        z, sd = _PLAIN if belief.narrowed else z, belief.residual_sd()
         return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
 
     def _settled(
@@ -301,7 +300,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         before = math.sqrt(float(np.mean(quadratic(shown, belief.prior))) + missed)
         moves = float((belief.first * np.cov(shown.T, bias=True)).sum()) + float(belief.outside.mean()) / start.thin
         moves *= 2 - share  # around a mean that is known from a part of the box, which has moved too
-        told = belief.mean, belief.error(share), belief.without_privacy()
+        mean = belief.mean if self.kernel is None else belief.averaged()
+        told = mean, belief.error(share), belief.without_privacy()
         return Fitted(middle, half, clone(priors.kernels[best]), noise, *told, outside, before * half, moves)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
