@@ -19,7 +19,8 @@ __all__ = ["CLEAR", "KernelPriors", "energies", "kernels_around", "range_around"
 
 Array = NDArray[np.float64]
 _POINTS = 512
-_CANDIDATES, _ONE_DIMENSION = 1500, 32
+_ONE_DIMENSION = 32
+_DIGITS = 9  # of a share of the variance: far more than matter, fewer than machines agree on
 CLEAR = 30.0  # squared signal over privacy noise, per function, from which on features are not shortened
 _SHORTEST, _LONGEST = 0.1, 10.0  # lengthscales that a box of half-width 1 can tell apart
 
@@ -42,21 +43,24 @@ class KernelPriors:
         self.kernels, self._dimension, self._natural, self._aside = kernels, dimension, natural, aside
         count = _POINTS if dimension > 1 else _POINTS // 2  # the functions on a line are few
         both = public_points(dimension, 2 * count)
-        # two halves that fill the box: between different points, functions of high degree do not look like the constant
+        # two halves that fill the box: between different points, what no function shows does not look like one
         self._points, others = both[::2], both[1::2]
         at, there = natural(self._points), natural(others)
         self._grams = [kernel(at, at.copy()) / y_half**2 for kernel in kernels]
         mean = sum(kernel(at, there) for kernel in kernels) / (len(kernels) * y_half**2)
         self.white = white_noise(kernels[0], at) / y_half**2
         pairs = [eigenbasis(self._slice(j), _ONE_DIMENSION) for j in range(dimension)]
-        self._all, products = tensor_basis([v / v.sum() for v, _ in pairs], [q for _, q in pairs], _CANDIDATES)
-        here, opposite = self._all.evaluate(self._points), self._all.evaluate(others)
-        variances = ((mean @ opposite) * here).sum(axis=0) / (len(here) * len(opposite))
-        # on a finite number of points some functions of high degree look like the constant; the product kernel tells
-        variances = np.minimum(variances, products * float(np.mean(np.diag(sum(self._grams)))) / len(kernels))
-        self._order = np.argsort(-variances, kind="stable")
+        # inputs that are alike have functions alike, which rounding must not order
+        shares = [(v / v.sum()).round(_DIGITS) for v, _ in pairs]
+        self._all, products = tensor_basis(shares, [q for _, q in pairs], count // 2)  # more, points cannot tell apart
+        # by projection: sums over points have errors, from functions that are large, as large as small variances
+        known = self._all.part(np.flatnonzero(products > 10.0**-_DIGITS))
+        here, opposite = (np.linalg.pinv(known.evaluate(half)) for half in (self._points, others))
+        variances = np.zeros(len(products))
+        variances[: known.size] = ((here @ mean) * opposite).sum(axis=1)
+        self._order = np.argsort(-(variances / variances.max()).round(_DIGITS), kind="stable")
         self.variances = self.emphasis = np.maximum(variances[self._order], 0.0)
-        self.most = min(len(self._order), count // 2)
+        self.most = len(self._order)
 
     def _slice(self, j: int) -> Any:
         """The prior-mean kernel along one input, the others in the middle."""
