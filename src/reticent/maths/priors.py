@@ -15,7 +15,16 @@ from sklearn.gaussian_process.kernels import Kernel
 from reticent.maths.basis import Basis, corners, eigenbasis, public_points, tensor_basis
 from reticent.maths.linalg import quadratic
 
-__all__ = ["CLEAR", "KernelPriors", "energies", "kernels_around", "range_around", "usual_length", "white_noise"]
+__all__ = [
+    "CLEAR",
+    "KernelPriors",
+    "energies",
+    "kernels_around",
+    "projected",
+    "range_around",
+    "usual_length",
+    "white_noise",
+]
 
 Array = NDArray[np.float64]
 _POINTS = 512
@@ -39,8 +48,11 @@ class KernelPriors:
         natural: Callable[[Array], Array],
         y_half: float,
         aside: float = 0.0,  # share of the box, where functions are shown worst, that does not count: nearly nobody is there
+        within: tuple[Array, Array] | None = None,  # what θ may be, if it is to be refined
+        before: "KernelPriors | None" = None,  # with which other kernels stages began
     ) -> None:
         self.kernels, self._dimension, self._natural, self._aside = kernels, dimension, natural, aside
+        self._y_half, self.within = y_half, within
         count = _POINTS if dimension > 1 else _POINTS // 2  # the functions on a line are few
         both = public_points(dimension, 2 * count)
         # two halves that fill the box: between different points, what no function shows does not look like one
@@ -60,7 +72,35 @@ class KernelPriors:
         variances[: known.size] = ((here @ mean) * opposite).sum(axis=1)
         self._order = np.argsort(-(variances / variances.max()).round(_DIGITS), kind="stable")
         self.variances = self.emphasis = np.maximum(variances[self._order], 0.0)
+        if before is not None:  # energies stay broad: refined kernels may be sure of functions that records still move
+            gram = sum(before._grams) / len(before._grams)
+            broad = np.zeros(len(products))
+            broad[: known.size] = ((here @ gram) * here).sum(axis=1)
+            self.emphasis = np.maximum(broad[self._order], 0.0)
         self.most = len(self._order)
+
+    def refined(self, kernels: list[Kernel]) -> "KernelPriors":
+        """The same for other kernels, which are not to be refined again."""
+        return KernelPriors(kernels, self._dimension, self._natural, self._y_half, self._aside, before=self)
+
+    def gram(self, theta: Array) -> Array:
+        """The first kernel with other hyperparameters, at the public points."""
+        at = self._natural(self._points)
+        return np.asarray(self.kernels[0].clone_with_theta(theta)(at, at.copy()) / self._y_half**2)
+
+    def shown(self, m: int) -> tuple[Array, Array]:
+        """The m leading functions at the public points, and the projection of values there on them."""
+        values = self._all.part(self._order[:m]).evaluate(self._points)
+        return values, np.asarray(np.linalg.pinv(values))
+
+    def missed_by(self, other: "KernelPriors", m: int) -> float:
+        """Mean variance that m leading functions of the other do not show."""
+        values, projection = other.shown(m)
+        return float(np.mean(np.diag(self.beyond(np.eye(len(values)) - values @ projection))))
+
+    def beyond(self, rest: Array) -> Array:
+        """Covariance of what rows of this matrix take from a function's values at the public points, for the mean kernel."""
+        return np.asarray(rest @ (sum(self._grams) / len(self._grams)) @ rest.T)
 
     def _slice(self, j: int) -> Any:
         """The prior-mean kernel along one input, the others in the middle."""
@@ -78,12 +118,10 @@ class KernelPriors:
     def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
         """The m leading functions, the covariance of their coefficients under each kernel, and what these leave out."""
         basis = self._all.part(self._order[:m])
-        values = basis.evaluate(self._points)
-        projection = np.linalg.pinv(values)
+        values, projection = self.shown(m)
         priors, outside = [], []
         for gram in self._grams:
-            S = projection @ gram @ projection.T
-            S = _definite((S + S.T) / 2, 1e-7 * np.trace(S) / m)
+            S = projected(gram, projection)
             priors.append(S)
             missed = np.maximum(np.diag(gram) - quadratic(values, S), 0.0)
             if self._aside:
@@ -96,6 +134,12 @@ class KernelPriors:
         span, _ = np.linalg.qr(self._all.part(self._order[: self.most]).evaluate(self._points))
         variances = np.linalg.eigvalsh(span.T @ self._grams[0] @ span)
         return bool(variances[0] < -1e-9 * variances[-1])
+
+
+def projected(gram: Array, projection: Array) -> Array:
+    """Covariance of coefficients whose function has this covariance at points."""
+    S = projection @ gram @ projection.T
+    return _definite((S + S.T) / 2, 1e-7 * np.trace(S) / len(S))
 
 
 def _definite(S: Array, least: float) -> Array:

@@ -122,6 +122,9 @@ class Staged:
     learn_prior: bool = True
     least: float = 1.0
     damping: float = 0.0  # of B̂ (`GramBelief`)
+    earlier: tuple[Array, Array] | None = None  # (H, z): what is known of w beforehand, z = H·w + N(0, I)
+    odds: Array | float = 0.0  # logarithms of the hypotheses' prior weights
+    at_first: float | None = None  # what looked like noise before the first stage; the guess if nothing did
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -133,10 +136,14 @@ class Staged:
         if np.count_nonzero(self._roots) == np.count_nonzero(diagonals):  # as in the default prior
             self._roots = diagonals.copy()  # products with them take less time
         self._gram = GramBelief(self.points, self.n, damping=self.damping, least=self.least)
-        self._noise: Array | float = self.noise2  # of each hypothesis
+        self._noise: Array | float = self.noise2 if self.at_first is None else self.at_first  # of each hypothesis
         self._s2 = self._noise + self._gram.share * self.outside
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
+        self._H, self._z = self.earlier or (np.zeros((0, m)), np.zeros(0))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
+        if self.earlier:
+            self.covariance = own_covariance(self._root, self._H.T @ self._H)
+            self.mean = self.covariance @ (self._H.T @ self._z)
         self._stages: list[_Stage] = []
         self._size, self._usual = 1.0, self.residual_sd()
 
@@ -248,7 +255,8 @@ class Staged:
     def _fit(self, root: Array, W: Array) -> _Fit:
         """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W), in coordinates in which the prior is the identity."""
         lower = factor(W, ROUNDING)
-        H, z = solve_lower(lower, self._gram.mean @ root), solve_lower(lower, self._observed)
+        H = np.vstack([solve_lower(lower, self._gram.mean @ root), self._H @ root])
+        z = np.concatenate([solve_lower(lower, self._observed), self._z])
         inner = factor(np.eye(len(W)) + H.T @ H, LEAST_ROUNDING)
         half, told = solve_lower(inner, root.T), solve_lower(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
@@ -266,8 +274,10 @@ class Staged:
         T, z = (np.sqrt(values) * (lower @ vectors)).T, vectors.T @ solve_lower(lower, self._observed)
         design = vectors.T @ solve_lower(lower, self._gram.mean)
         spread = np.sqrt(np.maximum(1 + (self._s2[:, None] - self.s2) * values, LEAST_ROUNDING))
+        design, z = np.vstack([design, self._H]), np.concatenate([z, self._z])
+        spread = np.hstack([spread, np.ones((len(spread), len(self._z)))])
         z = z / spread
-        means, doubts, evidence = np.empty_like(z), np.empty(len(z)), -np.log(spread).sum(axis=1)
+        means, doubts, evidence = np.empty((len(z), len(T))), np.empty(len(z)), -np.log(spread).sum(axis=1)
         few = max(_TOGETHER // len(T) ** 2, 1)
         for first in range(0, len(z), few):
             some = slice(first, first + few)
@@ -307,9 +317,13 @@ class Staged:
             fits[:, 1:] -= _BURDEN
         best = fits.argmax(axis=1)[:, None]
         self._noise, self._s2 = noise[best[:, 0]], np.take_along_axis(s2, best, axis=1)[:, 0]
-        scores = evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
+        scores = self.odds + evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
+
+    def beside_doubt(self, variance: float) -> float:
+        """A variance of the function, of what the basis cannot represent say, by that of φᵀw as far as it is known."""
+        return variance / max(self._doubt(), 1e-300)
 
     def mean_square(self, j: int) -> float:
         """Mean square of one feature among the records, as B̂ has it; from half the least to the most at a point."""
@@ -354,10 +368,32 @@ class Staged:
         """
         lower = factor(self._W, ROUNDING)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(lower, self._gram.mean @ self.covariance)
-        weights = np.sqrt(self.weights)
+        weights, before = np.sqrt(self.weights * np.exp(self.odds)), self._H @ self.covariance
         root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))
-        left = root - gain.T @ (self._gram.mean @ root)
-        return np.asarray(left @ left.T / share + gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain)
+        left = root - gain.T @ (self._gram.mean @ root) - before.T @ (self._H @ root)
+        seen = gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain + before.T @ before
+        return np.asarray(left @ left.T / share + seen)
+
+    def evidence(self, prior: Array) -> tuple[float, Array]:
+        """Its logarithm for another prior covariance of w, with the noise that is believed now; and the gradient."""
+        B = self._gram.mean
+        lower = factor(B @ prior @ B + self._W, ROUNDING)
+        half, z = solve_lower(lower, B), solve_lower(lower, self._observed)
+        pull = half.T @ z
+        return float(-np.log(np.diag(lower)).sum() - z @ z / 2), (np.outer(pull, pull) - half.T @ half) / 2
+
+    def told(self, onto: Array, beyond: Array, left: float) -> tuple[Array, Array]:
+        """What was released, as an observation (H, z) of other weights v: w is onto·v + N(0, beyond).
+
+        ``left``: how many times as many stages are to come. They see the same records' noise C again, but not the noise N of
+        privacy: together all know 1/(C + N/(1 + left)), and those to come alone 1/(C + N/left). The difference is passed on.
+        """
+        B = self._gram.mean
+        same = self.s2 * B
+        own = self._W - same + B @ beyond @ B
+        half = solve_lower(factor(own, ROUNDING), same)
+        lower = factor(own + (2 * left + 1) * same + left * (left + 1) * half.T @ half, ROUNDING)
+        return solve_lower(lower, B @ onto), solve_lower(lower, self._observed)
 
     def without_privacy(self) -> Array:
         """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""
