@@ -70,7 +70,7 @@ class KernelPriors:
         here, opposite = (np.linalg.pinv(known.evaluate(half)) for half in (self._points, others))
         variances = np.zeros(len(products))
         variances[: known.size] = ((here @ mean) * opposite).sum(axis=1)
-        self._order = np.argsort(-(variances / variances.max()).round(_DIGITS), kind="stable")
+        self._order = np.argsort(-(variances / max(variances.max(), 1e-300)).round(_DIGITS), kind="stable")
         self.variances = self.emphasis = np.maximum(variances[self._order], 0.0)
         if before is not None:  # energies stay broad: refined kernels may be sure of functions that records still move
             gram = sum(before._grams) / len(before._grams)

@@ -179,9 +179,9 @@ class Staged:
 
     def residual_sd(self) -> float:
         """Standard deviation of a residual, as far as is known."""
-        return math.sqrt(self._doubt() + self.s2)
+        return math.sqrt(self.doubt() + self.s2)
 
-    def _doubt(self) -> float:
+    def doubt(self) -> float:
         """Variance of φᵀw on average over the records, as far as B is known."""
         return max(float((self.covariance * self._gram.possible).sum()) / self.n, 0.0)
 
@@ -191,7 +191,7 @@ class Staged:
         if self.least < 1:
             self._s2 = self._noise + self._gram.share * self.outside
             self.s2 = float(self.weights @ self._s2)
-        variance = unclipped_variance(self._doubt() + self.s2, q / self.n, q_sd / self.n, r)
+        variance = unclipped_variance(self.doubt() + self.s2, q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
         common, here = self._common(odd)
@@ -321,10 +321,6 @@ class Staged:
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
 
-    def beside_doubt(self, variance: float) -> float:
-        """A variance of the function, of what the basis cannot represent say, by that of φᵀw as far as it is known."""
-        return variance / max(self._doubt(), 1e-300)
-
     def mean_square(self, j: int) -> float:
         """Mean square of one feature among the records, as B̂ has it; from half the least to the most at a point."""
         square = np.square(self.points[:, j])
@@ -337,7 +333,7 @@ class Staged:
         """
         last = self._stages[-1]
         away = last.centre - self.mean
-        variance = self._doubt() + float(away @ self._gram.possible @ away) / self.n + self.s2
+        variance = self.doubt() + float(away @ self._gram.possible @ away) / self.n + self.s2
         expected = float(clipped_second(np.array(variance), last.reach))
         told = 1 / (1 + (last.second_sd / (_UNUSUAL * expected)) ** 2)
         return told * (last.second - expected)

@@ -202,6 +202,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         start = self._start(curator, priors, scale, stages, laws)
         clip = _NARROW if known is None and self.kernel is not None else _CLIP
         first = 0
+        refine = (
+            self.kernel is not None and self.learn_kernel is True and priors.within is not None and len(bounds.y) == 1
+        )
         for k in range(stages):
             if self.kernel is not None and k in _LOOKS and 2 * k <= stages and start.unseen > _UNSEEN:
                 found = start.beliefs[0].laws
@@ -209,9 +212,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     laws, warp = [one.mean(axis=0) for one in laws_along(start.like, found)], zoomed
                     priors, first = self._priors(bounds, warp), k
                     start = self._start(curator, priors, scale, stages - k, laws, warp)
-            if k in _LOOKS and 2 * k <= stages and k > first and self._coarse(priors, start):
-                finer, odds = refined(priors, start.beliefs[0], np.array(start.head.energy))
-                if start.beliefs[0].beside_doubt(finer.missed_by(priors, start.head.columns)) > _MISSED:
+            if refine and k in _LOOKS and 2 * k <= stages and k > first and start.coarse() > _COARSE:
+                refine, (finer, odds) = False, refined(priors, start.beliefs[0], np.array(start.head.energy))
+                if start.coarse(finer.missed_by(priors, start.head.columns)) > _MISSED:
                     again = self._start(curator, finer, scale, stages - first, laws, warp)
                     start = again.after(start, finer, priors, odds, (stages - k) / (k - first))
                     priors = finer
@@ -291,13 +294,6 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         seen = float(np.mean(quadratic(points, beliefs[0].first)))
         missed = float(beliefs[0].outside.mean())
         return Start(head, like, beliefs, widest, wider, missed / (missed + seen), thin)
-
-    def _coarse(self, priors: Any, start: Start) -> bool:
-        """Whether kernels are to be refined: one output is known well enough to tell, and the basis cannot show it all."""
-        if self.kernel is None or self.learn_kernel is not True or priors.within is None or len(start.beliefs) > 1:
-            return False
-        belief = start.beliefs[0]
-        return belief.beside_doubt(float(belief.weights @ belief.outside)) > _COARSE
 
     @staticmethod
     def _reach(belief: Staged, z: float, k: int) -> float:

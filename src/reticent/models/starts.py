@@ -29,6 +29,11 @@ class Start:
     thin: float  # mean square of the weights that records have because their features would be too long
     before: "Start | None" = None  # with the kernels that were given, where these have been refined
 
+    def coarse(self, missed: float | None = None) -> float:
+        """Variance that the basis cannot show, as believed or as given, by that of what is not known of the function."""
+        belief = self.beliefs[0]
+        return (float(belief.weights @ belief.outside) if missed is None else missed) / max(belief.doubt(), 1e-300)
+
     def after(self, before: "Start", priors: KernelPriors, old: KernelPriors, odds: Array, left: float) -> "Start":
         """The same where stages with other functions, of other priors and one output, have told something.
 
