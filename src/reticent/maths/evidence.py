@@ -97,12 +97,12 @@ def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> Any:
 
 def _around(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
     """A covariance from the curvature at the highest point, nowhere wider than the box."""
-    p = len(best)
+    p, here = len(best), climb(best)[1]
     curvature = np.empty((p, p))
     for k in range(p):
         step = np.zeros(p)
         step[k] = _DIFFERENCE if best[k] + _DIFFERENCE <= high[k] else -_DIFFERENCE
-        curvature[k] = (climb(best + step)[1] - climb(best)[1]) / step[k]
+        curvature[k] = (climb(best + step)[1] - here) / step[k]
     even = 12 / (high - low) ** 2  # one over the variance of an even law
     scaled = (curvature + curvature.T) / 2 / np.sqrt(np.outer(even, even))
     values, vectors = np.linalg.eigh(scaled)

@@ -74,7 +74,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         kernel given, one in twelve counts the inputs; with fewer than twelve, the inputs are left as they are.
     learn_kernel : bool or "average"
         True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by the evidence of the releases,
-        which is free post-processing. "average": take the mean of these kernels. False: the kernel stays as it is.
+        which is free post-processing; for one output, go on with kernels around the best. "average": take the mean of these
+        kernels. False: the kernel stays as it is.
     bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
         As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
 

@@ -53,7 +53,8 @@ def hypotheses_of(
         return _default(len(bounds.x), trials)
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
     kernels = kernels_around(clone(kernel), halves, trials) if trials else [clone(kernel)]
-    within = range_around(kernels[0], halves) if len(kernels) > 1 else None
+    # between the kernels that a rehearsal tries, others must not fail
+    within = range_around(kernels[0], halves) if len(kernels) > 1 and _surely_definite(kernels[0]) else None
 
     def natural(u: Array) -> Array:
         return np.asarray(bounds.natural(unwarped(warp, u) if len(warp) else u))
