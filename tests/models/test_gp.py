@@ -250,41 +250,6 @@ def test_kernels_can_be_averaged_instead_of_learned():
     assert (again.predict(AT) == averaged.predict(AT)).all()
 
 
-def test_kernels_are_refined_and_the_basis_with_them():
-    rng = np.random.default_rng(0)
-    X, at = rng.uniform(-1, 1, (20_000, 2)), rng.uniform(-1, 1, (500, 2))
-
-    def truth(x):
-        return np.sin(5 * x[:, 0]) * np.cos(x[:, 1])
-
-    y, given = truth(X) + 0.1 * rng.normal(size=len(X)), RBF([1.6, 1.6], (0.3, 6.0))
-
-    def fitted(kernel, **params):
-        params = {
-            "bounds": Bounds(x=[(-1, 1)] * 2, y=(-2, 2)),
-            "epsilon": 1,
-            "delta": 1e-6,
-            "random_state": 1,
-            **params,
-        }
-        return GPRegressor(kernel, **params).fit(X, y)
-
-    learned, average = fitted(given), fitted(given, learn_kernel="average")
-    short, long = learned.kernel_.length_scale
-    assert short < 0.8 < long
-    assert rmse(learned, at, truth) < 0.7 * rmse(average, at, truth)
-    heads = [release.statistic["head"] for release in learned.releases_]
-    assert heads[0] != heads[-1]
-    assert heads[-1] == heads[12]
-    again = GPRegressor.from_releases(learned.releases_, **learned.get_params(deep=False))
-    assert (again.predict(at) == learned.predict(at)).all()
-    mean, std = learned.predict(at, return_std=True)
-    assert np.mean(np.abs(mean - truth(at)) < 1.96 * std) > 0.9
-    for others in ({"learn_kernel": False}, {"stages": 6}):
-        asked = [release.statistic["head"] for release in fitted(given, **others).releases_]
-        assert asked[0] == asked[-1]
-
-
 def test_inputs_in_a_corner_of_the_box_are_spread_out():
     """The default asks for moments and counts of the inputs first; a box a hundred times too wide then costs little."""
     rng = np.random.default_rng(1)
