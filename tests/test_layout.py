@@ -46,6 +46,7 @@ MODEL_PLUMBING = {
         "residuals",
         "responsibilities",
         "rewards",
+        "starts",
         "storage",
     ]
 }

@@ -133,11 +133,29 @@ def test_the_worst_single_fit_decides_about_dimensions():
             for epsilon in gp_dimensions._EPSILONS:
                 fits = [gp_dimensions._Trial(0.1, relative, 0.95) for relative in (0.2, worst)]
                 trials[2, 2000, epsilon, kernel] = fits
-        return gp_dimensions._claims(trials)
+        return gp_dimensions._claims({**trials, **compared_with_the_mean(0.1)})[:-1]
 
     assert kept(claims(gp_dimensions._MOST)) == [True] * len(gp_dimensions._KERNELS)
     assert kept(claims(gp_dimensions._MOST * MORE)) == [False] * len(gp_dimensions._KERNELS)
     assert "2 inputs, 2,000 records" in claims(0.3)[0].found
+
+
+def compared_with_the_mean(error, inputs=2):
+    """Trials with learned and mean kernels; with so many inputs the mean's error is this, and the learned kernel's 0.1."""
+    trials, place = {}, gp_dimensions._compared(gp_dimensions._RECORDS)
+    for d in gp_dimensions._DIMENSIONS:
+        for kernel in (*gp_dimensions._KERNELS, gp_dimensions._AVERAGE):
+            rmse = (error if d == inputs else 0.2) if kernel == gp_dimensions._AVERAGE else 0.1
+            trials[(d, *place, kernel)] = [gp_dimensions._Trial(rmse, 0.2, 0.95)] * 2
+    return trials
+
+
+@pytest.mark.parametrize("inputs", gp_dimensions._DIMENSIONS)
+def test_a_learned_kernel_must_beat_the_mean_with_any_number_of_inputs(inputs):
+    assert gp_dimensions._claims(compared_with_the_mean(0.1001, inputs))[-1].kept
+    lost = gp_dimensions._claims(compared_with_the_mean(0.0999, inputs))[-1]
+    assert not lost.kept
+    assert f"1.00 with {inputs}" in lost.found
 
 
 def chosen(share, of=100, seconds=0.1, otherwise=WRONG):

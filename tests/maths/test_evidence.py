@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from reticent.maths.evidence import _around, weigh
+from reticent.maths.evidence import _around, population, weigh
 
 EVERY = 10**6  # no limit to the number of points
 LEFT_OUT = 1.001e-3
@@ -203,3 +203,27 @@ def test_the_level_of_the_evidence_does_not_matter(shift):
     )
     assert other[1] == pytest.approx(one[1], abs=1e-3)
     assert other[2] == pytest.approx(one[2], abs=1e-3)
+
+
+@pytest.mark.parametrize("case", ["a heap inside", "a ridge", "one told and one not"])
+def test_a_population_stands_for_the_posterior(case):
+    evidence, low, high = CASES[case]
+    low, high = np.array(low, dtype=float), np.array(high, dtype=float)
+    points, odds = population(evidence, (low + high) / 2, low, high, 512)
+    weights = np.exp([evidence(theta)[0] for theta in points] + odds)
+    mean, covariance = integrated(evidence, low, high, 801 if len(low) == 1 else 81)
+    found = weights @ points / weights.sum()
+    away = points - found
+    assert found == pytest.approx(mean, abs=0.15 * np.sqrt(np.diag(covariance)).max())
+    assert np.diag(away.T @ (away * weights[:, None])) / weights.sum() == pytest.approx(np.diag(covariance), rel=0.3)
+    assert ((points >= low) & (points <= high)).all()
+
+
+def test_a_population_is_on_a_grid_and_leaves_what_is_fixed():
+    evidence = normal([0.5, 7.0], np.eye(2))
+    low, high = np.array([-2.0, 1.234567]), np.array([3.0, 1.234567])
+    points, _ = population(evidence, np.array([0.0, 1.234567]), low, high, 16)
+    assert points[:, 0] * 100 == pytest.approx(np.round(points[:, 0] * 100))
+    assert (points[:, 1] == 1.234567).all()
+    moved, _ = population(lambda theta: evidence(theta + 1e-9), np.zeros(2), low, high, 16)
+    assert (moved == points).all()

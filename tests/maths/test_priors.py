@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from reticent.maths.basis import corners, public_points
+from reticent.maths.basis import GRID, corners, legendre, public_points
 from reticent.maths.priors import (
     CLEAR,
     KernelPriors,
@@ -230,3 +230,47 @@ def test_kernels_around_one():
     assert kernels_around(kernel, HALF, 40) == found, "public: the same each time"
     fixed = RBF(3.0, "fixed")
     assert kernels_around(fixed, HALF, 40) == [fixed]
+
+
+@pytest.mark.parametrize("alike", [False, True])
+def test_the_best_functions_of_several_inputs_are_chosen(alike):
+    """Of a family of kernels with a length for each input: variances by quadrature along each input."""
+    d = 4
+    family = kernels_around(RBF(1.6 if alike else [1.6] * d, (0.5, 5.0)), np.ones(d), 48)
+    chosen = priors(*family, d=d)
+    nodes, weights = np.polynomial.legendre.leggauss(64)
+    p, index = legendre(nodes) * (weights / 2)[:, None], np.array(chosen._all.index)[chosen._order]
+    true = np.zeros(len(index))
+    for kernel in family:
+        one = np.ones(len(index))
+        for j, length in enumerate(np.broadcast_to(kernel.length_scale, d)):
+            q = np.array(chosen._all.mix[j]) / GRID
+            spectrum = q @ p.T @ RBF(length)(nodes[:, None]) @ p @ q.T
+            one *= np.diag(spectrum)[index[:, j]]
+        true += one / len(family)
+    assert chosen.variances[:150] == pytest.approx(true[:150], rel=0.1, abs=2e-4)
+    for m in (20, 60, 120):
+        assert 1 - true[:m].sum() < 1.02 * (1 - np.sort(true)[::-1][:m].sum())
+
+
+def test_inputs_that_are_alike_have_their_functions_in_a_fixed_order():
+    """Rounding does not order them: inputs that are other numbers on another scale are as those on the same."""
+    plain = priors(RBF([1.0] * 3), d=3)
+    other = priors(RBF([3.0, 0.7, 1.1]), d=3, natural=lambda u: u * [3.0, 0.7, 1.1])
+    assert plain.choose(60)[0].index == other.choose(60)[0].index
+
+
+def test_what_functions_of_other_kernels_miss():
+    short, long = priors(RBF(0.12)), priors(RBF(2.0))
+    assert long.missed_by(short, 8) < 0.02 < 0.2 < short.missed_by(long, 8)
+    assert short.missed_by(short, 8) == pytest.approx(short.choose(8)[2][0], rel=0.3)
+
+
+def test_refined_kernels_keep_the_energies_of_those_before():
+    broad = priors(RBF(0.3), RBF(3.0), y_half=2.0)
+    fine = broad.refined([RBF(3.0)])
+    assert fine.within is None
+    assert fine.variances[0] == pytest.approx(priors(RBF(3.0), y_half=2.0).variances[0])
+    assert fine.emphasis[4] > 100 * fine.variances[4]
+    assert fine.emphasis.sum() == pytest.approx(broad.variances.sum(), rel=0.1)
+    assert broad.gram(np.log([0.3])) == pytest.approx(broad._grams[0])

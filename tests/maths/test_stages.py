@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reticent.maths.clips import clip_moments, clipped_second
 from reticent.maths.gram import denoised
 from reticent.maths.linalg import quadratic
-from reticent.maths.stages import Staged, clip_moments, clipped_second
+from reticent.maths.stages import Staged
 
 
 @pytest.mark.parametrize("z", [0.1, 0.5, 1.0, 2.0, 4.0])
@@ -312,7 +313,7 @@ def test_narrow_clips_tell_skewed_noise_and_then_count_less(skewed):
         e, staged.narrowed = np.clip(y - phi @ staged.mean, -r[narrowed], r[narrowed]), narrowed
         A = phi.T @ e + 10 * r[narrowed] * rng.normal(size=3)
         staged.add(A, 10 * r[narrowed], B, np.full((3, 3), 1.0), float(e @ e), 1.0, r[narrowed], staged.mean)
-    assert (staged.skew() > 0) == skewed
+    assert staged.skew().any() == skewed
     # all stages alike, clipped exponential noise would move the level by about .009
     assert staged.mean[0] * 0.5 == pytest.approx(0.5, abs=0.005)
 
@@ -333,3 +334,68 @@ def test_averages_leave_out_the_short_waves_of_hypotheses_that_hardly_count():
     alike = alone(np.eye(2), phi[:400], 4000, 0.01)
     alike.add(A, 5.0, phi.T @ phi, np.full((2, 2), 1e-3), float(e @ e), 1.0, 50.0, alike.mean)
     assert alike.averaged() is alike.mean
+
+
+def staged_once(sd, seed=0, **how):
+    """A belief after one stage whose A has noise of this sd, the exact sums, and the outputs."""
+    points, phi, _w, y = problem(seed=seed)
+    staged = alone(np.eye(6), points, len(y), 0.01, **how)
+    B, e = phi.T @ phi, y - phi @ staged.mean
+    A = phi.T @ e + sd * np.random.default_rng(seed).normal(size=6)
+    staged.add(A, sd, B, np.full((6, 6), 1e-9), float(e @ e), 1e-9, 50.0, staged.mean)
+    return staged, B, phi.T @ y
+
+
+def test_what_is_known_beforehand_counts_like_an_observation():
+    rng = np.random.default_rng(0)
+    H, z = rng.normal(size=(4, 6)), rng.normal(size=4)
+    begun, B, told = staged_once(1e-9, earlier=(H, z))
+    precision = np.eye(6) + H.T @ H + B / 0.01
+    assert begun.mean == pytest.approx(np.linalg.solve(precision, told / 0.01 + H.T @ z), abs=1e-5)
+    assert np.diag(begun.covariance) == pytest.approx(np.diag(np.linalg.inv(precision)), rel=0.02)
+    assert np.diag(begun.error()) == pytest.approx(np.diag(begun.covariance), rel=0.05)
+    first = alone(np.eye(6), problem()[0], 4000, 0.01, earlier=(H, z))
+    assert first.mean == pytest.approx(np.linalg.solve(np.eye(6) + H.T @ H, H.T @ z))
+
+
+def test_hypotheses_are_fitted_with_what_is_known_beforehand():
+    """Two hypotheses that are the same weigh as much as their odds say, and are fitted like one."""
+    rng = np.random.default_rng(1)
+    earlier, (points, phi, _, y) = (rng.normal(size=(6, 6)), rng.normal(size=6)), problem()
+    one = alone(np.eye(6), points, len(y), 0.01, earlier=earlier)
+    two = Staged([np.eye(6)] * 2, np.zeros(2), points, len(y), 0.01, earlier=earlier, odds=np.log([1.0, 3.0]))
+    for staged in (one, two):
+        e = y - phi @ staged.mean
+        staged.add(phi.T @ e, 5.0, phi.T @ phi, np.full((6, 6), 5.0), float(e @ e), 5.0, 50.0, staged.mean)
+    assert two.mean == pytest.approx(one.mean)
+    assert two.weights == pytest.approx([0.25, 0.75])
+    assert two._fits()[0] == pytest.approx(np.array([one.mean] * 2), rel=1e-6)
+    wrong = Staged(
+        [np.eye(6), 1e-4 * np.eye(6)], np.zeros(2), points, len(y), 0.01, earlier=(10 * np.eye(6), np.full(6, 20.0))
+    )
+    e = y - phi @ wrong.mean
+    wrong.add(phi.T @ e, 1e4, phi.T @ phi, np.full((6, 6), 5.0), float(e @ e), 5.0, 50.0, wrong.mean)
+    assert wrong.weights[0] > 0.99, "the evidence is that of both"
+
+
+def test_the_gradient_of_the_evidence():
+    staged, _, _ = staged_once(30.0)
+    prior, step = np.diag(np.linspace(0.5, 2.0, 6)), np.random.default_rng(2).normal(size=(6, 6))
+    step = 1e-5 * (step + step.T)
+    value, slope = staged.evidence(prior)
+    above, below = (staged.evidence(prior + sign * step)[0] for sign in (1, -1))
+    assert (above - below) / 2 == pytest.approx((slope * step).sum(), rel=1e-4)
+    assert value > staged.evidence(1e-4 * prior)[0]
+
+
+@pytest.mark.parametrize("sd", [0.1, 3.0, 300.0])
+def test_what_is_passed_on_is_what_the_stages_to_come_do_not_see_again(sd):
+    """Records' noise C is in all stages: together they know 1/(C + N/(1 + left)), those to come 1/(C + N/left)."""
+    staged, B, _ = staged_once(sd)
+    H, z = staged.told(np.eye(6), np.zeros((6, 6)), 5.0)
+    same, own = staged.s2 * staged._gram.mean, staged._W - staged.s2 * staged._gram.mean
+    both, later = (B @ np.linalg.solve(same + own / parts, B) for parts in (6.0, 5.0))
+    assert pytest.approx(both - later, rel=0.02, abs=2e-6 * np.trace(both)) == H.T @ H
+    assert np.linalg.solve(H, z) == pytest.approx(np.linalg.solve(B, staged._observed), abs=0.02 + 1e-3 * sd)
+    wide, _ = staged.told(np.eye(6), np.eye(6), 5.0)
+    assert np.trace(wide.T @ wide) < np.trace(H.T @ H), "what other weights do not show is noise"

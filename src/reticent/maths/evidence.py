@@ -6,6 +6,7 @@ density of both proposals together, so that neither needs to be right by itself.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 from scipy.stats import norm, qmc
 
-__all__ = ["weigh"]
+__all__ = ["population", "weigh"]
 
 Array = NDArray[np.float64]
 Evidence = Callable[[Array], tuple[float, Array]]  # its logarithm, and the gradient
@@ -22,39 +23,21 @@ _CLIMBS, _STEPS = 2, 25
 _WIDER = 1.3  # than the curvature says: tails of the evidence are heavier than normal ones
 _DIFFERENCE = 0.05
 _NOTHING = 1e-3  # share of weight that is left out
+_GRID = 0.01
 
 
 def weigh(evidence: Evidence, low: Array, high: Array, trials: int, most: int) -> tuple[Array, Array, Array]:
     """The highest point; then points and their weights, at most ``most``, from about two times ``trials``."""
-    p = len(low)
-    if not p or (high <= low).all():
+    if not (high > low).any():
         return low, low[None, :], np.ones(1)
-    free = high > low
-    inside, outer = np.flatnonzero(free), low.copy()
-
-    def full(theta: Array) -> Array:
-        point = outer.copy()
-        point[inside] = theta
-        return point
-
-    def climb(theta: Array) -> tuple[float, Array]:
-        value, slope = evidence(full(theta))
-        return -value, -slope[inside]
-
-    low, high = low[inside], high[inside]
+    climb, full = _inside(evidence, low, high)
+    low, high = low[high > low], high[high > low]
     places = qmc.Halton(len(low), scramble=False).random(2 * trials + 1)[1:]
     even = low + (high - low) * places[:trials]
     values = np.array([-climb(theta)[0] for theta in even])
     best, top = even[int(values.argmax())], float(values.max())
     for start in np.argsort(-values)[:_CLIMBS]:
-        found = minimize(
-            climb,
-            even[start],
-            jac=True,
-            method="L-BFGS-B",
-            bounds=np.column_stack([low, high]),
-            options={"maxiter": _STEPS},
-        )
+        found = _climbed(climb, even[start], low, high)
         if -found.fun > top:
             best, top = found.x, -float(found.fun)
     covariance = _around(climb, best, low, high)
@@ -73,14 +56,53 @@ def weigh(evidence: Evidence, low: Array, high: Array, trials: int, most: int) -
     return full(best), np.array([full(theta) for theta in points[order]]), weights[order] / weights[order].sum()
 
 
+def population(evidence: Evidence, start: Array, low: Array, high: Array, count: int) -> tuple[Array, Array]:
+    """Points around the place that is climbed to from a start, and logarithms of what each stands for.
+
+    They come from a normal law, by the curvature there; beyond the box, they are turned back at its border. A point stands for
+    the more, the less likely it was. All are on a grid: rounding, of machines that differ, must not decide between kernels.
+    """
+    climb, full = _inside(evidence, low, high)
+    free = high > low
+    low, high = low[free], high[free]
+    best = _climbed(climb, start[free], low, high).x
+    lower = np.linalg.cholesky(_around(climb, best, low, high))
+    points = best + norm.ppf(qmc.Halton(len(best), scramble=False).random(count + 1)[1:]) @ lower.T
+    points = np.where(points > high, 2 * high - points, np.where(points < low, 2 * low - points, points))
+    points = np.clip((points / _GRID).round() * _GRID, low, high)
+    likely = np.linalg.solve(lower, (points - best).T)
+    return np.array([full(point) for point in points]), (likely**2).sum(axis=0) / 2
+
+
+def _inside(evidence: Evidence, low: Array, high: Array) -> tuple[Evidence, Callable[[Array], Array]]:
+    """What is to be made small, by the parameters that are free; and all of them, by these."""
+    inside = np.flatnonzero(high > low)
+
+    def full(theta: Array) -> Array:
+        point = low.copy()
+        point[inside] = theta
+        return point
+
+    def climb(theta: Array) -> tuple[float, Array]:
+        value, slope = evidence(full(theta))
+        return -value, -slope[inside]
+
+    return climb, full
+
+
+def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> Any:
+    box, how = np.column_stack([low, high]), {"maxiter": _STEPS}
+    return minimize(climb, start, jac=True, method="L-BFGS-B", bounds=box, options=how)
+
+
 def _around(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
     """A covariance from the curvature at the highest point, nowhere wider than the box."""
-    p = len(best)
+    p, here = len(best), climb(best)[1]
     curvature = np.empty((p, p))
     for k in range(p):
         step = np.zeros(p)
         step[k] = _DIFFERENCE if best[k] + _DIFFERENCE <= high[k] else -_DIFFERENCE
-        curvature[k] = (climb(best + step)[1] - climb(best)[1]) / step[k]
+        curvature[k] = (climb(best + step)[1] - here) / step[k]
     even = 12 / (high - low) ** 2  # one over the variance of an even law
     scaled = (curvature + curvature.T) / 2 / np.sqrt(np.outer(even, even))
     values, vectors = np.linalg.eigh(scaled)

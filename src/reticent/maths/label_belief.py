@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
+from reticent.maths.clips import clip_moments, clipped_second, unclipped_variance
 from reticent.maths.linalg import LEAST_ROUNDING, factor, quadratic, solve_lower
 from reticent.maths.priors import white_noise
-from reticent.maths.stages import clip_moments, clipped_second, unclipped_variance
 
 __all__ = ["Covariance", "Features", "LabelBelief", "Posterior", "carriers", "mean_of"]
 

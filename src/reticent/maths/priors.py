@@ -15,11 +15,21 @@ from sklearn.gaussian_process.kernels import Kernel
 from reticent.maths.basis import Basis, corners, eigenbasis, public_points, tensor_basis
 from reticent.maths.linalg import quadratic
 
-__all__ = ["CLEAR", "KernelPriors", "energies", "kernels_around", "range_around", "usual_length", "white_noise"]
+__all__ = [
+    "CLEAR",
+    "KernelPriors",
+    "energies",
+    "kernels_around",
+    "projected",
+    "range_around",
+    "usual_length",
+    "white_noise",
+]
 
 Array = NDArray[np.float64]
 _POINTS = 512
-_CANDIDATES, _ONE_DIMENSION = 1500, 32
+_ONE_DIMENSION = 32
+_DIGITS = 9  # of a share of the variance: far more than matter, fewer than machines agree on
 CLEAR = 30.0  # squared signal over privacy noise, per function, from which on features are not shortened
 _SHORTEST, _LONGEST = 0.1, 10.0  # lengthscales that a box of half-width 1 can tell apart
 
@@ -38,25 +48,59 @@ class KernelPriors:
         natural: Callable[[Array], Array],
         y_half: float,
         aside: float = 0.0,  # share of the box, where functions are shown worst, that does not count: nearly nobody is there
+        within: tuple[Array, Array] | None = None,  # what θ may be, if it is to be refined
+        before: "KernelPriors | None" = None,  # with which other kernels stages began
     ) -> None:
         self.kernels, self._dimension, self._natural, self._aside = kernels, dimension, natural, aside
+        self._y_half, self.within = y_half, within
         count = _POINTS if dimension > 1 else _POINTS // 2  # the functions on a line are few
         both = public_points(dimension, 2 * count)
-        # two halves that fill the box: between different points, functions of high degree do not look like the constant
+        # two halves that fill the box: between different points, what no function shows does not look like one
         self._points, others = both[::2], both[1::2]
         at, there = natural(self._points), natural(others)
         self._grams = [kernel(at, at.copy()) / y_half**2 for kernel in kernels]
         mean = sum(kernel(at, there) for kernel in kernels) / (len(kernels) * y_half**2)
         self.white = white_noise(kernels[0], at) / y_half**2
         pairs = [eigenbasis(self._slice(j), _ONE_DIMENSION) for j in range(dimension)]
-        self._all, products = tensor_basis([v / v.sum() for v, _ in pairs], [q for _, q in pairs], _CANDIDATES)
-        here, opposite = self._all.evaluate(self._points), self._all.evaluate(others)
-        variances = ((mean @ opposite) * here).sum(axis=0) / (len(here) * len(opposite))
-        # on a finite number of points some functions of high degree look like the constant; the product kernel tells
-        variances = np.minimum(variances, products * float(np.mean(np.diag(sum(self._grams)))) / len(kernels))
-        self._order = np.argsort(-variances, kind="stable")
+        # inputs that are alike have functions alike, which rounding must not order
+        shares = [(v / v.sum()).round(_DIGITS) for v, _ in pairs]
+        self._all, products = tensor_basis(shares, [q for _, q in pairs], count // 2)  # more, points cannot tell apart
+        # by projection: sums over points have errors, from functions that are large, as large as small variances
+        known = self._all.part(np.flatnonzero(products > 10.0**-_DIGITS))
+        here, opposite = (np.linalg.pinv(known.evaluate(half)) for half in (self._points, others))
+        variances = np.zeros(len(products))
+        variances[: known.size] = ((here @ mean) * opposite).sum(axis=1)
+        self._order = np.argsort(-(variances / max(variances.max(), 1e-300)).round(_DIGITS), kind="stable")
         self.variances = self.emphasis = np.maximum(variances[self._order], 0.0)
-        self.most = min(len(self._order), count // 2)
+        if before is not None:  # energies stay broad: refined kernels may be sure of functions that records still move
+            gram = sum(before._grams) / len(before._grams)
+            broad = np.zeros(len(products))
+            broad[: known.size] = ((here @ gram) * here).sum(axis=1)
+            self.emphasis = np.maximum(broad[self._order], 0.0)
+        self.most = len(self._order)
+
+    def refined(self, kernels: list[Kernel]) -> "KernelPriors":
+        """The same for other kernels, which are not to be refined again."""
+        return KernelPriors(kernels, self._dimension, self._natural, self._y_half, self._aside, before=self)
+
+    def gram(self, theta: Array) -> Array:
+        """The first kernel with other hyperparameters, at the public points."""
+        at = self._natural(self._points)
+        return np.asarray(self.kernels[0].clone_with_theta(theta)(at, at.copy()) / self._y_half**2)
+
+    def shown(self, m: int) -> tuple[Array, Array]:
+        """The m leading functions at the public points, and the projection of values there on them."""
+        values = self._all.part(self._order[:m]).evaluate(self._points)
+        return values, np.asarray(np.linalg.pinv(values))
+
+    def missed_by(self, other: "KernelPriors", m: int) -> float:
+        """Mean variance that m leading functions of the other do not show."""
+        values, projection = other.shown(m)
+        return float(np.mean(np.diag(self.beyond(np.eye(len(values)) - values @ projection))))
+
+    def beyond(self, rest: Array) -> Array:
+        """Covariance of what rows of this matrix take from a function's values at the public points, for the mean kernel."""
+        return np.asarray(rest @ (sum(self._grams) / len(self._grams)) @ rest.T)
 
     def _slice(self, j: int) -> Any:
         """The prior-mean kernel along one input, the others in the middle."""
@@ -74,12 +118,10 @@ class KernelPriors:
     def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
         """The m leading functions, the covariance of their coefficients under each kernel, and what these leave out."""
         basis = self._all.part(self._order[:m])
-        values = basis.evaluate(self._points)
-        projection = np.linalg.pinv(values)
+        values, projection = self.shown(m)
         priors, outside = [], []
         for gram in self._grams:
-            S = projection @ gram @ projection.T
-            S = _definite((S + S.T) / 2, 1e-7 * np.trace(S) / m)
+            S = projected(gram, projection)
             priors.append(S)
             missed = np.maximum(np.diag(gram) - quadratic(values, S), 0.0)
             if self._aside:
@@ -92,6 +134,12 @@ class KernelPriors:
         span, _ = np.linalg.qr(self._all.part(self._order[: self.most]).evaluate(self._points))
         variances = np.linalg.eigvalsh(span.T @ self._grams[0] @ span)
         return bool(variances[0] < -1e-9 * variances[-1])
+
+
+def projected(gram: Array, projection: Array) -> Array:
+    """Covariance of coefficients whose function has this covariance at points."""
+    S = projection @ gram @ projection.T
+    return _definite((S + S.T) / 2, 1e-7 * np.trace(S) / len(S))
 
 
 def _definite(S: Array, least: float) -> Array:

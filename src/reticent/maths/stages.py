@@ -31,12 +31,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf
 
+from reticent.maths.clips import TRUST, clip_moments, clipped_second, unclipped_variance, uneven_excess
 from reticent.maths.gram import GramBelief
 from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, solve_lower, solve_upper
 
-__all__ = ["Staged", "clip_moments", "clipped_second", "unclipped_variance"]
+__all__ = ["Staged"]
 
 Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
@@ -49,42 +49,9 @@ _BURDEN = 2.0  # nats by which more noise than is known must fit better
 _NOISE_SPREAD = 3.0  # of log s² a priori
 _ROUGHNESS_SPREAD = 1.0  # the same of the variance of what the basis cannot represent
 _LOGITS, _NOTHING = np.linspace(-12, 12, 121), 1e-9
-_VARIANCES = np.geomspace(1e-3, 1e2, 101)  # of a residual, as a multiple of what was expected
-_SURPRISE = 0.2  # in the logarithm of a variance: small ones count as noise, large ones as a wrong prior
-_UNEVEN = np.linspace(0.0, 0.9, 19)  # standard deviation of the logarithm of the noise's size, from record to record
-_USUALLY = 0.2  # its mean a priori
-_CORE = np.geomspace(0.4, 1.25, 31)  # the square of the noise's median size, as a multiple of s²
-_SIZES, _CHANCES = np.polynomial.hermite_e.hermegauss(11)
 _UNDERSTATED = 1.0  # the error in B̂ counts once more: its variance is made for the best estimate
 _SEEN = 0.3  # part of the noise in A that the error in B̂ counts for at most, where steps are damped
 _CHANCE = 2.0  # standard deviations by which levels may differ by chance
-_TRUST = 0.05  # relative error of a second moment: residuals are not quite normal
-
-
-def clip_moments(z: float) -> tuple[float, float, tuple[float, float, float]]:
-    """Of clip(N, ±z), N standard normal: gain, second moment, and the Hermite coefficients 3, 5, 7 of the distortion."""
-    pdf = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    inside = float(erf(z / math.sqrt(2)))
-    second = inside - 2 * z * pdf + z * z * (1 - inside)
-    he = (z, z**3 - 3 * z, z**5 - 10 * z**3 + 15 * z)
-    odd = tuple(-2 * pdf * h / math.sqrt(math.factorial(k)) for h, k in zip(he, (3, 5, 7), strict=True))
-    return inside, second, (odd[0], odd[1], odd[2])
-
-
-def clipped_second(variance: Array, r: Array | float) -> Array:
-    """Second moment of a centred normal of each variance, clipped at ±r."""
-    z = r / np.sqrt(variance)
-    inside = erf(z / math.sqrt(2))
-    pdf = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    return np.asarray(variance * (inside - 2 * z * pdf + z * z * (1 - inside)))
-
-
-def unclipped_variance(expected: float, second: float, sd: float, r: float) -> float:
-    """Variance of a residual before the clip at ±r: what was expected, corrected by the released second moment."""
-    variances = expected * _VARIANCES
-    found = clipped_second(variances, r)
-    misfit = (second - found) ** 2 / (sd**2 + (_TRUST * found) ** 2)
-    return float(variances[np.argmin(misfit + 2 * np.log1p((np.log(_VARIANCES) / _SURPRISE) ** 2))])
 
 
 @dataclass(frozen=True)
@@ -128,6 +95,9 @@ class Staged:
     least: float = 1.0
     damping: float = 0.0  # of B̂ (`GramBelief`)
     narrowed: bool = field(init=False, default=False)  # whether the next clip is narrower than is safe for skewed noise
+    earlier: tuple[Array, Array] | None = None  # (H, z): what is known of w beforehand, z = H·w + N(0, I)
+    odds: Array | float = 0.0  # logarithms of the hypotheses' prior weights
+    at_first: float | None = None  # what looked like noise before the first stage; the guess if nothing did
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -139,10 +109,14 @@ class Staged:
         if np.count_nonzero(self._roots) == np.count_nonzero(diagonals):  # as in the default prior
             self._roots = diagonals.copy()  # products with them take less time
         self._gram = GramBelief(self.points, self.n, damping=self.damping, least=self.least)
-        self._noise: Array | float = self.noise2  # of each hypothesis
+        self._noise: Array | float = self.noise2 if self.at_first is None else self.at_first  # of each hypothesis
         self._s2 = self._noise + self._gram.share * self.outside
         self._use(np.full(len(self._roots), 1 / len(self._roots)))
+        self._H, self._z = self.earlier or (np.zeros((0, m)), np.zeros(0))
         self.mean, self.covariance = np.zeros(m), self.prior.copy()
+        if self.earlier:
+            self.covariance = own_covariance(self._root, self._H.T @ self._H)
+            self.mean = self.covariance @ (self._H.T @ self._z)
         self._stages: list[_Stage] = []
         self._level = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
         self._size, self._usual = 1.0, self.residual_sd()
@@ -179,9 +153,9 @@ class Staged:
 
     def residual_sd(self) -> float:
         """Standard deviation of a residual, as far as is known."""
-        return math.sqrt(self._doubt() + self.s2)
+        return math.sqrt(self.doubt() + self.s2)
 
-    def _doubt(self) -> float:
+    def doubt(self) -> float:
         """Variance of φᵀw on average over the records, as far as B is known."""
         return max(float((self.covariance * self._gram.possible).sum()) / self.n, 0.0)
 
@@ -191,7 +165,7 @@ class Staged:
         if self.least < 1:
             self._s2 = self._noise + self._gram.share * self.outside
             self.s2 = float(self.weights @ self._s2)
-        variance = unclipped_variance(self._doubt() + self.s2, q / self.n, q_sd / self.n, r)
+        variance = unclipped_variance(self.doubt() + self.s2, q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
         common, here = self._common(odd)
@@ -230,9 +204,7 @@ class Staged:
         observed = np.array([one.observed for one in self._stages])
         noises = np.array([one.noise for one in self._stages])
         distortions = np.array([one.distortion for one in self._stages])
-        own = noises + np.trace(distortions, axis1=1, axis2=2) / m
-        if skew := self.skew():
-            own = own + self._narrow * skew / (self._level @ self._level)
+        own = noises + np.trace(distortions, axis1=1, axis2=2) / m + self.skew()
         for _ in range(_ROUNDS):
             # stages that started far from w suffer from the error in B: they count less
             far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
@@ -257,7 +229,8 @@ class Staged:
     def _fit(self, root: Array, W: Array) -> _Fit:
         """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W), in coordinates in which the prior is the identity."""
         lower = factor(W, ROUNDING)
-        H, z = solve_lower(lower, self._gram.mean @ root), solve_lower(lower, self._observed)
+        H = np.vstack([solve_lower(lower, self._gram.mean @ root), self._H @ root])
+        z = np.concatenate([solve_lower(lower, self._observed), self._z])
         inner = factor(np.eye(len(W)) + H.T @ H, LEAST_ROUNDING)
         half, told = solve_lower(inner, root.T), solve_lower(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
@@ -275,8 +248,10 @@ class Staged:
         T, z = (np.sqrt(values) * (lower @ vectors)).T, vectors.T @ solve_lower(lower, self._observed)
         design = vectors.T @ solve_lower(lower, self._gram.mean)
         spread = np.sqrt(np.maximum(1 + (self._s2[:, None] - self.s2) * values, LEAST_ROUNDING))
+        design, z = np.vstack([design, self._H]), np.concatenate([z, self._z])
+        spread = np.hstack([spread, np.ones((len(spread), len(self._z)))])
         z = z / spread
-        means, doubts, evidence = np.empty_like(z), np.empty(len(z)), -np.log(spread).sum(axis=1)
+        means, doubts, evidence = np.empty((len(z), len(T))), np.empty(len(z)), -np.log(spread).sum(axis=1)
         few = max(_TOGETHER // len(T) ** 2, 1)
         for first in range(0, len(z), few):
             some = slice(first, first + few)
@@ -310,35 +285,38 @@ class Staged:
         noise = self.noise2 * (_NOISES if self.learn_noise else _MORE)
         s2 = noise + self._gram.share * self.outside[:, None]
         expected = clipped_second(explained[:, None] + s2[:, :, None], reach)
-        misfit = (second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)
+        misfit = (second - expected) ** 2 / (sd**2 + (TRUST * expected) ** 2)
         fits = -(misfit.sum(axis=2) + (np.log(s2 / self.noise2) / _NOISE_SPREAD) ** 2) / 2
         if not self.learn_noise:
             fits[:, 1:] -= _BURDEN
         best = fits.argmax(axis=1)[:, None]
         self._noise, self._s2 = noise[best[:, 0]], np.take_along_axis(s2, best, axis=1)[:, 0]
         self._means = means
-        scores = evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
+        scores = self.odds + evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
 
-    def skew(self) -> float:
-        """How far, squared, narrow clips see another sum of outputs than wide ones, beyond what noise explains: 0 if it does.
+    @property
+    def count(self) -> int:
+        """How many stages have been taken in."""
+        return len(self._stages)
 
-        Of skewed noise, narrow clips leave another mean than wide ones, which came first. Narrow stages count less then.
+    def skew(self) -> Array:
+        """Variance that each stage has because noise is skewed: none, unless narrow clips see another sum of outputs than wide ones.
+
+        Of skewed noise, narrow clips leave another mean than wide ones, which came first: beyond what chance explains, they err.
         """
-        if not (narrow := self._narrow).any():
-            return 0.0
+        narrow = np.array([one.narrowed for one in self._stages])
+        if not narrow.any():
+            return np.zeros(len(narrow))
         u, B, centres = self._level, self._gram.mean, np.array([one.centre for one in self._stages])
         levels = (np.array([one.observed for one in self._stages]) + centres @ B) @ u
         far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ (self._gram.variance @ u**2)
         own = np.array([one.noise * (u @ u) + u @ one.distortion @ u for one in self._stages])
         weights = [np.where(group, 1 / (own + far), 0.0) for group in (narrow, ~narrow)]
         shift = levels @ weights[0] / weights[0].sum() - levels @ weights[1] / weights[1].sum()
-        return max(float(shift**2) - _CHANCE**2 * float(1 / weights[0].sum() + 1 / weights[1].sum()), 0.0)
-
-    @property
-    def _narrow(self) -> NDArray[np.bool_]:
-        return np.array([one.narrowed for one in self._stages])
+        chance = _CHANCE**2 * float(1 / weights[0].sum() + 1 / weights[1].sum())
+        return np.asarray(narrow * (max(float(shift**2) - chance, 0.0) / (u @ u)))
 
     def averaged(self) -> Array:
         """The mean of w over the hypotheses, each fitted by itself, to predict with.
@@ -355,21 +333,12 @@ class Staged:
     def excess(self) -> float:
         """By how much the noise's variance exceeds s², which narrow clips tell: it need not be normal.
 
-        They see the middle of a skewed or uneven noise only; the first stages, and the last one, are clipped wide. So the size of
-        the noise may vary from record to record, by a lognormal law, and all released second moments tell how much.
+        They see the middle of a skewed or uneven noise only; the first stages, and the last one, are clipped wide.
         """
         away = np.array([one.centre for one in self._stages]) - self.mean
-        explained = self._doubt() + np.maximum(((away @ self._gram.possible) * away).sum(axis=1), 0.0) / self.n
+        explained = self.doubt() + np.maximum(((away @ self._gram.possible) * away).sum(axis=1), 0.0) / self.n
         second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
-        expected = np.zeros((len(_UNEVEN), len(_CORE), len(reach)))
-        for size, chance in zip(_SIZES, _CHANCES / _CHANCES.sum(), strict=True):
-            noise = self.s2 * np.exp(2 * size * _UNEVEN)[:, None] * _CORE
-            expected += chance * clipped_second(explained + noise[:, :, None], reach)
-        misfit = ((second - expected) ** 2 / (sd**2 + (_TRUST * expected) ** 2)).sum(axis=2)
-        odds = -misfit / 2 - _UNEVEN[:, None] / _USUALLY
-        weights = np.exp(odds - odds.max())
-        variance = np.exp(2 * _UNEVEN**2)[:, None] * _CORE
-        return self.s2 * (float((weights * variance).sum() / weights.sum()) - 1)
+        return uneven_excess(self.s2, explained, second, sd, reach)
 
     def roughness(self) -> float:
         """Variance of what the basis cannot represent, by the residuals too: without repeated inputs it looks like noise.
@@ -397,10 +366,33 @@ class Staged:
         """
         lower = factor(self._W, ROUNDING)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(lower, self._gram.mean @ self.covariance)
-        weights = np.sqrt(self.weights)
+        odds = np.exp(self.odds - np.max(self.odds))
+        weights, before = np.sqrt(self.weights * odds), self._H @ self.covariance
         root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))
-        left = root - gain.T @ (self._gram.mean @ root)
-        return np.asarray(left @ left.T / share + gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain)
+        left = root - gain.T @ (self._gram.mean @ root) - before.T @ (self._H @ root)
+        seen = gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain + before.T @ before
+        return np.asarray(left @ left.T / share + seen)
+
+    def evidence(self, prior: Array) -> tuple[float, Array]:
+        """Its logarithm for another prior covariance of w, with the noise that is believed now; and the gradient."""
+        B = self._gram.mean
+        lower = factor(B @ prior @ B + self._W, ROUNDING)
+        half, z = solve_lower(lower, B), solve_lower(lower, self._observed)
+        pull = half.T @ z
+        return float(-np.log(np.diag(lower)).sum() - z @ z / 2), (np.outer(pull, pull) - half.T @ half) / 2
+
+    def told(self, onto: Array, beyond: Array, left: float) -> tuple[Array, Array]:
+        """What was released, as an observation (H, z) of other weights v: w is onto·v + N(0, beyond).
+
+        ``left``: how many times as many stages are to come. They see the same records' noise C again, but not the noise N of
+        privacy: together all know 1/(C + N/(1 + left)), and those to come alone 1/(C + N/left). The difference is passed on.
+        """
+        B = self._gram.mean
+        same = self.s2 * B
+        own = self._W - same + B @ beyond @ B
+        half = solve_lower(factor(own, ROUNDING), same)
+        lower = factor(own + (2 * left + 1) * same + left * (left + 1) * half.T @ half, ROUNDING)
+        return solve_lower(lower, B @ onto), solve_lower(lower, self._observed)
 
     def without_privacy(self) -> Array:
         """Covariance of the weights had the sums been seen without privacy noise: what is the model's own doubt."""

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.maths.clips import clip_moments, clipped_second
 from reticent.maths.linalg import ROUNDING, factor, solve_lower
-from reticent.maths.stages import clip_moments, clipped_second
 
 __all__ = ["Tracked"]
 

@@ -25,11 +25,12 @@ from reticent.maths.priors import CLEAR, energies, usual_length
 from reticent.maths.stages import Staged
 from reticent.maths.warp import inhabited, laws_along, remoteness
 from reticent.models.base import PrivateEstimator
-from reticent.models.hypotheses import exponent, hypotheses_of, rehearsed, worthwhile
+from reticent.models.hypotheses import exponent, hypotheses_of, refined, rehearsed, worthwhile
 from reticent.models.inputs import bent, closer, features, input_laws
 from reticent.models.residuals import Features, stage
+from reticent.models.starts import Start, taken
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.curator import Oracle, Release
+from reticent.privacy.curator import Oracle
 from reticent.privacy.given import check_whole, generator, number, whole
 from reticent.privacy.sums import one_blas_thread
 
@@ -40,6 +41,7 @@ _CLIP = (2.0, 1.5, 1.0, 0.7)  # in standard deviations of the residual, stage by
 _NARROW = (2.0, 1.5, 1.0, 0.5)  # with a kernel, and a noise to be learned, which outliers make larger; few records only
 _WIDE, _WIDEST, _PLAIN, _ENOUGH, _FEW = 4.0, 8.0, 2.0, 5, 20  # plain: the widest that normal noise asks for
 _LOOKS = (4, 8, 12)  # stages before which to ask whether the records are in a small part of a given kernel's box
+_COARSE, _MISSED = 0.25, 0.025  # what a basis misses, by what is not known: before kernels, and then it, are refined
 _FIRST = 3  # stages that tell whether the range of y, or a given prior, is too small
 _UNSEEN = 0.05  # share of the prior variance that the basis may miss before that is asked
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
@@ -73,7 +75,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         kernel given, one in twelve counts the inputs; with fewer than twelve, the inputs are left as they are.
     learn_kernel : bool or "average"
         True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by the evidence of the releases,
-        which is free post-processing. "average": take the mean of these kernels. False: the kernel stays as it is.
+        which is free post-processing; for one output, go on with kernels around the best. "average": take the mean of these
+        kernels. False: the kernel stays as it is.
     bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
         As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
 
@@ -196,26 +199,37 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         priors = self.__dict__.pop("_rehearsed", None) or self._priors(bounds)
         scale = self._event().noise_multiplier * self.records_per_person  # type: ignore[attr-defined]
         stages = self._releases - self._counts
-        start = self._start(curator, priors, scale, stages, input_laws(curator, self._counts, scale))
+        laws = input_laws(curator, self._counts, scale)
+        warp: tuple[tuple[float, ...], ...] = ()
+        start = self._start(curator, priors, scale, stages, laws)
         clip = _NARROW if known is None and self.kernel is not None else _CLIP
         first = 0
+        refine = (
+            self.kernel is not None and self.learn_kernel is True and priors.within is not None and len(bounds.y) == 1
+        )
         for k in range(stages):
             if self.kernel is not None and k in _LOOKS and 2 * k <= stages and start.unseen > _UNSEEN:
-                laws = start.beliefs[0].laws
-                if warp := closer(start.head, start.like, laws):
-                    marginal = [one.mean(axis=0) for one in laws_along(start.like, laws)]
+                found = start.beliefs[0].laws
+                if zoomed := closer(start.head, start.like, found):
+                    laws, warp = [one.mean(axis=0) for one in laws_along(start.like, found)], zoomed
                     priors, first = self._priors(bounds, warp), k
-                    start = self._start(curator, priors, scale, stages - k, marginal, warp)
+                    start = self._start(curator, priors, scale, stages - k, laws, warp)
+            if refine and k in _LOOKS and 2 * k <= stages and k > first and start.coarse() > _COARSE:
+                refine, (finer, odds) = False, refined(priors, start.beliefs[0], np.array(start.head.energy))
+                if start.coarse(finer.missed_by(priors, start.head.columns)) > _MISSED:
+                    again = self._start(curator, finer, scale, stages - first, laws, warp)
+                    start = again.after(start, finer, priors, odds, (stages - k) / (k - first))
+                    priors = finer
             beliefs = start.beliefs
             if known is not None and k - first == _FIRST:
                 start.wider = 1.0
             z = max(start.wider * clip[min(k - first, len(clip) - 1)], start.widest)
             if known is None and k == stages - 1 >= _ENOUGH:
                 z = max(z, _WIDE)  # to see the whole of the noise once, which need not be normal
-            plain = clip is _NARROW and len(clip) <= k - first and k < stages - 1
+            plain = clip is _NARROW and k < stages - 1
             reach = [self._reach(belief, z, k - first, plain) for belief in beliefs]
             release = curator.release(stage(start.head, np.array([belief.mean for belief in beliefs]), reach))
-            start.head = _take(release, beliefs)
+            start.head = taken(release, beliefs)
             if self.kernel is None and k < _FIRST:
                 for belief in beliefs:
                     belief.stretch()
@@ -236,7 +250,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _start(
         self, curator: Oracle, priors: Any, scale: float, stages: int, laws: list[Array], warp: Any = ()
-    ) -> "_Start":
+    ) -> Start:
         """The basis and first beliefs, for so many stages, where the inputs have these laws."""
         bounds, n = curator.bounds, curator.n
         d, level, known = len(bounds.x), bounds.level, self._known(bounds)
@@ -266,7 +280,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             units = self._units(halves[0], half)
             guess = thin * (max(priors.white * units, _FIRST_GUESS**2) if known is None else (known / half) ** 2)
             covariances = units * np.array(hypotheses) / np.outer(head.energy, head.energy)
-            how: dict[str, Any] = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
+            how: Any = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
             how |= {"least": least, "damping": DAMPING if self.kernel is None else 0.0}
             beliefs.append(Staged(covariances, thin * units * outside, points, n, guess, **how))
@@ -277,18 +291,16 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         wider = max(n / scale / (_FEW if default else 2 * _FEW), 1.0) ** power
         seen = float(np.mean(quadratic(points, beliefs[0].first)))
         missed = float(beliefs[0].outside.mean())
-        return _Start(head, like, beliefs, widest, wider, missed / (missed + seen), thin)
+        return Start(head, like, beliefs, widest, wider, missed / (missed + seen), thin)
 
     @staticmethod
     def _reach(belief: Staged, z: float, k: int, plain: bool) -> float:
         """Where to clip; if noise is normal for all that is known, and ``plain`` allows it, no wider than that asks for."""
-        belief.narrowed = plain and z > _PLAIN and not belief.skew()
+        belief.narrowed = plain and z > _PLAIN and belief.count >= len(_NARROW) and not belief.skew().any()
         z, sd = _PLAIN if belief.narrowed else z, belief.residual_sd()
         return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
 
-    def _settled(
-        self, belief: Staged, start: "_Start", priors: Any, middle: float, half: float, share: float
-    ) -> Fitted:
+    def _settled(self, belief: Staged, start: Start, priors: Any, middle: float, half: float, share: float) -> Fitted:
         best, shown = int(np.argmax(belief.weights)), start.head.functions(start.like)
         outside, one = belief.roughness(), start.head.constant
         # inputs of few values lie where features are longest, not where points are: B tells how much records count
@@ -298,8 +310,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         noise = None if self.noise_column is not None else learned if self.noise is None else float(self.noise)
         outside, missed = outside / thin, float(belief.weights @ belief.outside) / start.thin
         before = math.sqrt(float(np.mean(quadratic(shown, belief.prior))) + missed)
-        moves = float((belief.first * np.cov(shown.T, bias=True)).sum()) + float(belief.outside.mean()) / start.thin
-        moves *= 2 - share  # around a mean that is known from a part of the box, which has moved too
+        # around a mean that is known from a part of the box, which has moved too
+        moves = start.moves(belief) * (2 - share)
         mean = belief.mean if self.kernel is None else belief.averaged()
         told = mean, belief.error(share), belief.without_privacy()
         return Fitted(middle, half, clone(priors.kernels[best]), noise, *told, outside, before * half, moves)
@@ -370,30 +382,3 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _priors(self, bounds: Bounds, warp: tuple[tuple[float, ...], ...] = ()) -> Any:
         low, high = bounds.y[0]
         return hypotheses_of(self.kernel, bounds, float(high / 2 - low / 2), learn=bool(self.learn_kernel), warp=warp)
-
-
-@dataclass
-class _Start:
-    """What stages begin with: features, points that are spread like the records, a belief for each output, how to clip."""
-
-    head: Features
-    like: Array
-    beliefs: list[Staged]
-    widest: float
-    wider: float
-    unseen: float  # share of the prior variance that the basis cannot show
-    thin: float  # mean square of the weights that records have because their features would be too long
-
-
-def _take(release: Release, beliefs: list[Staged]) -> Features:
-    """Tell each belief what a stage released. What was really asked counts: machines differ in the last bits of sums."""
-    asked = release.statistic
-    head = Features.from_dict(asked["head"])
-    G, sd, p = release.matrix(), release.matrix_sd(), len(beliefs)
-    m = len(G) - p
-    for j, belief in enumerate(beliefs):
-        w, r = np.array(asked["weights"][j]) * 2.0 ** -asked["shift"], asked["reach"][j]
-        back, t = r * math.sqrt(p / head.radius2), m + j
-        noise = sd[0, t] * back
-        belief.add(G[:m, t] * back, noise, G[:m, :m], sd[:m, :m], G[t, t] * back**2, sd[t, t] * back**2, r, w)
-    return head

@@ -24,16 +24,19 @@ from sklearn.gaussian_process.kernels import (
 from reticent.errors import BadInput
 from reticent.maths.anova import AnovaPriors
 from reticent.maths.basis import Basis
-from reticent.maths.priors import KernelPriors, kernels_around
+from reticent.maths.evidence import population
+from reticent.maths.priors import KernelPriors, kernels_around, projected, range_around
+from reticent.maths.stages import Staged
 from reticent.maths.warp import outskirts, unwarped
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.sums import one_blas_thread
 
-__all__ = ["LEAST", "MOST", "exponent", "hypotheses_of", "rehearsed", "worthwhile"]
+__all__ = ["LEAST", "MOST", "exponent", "hypotheses_of", "refined", "rehearsed", "worthwhile"]
 
 Array = NDArray[np.float64]
 LEAST, MOST = 4, 150  # basis functions
 _TRIALS = 48
+_AROUND, _STEP = 24, 1e-4  # kernels around the best one; a difference of logarithms that tells a slope
 _NOTHING = 0.01
 _MUCH = 1000.0  # records, against privacy noise
 
@@ -50,12 +53,14 @@ def hypotheses_of(
         return _default(len(bounds.x), trials)
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
     kernels = kernels_around(clone(kernel), halves, trials) if trials else [clone(kernel)]
+    # between the kernels that a rehearsal tries, others must not fail
+    within = range_around(kernels[0], halves) if len(kernels) > 1 and _surely_definite(kernels[0]) else None
 
     def natural(u: Array) -> Array:
         return np.asarray(bounds.natural(unwarped(warp, u) if len(warp) else u))
 
     def make() -> KernelPriors:
-        return KernelPriors(kernels, len(bounds.x), natural, unit, outskirts(warp))
+        return KernelPriors(kernels, len(bounds.x), natural, unit, outskirts(warp), within)
 
     # not kept: matrices of many kernels, which are too large; what a warp tells, for it is from a release
     said = _said(kernels[0]) if len(kernels) == 1 and not len(warp) else None
@@ -63,6 +68,25 @@ def hypotheses_of(
         return make()
     # while a kernel is tried out, NumPy's warnings are errors: what was made without them does not count there
     return _kept(_Asked(repr((said, bounds.x, bounds.norm, unit, np.geterr())), make))
+
+
+def refined(priors: KernelPriors, belief: Staged, energy: Array) -> tuple[KernelPriors, Array]:
+    """Priors of kernels around the one that the releases so far speak for most, and logarithms of what each stands for."""
+    _, projection = priors.shown(len(energy))
+    projection = projection / energy[:, None]
+
+    def evidence(theta: Array) -> tuple[float, Array]:
+        gram = priors.gram(theta)
+        value, slope = belief.evidence(projected(gram, projection))
+        back = projection.T @ slope @ projection
+        steps = theta + _STEP * np.eye(len(theta))
+        return value, np.array([((priors.gram(step) - gram) * back).sum() / _STEP for step in steps])
+
+    assert priors.within is not None
+    low, high = priors.within
+    start = np.clip(priors.kernels[int(belief.weights.argmax())].theta, low, high)
+    points, odds = population(evidence, start, low, high, _AROUND)
+    return priors.refined([priors.kernels[0].clone_with_theta(theta) for theta in points]), odds
 
 
 @dataclass(frozen=True)
