@@ -302,7 +302,7 @@ class Staged:
         return len(self._stages)
 
     def skew(self) -> Array:
-        """Variance that each stage has because noise is skewed: none, unless narrow clips see another sum of outputs than wide ones.
+        """Variance of each stage by skewed noise: none, unless narrow clips see another sum of outputs than wide ones.
 
         Of skewed noise, narrow clips leave another mean than wide ones, which came first: beyond what chance explains, they err.
         """
