@@ -32,7 +32,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.maths.clips import TRUST, clip_moments, clipped_second, unclipped_variance, uneven_excess
+from reticent.maths.clips import (
+    TRUST,
+    clip_moments,
+    clipped_second,
+    differing,
+    shared_distortion,
+    skewness,
+    unclipped_variance,
+    uneven_excess,
+)
 from reticent.maths.gram import GramBelief
 from reticent.maths.linalg import LEAST_ROUNDING, ROUNDING, factor, own_covariance, solve_lower, solve_upper
 
@@ -42,7 +51,6 @@ Array = NDArray[np.float64]
 _LEAST_GAIN = 0.3
 _ROUNDS = 20
 _TOGETHER = 2**16  # entries of matrices of several hypotheses that fit a cache
-_BLOCK = 64  # points whose correlations with all others fit a cache
 _NOISES = np.geomspace(1e-4, 1e2, 61)  # s² as a multiple of the first guess
 _MORE = np.geomspace(1.0, 1e2, 41)  # the same of a known one: residuals may be larger than it explains
 _BURDEN = 2.0  # nats by which more noise than is known must fit better
@@ -51,7 +59,6 @@ _ROUGHNESS_SPREAD = 1.0  # the same of the variance of what the basis cannot rep
 _LOGITS, _NOTHING = np.linspace(-12, 12, 121), 1e-9
 _UNDERSTATED = 1.0  # the error in B̂ counts once more: its variance is made for the best estimate
 _SEEN = 0.3  # part of the noise in A that the error in B̂ counts for at most, where steps are damped
-_CHANCE = 2.0  # standard deviations by which levels may differ by chance
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,7 @@ class _Stage:
     second: float  # q/n
     second_sd: float
     reach: float  # r
+    lean: float  # by which A/g is off, in units of B̂ along the level, for a third cumulant of one
     narrowed: bool  # whether r is narrower than is safe for skewed noise
 
 
@@ -97,6 +105,7 @@ class Staged:
     narrowed: bool = field(init=False, default=False)  # whether the next clip is narrower than is safe for skewed noise
     earlier: tuple[Array, Array] | None = None  # (H, z): what is known of w beforehand, z = H·w + N(0, I)
     odds: Array | float = 0.0  # logarithms of the hypotheses' prior weights
+    level: Array | None = None  # weights of a function that is one everywhere; by least squares if not given
     at_first: float | None = None  # what looked like noise before the first stage; the guess if nothing did
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
@@ -117,8 +126,9 @@ class Staged:
         if self.earlier:
             self.covariance = own_covariance(self._root, self._H.T @ self._H)
             self.mean = self.covariance @ (self._H.T @ self._z)
-        self._stages: list[_Stage] = []
-        self._level = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
+        self.stages: list[_Stage] = []
+        even = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
+        self._level: Array = np.asarray(even if self.level is None else self.level, dtype=np.float64)
         self._size, self._usual = 1.0, self.residual_sd()
 
     def _use(self, weights: Array) -> None:
@@ -168,55 +178,42 @@ class Staged:
         variance = unclipped_variance(self.doubt() + self.s2, q / self.n, q_sd / self.n, r)
         inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _LEAST_GAIN)
-        common, here = self._common(odd)
+        P = self.points[::2]  # evenly spread too, and enough for a mean
+        common, here = shared_distortion(P, self._gram.share * (P @ self.covariance), self.s2, odd)
         own = max((second - gain**2 - here) * variance, 0.0)
         shared = self.n**2 * variance * common
         distortion = self._gram.share * (shared + self.n * own * self._gram.law)
         noise = (A_sd / gain) ** 2
         told = q / self.n, q_sd / self.n, r
-        self._stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told, self.narrowed))
+        lean = odd[0] / (math.sqrt(6) * gain * variance)  # Gram and Charlier's: of noise that is nearly normal
+        self.stages.append(_Stage(A / gain, centre, noise, distortion / gain**2, *told, lean, self.narrowed))
         self._solve()
         before = self.s2
         self._weigh()
         if len(self._roots) > 1 or self.s2 != before:
             self._solve()
 
-    def _common(self, odd: tuple[float, float, float]) -> tuple[Array, float]:
-        """Pᵀ(correlation of the clip's distortion between points P)P per pair, and its mean at a point; by blocks for a cache."""
-        P = self.points[::2]  # evenly spread too, and enough for a mean
-        half = self._gram.share * (P @ self.covariance)
-        doubt = np.maximum((half * P).sum(axis=1), 0.0)
-        scale = 1 / np.sqrt(doubt + self.s2)
-        left, right = half * scale[:, None], np.ascontiguousarray((P * scale[:, None]).T)
-        first, third, fifth = (one**2 for one in odd)
-        total = np.zeros((P.shape[1], P.shape[1]))
-        for i in range(0, len(P), _BLOCK):
-            share = left[i : i + _BLOCK] @ right
-            square = share * share
-            share *= square * (first + square * (third + square * fifth))
-            total += P[i : i + _BLOCK].T @ (share @ P)
-        one = doubt * scale**2
-        return total / len(P) ** 2, float(np.mean(one**3 * (first + one**2 * (third + one**2 * fifth))))
-
     def _solve(self) -> None:
         B, V, m = self._gram.mean, self._gram.variance, len(self.mean)
-        centres = np.array([one.centre for one in self._stages])
-        observed = np.array([one.observed for one in self._stages])
-        noises = np.array([one.noise for one in self._stages])
-        distortions = np.array([one.distortion for one in self._stages])
+        centres = np.array([one.centre for one in self.stages])
+        observed = np.array([one.observed for one in self.stages])
+        noises = np.array([one.noise for one in self.stages])
+        distortions = np.array([one.distortion for one in self.stages])
         own = noises + np.trace(distortions, axis1=1, axis2=2) / m + self.skew()
+        (lean, doubt), along = self._lean(), B @ self._level
+        leans = np.array([one.lean for one in self.stages])
         for _ in range(_ROUNDS):
             # stages that started far from w suffer from the error in B: they count less
             far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
             omega = 1 / (own + far)
             omega /= omega.sum()
             centre = omega @ centres
-            self._observed = omega @ observed + B @ centre
+            self._observed = omega @ observed + B @ centre - lean * (omega @ leans) * along
             away = self.mean - centre
             second = self.covariance + np.outer(away, away)
             self._wrong = V * second
             np.fill_diagonal(self._wrong, V @ np.diag(second))
-            noise = np.tensordot(omega**2, distortions, 1)
+            noise = np.tensordot(omega**2, distortions, 1) + doubt * (omega @ leans) ** 2 * np.outer(along, along)
             noise.ravel()[:: m + 1] += omega**2 @ noises
             expected = max(float(np.trace(self._wrong)), 1e-300)
             part = min(_SEEN * float(np.trace(noise)) / expected, 1.0) if self.damping else 1.0
@@ -278,9 +275,9 @@ class Staged:
     def _weigh(self) -> None:
         """Give each hypothesis its noise and its weight by the evidence."""
         B, n = self._gram.possible, self.n
-        second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
+        second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self.stages]).T
         means, doubts, evidence = self._fits() if len(self._roots) > 1 else self._only()
-        away = means[:, None] - np.array([one.centre for one in self._stages])
+        away = means[:, None] - np.array([one.centre for one in self.stages])
         explained = (doubts[:, None] + np.maximum(((away @ B) * away).sum(axis=2), 0.0)) / n
         noise = self.noise2 * (_NOISES if self.learn_noise else _MORE)
         s2 = noise + self._gram.share * self.outside[:, None]
@@ -296,27 +293,30 @@ class Staged:
         weights = np.exp(scores - scores.max()) if self.learn_prior else self.weights
         self._use(weights / weights.sum())
 
-    @property
-    def count(self) -> int:
-        """How many stages have been taken in."""
-        return len(self._stages)
-
     def skew(self) -> Array:
         """Variance of each stage by skewed noise: none, unless narrow clips see another sum of outputs than wide ones.
 
         Of skewed noise, narrow clips leave another mean than wide ones, which came first: beyond what chance explains, they err.
         """
-        narrow = np.array([one.narrowed for one in self._stages])
-        if not narrow.any():
-            return np.zeros(len(narrow))
-        u, B, centres = self._level, self._gram.mean, np.array([one.centre for one in self._stages])
-        levels = (np.array([one.observed for one in self._stages]) + centres @ B) @ u
+        narrow = np.array([one.narrowed for one in self.stages])
+        return np.asarray(
+            narrow * (differing(*self._levels(), narrow) / (self._level @ self._level) if narrow.any() else 0.0)
+        )
+
+    def _levels(self) -> tuple[Array, Array]:
+        """What each stage says of the outputs' sum, and the variance of what stages do not share."""
+        u, centres = self._level, np.array([one.centre for one in self.stages])
+        levels = (np.array([one.observed for one in self.stages]) + centres @ self._gram.mean) @ u
         far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ (self._gram.variance @ u**2)
-        own = np.array([one.noise * (u @ u) + u @ one.distortion @ u for one in self._stages])
-        weights = [np.where(group, 1 / (own + far), 0.0) for group in (narrow, ~narrow)]
-        shift = levels @ weights[0] / weights[0].sum() - levels @ weights[1] / weights[1].sum()
-        chance = _CHANCE**2 * float(1 / weights[0].sum() + 1 / weights[1].sum())
-        return np.asarray(narrow * (max(float(shift**2) - chance, 0.0) / (u @ u)))
+        return levels, far + np.array([one.noise * (u @ u) + u @ one.distortion @ u for one in self.stages])
+
+    def _lean(self) -> tuple[float, float]:
+        """Third cumulant of noise that is learned, and the variance of what is not known of it."""
+        if not self.learn_noise:
+            return 0.0, 0.0
+        third, along = self.s2**1.5, float(self._level @ self._gram.mean @ self._level)
+        mean, variance = skewness(*self._levels(), third * along * np.array([one.lean for one in self.stages]))
+        return third * mean, third**2 * variance
 
     def averaged(self) -> Array:
         """The mean of w over the hypotheses, each fitted by itself, to predict with.
@@ -335,9 +335,9 @@ class Staged:
 
         They see the middle of a skewed or uneven noise only; the first stages, and the last one, are clipped wide.
         """
-        away = np.array([one.centre for one in self._stages]) - self.mean
+        away = np.array([one.centre for one in self.stages]) - self.mean
         explained = self.doubt() + np.maximum(((away @ self._gram.possible) * away).sum(axis=1), 0.0) / self.n
-        second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self._stages]).T
+        second, sd, reach = np.array([(one.second, one.second_sd, one.reach) for one in self.stages]).T
         return uneven_excess(self.s2, explained, second, sd, reach)
 
     def roughness(self) -> float:

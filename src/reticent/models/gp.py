@@ -283,6 +283,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             how: Any = {"learn_noise": known is None, "learn_prior": self.learn_kernel is True}
             least = 1.0 if level is None else (level.low / level.high) ** 2
             how |= {"least": least, "damping": DAMPING if self.kernel is None else 0.0}
+            how["level"] = None if one < 0 else np.eye(head.columns)[one] / head.energy[one]
             beliefs.append(Staged(covariances, thin * units * outside, points, n, guess, **how))
         # with little privacy noise, a clip costs more than it saves; and noise that is not known need not be normal
         widest = min(math.sqrt(told / len(halves)) / (4 if known is None else 40), _WIDEST)
@@ -296,7 +297,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     @staticmethod
     def _reach(belief: Staged, z: float, k: int, plain: bool) -> float:
         """Where to clip; if noise is normal for all that is known, and ``plain`` allows it, no wider than that asks for."""
-        belief.narrowed = plain and z > _PLAIN and belief.count >= len(_NARROW) and not belief.skew().any()
+        belief.narrowed = plain and z > _PLAIN and len(belief.stages) >= len(_NARROW) and not belief.skew().any()
         z, sd = _PLAIN if belief.narrowed else z, belief.residual_sd()
         return z * sd if k else min(z * sd, max(1.0, 2 * sd))  # bounds of y that are right limit the first residual
 
