@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.maths.clips import clip_moments, clipped_second, uneven_excess
+from reticent.maths.clips import clip_moments, clipped_second, skewness, uneven_excess
 
 
 @pytest.mark.parametrize("z", [0.1, 0.5, 1.0, 2.0, 4.0])
@@ -36,3 +36,28 @@ def test_uneven_noise_is_told_by_clips_of_different_widths(uneven):
     second = np.array([np.mean(np.clip(noise, -one, one) ** 2) for one in r])
     found = uneven_excess(0.8, np.zeros(5), second, np.full(5, 1e-3), r)
     assert 0.8 + found == pytest.approx(np.mean(noise**2), rel=0.06)
+
+
+@pytest.mark.parametrize("z", [0.5, 0.7, 1.0, 2.0])
+def test_what_a_clip_leaves_of_skewed_noise(z):
+    """A gamma law of small skewness γ: the clipped mean, by the gain, is γ·odd₃/(√6·gain), as stages take it to be."""
+    shape = 400.0
+    noise = (np.random.default_rng(1).gamma(shape, size=4_000_000) - shape) / np.sqrt(shape)
+    gain, _, odd = clip_moments(z)
+    lean = 2 / np.sqrt(shape) * odd[0] / (np.sqrt(6) * gain)
+    assert np.clip(noise, -z, z).mean() / gain == pytest.approx(lean, abs=2e-3)
+
+
+def test_skewness_is_told_by_levels_that_differ_as_the_leans_say():
+    rng, leans = np.random.default_rng(0), np.array([-0.01, -0.04, -0.1, -0.14, -0.14])
+    for skew in (-2.0, 0.0, 1.5):
+        levels = 7.0 + skew * leans + 1e-3 * rng.normal(size=5)
+        mean, variance = skewness(levels, np.full(5, 1e-6), leans)
+        assert mean == pytest.approx(skew, abs=0.1)
+        assert variance < 0.02
+    mean, variance = skewness(7.0 + 1.5 * leans, np.full(5, 1e6), leans)  # all noise: nothing is told
+    assert mean == pytest.approx(0.0, abs=1e-6)
+    assert 0.5 < variance < 4.0
+    assert skewness(np.array([3.0]), np.array([1.0]), np.array([-0.1]))[0] == pytest.approx(
+        0.0
+    )  # one stage tells nothing

@@ -15,6 +15,7 @@ from reticent.maths.warp import (
     places,
     remoteness,
     shared,
+    sparsely,
     spread_out,
     unwarped,
     zoomed,
@@ -87,6 +88,18 @@ def test_the_inhabited_share_of_the_box_is_that_of_the_usual_input():
     assert inhabited([even, law]) == pytest.approx(0.5)
 
 
+def test_few_of_many_records_are_not_remote():
+    """A place with a tenth of the usual records is less known if they are 500, and not if they are 20,000."""
+    law = np.full(BINS, 1.0)
+    law[: BINS // 4] = 0.1
+    law /= law.sum()
+    few, many = (remoteness([law], np.array([[-0.8]]), sparsely(1, n, 4.0))[0] for n in (500, 20_000))
+    assert few > 0.7
+    assert many == 0
+    assert sparsely(1, 20_000, 4e3)[1] == sparsely(1, 20, 4.0)[1] == sparsely(1, 500, 4.0)[1]  # noise counts as fewer
+    assert sparsely(2, 20_000, 4.0) == sparsely(2, 20, 4.0)
+
+
 def test_places_without_records_are_remote():
     law = np.zeros(BINS)
     law[BINS // 2 :] = 2 / BINS  # nobody in the lower half
@@ -94,7 +107,7 @@ def test_places_without_records_are_remote():
     found = remoteness([law], at)
     assert (found[:4] > 0.99).all()
     assert (found[10:] == 0).all()
-    assert (remoteness([law], at, finely=True)[:9] > 0.99).all()
+    assert (remoteness([law], at, sparsely(1, 500, 3.3))[:9] > 0.99).all()
     assert remoteness([np.stack([np.full(BINS, 1 / BINS), law])], at) == pytest.approx(found)  # nobody may be there
     assert (np.diff(found) <= 0).all()
     even = np.full(BINS, 1 / BINS)

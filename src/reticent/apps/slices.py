@@ -116,7 +116,8 @@ def inhabited(model: Any) -> list[tuple[float, float]]:
     if noise > _UNSURE:
         return [(float(low), float(high)) for low, high in bounds.x]
     where = getattr(model, "_where", [])  # by which the model itself opens its band
-    remote = [remote_along(one, POINTS, finely=len(where) == 1) for one in where or shares]
+    sparse = (model._sparse,) if where else ()
+    remote = [remote_along(one, POINTS, *sparse) for one in where or shares]
     found = []
     for one, (low, high) in zip(remote, bounds.x, strict=True):
         there = np.nonzero(one < _FEW)[0]

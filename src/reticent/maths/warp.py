@@ -9,6 +9,7 @@ from scipy.special import entr, ndtr
 
 __all__ = [
     "BINS",
+    "WIDELY",
     "bins_that_tell",
     "counted_law",
     "crowded",
@@ -19,6 +20,7 @@ __all__ = [
     "places",
     "remoteness",
     "shared",
+    "sparsely",
     "spread_out",
     "unwarped",
     "zoomed",
@@ -36,7 +38,8 @@ _APART = 0.2  # spread of means, and of mean squares, between inputs of one tabl
 _NARROWEST = 0.01
 # half-widths of the box within which a record tells about a function, whatever its prior; and the share of evenly spread
 # records below which a function is less known than it seems. A basis of several inputs, and single counts, tell less.
-_FINELY, _WIDELY = (0.08, 0.5), (0.25, 0.3)
+_FINELY, WIDELY = (0.08, 0.5), (0.25, 0.3)
+_TELL = 6.0  # records near a place, in units of the privacy noise, that tell about a function of one input for sure
 # a part of an input's range is worth zooming in on if it is small and surely holds more records than its share of the range
 _SMALL, _SURELY, _AROUND, _ROOM = 0.5, 0.35, 0.15, 0.93
 
@@ -109,15 +112,27 @@ def inhabited(laws: Sequence[Array]) -> float:
     return float(np.exp(entr(means).sum(axis=1).mean())) / _COARSE
 
 
-def remoteness(laws: Sequence[Array], u: Array, *, finely: bool = False) -> Array:
+def sparsely(inputs: int, n: int, noise: float) -> tuple[float, float]:
+    """How near a record must be to tell about a function, and the share of evenly spread ones below which it is less known.
+
+    Of one input, a hundred records tell about a place, however many there are elsewhere, if ``noise``, that of all releases
+    together, does not hide them.
+    """
+    if inputs > 1:
+        return WIDELY
+    near, few = _FINELY
+    return near, min(few, _TELL * noise / (n * near * math.sqrt(math.pi) / 2))
+
+
+def remoteness(laws: Sequence[Array], u: Array, sparse: tuple[float, float] = WIDELY) -> Array:
     """How far each row of ``u`` is from the records, from 0 (among them) to 1: there they say nothing about a function.
 
     Where nearly nobody is, inputs are pressed together, and a function looks smoother than it may be; and a prior that was
     learned elsewhere need not hold. What counts is how many records are near in the box as it was given, compared with evenly
     spread ones. The input where they are fewest decides, and of several laws that an input may have (rows) the one with the
-    fewest.
+    fewest. ``sparse``: of `sparsely`.
     """
-    near, few = _FINELY if finely else _WIDELY
+    near, few = sparse
     most, edges = np.zeros(len(u)), np.linspace(-1, 1, BINS + 1)
     middles = (edges[1:] + edges[:-1]) / 2
     weights = np.exp(-(((edges[:, None] - middles) / near) ** 2))
@@ -130,7 +145,7 @@ def remoteness(laws: Sequence[Array], u: Array, *, finely: bool = False) -> Arra
 def crowded(laws: Array) -> tuple[float, float] | None:
     """The part of [−1, 1] where records surely are, if it is small and holds most of them; laws: rows of shares in bins."""
     edges = np.linspace(-1, 1, BINS + 1)
-    here = np.nonzero(remoteness([laws], edges[:, None], finely=True) < 0.5)[0]
+    here = np.nonzero(remoteness([laws], edges[:, None], _FINELY) < 0.5)[0]
     if not len(here):
         return None
     margin = 2 + int(_AROUND * (here[-1] - here[0]))

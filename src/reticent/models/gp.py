@@ -7,6 +7,7 @@ spread, to spread them evenly over the box. All but the releases is post-process
 """
 
 import math
+import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from reticent.maths.gram import DAMPING
 from reticent.maths.linalg import quadratic
 from reticent.maths.priors import CLEAR, energies, usual_length
 from reticent.maths.stages import Staged
-from reticent.maths.warp import inhabited, laws_along, remoteness
+from reticent.maths.warp import inhabited, laws_along, remoteness, sparsely
 from reticent.models.base import PrivateEstimator
 from reticent.models.hypotheses import exponent, hypotheses_of, refined, rehearsed, worthwhile
 from reticent.models.inputs import bent, closer, features, input_laws
@@ -45,6 +46,7 @@ _COARSE, _MISSED = 0.25, 0.025  # what a basis misses, by what is not known: bef
 _FIRST = 3  # stages that tell whether the range of y, or a given prior, is too small
 _UNSEEN = 0.05  # share of the prior variance that the basis may miss before that is asked
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
+_SMALL = 0.02  # of half the range of y: a function that hardly anybody means
 _DROWNED = 0.0125  # squared signal over privacy noise, per function and for each input, that tells hardly any effect
 _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
@@ -176,6 +178,15 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         units = "and amplitudes (and noise) in the units of y"
         self._rehearsed = rehearsed(self.kernel, bounds, lambda: self._priors(bounds), usable, units)
+        (low, high), *_ = bounds.y
+        moves = math.sqrt(self._scales(bounds, self._rehearsed)[0]) * (high / 2 - low / 2)
+        if self.kernel is not None and moves < _SMALL * (high / 2 - low / 2):
+            warnings.warn(
+                f"The kernel expects functions of about ±{moves:.2g}, where y may lie between {low:g} and {high:g}; what is "
+                "larger will be taken for noise. Amplitudes are in units of y: write ConstantKernel(sd**2) * kernel, with sd "
+                "the size that you expect.",
+                stacklevel=4,
+            )
 
     def _scales(self, bounds: Bounds, priors: Any) -> list[float]:
         """Variances of the function and of the noise of each output, in units of half its range."""
@@ -237,6 +248,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # a prior that was learned where the records are need not hold elsewhere
         learned = self.learn_kernel is True and len(beliefs[0].hypotheses) > 1
         self._where = laws_along(start.like, beliefs[0].laws) if learned or first else []
+        self._sparse = sparsely(len(bounds.x), curator.n, scale / math.sqrt(self._releases))
         share = inhabited(laws_along(start.head.warped(start.like), beliefs[0].laws)) if learned else 1.0
         halves = np.array([high / 2 - low / 2 for low, high in bounds.y])
         self._outputs = [
@@ -358,7 +370,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _at(self, unit: Array) -> tuple[Array, Array]:
         """Features of points, and how far these are from where the records are, as far as that was asked."""
-        remote = remoteness(self._where, unit[:, : len(self._where)], finely=len(self._where) == 1)
+        remote = remoteness(self._where, unit[:, : len(self._where)], self._sparse)
         return self._head.functions(unit), remote
 
     def _moments(self, X: Any, *, variances: bool) -> Array:

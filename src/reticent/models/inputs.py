@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from reticent.maths.basis import Basis, public_points
 from reticent.maths.warp import (
     BINS,
+    WIDELY,
     bins_that_tell,
     counted_law,
     crowded,
@@ -110,8 +111,8 @@ def closer(head: Features, like: Array, laws: Array) -> tuple[tuple[float, ...],
     return tuple(tuple(k.tolist()) if part is None else zoomed(k, *part) for k, part in zip(now, found, strict=True))
 
 
-def remote_along(shares: Array, points: int, *, finely: bool = False) -> Array:
+def remote_along(shares: Array, points: int, sparse: tuple[float, float] = WIDELY) -> Array:
     """How remote places along one input are, from its lowest value to its highest, by shares in bins (rows: several laws)."""
     laws = np.atleast_2d(shares)
     fine = BINS // laws.shape[1]
-    return remoteness([np.repeat(laws, fine, axis=1) / fine], np.linspace(-1, 1, points)[:, None], finely=finely)
+    return remoteness([np.repeat(laws, fine, axis=1) / fine], np.linspace(-1, 1, points)[:, None], sparse)
