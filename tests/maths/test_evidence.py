@@ -227,3 +227,17 @@ def test_a_population_is_on_a_grid_and_leaves_what_is_fixed():
     assert (points[:, 1] == 1.234567).all()
     moved, _ = population(lambda theta: evidence(theta + 1e-9), np.zeros(2), low, high, 16)
     assert (moved == points).all()
+
+
+def test_what_points_stand_for_is_bounded_however_narrow_the_evidence_is():
+    evidence = normal([0.0, 0.0], np.linalg.inv([[1e-8, 0.999e-8], [0.999e-8, 1e-8]]))
+    low, high = np.full(2, -1.0), np.full(2, 1.0)
+    _, odds = population(evidence, np.array([0.1, -0.1]), low, high, 24)
+    assert np.ptp(odds) < 20
+
+
+def test_a_population_of_nothing_free_is_one_point():
+    low = np.array([0.3])
+    points, odds = population(lambda theta: (0.0, np.zeros(1)), low, low, low, 24)
+    assert (points == [low]).all()
+    assert (odds == 0).all()

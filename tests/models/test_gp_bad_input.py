@@ -29,6 +29,8 @@ KERNELS = {
     "dot product": lambda _: DotProduct(0.3),
     "fixed": lambda _: RBF(0.5, "fixed"),
     "a constant": lambda _: ConstantKernel(1.0),
+    "nothing is free": lambda _: RBF(0.05, (0.05, 0.05)),
+    "shorter than the box tells": lambda _: RBF(0.02, (0.001, 0.02)),
 }
 TABLES = {
     "y constant": lambda x, y: (x, np.full_like(y, 0.7)),
@@ -144,3 +146,25 @@ def test_draws_take_whole_numbers_and_seeds(model):
     for wrong in (0, -1, 1.5, True, "3", None):
         with pytest.raises(reticent.BadInput, match="n_samples must be a whole number of at least 1"):
             model.sample_y(X, wrong)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.05, (0.05, 0.05)), RBF(0.05, (0.01, 0.05))])
+def test_a_kernel_with_nothing_to_refine_is_fitted_whatever_the_records_are(kernel):
+    for x in (np.zeros((300, 1)), np.linspace(-1, 1, 300)[:, None]):
+        model = reticent.GPRegressor(kernel, bounds=Bounds(x=[(-1, 1)], y=(-1, 1)), epsilon=100, delta=1e-6)
+        assert np.isfinite(model.fit(x, np.zeros(300)).predict(x, return_std=True)[1]).all()
+
+
+def test_bands_stay_finite_where_the_evidence_is_narrow():
+    """A kernel in the wrong units: kernels around the best one are told apart by millions of nats."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (20_000, 1))
+    y = 80 * np.sin(25 * x[:, 0]) + rng.normal(size=20_000)
+    kernel = ConstantKernel(1.0) * RBF(0.1) + ConstantKernel(2.0) * Matern(0.4, nu=1.5)
+    bounds = Bounds(x=[(-1, 1)], y=(-100, 100))
+    model = reticent.GPRegressor(kernel, noise=1.0, bounds=bounds, epsilon=100, delta=1e-6, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        std = model.fit(x, y).predict(x[:100], return_std=True)[1]
+    assert np.isfinite(std).all()

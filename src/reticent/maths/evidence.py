@@ -60,18 +60,24 @@ def population(evidence: Evidence, start: Array, low: Array, high: Array, count:
     """Points around the place that is climbed to from a start, and logarithms of what each stands for.
 
     They come from a normal law, by the curvature there; beyond the box, they are turned back at its border. A point stands for
-    the more, the less likely it was. All are on a grid: rounding, of machines that differ, must not decide between kernels.
+    the more, the less likely its draw was. The place and all points are on a grid: rounding, of machines and climbs that differ,
+    must not decide between kernels.
     """
+    if not (high > low).any():
+        return low[None, :], np.zeros(1)
     climb, full = _inside(evidence, low, high)
     free = high > low
     low, high = low[free], high[free]
-    best = _climbed(climb, start[free], low, high).x
+    best = _on_grid(_climbed(climb, start[free], low, high).x, low, high)
     lower = np.linalg.cholesky(_around(climb, best, low, high))
-    points = best + norm.ppf(qmc.Halton(len(best), scramble=False).random(count + 1)[1:]) @ lower.T
+    drawn = norm.ppf(qmc.Halton(len(best), scramble=False).random(count + 1)[1:])
+    points = best + drawn @ lower.T
     points = np.where(points > high, 2 * high - points, np.where(points < low, 2 * low - points, points))
-    points = np.clip((points / _GRID).round() * _GRID, low, high)
-    likely = np.linalg.solve(lower, (points - best).T)
-    return np.array([full(point) for point in points]), (likely**2).sum(axis=0) / 2
+    return np.array([full(point) for point in _on_grid(points, low, high)]), (drawn**2).sum(axis=1) / 2
+
+
+def _on_grid(points: Array, low: Array, high: Array) -> Array:
+    return np.asarray(np.clip((points / _GRID).round() * _GRID, low, high))
 
 
 def _inside(evidence: Evidence, low: Array, high: Array) -> tuple[Evidence, Callable[[Array], Array]]:

@@ -366,8 +366,8 @@ class Staged:
         """
         lower = factor(self._W, ROUNDING)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(lower, self._gram.mean @ self.covariance)
-        odds = np.exp(self.odds - np.max(self.odds))
-        weights, before = np.sqrt(self.weights * odds), self._H @ self.covariance
+        half = (np.log(np.maximum(self.weights, 1e-300)) + self.odds) / 2
+        weights, before = np.exp(half - half.max()), self._H @ self.covariance
         root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))
         left = root - gain.T @ (self._gram.mean @ root) - before.T @ (self._H @ root)
         seen = gain.T @ (self._W + _UNDERSTATED * self._wrong) @ gain + before.T @ before

@@ -126,30 +126,35 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         bounds = self._bounds()
         with one_blas_thread():  # as in a rebuild, which must give the same bits
             candidates = self._prepare(data, bounds)
-        curator = Curator(
-            data,
-            bounds=bounds,
-            event=event,
-            targets=self._targets,
-            records_per_person=self.records_per_person,
-            ledger=self.ledger,
-            dataset=self.dataset,
-            relation=self._relation,
-            what=self._what(event),
-            seed=seed_bytes(self.random_state),
-            **candidates,
-        )
         try:
-            if (self.delta or 0.0) * curator.n >= 1:
-                warnings.warn(
-                    f"delta = {self.delta:g} is not below 1/n = {1 / curator.n:.2g}: the promise may fail for somebody. "
-                    f"Take it well below, for example {10.0 ** -math.ceil(math.log10(100 * curator.n)):.0e}.",
-                    stacklevel=2,
-                )
-            with one_blas_thread():  # the matrices are small
-                self.learn(curator)
+            curator = Curator(
+                data,
+                bounds=bounds,
+                event=event,
+                targets=self._targets,
+                records_per_person=self.records_per_person,
+                ledger=self.ledger,
+                dataset=self.dataset,
+                relation=self._relation,
+                what=self._what(event),
+                seed=seed_bytes(self.random_state),
+                **candidates,
+            )
+            try:
+                if (self.delta or 0.0) * curator.n >= 1:
+                    warnings.warn(
+                        f"delta = {self.delta:g} is not below 1/n = {1 / curator.n:.2g}: the promise may fail for somebody. "
+                        f"Take it well below, for example {10.0 ** -math.ceil(math.log10(100 * curator.n)):.0e}.",
+                        stacklevel=2,
+                    )
+                with one_blas_thread():  # the matrices are small
+                    self.learn(curator)
+            finally:
+                curator.close()
         finally:
-            curator.close()
+            self.__dict__.pop(
+                "_rehearsed", None
+            )  # what was tried out is for this fit alone, whether it was paid for or refused
         return self._fitted(curator.releases)
 
     @classmethod

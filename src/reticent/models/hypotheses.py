@@ -55,6 +55,8 @@ def hypotheses_of(
     kernels = kernels_around(clone(kernel), halves, trials) if trials else [clone(kernel)]
     # between the kernels that a rehearsal tries, others must not fail
     within = range_around(kernels[0], halves) if len(kernels) > 1 and _surely_definite(kernels[0]) else None
+    if within is not None and not (within[1] > within[0]).any():
+        within = None  # lengths that the box cannot tell apart
 
     def natural(u: Array) -> Array:
         return np.asarray(bounds.natural(unwarped(warp, u) if len(warp) else u))
