@@ -81,6 +81,13 @@ def test_wrong_use_is_2_and_says_where_help_is(run, arguments):
     assert "Try 'reticent" in answer.err
 
 
+@pytest.mark.parametrize("machine", [(), ("--json",)])
+def test_a_name_with_spaces_that_has_no_quotes_is_told_of_them(run, machine):
+    answer = run("fit", "gp", "a.csv", "--x", "age=0:110", "--y", "Systolic", "BP=70:220", "--out", "m", *machine)
+    assert answer.code == 2
+    assert "(BP=70:220). Names with spaces go in quotes." in " ".join(answer.err.split())
+
+
 def test_an_unexpected_fault_shows_no_value(run, monkeypatch):
     def broken(path):
         raise ValueError("weight 93.7 of patient Smith")

@@ -11,6 +11,7 @@ import pytest
 import reticent
 from reticent.apps.fit import parse_ranges
 from reticent.apps.fit_command import OWN
+from reticent.apps.outfile import page_of
 from reticent.apps.results import MODELS
 from reticent.errors import BadInput
 from reticent.privacy.files import write_parquet
@@ -87,6 +88,21 @@ def test_what_happens_to_odd_values_is_said(fit, run, tmp_path, command):
     text = " ".join(answer.out.split())
     assert "A missing value counts as the middle of its range, a value outside as the nearest edge." in text
     assert "covers the privacy noise only" in text
+
+
+def test_an_output_outside_is_not_said_to_be_moved_to_the_edge(fit):
+    text = " ".join(fit(*AGE, "--y", "weight=2:150", *PROMISE, word="gp").out.split())
+    assert "an input outside as the nearest edge; an output outside counts as it is" in text
+    assert "a value outside" not in text
+    assert all("a value outside" in MODELS[word].filled for word in MODELS if word != "gp")
+
+
+def test_the_report_that_is_advised_can_be_written(fit, run, tmp_path):
+    assert f"--out {tmp_path / 'm.html'}\n" in fit(*AGE, *PROMISE).out
+    assert page_of(tmp_path / "m.v2") == tmp_path / "m.v2.html"
+    for name in ("m.html", "m-2.html"):
+        (tmp_path / name).write_text("")
+    assert page_of(tmp_path / "m.reticent") == tmp_path / "m-3.html"
 
 
 def test_how_a_text_file_was_read_is_said_whatever_is_in_it(fit, tmp_path):

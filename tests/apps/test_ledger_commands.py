@@ -103,7 +103,7 @@ def test_what_to_do_next_can_be_copied(run, tmp_path, people_csv, monkeypatch):
         assert f"Next:  reticent ledger {following} 'my budget.db', " in run("ledger", command, "my budget.db").out
     promise = ("--epsilon", 0.5, "--delta", 1e-6, "--ledger", "my budget.db", "--dataset", "staff north")
     fitted = run("fit", "mean", people_csv, "--x", "age=0:110", *promise, "--out", "a mean")
-    assert "reticent report 'a mean' --out report.html --ledger 'my budget.db'" in fitted.out
+    assert "reticent report 'a mean' --out 'a mean.html' --ledger 'my budget.db'" in fitted.out
     assert "PrivateMean, 1 release: age" in run("ledger", "history", "my budget.db").out
 
 

@@ -14,7 +14,7 @@ from reticent.apps.chances import (
 )
 from reticent.apps.effects import effect_numbers, kernel_words, regression_notes, regression_remarks
 from reticent.apps.report_classes import CLASSIFIER, class_panels, class_readings
-from reticent.apps.report_curves import REGRESSION
+from reticent.apps.report_curves import REGRESSION, _line_table
 from reticent.apps.slices import (
     BAND,
     _below,
@@ -171,6 +171,13 @@ def test_a_band_that_reaches_below_zero_has_a_minus_sign_of_print(monkeypatch):
 def test_a_function_known_no_better_than_before_is_noted(plane, prior, noted):
     plane.prior_std_ = prior  # 0.3 is the doubt now, and 0.7 of the prior the limit
     assert bool(regression_notes(plane)) == (prior * 0.7 <= 0.3) == noted
+
+
+def test_tables_have_no_negative_zero():
+    for level, column in ((0.0, 1), (BAND * 0.3, 2)):  # the mean, and the lower end of its band
+        model = Regression(lambda x, level=level: 0 * x[:, 0] + level - 1e-9, BOX, variances=(0.04, 0.05, 0.16))
+        (first, *_) = [_line_table(model, line) for line in lines(model)]
+        assert {row[column].split(" to ")[0] for row in first["rows"]} == {"0.00"}
 
 
 def test_numbers_for_machines_are_the_models(plane):

@@ -34,6 +34,7 @@ from tests.apps.standins import Bare
 @pytest.mark.parametrize(
     ("number", "text"),
     [
+        (-0.0, "0"),
         (9999.4, "9999"),
         (9999.5, "10,000"),  # and not 1e+04
         (9999.97, "10,000"),
@@ -103,6 +104,7 @@ def test_two_digits_of_the_noise_are_shown(sd, digits):
         (-0.00012, 0.00034, "-0.00012 ± 0.00034"),
         (2.0, 0.0, "2.000000 ± 0.000000"),
         (99.96, 1.26, "100.0 ± 1.3"),
+        (-0.04, 13.0, "0 ± 13"),
     ],
 )
 def test_a_number_with_its_noise(value, sd, text):

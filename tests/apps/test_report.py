@@ -14,7 +14,7 @@ from reticent.apps.attacker import percent, recognised
 from reticent.apps.figures import measured
 from reticent.apps.outputs import outputs
 from reticent.apps.release_groups import groups
-from reticent.apps.report import _typeset
+from reticent.apps.report import _typeset, _unbroken
 from reticent.apps.results import MODELS
 from tests.apps.made import Page, made
 
@@ -61,6 +61,13 @@ def case(request, tmp_path_factory):
 def test_every_model_is_here(monkeypatch):
     monkeypatch.setitem(globals(), "made", lambda word, **options: word)
     assert {MODELS[word].estimator for word in MODELS} == {MODELS[one()].estimator for one in CASES.values()}
+
+
+def test_no_line_ends_between_a_number_and_its_per_cent(tmp_path):
+    assert _unbroken("67 % pairs, 1 % triples, a % b") == "67\xa0% pairs, 1\xa0% triples, a % b"
+    source = page(made("gp", columns=("age", "height"), kernel=None), tmp_path).source
+    assert re.search(r"about \d+\xa0% of its spread", source)
+    assert "The bands should hold 95\xa0% each" in source
 
 
 def test_every_part_is_there(case):

@@ -12,7 +12,7 @@ import pytest
 
 import reticent
 from reticent.apps import tour
-from reticent.apps.registry import people
+from reticent.apps.registry import mean_weight, people
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def test_twice_in_the_same_place(run, tmp_path, monkeypatch):
     assert sorted(path.name for path in (tmp_path / "tour").iterdir()) == sorted(
         ["people.csv", "budget.db", "weight.reticent", "report.html"]
     )
-    for words in ("never lived", "no record read", "GPRegressor", "95 % bands", "composed exactly", "Next:"):
+    for words in ("never lived", "no record read", "GPRegressor", "of the true means", "composed exactly", "Next:"):
         assert words in first.out
     both = r"error of the mean [\d.]+ kg, of one weight [\d.]+ kg"
     assert len(re.findall(both, " ".join(first.out.split()))) == 2  # the plan's and the result's, in the same words
@@ -62,6 +62,9 @@ def test_the_whole_of_it_is_so(run, tmp_path):
     assert found["told"] == pytest.approx(found["error"], rel=0.25)  # by a noisy release: 5 % off on average
     assert found["expected"]["output_error"] == pytest.approx(found["error"], rel=0.15)
     assert 0.9 < found["coverage"] <= 1
+    mean, std = model.predict(np.column_stack([others["age"], others["height"]]), return_std=True)
+    wrong = np.abs(mean - mean_weight(others["age"], others["height"]))
+    assert found["mean_coverage"] == pytest.approx(np.mean(wrong <= 1.96 * std), abs=0.005)
     page = (tmp_path / "t" / "report.html").read_text()
     assert found["ledger"]["head"] in page
     expected = found["expected"]

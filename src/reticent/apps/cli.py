@@ -43,6 +43,8 @@ class _Commands(TyperGroup):
                 error.message = (
                     f"The model comes first, then the file: reticent {ctx.invoked_subcommand} gp people.csv …"
                 )
+            if "extra argument" in error.message:
+                error.message += ". Names with spaces go in quotes."
             if not json:
                 raise
             fail("BadInput", error.format_message(), error.exit_code, json=True)
@@ -227,6 +229,7 @@ def predict(
     inputs given here are not protected, and need not be: nothing is learned from them. They are copied to the file that is
     written.
     """
+    from reticent.apps.outfile import page_of
     from reticent.apps.predict import predict as run
     from reticent.apps.predict import print_prediction
 
@@ -236,7 +239,7 @@ def predict(
         print_json(about)
     elif not quiet:
         print_prediction(about)
-        advise(f"reticent report {quote(str(file))} --out report.html, to see how far to trust them")
+        advise(f"reticent report {quote(str(file))} --out {quote(str(page_of(file)))}, to see how far to trust them")
 
 
 app.command(

@@ -160,7 +160,7 @@ def _covariance_tables(model: Any) -> "RenderableType":
     digits = min(max(digits_beside(float(np.nanmin(above))), 2), 6) if np.isfinite(above).any() else 2
     correlations = table("correlation", *names)
     for i, name in enumerate(names):
-        values = [f"{value:.{digits}f}" for value in model.correlation_[i, :i]]
+        values = [f"{value:z.{digits}f}" for value in model.correlation_[i, :i]]
         noise = ["" if np.isnan(sd) else f"± {sd:.{digits}f}" for sd in correlation_sd[i, i + 1 :]]
         correlations.add_row(name, *values, "1", *noise)
     return Group(spreads, Text(""), correlations)
@@ -181,7 +181,7 @@ def _correlation_table(numbers: dict[str, Any]) -> dict[str, Any]:
     rows = []
     for i, j in combinations(range(min(len(names), _MOST_PAIRED)), 2):
         value, sd = numbers["correlation"][i][j], noise[i][j]
-        rows.append([f"{names[i]} and {names[j]}", f"{value:.2f}" if sd is None else measured(value, max(sd, 1e-3))])
+        rows.append([f"{names[i]} and {names[j]}", f"{value:z.2f}" if sd is None else measured(value, max(sd, 1e-3))])
     return {"head": ["columns", "correlation ±"], "rows": rows}
 
 

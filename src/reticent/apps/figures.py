@@ -54,7 +54,7 @@ def measured(value: float, sd: float) -> str:
     ('41.372 ± 0.028', '-1,234 ± 87')
     """
     digits = digits_beside(sd)
-    return f"{value:,.{digits}f} ± {sd:,.{digits}f}"
+    return f"{value:z,.{digits}f} ± {sd:,.{digits}f}"
 
 
 def figure(number: float, digits: int = 4) -> str:

@@ -12,7 +12,8 @@ from reticent.apps.accounts import spendable
 from reticent.apps.chances import class_names
 from reticent.apps.curve_files import describe_curve, is_curve, print_curve
 from reticent.apps.letters import spelled
-from reticent.apps.notes import COMPOSED, FILLED_IN, heard
+from reticent.apps.notes import COMPOSED, heard
+from reticent.apps.outfile import page_of
 from reticent.apps.outputs import output_names, public_ranges
 from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
@@ -89,7 +90,7 @@ def _print_results(console: Any, model: Any, notes: Sequence[str]) -> None:
     console.print(indented(model_of(model).show(model)))
     console.print()
     shown = model_of(model)
-    aside(" ".join([FILLED_IN, shown.covers, *shown.remarks(model)]))
+    aside(" ".join([shown.filled, shown.covers, *shown.remarks(model)]))
     for note in notes:
         console.print()
         console.print(indented(spelled(f"Note: {note}")))
@@ -134,7 +135,12 @@ def print_fit(
     predict = [f"reticent predict {file} new.csv --out predictions.csv"] if able else []
     sample = [f"reticent sample {file} -n 1000 --out synthetic.csv"] if hasattr(model, "sample") else []
     charged = "" if ledger is None else f" --ledger {ledger_word(ledger)}"
-    advise(f"reticent inspect {file}", f"reticent report {file} --out report.html{charged}", *predict, *sample)
+    advise(
+        f"reticent inspect {file}",
+        f"reticent report {file} --out {quote(str(page_of(out)))}{charged}",
+        *predict,
+        *sample,
+    )
 
 
 def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:

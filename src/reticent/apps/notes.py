@@ -6,9 +6,8 @@ from contextlib import contextmanager
 
 from reticent.apps.terminal import in_options
 
-__all__ = ["COMPOSED", "FILLED_IN", "heard"]
+__all__ = ["COMPOSED", "heard"]
 
-FILLED_IN = "A missing value counts as the middle of its range, a value outside as the nearest edge."
 COMPOSED = "Spent is at the cap's δ. Releases compose to less than their sum, so spent + left may exceed the cap."
 
 

@@ -55,12 +55,16 @@ ASKED = {  # of every fit: columns, the promise, and who pays, for whom; with wh
     "x": option(
         list[str],
         "COLUMN=LOW:HIGH",
-        "A column and its public range; one for each. A missing value counts as the middle, a value outside as the nearest "
+        "A column and its public range; one for each. A missing value of it counts as the middle, one outside as the nearest "
         "edge; the ± of results does not cover this.",
         default=[],
     ),
     "y": option(
-        list[str], "COLUMN=LOW:HIGH", "gp, gp-labels, gp-binned: a column to predict, and its public range.", default=[]
+        list[str],
+        "COLUMN=LOW:HIGH",
+        "gp, gp-labels, gp-binned: a column to predict, and its public range. For gp, an output outside counts as it is; its "
+        "residuals are clipped.",
+        default=[],
     ),
     "classes": option(
         list[str],

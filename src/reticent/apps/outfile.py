@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TextIO
 
 from reticent.apps.terminal import BadFile
 
-__all__ = ["check_new", "new_file", "new_text"]
+__all__ = ["check_new", "new_file", "new_text", "page_of"]
 
 
 def check_new(out: Path, why: str) -> None:
@@ -21,6 +22,13 @@ def check_new(out: Path, why: str) -> None:
         raise BadFile(
             f"{out} cannot be written: the folder {out.parent} is read-only for you. Choose another for --out."
         )
+
+
+def page_of(model: Path) -> Path:
+    """Name the report of a model file after it: m.html, or if that exists m-2.html, … for m.reticent."""
+    stem = model.name.removesuffix(".reticent")
+    names = (model.with_name(f"{stem}{'' if number == 1 else f'-{number}'}.html") for number in count(1))
+    return next(page for page in names if not page.exists())
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def _column_rows(model: Any) -> list[list[str]]:
     second = np.diagonal(model.covariances_, axis1=1, axis2=2) + away**2
     spread, pooled = np.sqrt(model.weights_ @ second), np.sqrt(np.diag(model.pooled_covariance_))
     numbers = zip(column_names(model), mean, model.pooled_mean_, spread, pooled, strict=True)
-    return [[name, *(f"{value:,.{digits_beside(values[-1] / 10)}f}" for value in values)] for name, *values in numbers]
+    return [[name, *(f"{value:z,.{digits_beside(values[-1] / 10)}f}" for value in values)] for name, *values in numbers]
 
 
 def _remarks(model: Any) -> list[str]:

@@ -95,7 +95,7 @@ def render(template: str, **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(figure=figure, drawing=Markup, typeset=_typeset)
+    environment.filters.update(figure=figure, drawing=Markup, typeset=_typeset, unbroken=_unbroken)
     style, script = (files("reticent.apps").joinpath("templates", name).read_text("utf-8") for name in _FILES)
     seal = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template(template)
@@ -111,6 +111,11 @@ def _typeset(text: str) -> Any:
 
     numbers = re.sub(r"\b\d[\d.]*e[-+]?\d+", lambda found: figure(float(found[0]), 6), text)
     return Markup(re.sub(r"\be\^(\S+)", r"e<sup>\1</sup>", str(escape(numbers))))
+
+
+def _unbroken(text: str) -> str:
+    """A sentence whose lines do not end between a number and its %."""
+    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 
 
 def _attack(promise: Any) -> dict[str, str]:

@@ -30,7 +30,7 @@ _BOX = "over the whole box"
 _MOST = 0.95  # of the places where records are: a few beyond them, where bands open, would outweigh all others
 
 _REGRESSION = (
-    "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, that and the "
+    "The line is the mean. The bands should hold 95 % each, one around the other: the model’s own doubt, that and the "
     "privacy noise, and both with the spread of single outputs."
 )
 _BINNED = (
@@ -38,8 +38,8 @@ _BINNED = (
     "come out below zero."
 )
 _LEVELS = (
-    "The line is the mean. The bands hold 95 % each, one around the other: the model’s own doubt, and that with the privacy "
-    "noise. Single outputs spread around it by their own levels."
+    "The line is the mean. The bands should hold 95 % each, one around the other: the model’s own doubt, and that with the "
+    "privacy noise. Single outputs spread around it by their own levels."
 )
 
 Table = dict[str, Any]
@@ -113,10 +113,10 @@ def _line_table(model: Any, line: Line) -> Table:
     digits = digits_beside(float(np.median(line.sds[bands[-1]])))
 
     def between(mean: float, sd: float) -> str:
-        return f"{mean - BAND * sd:,.{digits}f} to {mean + BAND * sd:,.{digits}f}".replace("-", "−")
+        return f"{mean - BAND * sd:z,.{digits}f} to {mean + BAND * sd:z,.{digits}f}".replace("-", "−")
 
     rows = [
-        [figure(line.at[i]), f"{line.mean[i]:,.{digits}f}"]
+        [figure(line.at[i]), f"{line.mean[i]:z,.{digits}f}".replace("-", "−")]
         + [between(line.mean[i], line.sds[part][i]) for part in bands]
         for i in chosen
     ]
@@ -174,11 +174,18 @@ REGRESSION = Model(
     regression_notes,
     described=_described,
     assumed=_assumed,
+    filled="A missing value counts as the middle of its range, an input outside as the nearest edge; an output outside counts as "
+    "it is, and its residuals are clipped.",
     covers="The ± is one standard deviation of the function: the model's own doubt and the privacy noise, but not what such "
     "values change.",
     outputs=True,
 )
 BINNED = replace(
-    REGRESSION, estimator="BinnedGPRegressor", numbers=binned_numbers, show=binned_tables, remarks=binned_remarks
+    REGRESSION,
+    estimator="BinnedGPRegressor",
+    numbers=binned_numbers,
+    show=binned_tables,
+    remarks=binned_remarks,
+    filled=Model.filled,
 )
-LABELS = replace(REGRESSION, estimator="LabelGPRegressor", remarks=label_remarks)
+LABELS = replace(REGRESSION, estimator="LabelGPRegressor", remarks=label_remarks, filled=Model.filled)

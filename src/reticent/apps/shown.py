@@ -31,6 +31,7 @@ class Model:
     title: Callable[[Any], str] | None = None  # what was released, before the names of the columns
     described: Callable[[Any], str] | None = None  # the drawing in words; its title, if there is nothing to add
     assumed: Callable[[Any], list[str]] = _nothing
+    filled: str = "A missing value counts as the middle of its range, a value outside as the nearest edge."
     covers: str = "The ± covers the privacy noise only, not what such values change."
     outputs: bool = False  # whether it predicts a column from others
     labels: bool = False  # and whether that holds labels

@@ -131,7 +131,7 @@ def _loading_rows(model: Any) -> tuple[list[str], list[list[str]]]:
     found = loadings(model)
     rows = []
     for j, name in enumerate(column_names(model)):
-        correlations = [f"{value:.2f}".replace("-", "−") for value in found[:, j]]
+        correlations = [f"{value:z.2f}".replace("-", "−") for value in found[:, j]]
         rows.append([name, measured(float(model.mean_[j]), float(model.mean_sd_[j])), *correlations])
     return ["column", "mean ± privacy noise", *_short_names(model)], rows
 

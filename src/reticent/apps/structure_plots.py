@@ -116,6 +116,6 @@ def draw_cells(axes: Axes, values: Any, *, written: bool = False) -> None:
         axes.barh([i] * len(row), 0.98, 0.98, left=np.arange(len(row)) - 0.49, color=colours)
         for j, value in enumerate(row if written else ()):
             ink = LIGHT["paper" if steps[j] > most / 2 else "ink"]
-            axes.text(j, i, f"{value:.2f}".replace("-", "−"), ha="center", va="center", color=ink)
+            axes.text(j, i, f"{value:z.2f}".replace("-", "−"), ha="center", va="center", color=ink)
     axes.set(xlim=(-0.5, len(values[0]) - 0.5), ylim=(len(values) - 0.5, -0.5))
     bare(axes)

@@ -100,7 +100,7 @@ def _json(value: Any, stream: TextIO) -> str:
 def compact(number: float, digits: int | None = None) -> str:
     """Write a number in at most four digits, for people: 0.5, 1e-5, 1.279, 12,345; or rounded to as many as are asked for."""
     number = number if digits is None else float(f"{number:.{digits}g}")
-    text = f"{number:,.0f}" if 9999.5 <= abs(number) < 1e12 else f"{number:.{max(digits or 4, 4)}g}"
+    text = f"{number:,.0f}" if 9999.5 <= abs(number) < 1e12 else f"{number:z.{max(digits or 4, 4)}g}"
     return text.replace("e-0", "e-")
 
 

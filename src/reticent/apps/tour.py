@@ -54,7 +54,11 @@ def take(folder: Path, say: Say) -> dict[str, Any]:
         found = _compare(model, say)
         found["ledger"] = _balance(ledger, say)
         model.report(folder / "report.html", expected=expected)
-        say("Report", f"{folder / 'report.html'}: the page that you would hand over")
+        say(
+            "Report",
+            f"{folder / 'report.html'}: the page that you would hand over",
+            "its errors are over other places than these people; it says which",
+        )
     except KeyboardInterrupt:
         spent = ledger.spent(_DATASET)
         raise KeyboardInterrupt(f"The tour's own ledger in {folder} was charged ε={spent:.3g}; no other.") from None
@@ -117,19 +121,22 @@ def _compare(model: Any, say: Say) -> dict[str, Any]:
     """Meet people who are not in the data; nobody lived, so the truth about them, and about their mean, may be told."""
     others = people(_OTHERS, _SEED + 1)
     inputs = np.column_stack([others[name] for name in _INPUTS])
-    off = others[_OUTPUT] - model.predict(inputs)
+    mean, std = model.predict(inputs, return_std=True)
+    off = others[_OUTPUT] - mean
     error, spread = float(np.sqrt(np.mean(off**2))), float(np.std(others[_OUTPUT]))
     doubt = sum(model.variance_parts(inputs).values())
     covered, told = float(np.mean(np.abs(off) <= BAND * np.sqrt(doubt))), float(np.sqrt(np.mean(doubt)))
-    truth = mean_weight(others["age"], others["height"])
-    mean_error = float(np.sqrt(np.mean((model.predict(inputs) - truth) ** 2)))
+    wrong = mean - mean_weight(others["age"], others["height"])
+    mean_error, mean_covered = float(np.sqrt(np.mean(wrong**2))), float(np.mean(np.abs(wrong) <= BAND * std))
     say(
         "Result",
         _errors(mean_error, error),
         f"on {_OTHERS:,} other people, whose weights spread by {spread:.1f} kg",
-        f"the fit itself expects {told:.1f} kg of one {_OUTPUT}; its 95 % bands cover {100 * covered:.1f} %",
+        f"for them the fit itself expects {told:.1f} kg of one {_OUTPUT}",
+        f"95 % bands hold {100 * mean_covered:.1f} % of the true means, {100 * covered:.1f} % of the {_OUTPUT}s",
     )
-    return {"error": error, "mean_error": mean_error, "told": told, "spread": spread, "coverage": covered}
+    errors = {"error": error, "mean_error": mean_error, "told": told, "spread": spread}
+    return {**errors, "coverage": covered, "mean_coverage": mean_covered}
 
 
 def _balance(ledger: reticent.Ledger, say: Say) -> dict[str, Any]:
