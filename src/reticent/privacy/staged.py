@@ -1,4 +1,4 @@
-"""Gram statistics that are released in stages: rows (head, tail), where the head is the same in every stage.
+"""Gram statistics that are released in stages: rows (head, tail), where the head is the same in many stages.
 
     StagedGram   Σ f fᵀ,  f = (h(record), t(h, record)),   ‖h‖² ≤ head.norm2,  ‖t‖² ≤ tail_norm2
 
