@@ -112,5 +112,5 @@ def _around(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
     even = 12 / (high - low) ** 2  # one over the variance of an even law
     scaled = (curvature + curvature.T) / 2 / np.sqrt(np.outer(even, even))
     values, vectors = np.linalg.eigh(scaled)
-    inverse = (vectors / np.maximum(values, 1.0)) @ vectors.T
+    inverse = (vectors / np.clip(values, 1.0, 1e10)) @ vectors.T  # to be factorised whatever the evidence is
     return np.asarray(_WIDER**2 * inverse / np.sqrt(np.outer(even, even)))

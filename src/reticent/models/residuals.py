@@ -1,6 +1,6 @@
 """Staged residual releases: the statistic that Gaussian-process models release again and again. Proof: residuals.md.
 
-A stage releases the Gram matrix of (φ(x), t): public features φ, the same in every stage of a basis, and for each of p outputs the
+A stage releases the Gram matrix of (φ(x), t): public features φ, those of a basis, and for each of p outputs the
 residual of the last fit, clipped at its current scale r and brought to the length R of the features:
 
     t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
