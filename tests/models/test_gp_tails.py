@@ -120,10 +120,3 @@ def test_bands_hold_the_mean_of_skewed_outputs(kernel):
         off.append((mean - 0.02 * (at - 60)).mean())
     assert np.mean(inside) > 0.85
     assert abs(np.mean(off)) < 0.07  # it was .09
-
-
-def test_a_kernel_without_an_amplitude_is_warned_of():
-    x, y = np.linspace(0, 1, 50)[:, None], np.full(50, 100.0)
-    model = GPRegressor(RBF(0.3), bounds=Bounds(x=[(0, 1)], y=(0, 200)), epsilon=1, delta=1e-3)
-    with pytest.warns(UserWarning, match=r"write ConstantKernel\(sd\*\*2\)"):
-        model.fit(x, y)

@@ -7,7 +7,6 @@ spread, to spread them evenly over the box. All but the releases is post-process
 """
 
 import math
-import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -46,7 +45,6 @@ _COARSE, _MISSED = 0.25, 0.025  # what a basis misses, by what is not known: bef
 _FIRST = 3  # stages that tell whether the range of y, or a given prior, is too small
 _UNSEEN = 0.05  # share of the prior variance that the basis may miss before that is asked
 _FIRST_GUESS = 0.2  # of the observation noise, in half-ranges of y
-_SMALL = 0.02  # of half the range of y: a function that hardly anybody means
 _DROWNED = 0.0125  # squared signal over privacy noise, per function and for each input, that tells hardly any effect
 _HUGE, _TINY = 1e150, 1e-24
 _AT_ONCE = 4096  # points that are predicted together
@@ -178,15 +176,6 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         units = "and amplitudes (and noise) in the units of y"
         self._rehearsed = rehearsed(self.kernel, bounds, lambda: self._priors(bounds), usable, units)
-        (low, high), *_ = bounds.y
-        moves = math.sqrt(self._scales(bounds, self._rehearsed)[0]) * (high / 2 - low / 2)
-        if self.kernel is not None and moves < _SMALL * (high / 2 - low / 2):
-            warnings.warn(
-                f"The kernel expects functions of about ±{moves:.2g}, where y may lie between {low:g} and {high:g}; what is "
-                "larger will be taken for noise. Amplitudes are in units of y: write ConstantKernel(sd**2) * kernel, with sd "
-                "the size that you expect.",
-                stacklevel=4,
-            )
 
     def _scales(self, bounds: Bounds, priors: Any) -> list[float]:
         """Variances of the function and of the noise of each output, in units of half its range."""
