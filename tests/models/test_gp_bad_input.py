@@ -29,8 +29,7 @@ KERNELS = {
     "dot product": lambda _: DotProduct(0.3),
     "fixed": lambda _: RBF(0.5, "fixed"),
     "a constant": lambda _: ConstantKernel(1.0),
-    "nothing is free": lambda _: RBF(0.05, (0.05, 0.05)),
-    "shorter than the box tells": lambda _: RBF(0.02, (0.001, 0.02)),
+    "nothing is free": lambda inputs: RBF(0.3 * inputs, (0.3 * inputs, 0.3 * inputs)),
 }
 TABLES = {
     "y constant": lambda x, y: (x, np.full_like(y, 0.7)),
