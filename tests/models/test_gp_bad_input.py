@@ -167,3 +167,14 @@ def test_bands_stay_finite_where_the_evidence_is_narrow():
         warnings.simplefilter("ignore", UserWarning)
         std = model.fit(x, y).predict(x[:100], return_std=True)[1]
     assert np.isfinite(std).all()
+
+
+def test_a_refused_charge_leaves_nothing_of_the_rehearsal(tmp_path):
+    ledger = str(tmp_path / "budget.db")
+    reticent.Ledger(ledger).open("people", epsilon=0.1, delta=1e-6)
+    bounds = Bounds(x=[(0, 1)] * 2, y=(0, 1))
+    model = reticent.GPRegressor(RBF(0.5), bounds=bounds, epsilon=1, delta=1e-6, ledger=ledger, dataset="people")
+    before = set(vars(model))
+    with pytest.raises(reticent.BudgetExceeded):
+        model.fit(X, Y)
+    assert set(vars(model)) == before

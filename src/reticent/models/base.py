@@ -152,9 +152,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             finally:
                 curator.close()
         finally:
-            self.__dict__.pop(
-                "_rehearsed", None
-            )  # what was tried out is for this fit alone, whether it was paid for or refused
+            # what was tried out is for this fit alone, whether it was paid for or refused
+            self.__dict__.pop("_rehearsed", None)
         return self._fitted(curator.releases)
 
     @classmethod
