@@ -19,7 +19,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Column", "Label", "label_table", "labels", "number", "numbers", "text_label", "text_number"]
+__all__ = [
+    "Column",
+    "Label",
+    "label_table",
+    "labels",
+    "list_cells",
+    "number",
+    "numbers",
+    "text_label",
+    "text_number",
+]
 
 Label: TypeAlias = str | int | float | bool
 Column: TypeAlias = NDArray[np.float64]
@@ -53,6 +63,33 @@ def numbers(values: NDArray[Any]) -> Column:
     with np.errstate(all="ignore"):
         flat = [number(value) for value in values.ravel().tolist()]
     return np.array(flat, dtype=np.float64).reshape(values.shape)
+
+
+def list_cells(records: Sequence[object], width: int) -> NDArray[np.object_]:
+    """Lay out a list of records by a public shape: (len(records), width) cells, as objects.
+
+    A record is a list, a tuple or a one-dimensional array of exactly ``width`` cells; where ``width``
+    is 1, anything that is not one of these is the cell itself. Whatever does not fit is a record whose
+    cells are all missing (None). NumPy is never asked for a shape or a dtype: it would find them by
+    looking at all records, so that one record could change how the others are read.
+    """
+    cells = np.full((len(records), width), None, dtype=object)
+    for i, record in enumerate(records):
+        for j, cell in enumerate(_record_cells(record, width)):
+            cells[i, j] = cell
+    return cells
+
+
+def _record_cells(record: object, width: int) -> Sequence[object]:
+    try:
+        listed = isinstance(record, (list, tuple))
+        listed = listed or (isinstance(record, np.ndarray) and record.ndim == 1)
+        if listed:
+            found = list(record)  # type: ignore[call-overload]
+            return found if len(found) == width else []
+    except Exception:  # an object that pretends to be a list
+        return []
+    return [record] if width == 1 else []
 
 
 def text_number(text: bytes) -> float:
