@@ -15,11 +15,10 @@ TOLERANCE = 1e-8  # of the prior's variance: what the attacker's own arithmetic 
 
 
 def least_variance(model, box, rng, *, points=4000, starts=6):
-    """The least variance that is found in a box (d, 2): random points, the records in it, and descents from the lowest."""
+    """The least variance that is found in a box (d, 2): random points, the records, and descents from the lowest."""
     low, high = np.array(box, dtype=float).T
     at = rng.uniform(low, high, (points, len(low)))
-    records = model.X_[((model.X_ >= low) & (model.X_ <= high)).all(axis=1)]
-    at = np.vstack([at, records, np.clip(model.X_, low, high)])
+    at = np.vstack([at, np.clip(model.X_, low, high)])
     values = variance(model, at)
     found = float(values.min())
     for start in at[np.argsort(values)[:starts]]:

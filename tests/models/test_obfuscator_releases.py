@@ -245,6 +245,20 @@ def test_files_hold_the_release_and_open_again(how, tmp_path):
         model.save(tmp_path / "W.reticent")
 
 
+@pytest.mark.parametrize(
+    "change", [{"variance": 0.1}, {"kernel": RBF(0.3, "fixed")}, {"noise": 0.5}, {"sensitive": [0.9]}, {"releases": 2}]
+)
+def test_a_file_or_a_report_never_says_other_parameters_than_those_of_the_release(change, tmp_path):
+    model = Obfuscator(K, **COMMON)
+    model.obfuscate(X[::-1], Y[::-1])
+    before = model.get_params(deep=False)
+    model.set_params(**change)
+    for write in (model.save, model.report):
+        with pytest.raises(BadInput, match="changed after the release"):
+            write(tmp_path / "file")
+    model.set_params(**before).save(tmp_path / "file")
+
+
 def test_a_changed_file_is_refused(tmp_path):
     model = Obfuscator(K, **COMMON)
     model.obfuscate(X, Y)

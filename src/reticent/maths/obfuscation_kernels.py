@@ -64,9 +64,9 @@ def check_falls_with_distance(kernel: Kernel, columns: int, farthest: float = 0.
         _check_period(kernel, farthest)
         return 1.0
     raise ValueError(
-        "a region is checked at about 10,000 points, and that it holds between them is known for kernels that fall with "
-        f"distance: {_LIST}. {kind.__name__} as it is given is none of them. Take one of these, or give the sensitive values as "
-        "points, for example sensitive=[0.4, 0.41, 0.42]: the promise is then for these points"
+        f"regions need a kernel that is known to fall with distance, and {kind.__name__} as it is given is not: a region is "
+        f"checked at about 10,000 points, and must hold between them too. Take {_LIST}; or give the sensitive values as "
+        "points, for example sensitive=[0.4, 0.41, 0.42], and the promise is for these points"
     )
 
 

@@ -209,6 +209,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         from reticent.models.storage import save_curve
 
         check_is_fitted(self, "released_")
+        self._check_unchanged()
         save_curve(self, path, overwrite=overwrite)
 
     @property
@@ -269,6 +270,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         from reticent.models.storage import check_free
 
         check_is_fitted(self, "released_")
+        self._check_unchanged()
         check_free(Path(path), overwrite=overwrite)
         write(self, Path(path))
 
@@ -443,7 +445,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         self.factor_, self.floor_ = factor[back], floor
         self._v = curves.reordered(self._errors(kernel, x, order), back)
         self.step_ = grid_step(self.floor_)
-        self._ordered = x
+        self._ordered, self._order = x, order
+        self._settled = self._question(x, order)
         self._raw = raw.with_floor(floor)
         inside, _ = self._raw.into(factor)
         self._a = self._raw.inner + inside @ inside.T
@@ -456,6 +459,14 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         told = ("kernel", "sensitive", "variance", "share", "solution", "mean", "releases")
         params = {name: getattr(self, name) for name in told}
         return curves.question(x, train_on=trained, errors=errors, **params)
+
+    def _check_unchanged(self) -> None:
+        """Files and reports say the parameters: those of the release, or nothing."""
+        if self._question(self._ordered, self._order) != self._settled:
+            raise BadInput(
+                "Parameters were changed after the release, which was made with others: a file or a report would say what is "
+                "not so. Set them back (set_params)."
+            )
 
     def _seed(self, number: int) -> bytes | None:
         return None if self.random_state is None else b"obfuscate %d %d" % (int(self.random_state), number)
