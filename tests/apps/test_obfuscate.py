@@ -153,6 +153,33 @@ def test_planned_releases_the_ledger_and_files(run, data, tmp_path):
     assert run("sample", str(file), "-n", "3", "--out", str(tmp_path / "s.csv")).code == 2
 
 
+def test_noise_is_a_standard_deviation_and_rows_keep_their_order(run, data, tmp_path):
+    head, *rows = data.read_text().splitlines()
+    data.write_text("\n".join([head, *rows[::-1]]) + "\n")
+    file = tmp_path / "W.reticent"
+    done = run(
+        "obfuscate",
+        str(data),
+        *POINT,
+        *FAST,
+        "--noise",
+        "0.125",
+        "--out",
+        str(tmp_path / "W.csv"),
+        "--model",
+        str(file),
+    )
+    assert done.code == 0, done.err
+    model = reticent.load(file)
+    assert model.noise_ == 0.125
+    assert model.noise_covariance_[0, 0] == 0.125**2
+    with open(tmp_path / "W.csv", newline="", encoding="utf-8") as text:
+        written = list(csv.DictReader(text))
+    assert [float(row["time"]) for row in written] == np.linspace(0, 3, 31)[::-1].tolist()
+    assert [float(row["radius"]) for row in written] == model.released_.tolist()
+    assert "Standard deviation of the measurement error" in " ".join(run("obfuscate", "--help").out.split())
+
+
 @pytest.mark.parametrize("sensitive", [[1.2, 1.6], [[1.2], [1.6]]], ids=["list", "column"])
 def test_sensitive_points_are_drawn_however_they_are_given(sensitive):
     t = np.linspace(0, 3, 31)

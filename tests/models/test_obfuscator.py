@@ -130,11 +130,19 @@ def test_predictions_know_the_noise():
         ({"sensitive": [[0.1, 0.2, 0.3]]}, "shape"),
         ({"sensitive": [(0.6, 0.4)]}, "low end"),
         ({"sensitive": [np.nan]}, "finite"),
-        ({"noise": -0.1}, "cannot be"),
-        ({"noise": np.ones(3)}, "shape"),
-        ({"noise": -np.eye(21)}, "negative eigenvalue"),
-        ({"noise": np.triu(np.ones((21, 21)))}, "not symmetric"),
+        ({"noise": -0.1}, "standard deviation and cannot be -0.1"),
+        ({"noise": np.ones(3)}, r"shape \(3,\)"),
+        ({"noise": np.nan}, "cannot be nan"),
+        ({"noise": 1e200}, "below 1e150"),
+        ({"noise": np.eye(21)}, "matrix as noise_covariance"),
         ({"noise": "much"}, "noise must be made of numbers"),
+        ({"noise_covariance": "much"}, "noise_covariance must be made of numbers"),
+        ({"noise_covariance": 0.1}, "standard deviation for all as noise"),
+        ({"noise_covariance": np.full(21, np.inf)}, "not finite"),
+        ({"noise_covariance": np.full(21, -0.1)}, "the variance -0.1"),
+        ({"noise_covariance": -np.eye(21)}, "negative eigenvalue"),
+        ({"noise_covariance": np.triu(np.ones((21, 21)))}, "not symmetric"),
+        ({"noise": 0.1, "noise_covariance": 0.01 * np.eye(21)}, "not both"),
         ({"variance": "much"}, "variance must be made of numbers"),
         ({"mean": float("nan")}, "mean must be one finite number"),
         ({"mean": "low"}, "mean must be made of numbers"),
@@ -157,9 +165,40 @@ def test_duplicates_are_named():
     x = np.append(X, X[3])
     with pytest.raises(BadInput, match=r"records 3 and 21 .* singular|singular: records 3 and 21"):
         Obfuscator(K, **COMMON).obfuscate(x, np.append(Y, Y[3]))
-    model = Obfuscator(K, noise=0.01, **COMMON)
+    model = Obfuscator(K, noise=0.1, **COMMON)
     model.obfuscate(x, np.append(Y, Y[3]))
     assert variance(model, [0.4, 0.6]).min() >= 0.5 - 1e-9
+
+
+def test_noise_is_a_standard_deviation_and_a_covariance_says_so():
+    """All ways of saying the same measurement error find the same noise."""
+    ways = [
+        {"noise": 0.25},
+        {"noise": np.full(21, 0.25)},
+        {"noise_covariance": np.full(21, 0.0625)},
+        {"noise_covariance": 0.0625 * np.eye(21)},
+    ]
+    made = [Obfuscator(K, **COMMON, **how) for how in ways]
+    for model in made:
+        model.obfuscate(X, Y)
+        assert model.noise_ == pytest.approx(0.25)
+        assert model.noise_covariance_ == pytest.approx(0.0625 * np.eye(21))
+        assert model.covariance_ == pytest.approx(made[0].covariance_, abs=1e-6)
+        assert variance(model, [0.4, 0.6]).min() >= 0.5 - 1e-9
+    white = Obfuscator(K + WhiteKernel(0.0625), **COMMON)
+    white.obfuscate(X, Y)
+    assert white.noise_ == pytest.approx(0.25)
+    assert white.covariance_ == pytest.approx(made[0].covariance_, abs=1e-6)
+
+
+def test_more_measurement_error_needs_less_noise():
+    traces = []
+    for noise in (0.0, 0.05, 0.3, 2.0):
+        model = Obfuscator(K, sensitive=[0.5], variance=0.3, mean=0.0, noise=noise)
+        model.obfuscate(X, Y)
+        traces.append(model.certificate_.trace)
+    assert traces[0] > traces[1] > traces[2] > traces[3]
+    assert traces[0] < 1.1 * traces[1]  # an error of .05 hides next to nothing; a variance of .05 would
 
 
 def test_odd_cases_that_work():
@@ -220,6 +259,54 @@ def test_manners():
     with pytest.raises(BadInput, match="2 features"):
         model.predict(np.zeros((3, 2)))
     assert clone(model).get_params()["variance"] == 0.5
+
+
+def test_regions_need_a_kernel_that_falls_with_distance():
+    class Own(RBF):
+        pass
+
+    drawn = {"sensitive": [(0.4, 0.5)], "variance": 0.3, "mean": 0.0}
+    for kernel in (Own(0.2), DotProduct(1.0) + K, K * DotProduct(1.0), Matern(0.2, nu=0.3), K**0.5):
+        with pytest.raises(BadInput, match=r"fall with distance, .*RBF, Matern .* give the sensitive values"):
+            Obfuscator(kernel, **drawn).obfuscate(X, Y)
+    with pytest.raises(BadInput, match="fall with distance"):
+        Obfuscator(Own(0.2), sensitive="everywhere", solution="uniform", share=0.3).obfuscate(X, Y)
+    with pytest.raises(BadInput, match="Own as it is given is not"):
+        Obfuscator(K, **{**drawn, "variance": ConstantKernel(0.3) * Own(0.3)}).obfuscate(X, Y)
+    points = Obfuscator(Own(0.2), sensitive=[0.4, 0.5], variance=0.3, mean=0.0)
+    points.obfuscate(X, Y)  # the theorem is for any covariance, at points
+    assert variance(points, [0.4, 0.5]).min() >= 0.3 - 1e-9
+
+
+def test_a_kernel_that_is_refused_is_refused_before_anything_is_learned(monkeypatch):
+    monkeypatch.setattr("reticent.models.curves.train", lambda *_: pytest.fail("trained"))
+    with pytest.raises(BadInput, match="fall with distance"):
+        Obfuscator(ConstantKernel(1.0) * DotProduct(1.0), sensitive=[(0.4, 0.5)], share=0.3, train_on=(X, 2 + X)).fit(
+            X, Y
+        )
+
+
+def test_records_come_back_in_the_order_they_came_in():
+    order = np.random.default_rng(0).permutation(21)
+    back = np.argsort(order)
+    noise = np.linspace(0.01, 0.2, 21)
+    matrix = np.diag(noise) + 0.001
+    for how in ({}, {"noise": noise}, {"noise_covariance": matrix}):
+        given = dict(how)
+        if "noise" in how:
+            given["noise"] = noise[order]
+        if "noise_covariance" in how:
+            given["noise_covariance"] = matrix[np.ix_(order, order)]
+        straight = Obfuscator(K, random_state=1, **COMMON, **how)
+        mixed = Obfuscator(K, random_state=1, **COMMON, **given)
+        w = straight.obfuscate(X, Y)
+        assert (mixed.obfuscate(X[order], Y[order]) == w[order]).all()
+        assert (mixed.X_[:, 0] == X[order]).all()
+        assert (mixed.covariance_[np.ix_(back, back)] == straight.covariance_).all()
+        assert (mixed.noise_covariance_[np.ix_(back, back)] == straight.noise_covariance_).all()
+        at = np.linspace(-0.1, 1.1, 7)
+        for one, two in zip(mixed.predict(at, return_std=True), straight.predict(at, return_std=True), strict=True):
+            assert (one == two).all()
 
 
 def test_periods_shorter_than_what_is_checked_are_refused():

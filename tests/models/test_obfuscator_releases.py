@@ -1,11 +1,14 @@
 """One release of a curve, or as many as were planned: what is remembered, what is refused, and what files hold."""
 
+import copy
 import json
 import multiprocessing
+import pickle
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -28,7 +31,7 @@ def test_an_object_remembers_its_release():
     model = Obfuscator(K, **COMMON)
     first = model.obfuscate(X, Y)
     assert (model.obfuscate(X, Y + 1) == first).all()  # y is not even looked at
-    with pytest.raises(BudgetExceeded, match="released a curve at these inputs"):
+    with pytest.raises(BudgetExceeded, match="released a curve already"):
         model.set_params(variance=0.4).obfuscate(X, Y)
 
 
@@ -216,7 +219,8 @@ def test_numbers_of_releases_that_make_no_sense(number):
     [
         {"sensitive": [0.4, 0.6], "variance": 0.5},
         {"sensitive": [(0.4, 0.5)], "share": 0.5, "solution": "kernel", "releases": 2},
-        {"sensitive": [0.4], "variance": np.array([0.3]), "noise": np.full(21, 0.01), "random_state": np.int64(3)},
+        {"sensitive": [0.4], "variance": np.array([0.3]), "noise": np.full(21, 0.1), "random_state": np.int64(3)},
+        {"sensitive": [0.4], "share": 0.3, "noise_covariance": 0.01 * np.eye(21) + 0.001},
         {"sensitive": [0.4], "share": 0.3, "train_on": (X, np.cos(5 * X))},
     ],
 )
@@ -239,6 +243,20 @@ def test_files_hold_the_release_and_open_again(how, tmp_path):
     assert not any(np.float64(one).tobytes() in content or repr(float(one)).encode() in content for one in Y[1:])
     with pytest.raises(BadInput, match="exists"):
         model.save(tmp_path / "W.reticent")
+
+
+@pytest.mark.parametrize(
+    "change", [{"variance": 0.1}, {"kernel": RBF(0.3, "fixed")}, {"noise": 0.5}, {"sensitive": [0.9]}, {"releases": 2}]
+)
+def test_a_file_or_a_report_never_says_other_parameters_than_those_of_the_release(change, tmp_path):
+    model = Obfuscator(K, **COMMON)
+    model.obfuscate(X[::-1], Y[::-1])
+    before = model.get_params(deep=False)
+    model.set_params(**change)
+    for write in (model.save, model.report):
+        with pytest.raises(BadInput, match="changed after the release"):
+            write(tmp_path / "file")
+    model.set_params(**before).save(tmp_path / "file")
 
 
 def test_a_changed_file_is_refused(tmp_path):
@@ -296,10 +314,115 @@ def test_one_object_does_not_forget_after_another_question():
     model = plain()
     w = model.obfuscate(T, np.sin(T))
     for mean in (0.1, 0.2):
-        with pytest.raises(BudgetExceeded, match="released a curve at these inputs"):
+        with pytest.raises(BudgetExceeded, match="released a curve already"):
             model.set_params(mean=mean).obfuscate(T, np.sin(T))
     assert np.array_equal(model.set_params(mean=0.0).obfuscate(T, np.sin(T)), w)
-    model.obfuscate(2 * T, np.sin(T))  # another curve
+    clone(model).obfuscate(2 * T, np.sin(T))  # another curve
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        T[:-1],
+        np.delete(T, 3),
+        np.append(T, 1.5),
+        T + 1e-12,
+        T.astype(np.float32),
+        2 * T,
+        T + 5,
+        np.column_stack([T, T]),
+    ],
+    ids=["fewer", "one left out", "more", "moved", "rounded", "stretched", "elsewhere", "two inputs"],
+)
+def test_one_object_without_a_ledger_releases_one_curve(other):
+    """Whatever the inputs are, they may be those of the same function: two releases of it are more than one."""
+    sensitive = [[0.5, 0.5]] if other.ndim == 2 else [0.5]
+    model = plain()
+    w = model.obfuscate(T, np.sin(T))
+    with pytest.raises(BudgetExceeded, match=r"make a new Obfuscator .*releases=…"):
+        model.set_params(sensitive=sensitive).obfuscate(other, np.zeros(len(other)))
+    assert (model.set_params(sensitive=[0.5]).obfuscate(T, np.zeros(21)) == w).all()
+
+
+def _same_in_other_words():
+    order = np.random.default_rng(3).permutation(21)
+    zero = T.copy()
+    zero[0] = -0.0
+    wide = np.zeros((21, 2))
+    wide[:, 0] = T
+    yield "list", T.tolist(), slice(None)
+    yield "column", T[:, None], slice(None)
+    yield "not contiguous", wide[:, :1], slice(None)
+    yield "frame", pandas.DataFrame({"time": T}), slice(None)
+    yield "big-endian", T.astype(">f8"), slice(None)
+    yield "minus zero", zero, slice(None)
+    yield "reversed", T[::-1], slice(None, None, -1)
+    yield "mixed", T[order], order
+
+
+@pytest.mark.parametrize("remembered_by", ["object", "ledger", "file"])
+def test_the_same_curve_in_other_words_has_the_same_release(remembered_by, ledger, tmp_path):
+    model = plain(ledger=ledger, dataset="curve") if remembered_by == "ledger" else plain()
+    w = model.obfuscate(T, np.sin(T))
+    model.save(tmp_path / "W.reticent")
+    for name, x, order in _same_in_other_words():
+        again = {"object": model, "ledger": clone(model), "file": None}[remembered_by]
+        if again is None:
+            again = reticent.load(tmp_path / "W.reticent")
+        assert (again.obfuscate(x, np.zeros(21)) == w[order]).all(), name
+        assert (again.released_ == w[order]).all(), name
+
+
+def test_integers_and_records_at_one_place_are_one_question():
+    x = np.array([3, 1, 2, 1, 0])
+    model = plain(sensitive=[1.5], noise=0.1)
+    w = model.obfuscate(x, [0.0, 1.0, 2.0, 3.0, 4.0])
+    order = np.array([4, 1, 3, 2, 0])
+    assert (model.obfuscate(x[order].astype(float), np.zeros(5)) == w[order]).all()
+    swapped = np.array([0, 3, 2, 1, 4])  # the two at 1 change places: the same question, so nothing new is told
+    assert (model.obfuscate(x[swapped], np.zeros(5)) == w).all()
+
+
+def test_where_a_record_stands_says_nothing_of_its_value(ledger):
+    """Records at one place are kept in the order they came in: sorted by their values the order would tell on them."""
+    model = plain(sensitive=[0.7], noise=1e-3, ledger=ledger, dataset="curve")
+    model.obfuscate([1.0, 0.0, 0.0], [0.0, 5.0, -5.0])
+    with sqlite3.connect(ledger) as database:
+        [(answer,)] = database.execute("SELECT answer FROM reticent_curves").fetchall()
+    first, second, _ = json.loads(answer)["w"][0]
+    assert first > second
+
+
+def test_copies_of_an_object_remember_what_it_released():
+    model = plain()
+    w = model.obfuscate(T, np.sin(T))
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert (again.obfuscate(T[::-1], np.zeros(21)) == w[::-1]).all()
+        with pytest.raises(BudgetExceeded):
+            again.obfuscate(T[:-1], np.zeros(20))
+
+
+def test_two_halves_of_a_curve_tell_more_than_each():
+    """Why inputs apart from each other are no other curve: the value between them is known by both together."""
+    at, halves = np.array([[0.5]]), [T[T < 0.5], T[T > 0.5]]
+    parts = [plain(variance=0.05) for _ in halves]
+    for model, half in zip(parts, halves, strict=True):
+        model.obfuscate(half, np.sin(half))
+        assert variance(model, [0.5])[0] >= 0.05 - 1e-9
+    x = np.concatenate(halves)[:, None]
+    a = between(K, x, x)
+    a[:10, :10] += parts[0].covariance_
+    a[10:, 10:] += parts[1].covariance_
+    cross = between(K, x, at)[:, 0]
+    assert 1 - cross @ np.linalg.solve(a, cross) < 0.01
+
+
+def test_releases_of_version_0_1_0_are_not_taken_for_those_of_this_one():
+    model = plain()
+    model.obfuscate(T, np.sin(T))
+    old = {name: value for name, value in model.release().items() if name != "format"}
+    with pytest.raises(BadInput, match="in which noise was a variance"):
+        Obfuscator.from_release(T, old, kernel=RBF(0.2, "fixed"), sensitive=[0.5], variance=0.4, mean=0.0)
 
 
 def test_the_memory_of_an_object_does_not_stand_in_for_a_ledger(tmp_path):

@@ -78,7 +78,7 @@ _OPTIONS = {
     "unprotected_training": flag(
         "--unprotected-training", "Learn it from this curve: it tells on it, the promise is conditional."
     ),
-    "noise": option(float, "VARIANCE", "Variance of the measurement error in the output; none if left out."),
+    "noise": option(float, "NUMBER", "Standard deviation of the measurement error in the output; none if left out."),
     "releases": option(int, "K", "How many releases are planned: together they keep the promise.", default=1),
     "number": option(int, "NUMBER", "Which of the planned releases is written.", default=1),
     "model_file": option(Path, "FILE", "Model file to write, for reticent inspect, predict and report.", "--model"),

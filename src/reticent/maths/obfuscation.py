@@ -134,31 +134,30 @@ def pivots(kernel: Kernel, at: Array, *, left_out: float, most: int) -> tuple[Ar
     return rows[: len(chosen)].T, chosen, float(rest.sum())
 
 
-def observe(kernel: Kernel, x: Array, noise: float | Array, sensitive: Array) -> Raw:
-    """The covariance of raw data at ``x``; ``noise`` is a variance, one for each record, or a matrix.
+def observe(kernel: Kernel, x: Array, v: float | Array, sensitive: Array) -> Raw:
+    """The covariance of raw data at ``x``.
 
+    ``v``, of the measurement errors: a variance, variances (n,), or a covariance matrix (n, n).
     ``sensitive`` points are among those that the incomplete factor is made for, so that it holds K(X, s) as well.
     """
     n = len(x)
     scale = float(prior_variance(kernel, x).mean())
     floor = scale * max(FLOOR, n * _ROUNDING)
-    white = np.ndim(noise) == 0
+    white = np.ndim(v) == 0
     if white and n > _SMALL:
         most = min(n // 2, _MOST_FACTORS)
         lower, chosen, left = pivots(kernel, np.vstack([x, sensitive]), left_out=_LEFT_OUT, most=most)
         if len(chosen) < most:
             q, r = np.linalg.qr(lower[:n])
-            rest = float(noise) + floor
+            rest = float(v) + floor
             inner = r @ r.T
             return Raw(n, q, inner + rest * np.eye(len(r)), rest, floor, left)
     if n > _MOST_DENSE:
         raise ValueError(
             f"{n:,} records need a kernel that is smooth over them (it has more than {_MOST_FACTORS} directions here) and "
-            f"noise "
-            "of one variance: take a longer length scale, or fewer records"
+            "measurement errors of one variance: take a longer length scale, or fewer records"
         )
-    v = np.asarray(noise, dtype=np.float64)
-    m = between(kernel, x, x) + (v if v.ndim == 2 else np.diag(np.broadcast_to(v, n)))
+    m = between(kernel, x, x) + (v if np.ndim(v) == 2 else np.diag(np.broadcast_to(v, n)))
     return Raw(n, None, (m + m.T) / 2 + floor * np.eye(n), 1.0, floor, 0.0)
 
 

@@ -1,28 +1,25 @@
 """What is promised where: sensitive points, or whole regions, with the variance that each must keep.
 
 A region is a box, checked on a lattice of about 10,000 cell centres. Between them the promise holds by a margin that
-follows from the
-prior alone: sd[f(s)|W] − sd[f(s′)|W] ≤ sd[f(s) − f(s′)|W] ≤ sd[f(s) − f(s′)], and every s is within half a cell of a
-centre s′. So the
-centres are promised (√ξ + margin)², and all of the region has ξ. (Half a cell away in every direction is taken to be the
-farthest, as it is
-for kernels that fall with distance.)
+follows from the prior alone: sd[f(s)|W] − sd[f(s′)|W] ≤ sd[f(s) − f(s′)|W] ≤ sd[f(s) − f(s′)], and every s is within
+half a cell of a centre s′. So the centres are promised (√ξ + margin)², and all of the region has ξ. The margin is the
+largest sd[f(s) − f(s′)] in a cell; it is known for kernels that fall with distance, and regions are refused for others.
 """
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.gaussian_process.kernels import ExpSineSquared, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 
-from reticent.maths.obfuscation import between, prior_variance
+from reticent.maths.obfuscation import prior_variance
+from reticent.maths.obfuscation_kernels import largest_difference
 
 __all__ = ["CHECKED", "Promise", "cells", "promise"]
 
 Array = NDArray[np.float64]
 CHECKED = 10_000  # points, for all regions together
-_BLOCK = 100  # points whose kernel matrix is made for its diagonal
+_ROUNDED = 8 * np.finfo(np.float64).eps  # of a coordinate: more than a computed centre is off
 
 
 @dataclass(frozen=True)
@@ -69,9 +66,9 @@ def promise(kernel: Kernel, at: Array, promised: Array, half: Array | None, regi
     if not (np.isfinite(promised).all() and promised.min() > 0):
         wrong = promised[~(promised > 0) | ~np.isfinite(promised)]
         raise ValueError(f"a promised variance must be a positive number, not {wrong[0]:g}")
+    margin = np.zeros(len(at))
     if half is not None:
-        _check_periods(kernel, half)
-    margin = np.zeros(len(at)) if half is None else _margin(kernel, at, half, prior)
+        margin = largest_difference(kernel, half + _ROUNDED * (np.abs(at).max(axis=0) + half))
     made = Promise(at, prior, promised, margin, regions)
     kept, where = made.kept, "near" if regions else "at"
     worst = int((kept / prior).argmax())
@@ -84,28 +81,3 @@ def promise(kernel: Kernel, at: Array, promised: Array, half: Array | None, regi
             f"below the prior variance {prior[worst]:.6g}: nobody can know less of a function than before any data. {rather}"
         )
     return made
-
-
-def _check_periods(kernel: Kernel, half: Array) -> None:
-    """Between checked points the margin looks at the corners of cells: a cell must not hold a whole period."""
-    widest = 2 * float(np.linalg.norm(half, axis=-1).max())
-    for one in (kernel, *kernel.get_params().values()):
-        if isinstance(one, ExpSineSquared) and one.periodicity < 2 * widest:
-            raise ValueError(
-                f"the kernel's period {one.periodicity:g} is too short for these regions, whose cells are {widest:g} wide: "
-                "split the regions, or give points"
-            )
-
-
-def _margin(kernel: Kernel, at: Array, half: Array, prior: Array) -> Array:
-    """The largest prior standard deviation of f(s) − f(s′) with s′ at a corner of the cell around s."""
-    square = np.zeros(len(at))
-    for sign in product((-1.0, 1.0), repeat=at.shape[1]):
-        corner = at + np.array(sign) * half
-        there = prior_variance(kernel, corner)
-        for start in range(0, len(at), _BLOCK):
-            some = slice(start, start + _BLOCK)
-            both = between(kernel, at[some], corner[some]).diagonal()
-            square[some] = np.maximum(square[some], prior[some] + there[some] - 2 * both)
-    rounding = 8 * np.finfo(np.float64).eps * prior
-    return np.asarray(np.sqrt(np.maximum(square, 0) + rounding))

@@ -21,15 +21,15 @@ _EDGE = 1e-6  # h/k must stay this far below one for the integral
 
 def _density(kernel: Kernel, w: Array, d: int) -> Array:
     """k(ω), times the surface of the sphere of radius ω: it integrates to K(0)."""
-    if isinstance(kernel, Sum):
+    if type(kernel) is Sum:
         return _density(kernel.k1, w, d) + _density(kernel.k2, w, d)
-    if isinstance(kernel, Product):
+    if type(kernel) is Product:
         for constant, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
-            if isinstance(constant, ConstantKernel):
+            if type(constant) is ConstantKernel:
                 return float(constant.constant_value) * _density(other, w, d)
     if type(kernel) in (RBF, Matern) and np.ndim(kernel.length_scale) == 0:
         z = float(kernel.length_scale) * w
-        nu = kernel.nu if isinstance(kernel, Matern) else np.inf
+        nu = kernel.nu if type(kernel) is Matern else np.inf
         with np.errstate(under="ignore"):
             if np.isinf(nu):  # chi law with d degrees of freedom
                 shape = 2 ** (1 - d / 2) / gamma(d / 2) * z ** (d - 1) * np.exp(-(z**2) / 2)

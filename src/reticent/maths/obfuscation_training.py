@@ -20,11 +20,14 @@ REACH = 100.0
 _STEEP = 100.0  # of the penalty beyond, for each record
 
 
-def train(kernel: Kernel, x: Array, y: Array, noise: float | Array, mean: float | None) -> tuple[Kernel, float]:
-    """Give the kernel with its free hyperparameters at their likeliest, and the mean (the likeliest one if None is given)."""
+def train(kernel: Kernel, x: Array, y: Array, errors: float | Array, mean: float | None) -> tuple[Kernel, float]:
+    """Give the kernel with its free hyperparameters at their likeliest, and the mean (the likeliest one if None is given).
+
+    ``errors``: the variance of the measurement errors, one for each record, or their covariance matrix.
+    """
     some = np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).round().astype(int))
     x, y = x[some], y[some]
-    v = np.asarray(noise, dtype=np.float64)
+    v = np.asarray(errors, dtype=np.float64)
     v = v[np.ix_(some, some)] if v.ndim == 2 else np.diag(np.broadcast_to(v, len(x)) if v.ndim == 0 else v[some])
 
     middle = np.median(y) if mean is None else mean

@@ -1,4 +1,4 @@
-"""What an `Obfuscator` is told, checked: inputs, outputs, sensitive places, measurement error; and what it says in words."""
+"""What an `Obfuscator` is told, checked and in one order; what it remembers of its release; and what it says in words."""
 
 import json
 from typing import Any
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from reticent.errors import BadInput, BudgetExceeded
 from reticent.maths.obfuscation import prior_variance
+from reticent.maths.obfuscation_kernels import check_falls_with_distance
 from reticent.maths.obfuscation_promise import cells
 from reticent.maths.obfuscation_solution import Noise
 from reticent.maths.obfuscation_training import train
@@ -17,21 +18,26 @@ from reticent.privacy.given import whole
 
 __all__ = [
     "ANOTHER",
+    "FORMAT",
     "UNPROTECTED",
     "Memory",
     "Places",
     "check_another",
     "check_duplicates",
     "check_number",
+    "check_regions",
     "each",
+    "error_covariance",
+    "error_variance",
+    "in_order",
     "inputs",
-    "measurement_error",
     "names",
     "numbers",
     "outputs",
     "places",
     "promised",
     "question",
+    "reordered",
     "statement",
     "taught",
 ]
@@ -41,6 +47,7 @@ Places = tuple[
     Array, Array | None, NDArray[np.intp]
 ]  # checked points, half the cells around them, whom each stands for
 UNPROTECTED = "curve-unprotected"
+FORMAT = 2  # of questions and releases; in 1, of version 0.1.0, noise was a variance and records had any order
 _ALIKE = 1 - 1e-6  # correlation of two curves that are one; those of two laps of an orbit are less alike
 _SHARED = 0.1  # of the records of another curve, that may stand in this one by chance
 ANOTHER = "another curve"
@@ -68,12 +75,29 @@ _TRAINED = {
 
 
 def inputs(X: Any, columns: int | None = None) -> Array:
-    """X as a matrix, with so many columns if that is known."""
+    """X as a matrix, with so many columns if that is known. −0.0 becomes 0.0: to every kernel they are one place."""
     x = np.asarray(X, dtype=np.float64) if not hasattr(X, "iloc") else X
     x = check_array(x[:, None] if getattr(x, "ndim", 2) == 1 else x, dtype=np.float64)
     if columns is not None and x.shape[1] != columns:
         raise BadInput(f"X has {x.shape[1]} features, but Obfuscator is expecting {columns} features as input.")
-    return np.asarray(x)
+    return np.asarray(x) + 0.0
+
+
+def in_order(x: Array) -> NDArray[np.intp]:
+    """The order in which records are released, whatever order they come in: by the first input, then by the second, ….
+
+    Records at the same place stay in the order they came in. The outputs decide nothing: the order would tell on them.
+    """
+    return np.lexsort(x.T[::-1])
+
+
+def reordered(v: float | Array, order: NDArray[np.intp]) -> float | Array:
+    """The variance, variances (n,) or covariance matrix (n, n) of measurement errors, for records in another order."""
+    if isinstance(v, float):
+        return v
+    if v.ndim == 1:
+        return v[order]
+    return v[np.ix_(order, order)]
 
 
 def outputs(y: Any) -> Array:
@@ -112,9 +136,9 @@ def check_number(number: Any, releases: int) -> None:
         )
 
 
-def check_duplicates(x: Array, noise: float | Array) -> None:
+def check_duplicates(x: Array, errors: float | Array) -> None:
     """Two records at one input without measurement error must be equal, and then K(X, X) is singular."""
-    v = np.asarray(noise)
+    v = np.asarray(errors)
     v = v.diagonal() if v.ndim == 2 else np.broadcast_to(v, len(x))
     order = np.lexsort(x.T)
     same = (x[order][1:] == x[order][:-1]).all(axis=1) & (v[order][1:] == 0) & (v[order][:-1] == 0)
@@ -123,7 +147,7 @@ def check_duplicates(x: Array, noise: float | Array) -> None:
         pair = sorted((int(order[first]), int(order[first + 1])))
         raise BadInput(
             f"K(X, X) is singular: records {pair[0]} and {pair[1]} have the same input {x[pair[0]].tolist()} and no "
-            "noise. Remove one of them, or give the variance of the measurement error as noise=…."
+            "noise. Remove one of them, or give the standard deviation of the measurement error as noise=…."
         )
 
 
@@ -153,59 +177,89 @@ def check_another(other: tuple[Array, Array], curve: tuple[Array, Array]) -> Non
 class Memory:
     """What one object has released: a question that was asked before gets the answer it got, a further draw is refused.
 
-    Answers are kept by question, by where a ledger remembers them (none: nowhere), and by the seed of a test. Curves are told
-    apart by their inputs alone, unless a ledger knows their names.
+    Without a ledger one object releases one curve. Two questions may always be about the same function, whatever their
+    inputs: those of one curve in another order, without a record, moved a little, or left and right of a sensitive
+    value. Only a ledger knows curves by their names.
+
+    Answers are kept by question, by where a ledger remembers them (None: nowhere), and by the seed of a test. Those that
+    were drawn from a seed, or whose stamp is missing, are not private and count for nothing.
     """
 
     def __init__(self) -> None:
         self._answers: dict[tuple[Any, ...], dict[str, Any]] = {}
 
-    def find(self, question: str, x: Array, place: Any = None, *, seeded: Any = None) -> dict[str, Any] | None:
-        """Give the remembered answer; nothing, if one may be drawn."""
+    def find(self, question: str, place: Any = None, *, seeded: Any = None) -> dict[str, Any] | None:
+        """Give the remembered answer; None, if one may be drawn."""
         if place is not None:  # a ledger remembers, and is asked every time
-            elsewhere = [key for key in self._drawn(x) if key[2] is None]
+            refused = any(answer["private"] for key, answer in self._answers.items() if key[1] is None)
         else:
-            known = self._answers.get((question, x.tobytes(), None, seeded))
+            known = self._answers.get((question, None, seeded))
             if known is not None or seeded is not None:
                 return known
-            elsewhere = self._drawn(x)
-        if elsewhere:
+            refused = any(answer["private"] for answer in self._answers.values())
+        if refused:
             raise BudgetExceeded(
-                "This object has released a curve at these inputs already, with other parameters or another ledger: a further "
-                "draw would break the promise. Ask as before; or, if it is another curve, make a new Obfuscator."
+                "This object has released a curve already, with other inputs or parameters or another ledger: if this is the "
+                "same curve, a further draw would break the promise. Ask as before to get the same release; "
+                "for another curve make a new Obfuscator (sklearn.base.clone), or name both in a ledger; for several "
+                "releases of one curve plan them beforehand (releases=…)."
             )
         return None
 
-    def _drawn(self, x: Array) -> list[tuple[Any, ...]]:
-        return [key for key, answer in self._answers.items() if key[1] == x.tobytes() and answer["private"]]
-
-    def keep(self, question: str, x: Array, answer: dict[str, Any], place: Any = None, *, seeded: Any = None) -> None:
+    def keep(self, question: str, answer: dict[str, Any], place: Any = None, *, seeded: Any = None) -> None:
         """Remember an answer."""
-        self._answers[question, x.tobytes(), place, seeded] = answer
+        self._answers[question, place, seeded] = answer
 
 
-def measurement_error(noise: Any, n: int) -> float | Array:
-    """Give V: a variance, one for each record, or a covariance matrix."""
-    v = numbers("noise", noise)
-    if v.shape not in ((), (n,), (n, n)) or not np.isfinite(v).all():
+def error_variance(noise: Any, n: int) -> float | Array:
+    """The variance V of measurement errors with standard deviation ``noise``: one for all, or (n,), one for each record."""
+    sd = numbers("noise", noise)
+    if sd.shape not in ((), (n,)):
         raise BadInput(
-            f"noise has shape {v.shape}, or is not finite: give a variance, one for each of the {n} records, or a covariance "
-            "matrix."
+            f"noise has shape {sd.shape}: give one standard deviation, or one for each of the {n} records; a covariance "
+            "matrix as noise_covariance=…."
+        )
+    if not (sd >= 0).all():
+        raise BadInput(f"noise is a standard deviation and cannot be {sd.min():g}: give 0, or a positive number.")
+    with np.errstate(over="ignore", under="ignore"):
+        variance = sd**2
+    if not np.isfinite(variance).all():
+        raise BadInput(
+            f"noise has a square that is not finite, of {sd.max():g}: give a standard deviation below 1e150."
+        )
+    return float(variance) if variance.ndim == 0 else variance
+
+
+def error_covariance(covariance: Any, n: int) -> Array:
+    """The covariance V of measurement errors: a matrix (n, n), or (n,), the variances of independent errors."""
+    v = numbers("noise_covariance", covariance)
+    if v.shape not in ((n,), (n, n)) or not np.isfinite(v).all():
+        raise BadInput(
+            f"noise_covariance has shape {v.shape}, or is not finite: give a covariance matrix of shape ({n}, {n}), or the "
+            f"variances of the {n} records' errors; one standard deviation for all as noise=…."
         )
     if v.ndim == 2:
         if not np.allclose(v, v.T):
-            raise BadInput(
-                "noise is a covariance matrix that is not symmetric: give (V + V.T) / 2, if that is what is meant."
-            )
+            raise BadInput("noise_covariance is not symmetric: give (V + V.T) / 2, if that is what is meant.")
         least = float(np.linalg.eigvalsh(v)[0])
         if least < -1e-10 * float(np.abs(v).max()):
             raise BadInput(
-                f"noise is a covariance matrix with the negative eigenvalue {least:.4g}: no errors have it. Add at least "
-                "that much to its diagonal, or give variances."
+                f"noise_covariance has the negative eigenvalue {least:.4g}: no errors have it. Add at least that much to "
+                "its diagonal, or give variances."
             )
     elif v.min() < 0:
-        raise BadInput(f"noise is a variance and cannot be {v.min():g}: give 0, or a positive number.")
-    return float(v) if v.ndim == 0 else v
+        raise BadInput(f"noise_covariance holds the variance {v.min():g}: give 0, or a positive number.")
+    return v
+
+
+def check_regions(kernel: Kernel, variance: Any, columns: int) -> None:
+    """Refuse regions for a prior, or for a promised H, that is not known to fall with distance."""
+    for one in (kernel, variance):
+        if isinstance(one, Kernel):
+            try:
+                check_falls_with_distance(one, columns)
+            except ValueError as error:
+                raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
 
 
 def places(sensitive: Any, x: Array, *, everywhere: bool) -> Places:
@@ -269,9 +323,10 @@ def statement(trained_on: str | None, releases: int, *, private: bool) -> str:
 
 
 def question(x: Array, **told: Any) -> str:
-    """All that is public and decides the release, as text."""
+    """All that is public and decides the release, as text. ``x``: the inputs in the order of ``in_order``."""
     rows = [list(map(float.hex, row)) for row in x.tolist()]
-    return json.dumps({"X": rows, **{name: _told(value) for name, value in told.items()}}, sort_keys=True, default=repr)
+    rest = {name: _told(value) for name, value in told.items()}
+    return json.dumps({"format": FORMAT, "X": rows, **rest}, sort_keys=True, default=repr)
 
 
 def _told(value: Any) -> Any:

@@ -33,6 +33,7 @@ from reticent.privacy.sums import one_blas_thread
 __all__ = ["Obfuscator"]
 
 Array = NDArray[np.float64]
+Order = NDArray[np.intp]
 _ONE_AT_A_TIME = threading.RLock()  # two threads that ask at once get one draw
 _MOST_SHOWN = 6000  # records whose whole covariance matrix is made
 
@@ -46,7 +47,10 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     kernel : scikit-learn kernel
         The prior covariance of the function, with the hyperparameters that it has, unless ``train_on`` is given.
     sensitive : array, or "everywhere"
-        Points: shape (g, d), or (g,) with one input. Regions: boxes of shape (k, d, 2), or pairs (low, high) with one input.
+        Points: shape (g, d), or (g,) with one input. Regions: boxes of shape (k, d, 2), or pairs (low, high) with one
+        input. Regions, and "everywhere", need a kernel that falls with distance: RBF, Matern (nu 0.5, 1.5, 2.5 or inf),
+        RationalQuadratic, ExpSineSquared (of one input, with a period that is long against the cells), ConstantKernel,
+        WhiteKernel, and sums, products and whole powers of these. Others are refused: give points.
     variance : number, array, matrix or kernel
         The promised posterior variance: one for all, or one for each point or region. With ``solution="strong"`` also a
         matrix Ξ; with "kernel" and "uniform" a kernel H.
@@ -55,9 +59,12 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     solution : str
         "weak": each sensitive value by itself, with the least noise (default). "strong", "kernel": all linear
         combinations of sensitive values. "uniform": all inputs. "diagonal": independent noise, to compare with.
-    noise : number, array or matrix, optional
-        The variance V of the measurement error in ``y``: for all, for each record, or a covariance matrix. Default: that of a
-        WhiteKernel in ``kernel``, or none.
+    noise : number or array, optional
+        The standard deviation of the measurement error in ``y``: one for all, or of shape (n,), one for each record.
+        Default: that of a WhiteKernel in ``kernel``, or none.
+    noise_covariance : array, optional
+        Instead of ``noise``: the covariance matrix V of the measurement errors, of shape (n, n); or of shape (n,), their
+        variances, if they are independent.
     mean : float, optional
         The prior mean. Default: a constant, learned from ``train_on`` if that is another curve, or else from what is
         released (from the curve itself it would tell on it).
@@ -71,19 +78,21 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         How many releases are planned. They have independent noise, so much more of it that all of them together keep the
         promise: ``obfuscate(X, y, number=2)`` gives the second one. More are refused.
     ledger, dataset : str, optional
-        Where the release is remembered. Asking again gives the same release; asking something else about the data set is
-        refused.
+        Where the release is remembered. Asking again gives the same release, in whatever order the records come; asking
+        something else about the data set is refused.
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is released with it is stamped ``private_ = False``.
 
     Attributes
     ----------
     released_, covariance_ : arrays of shapes (n,) and (n, n)
-        W, and the covariance of the noise in it: Σ, times the number of planned releases.
+        W, and the covariance of the noise in it: Σ, times the number of planned releases. In the order of the records.
     certificate_ : Certificate
         Promised and attained variance, smallest eigenvalue, gap to the least possible noise; for all releases together.
-    kernel_, mean_, noise_
+    kernel_, mean_
         What was learned or given.
+    noise_, noise_covariance_ : float or array of shape (n,), and array of shape (n, n)
+        The standard deviation of the measurement errors, and their covariance V.
     trained_on_ : None, "another curve" or "curve-unprotected"
         Where hyperparameters were learned.
     private_, conditional_, statement_ : bool, bool, str
@@ -91,8 +100,10 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     Privacy
     -------
     Inferential privacy, not differential privacy: ``statement_`` says against whom. Released: W, mean, kernel, V and Σ.
-    Must be public: the inputs X and all parameters; ``train_on`` as it says there. One plan of releases for each curve: without a
-    ledger nothing remembers it but this object.
+    Must be public: the inputs X and all parameters; ``train_on`` as it says there. One plan of releases for each curve.
+    Without a ledger nothing remembers it but this object: it releases one curve, gives the same release when it is asked
+    again, and refuses another question, for it cannot know whether that is about the same curve. A clone, a copy made
+    before the release, and another process know nothing of it: only a ledger does.
 
     Examples
     --------
@@ -113,6 +124,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
     share: float | None = None
     solution: str = "weak"
     noise: Any = None
+    noise_covariance: Any = None
     mean: float | None = None
     train_on: Any = None
     releases: int = 1
@@ -131,19 +143,21 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         self._check()
         curves.check_number(number, self.releases)
         x = curves.inputs(X)
-        names, y = curves.names(X, y, x.shape[1]), curves.outputs(y)
+        names = curves.names(X, y, x.shape[1])
+        y = curves.outputs(y)
         check_consistent_length(x, y)
-        noise = self._noise(x)
-        curves.check_duplicates(x, noise)
+        curves.check_duplicates(x, self._errors(self.kernel, x, np.arange(len(x))))
+        order = curves.in_order(x)
         at = self._places(x)  # also what no training can mend is refused now
         with _ONE_AT_A_TIME, one_blas_thread():
-            answer = self._asked(x, y, noise, at)
-            if answer["w"][number - 1] is None:
+            answer = self._asked(x[order], y[order], order, at)
+            w = answer["w"][number - 1]
+            if w is None:
                 raise BudgetExceeded(
                     f"This is release number {self.number_} of {self.releases}, rebuilt: it does not hold number {number}, and "
                     "a new draw would break the promise. Ask the ledger that remembers them all."
                 )
-            self._settle(x, noise, at, {**answer, "w": answer["w"][number - 1], "number": int(number), "names": names})
+            self._settle(x[order], order, at, {**answer, "w": w, "number": int(number), "names": names})
         return np.array(self.released_)
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -156,16 +170,25 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         """Rebuild from ``release()`` and the public parameters, without the raw data: bit for bit on the same machine."""
         model = cls(**{**params, "ledger": None, "dataset": None, "train_on": None})
         model._check()
+        if release.get("format") != curves.FORMAT:
+            raise BadInput(
+                "This release was made by version 0.1.0 of reticent, in which noise was a variance: it cannot be rebuilt here. "
+                "Read it with that version; the released values themselves are as good as ever."
+            )
         if release.get("releases", model.releases) != model.releases:
             raise BadInput(
                 f"This is one of {release['releases']} planned releases, not of {model.releases}: say releases=…."
             )
         x = curves.inputs(X)
+        order = curves.in_order(x)
+        w = np.asarray(release["w"], dtype=np.float64)
+        check_consistent_length(x, w)
+        ordered = {**release, "w": w[order].tolist()}
         with one_blas_thread():
-            model._settle(x, model._noise(x), model._places(x), release)
-        looks = [release["w"] if i + 1 == release["number"] else None for i in range(model.releases)]
+            model._settle(x[order], order, model._places(x), ordered)
+        looks = [ordered["w"] if i + 1 == release["number"] else None for i in range(model.releases)]
         # it remembers, too
-        model._memory().keep(model._question(x), x, {**release, "private": model.private_, "w": looks})
+        model._memory().keep(model._question(x[order], order), {**ordered, "private": model.private_, "w": looks})
         return model
 
     def release(self) -> dict[str, Any]:
@@ -173,7 +196,12 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "released_")
         theta = self.kernel_.theta.tolist() if self.trained_on_ else []
         told = {"w": self.released_.tolist(), "theta": theta, "mean": self.mean_, "trained_on": self.trained_on_}
-        stamps = {"number": self.number_, "releases": self.planned_, "private": self.private_}
+        stamps = {
+            "format": curves.FORMAT,
+            "number": self.number_,
+            "releases": self.planned_,
+            "private": self.private_,
+        }
         return {**told, **stamps, "names": list(self.names_)}
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -181,6 +209,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         from reticent.models.storage import save_curve
 
         check_is_fitted(self, "released_")
+        self._check_unchanged()
         save_curve(self, path, overwrite=overwrite)
 
     @property
@@ -192,6 +221,24 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
                 f"Σ of {len(self.factor_):,} records is not made whole: use factor_ (Σ = factor_·factor_ᵀ + floor_·I)."
             )
         return np.asarray(self.factor_ @ self.factor_.T + self.floor_ * np.eye(len(self.factor_)))
+
+    @property
+    def noise_(self) -> float | Array:
+        """The standard deviation of the measurement errors: one for all, or one for each record."""
+        check_is_fitted(self, "released_")
+        v = np.asarray(self._v)
+        sd = np.sqrt(v.diagonal() if v.ndim == 2 else v)
+        return float(sd) if sd.ndim == 0 else sd
+
+    @property
+    def noise_covariance_(self) -> Array:
+        """V, the covariance of the measurement errors."""
+        check_is_fitted(self, "released_")
+        n = len(self.released_)
+        if n > _MOST_SHOWN:
+            raise BadInput(f"V of {n:,} records is not made whole: use noise_, the standard deviations.")
+        v = np.array(self._v)
+        return v if v.ndim == 2 else np.diag(np.broadcast_to(v, n))
 
     @property
     def conditional_(self) -> bool:
@@ -209,7 +256,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         """What an honest user knows of f(X) from the release: mean, and standard deviation if asked for (Eqs 3, 4)."""
         check_is_fitted(self, "released_")
         at = curves.inputs(X, self.n_features_in_)
-        cross = between(self.kernel_, self.X_, at)
+        cross = between(self.kernel_, self._ordered, at)
         inside, outside = self._raw.into(cross)
         mean = self.mean_ + inside.T @ self._weights
         if not return_std:
@@ -223,6 +270,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         from reticent.models.storage import check_free
 
         check_is_fitted(self, "released_")
+        self._check_unchanged()
         check_free(Path(path), overwrite=overwrite)
         write(self, Path(path))
 
@@ -236,6 +284,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             raise BadInput(
                 f"share must be above 0 and below 1, not {self.share!r}: it is the share of the prior's variance that stays."
             )
+        if self.noise is not None and self.noise_covariance is not None:
+            raise BadInput("Give noise (standard deviations) or noise_covariance (variances), not both.")
         if self.mean is not None and not (np.ndim(self.mean) == 0 and np.isfinite(curves.numbers("mean", self.mean))):
             raise BadInput(f"mean must be one finite number, not {self.mean!r}; left out, the release tells it.")
         everywhere = isinstance(self.sensitive, str) and self.sensitive == "everywhere"
@@ -256,32 +306,37 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         if self.ledger is not None and self.random_state is not None:
             raise BadInput("A seeded release is not private and not remembered: leave out the ledger, or random_state.")
 
-    def _asked(self, x: Array, y: Array, noise: float | Array, at: curves.Places) -> dict[str, Any]:
-        """Give the answer that this object or a ledger remembers; or make one, if that breaks no promise."""
-        question, memory = self._question(x), self._memory()
+    def _asked(self, x: Array, y: Array, order: Order, at: curves.Places) -> dict[str, Any]:
+        """Give the answer that this object or a ledger remembers; or make one, if that breaks no promise.
+
+        ``x`` and ``y`` are sorted; ``order`` says where each record stood in the caller's order, which ``noise`` has.
+        """
+        question = self._question(x, order)
+        memory = self._memory()
         place = None if self.ledger is None else (self.ledger, self.dataset)
         if (question, place, self.random_state) != self._solved:
-            self._found, self._solved = None, (question, place, self.random_state)
-        known = memory.find(question, x, place, seeded=self.random_state)
+            self._found = None
+            self._solved = (question, place, self.random_state)
+        known = memory.find(question, place, seeded=self.random_state)
         if known is None:
             known = {
-                **self._answer(question, x, y, noise, at),
+                **self._answer(question, x, y, order, at),
                 "releases": self.releases,
                 "private": self.random_state is None,
             }
-            memory.keep(question, x, known, place, seeded=self.random_state)
+            memory.keep(question, known, place, seeded=self.random_state)
         return known
 
     def _memory(self) -> curves.Memory:
         return self.__dict__.setdefault("_made", curves.Memory())
 
-    def _answer(self, question: str, x: Array, y: Array, noise: float | Array, at: curves.Places) -> dict[str, Any]:
+    def _answer(self, question: str, x: Array, y: Array, order: Order, at: curves.Places) -> dict[str, Any]:
         """Give the answer that a ledger remembers, or make one: all planned releases, drawn at once."""
         place = (str(self.ledger), str(self.dataset), question) if self.ledger is not None else None
         if place is not None and (known := recall(*place)) is not None:
             return dict(known)
-        trained, kernel, mean = self._trained(x, y, noise)
-        found, raw = self._found = self._solve(kernel, x, noise, at)
+        trained, kernel, mean = self._trained(x, y, order)
+        found, raw = self._found = self._solve(kernel, x, order, at)
         factor, floor = curves.each(found, self.releases)
 
         def draw() -> dict[str, Any]:
@@ -298,14 +353,30 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         return answer
 
     def _places(self, x: Array) -> curves.Places:
-        return curves.places(self.sensitive, x, everywhere=self.solution == "uniform")
+        at = curves.places(self.sensitive, x, everywhere=self.solution == "uniform")
+        if at[1] is not None:
+            curves.check_regions(self.kernel, self.variance, x.shape[1])
+        return at
 
-    def _noise(self, x: Array) -> float | Array:
-        return white_noise(self.kernel, x) if self.noise is None else curves.measurement_error(self.noise, len(x))
+    def _given_errors(self, n: int) -> float | Array | None:
+        """V of n measurement errors in the caller's order, as variance, variances or matrix; None: that of the kernel."""
+        if self.noise_covariance is not None:
+            return curves.error_covariance(self.noise_covariance, n)
+        if self.noise is not None:
+            return curves.error_variance(self.noise, n)
+        return None
 
-    def _trained(self, x: Array, y: Array, noise: float | Array) -> tuple[str | None, Kernel, float | None]:
+    def _errors(self, kernel: Kernel, x: Array, order: Order) -> float | Array:
+        """V of the measurement errors at ``x``, whose records stood at ``order`` in the caller's order."""
+        v = self._given_errors(len(x))
+        if v is None:
+            return white_noise(kernel, x)
+        return curves.reordered(v, order)
+
+    def _trained(self, x: Array, y: Array, order: Order) -> tuple[str | None, Kernel, float | None]:
         """Give where hyperparameters are learned, if they are, and Step 1: kernel and mean; none: from W, later."""
-        error = noise if self.noise is not None else 0.0  # a white kernel brings its own
+        given = self._given_errors(len(x))
+        error = 0.0 if given is None else curves.reordered(given, order)  # a white kernel brings its own
         if self.train_on is None or (self.train_on == UNPROTECTED and not self.kernel.theta.size):
             return None, self.kernel, self.mean
         if isinstance(self.train_on, str):
@@ -314,23 +385,21 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         check_consistent_length(other, values)
         if np.ndim(error):
             raise BadInput(
-                "noise is of each record of the curve, and says nothing of train_on: give one variance, or train beforehand "
-                "and give the kernel."
+                "noise is of each record of the curve, and says nothing of train_on: give one standard deviation, or train "
+                "beforehand and give the kernel."
             )
-        curves.check_duplicates(other, error if self.noise is not None else noise)
+        curves.check_duplicates(other, error if given is not None else white_noise(self.kernel, other))
         curves.check_another((other, values), (x, y))
         return ANOTHER, *curves.taught(self.kernel, other, values, error, self.mean)
 
-    def _solve(self, kernel: Kernel, x: Array, noise: float | Array, at: curves.Places) -> tuple[Noise, Raw]:
+    def _solve(self, kernel: Kernel, x: Array, order: Order, at: curves.Places) -> tuple[Noise, Raw]:
         """Find the noise, or refuse: nothing is drawn for a promise that is not certified."""
         given = self.variance
         matrix = np.asarray(given, dtype=np.float64) if not isinstance(given, Kernel) and np.ndim(given) == 2 else None
-        if self.noise is None:
-            noise = white_noise(kernel, x)
         promised = curves.promised(given, self.share, kernel, at, matrix=self.solution == "strong")
         try:
             made = promise(kernel, at[0], promised, at[1], 0 if at[1] is None else int(at[2].max()) + 1)
-            raw = observe(kernel, x, noise, made.at)
+            raw = observe(kernel, x, self._errors(kernel, x, order), made.at)
             found = solve(
                 kernel,
                 x,
@@ -344,7 +413,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         except np.linalg.LinAlgError:  # a ValueError, too
             raise ReleaseRefused(
                 "The noise could not be computed: a covariance matrix is singular beyond what rounding explains. Nothing "
-                "is released. Promise less, give the variance of the measurement error (noise=…), or a shorter length scale."
+                "is released. Promise less, give the measurement error's standard deviation (noise=…), or a shorter length scale."
             ) from None
         except ValueError as error:
             raise BadInput(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
@@ -353,33 +422,51 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             raise ReleaseRefused(
                 f"The promise could not be certified: promised {one.promised:.6g}, attained {one.attained:.6g}, smallest "
                 f"eigenvalue {one.eigenvalue:.3g}. Nothing is released; a promise is never weakened. Promise less, hide "
-                "smaller regions, or give the variance of the measurement error (noise=…)."
+                "smaller regions, or give the standard deviation of the measurement error (noise=…)."
             )
         return found, raw
 
-    def _settle(self, x: Array, noise: float | Array, at: curves.Places, answer: dict[str, Any]) -> None:
-        """Compute all that follows from a release: public numbers only."""
+    def _settle(self, x: Array, order: Order, at: curves.Places, answer: dict[str, Any]) -> None:
+        """Compute all that follows from a release: public numbers only. ``x`` and the answer are sorted."""
         kernel = self.kernel.clone_with_theta(np.array(answer["theta"])) if answer["theta"] else self.kernel
-        found, raw = self._found = self._found if self._found is not None else self._solve(kernel, x, noise, at)
+        if self._found is None:
+            self._found = self._solve(kernel, x, order, at)
+        found, raw = self._found
+        back = np.argsort(order)  # to the caller's order
+        w = np.array(answer["w"], dtype=np.float64)
+        factor, floor = curves.each(found, self.releases)
         self.kernel_, self.mean_ = kernel, float(answer["mean"])
-        self.noise_ = noise if self.noise is not None else white_noise(kernel, x)
         self.trained_on_, self.number_ = answer["trained_on"], answer["number"]
-        self.X_, self.n_features_in_, self.names_ = x, x.shape[1], list(answer["names"])
+        self.n_features_in_, self.names_ = x.shape[1], list(answer["names"])
         self.certificate_ = found.certificate
-        self.factor_, self.floor_ = curves.each(found, self.releases)
-        self.released_ = np.array(answer["w"], dtype=np.float64)
         self.checked_, self.attained_ = at[0], found.attained
         self.private_, self.planned_ = bool(answer.get("private", False)), answer.get("releases", self.releases)
+        self.X_, self.released_ = x[back], w[back]
+        self.factor_, self.floor_ = factor[back], floor
+        self._v = curves.reordered(self._errors(kernel, x, order), back)
         self.step_ = grid_step(self.floor_)
-        self._raw = raw.with_floor(self.floor_)
-        inside, _ = self._raw.into(self.factor_)
+        self._ordered, self._order = x, order
+        self._settled = self._question(x, order)
+        self._raw = raw.with_floor(floor)
+        inside, _ = self._raw.into(factor)
         self._a = self._raw.inner + inside @ inside.T
-        self._weights = np.linalg.solve(self._a, self._raw.into((self.released_ - self.mean_)[:, None])[0])[:, 0]
+        self._weights = np.linalg.solve(self._a, self._raw.into((w - self.mean_)[:, None])[0])[:, 0]
 
-    def _question(self, x: Array) -> str:
+    def _question(self, x: Array, order: Order) -> str:
         trained = self.train_on if self.train_on is None or isinstance(self.train_on, str) else ANOTHER
-        told = ("kernel", "sensitive", "variance", "noise", "share", "solution", "mean", "releases")
-        return curves.question(x, train_on=trained, **{name: getattr(self, name) for name in told})
+        given = self._given_errors(len(x))
+        errors = None if given is None else curves.reordered(given, order)
+        told = ("kernel", "sensitive", "variance", "share", "solution", "mean", "releases")
+        params = {name: getattr(self, name) for name in told}
+        return curves.question(x, train_on=trained, errors=errors, **params)
+
+    def _check_unchanged(self) -> None:
+        """Files and reports say the parameters: those of the release, or nothing."""
+        if self._question(self._ordered, self._order) != self._settled:
+            raise BadInput(
+                "Parameters were changed after the release, which was made with others: a file or a report would say what is "
+                "not so. Set them back (set_params)."
+            )
 
     def _seed(self, number: int) -> bytes | None:
         return None if self.random_state is None else b"obfuscate %d %d" % (int(self.random_state), number)

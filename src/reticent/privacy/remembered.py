@@ -91,8 +91,9 @@ def _found(execute: Execute, rows: list[tuple[Any, ...]], dataset: str, question
         if name == dataset:
             raise BudgetExceeded(
                 f"Data set {dataset!r} has been released on {when} with another question (other inputs, kernel, sensitive "
-                "points, promise or number of releases). A second release would break the promise of the first: noise that "
-                "differs can be averaged away. Ask as you did then to get the same release again. Nothing was read."
+                "points, promise or number of releases; or by version 0.1.0, whose noise was a variance). A second release "
+                "would break the promise of the first: noise that differs can be averaged away. Ask as you did then to get "
+                "the same release again. Nothing was read."
             )
     if execute(f"SELECT 1 FROM {database.TABLE} WHERE dataset = ?", [dataset]):
         raise BudgetExceeded(
