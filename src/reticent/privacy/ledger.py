@@ -22,10 +22,11 @@ from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
 from typing import Any
 
-from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
+from reticent.errors import BadInput, BudgetExceeded, LedgerError
 from reticent.privacy import accounting, database
 from reticent.privacy.database import CURVES, TABLE, Execute
-from reticent.privacy.events import Event, Gaussian, Selection, event_from_json
+from reticent.privacy.events import Event, Gaussian, Selection, event_from_dict, event_from_json
+from reticent.privacy.given import check_whole
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
 
@@ -42,11 +43,16 @@ _VERIFY_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Account:
-    """One data set's cap (ε, δ) and what it protects (a key of ``RELATIONS``). It never changes."""
+    """One data set's cap (ε, δ) and its unit, which say what was promised to whom. They never change.
+
+    The unit: what is protected (a key of ``RELATIONS``), and how many of it one person may have
+    (``records_per_person``).
+    """
 
     number: int
     dataset: str
     relation: str
+    records_per_person: int
     epsilon: float
     delta: float
     who: str
@@ -56,11 +62,13 @@ class Account:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge: the event, who made it, when (UTC, ISO 8601) and what for."""
+    """One charge: the event and its unit (as in `Account`), who made it, when (UTC, ISO 8601), what for."""
 
     number: int
     dataset: str
     event: Event
+    relation: str
+    records_per_person: int
     who: str
     when: str
     what: str
@@ -99,10 +107,18 @@ class Ledger:
         database.create(self.url)
         return self
 
-    def open(self, dataset: str, epsilon: float, delta: float, *, relation: str = "record") -> Account:
-        """Open an account with its cap, and the ledger if there is none. Doing it again changes nothing."""
+    def open(
+        self,
+        dataset: str,
+        epsilon: float,
+        delta: float,
+        *,
+        relation: str = "record",
+        records_per_person: int = 1,
+    ) -> Account:
+        """Open an account with its cap and unit, and the ledger if there is none. Doing it again changes nothing."""
         _check_text("A data set's name", dataset, least=1, most=200)
-        _check_relation(relation)
+        unit = _check_unit(relation, records_per_person)
         epsilon, delta = accounting.check_epsilon_delta(epsilon, delta, pure=True)
         database.create(self.url)
         with database.transaction(self.url, write=True) as execute:
@@ -111,9 +127,9 @@ class Ledger:
                 account = self._account(existing[0])
             else:
                 self._refuse_curve(execute, dataset)
-                cap = {"relation": relation, "epsilon": epsilon, "delta": delta}
+                cap = {"unit": unit, "epsilon": epsilon, "delta": delta}
                 account = self._account(_append(execute, "open", dataset, _canonical(cap), ""))
-        if (account.relation, account.epsilon, account.delta) != (relation, epsilon, delta):
+        if (_unit(account), account.epsilon, account.delta) != (unit, epsilon, delta):
             raise LedgerError(
                 f"Data set {dataset!r} of {self!r} is already open with {_cap(account)}. A cap never "
                 "changes, because it was promised to the people in the data. Spend under the cap that is "
@@ -121,25 +137,31 @@ class Ledger:
             )
         return account
 
-    def charge(self, dataset: str, event: Event, *, relation: str = "record", what: str = "") -> Entry:
-        """Spend ``event`` from the account, durably, or raise `BudgetExceeded` and spend nothing."""
-        _check_relation(relation)
+    def charge(
+        self,
+        dataset: str,
+        event: Event,
+        *,
+        relation: str = "record",
+        records_per_person: int = 1,
+        what: str = "",
+    ) -> Entry:
+        """Spend ``event`` from the account, durably, or raise `BudgetExceeded` and spend nothing.
+
+        ``relation`` and ``records_per_person``: the unit that the noise of the event is made for. It must be
+        the account's.
+        """
+        unit = _check_unit(relation, records_per_person)
         _check_text("what (a short text on what is released)", what, least=0, most=1000)
-        body = _event_body(event)
+        body = _canonical({"event": _event_fields(event), "unit": unit})
         with database.transaction(self.url, write=True) as execute:
             account, entries = self._load(execute, dataset)
-            if account.relation != relation:
-                raise LedgerError(
-                    f"Data set {dataset!r} of {self!r} is open for relation {account.relation!r} "
-                    f"({RELATIONS[account.relation]}), and this charge is for {relation!r} "
-                    f"({RELATIONS[relation]}). The two do not add up. A fit that protects labels gives "
-                    "the inputs away, and with them what was promised to whole records: for the same people, stay with "
-                    "one of the two; for other people, open an account under another name."
-                )
+            if _unit(account) != unit:
+                raise LedgerError(self._another_unit(account, relation, records_per_person))
             events = [entry.event for entry in entries]
             total = accounting.account_epsilon([*events, event], account.delta)
             if total <= account.epsilon:  # written so that a NaN is refused
-                return self._entry(_append(execute, "charge", dataset, body, what))
+                return self._entry(_append(execute, "charge", dataset, body, what), account)
         raise BudgetExceeded(_refusal(account, events, event, total))
 
     def spent(self, dataset: str) -> float:
@@ -178,9 +200,10 @@ class Ledger:
         heads = [_FIRST, *(row[-1] for row in rows)]
         events: dict[str, list[Event]] = {}
         accounts = [self._account(row) for row in rows if row[1] == "open"]
+        named = {account.dataset: account for account in accounts}
         for row in rows:
             if row[1] == "charge":
-                events.setdefault(row[2], []).append(self._entry(row).event)
+                events.setdefault(row[2], []).append(self._entry(row, named[row[2]]).event)
         if expected_head is not None and expected_head not in heads:
             raise LedgerError(
                 f"{self!r} has {len(rows)} rows that fit together, but the expected head {expected_head!r} "
@@ -236,27 +259,55 @@ class Ledger:
                 f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or give the data "
                 f"set its cap, once: reticent ledger open {database.shown(self.url)} {dataset} --epsilon 3 --delta 1e-5"
             )
-        return self._account(rows[0]), [self._entry(row) for row in rows[1:]]
+        account = self._account(rows[0])
+        return account, [self._entry(row, account) for row in rows[1:]]
 
     def _account(self, row: Sequence[Any]) -> Account:
         number, kind, dataset, body, who, at, _, sha = row
         try:
             cap = json.loads(body)
             epsilon, delta = accounting.check_epsilon_delta(cap["epsilon"], cap["delta"], pure=True)
-            if kind == "open" and cap["relation"] in RELATIONS:
-                return Account(number, dataset, cap["relation"], epsilon, delta, who, at, sha)
+            # format 1 had no number of records per person: its accounts were for single records
+            unit = cap["unit"] if "unit" in cap else {"relation": cap["relation"], "records_per_person": 1}
+            if kind == "open" and unit == _check_unit(**unit):
+                return Account(
+                    number=number, dataset=dataset, **unit, epsilon=epsilon, delta=delta, who=who, opened=at, hash=sha
+                )
         except (TypeError, ValueError, KeyError):
             pass
         raise self._altered(number)
 
-    def _entry(self, row: Sequence[Any]) -> Entry:
+    def _entry(self, row: Sequence[Any], account: Account) -> Entry:
         number, kind, dataset, body, who, at, what, sha = row
         try:
-            if kind == "charge":
-                return Entry(number, dataset, event_from_json(body), who, at, what, sha)
-        except (TypeError, ValueError, AttributeError):
+            told = json.loads(body)
+            if "event" not in told:  # format 1: the event alone, in the account's unit
+                told = {"event": told, "unit": _unit(account)}
+            if kind == "charge" and told["unit"] == _unit(account):
+                event = event_from_dict(told["event"])
+                return Entry(
+                    number=number, dataset=dataset, event=event, **_unit(account), who=who, when=at, what=what, hash=sha
+                )
+        except (TypeError, ValueError, KeyError):
             pass
         raise self._altered(number)
+
+    def _another_unit(self, account: Account, relation: str, records_per_person: int) -> str:
+        opened = f"Data set {account.dataset!r} of {self!r} is open for"
+        if account.relation != relation:
+            return (
+                f"{opened} relation {account.relation!r} ({RELATIONS[account.relation]}), and this charge is "
+                f"for {relation!r} ({RELATIONS[relation]}). The two do not add up. A fit that protects labels "
+                "gives the inputs away, and with them what was promised to whole records: for the same people, "
+                "stay with one of the two; for other people, open an account under another name. Nothing was "
+                "read and nothing was charged."
+            )
+        return (
+            f"{opened} {_whom(account.records_per_person)}, and this charge is for {_whom(records_per_person)}. "
+            "The two do not add up: noise that hides one record does not hide all records of a person who has "
+            f"several. Ask with records_per_person = {account.records_per_person}, as the account was opened; "
+            "for other people, open an account under another name. Nothing was read and nothing was charged."
+        )
 
     def _altered(self, number: int) -> LedgerError:
         return LedgerError(
@@ -266,9 +317,22 @@ class Ledger:
         )
 
 
-def _check_relation(relation: object) -> None:
-    if relation not in RELATIONS:
+def _check_unit(relation: object, records_per_person: object) -> dict[str, Any]:
+    """The unit of an account or of a charge, as it is stored."""
+    if not isinstance(relation, str) or relation not in RELATIONS:
         raise BadInput(f"relation must be one of {', '.join(map(repr, RELATIONS))}, not {relation!r}.")
+    check_whole("records_per_person", records_per_person, 1, 10**6)
+    return {"relation": relation, "records_per_person": int(records_per_person)}  # type: ignore[call-overload]
+
+
+def _unit(one: Account) -> dict[str, Any]:
+    return {"relation": one.relation, "records_per_person": one.records_per_person}
+
+
+def _whom(records_per_person: int) -> str:
+    if records_per_person == 1:
+        return "people with one record each (records_per_person = 1)"
+    return f"people with up to {records_per_person} records each (records_per_person = {records_per_person})"
 
 
 def _check_text(name: str, text: object, *, least: int, most: int) -> None:
@@ -276,12 +340,12 @@ def _check_text(name: str, text: object, *, least: int, most: int) -> None:
         raise BadInput(f"{name} is printable text of {least} to {most} characters on one line, not {text!r}.")
 
 
-def _event_body(event: object) -> str:
+def _event_fields(event: object) -> dict[str, Any]:
     try:
-        body = event.to_json()  # type: ignore[attr-defined]
-        if isinstance(event, Event) and event_from_json(body) == event:
-            return str(body)
-    except (AttributeError, TypeError, ReticentError):
+        fields: dict[str, Any] = event.to_dict()  # type: ignore[attr-defined]
+        if isinstance(event, Event) and event_from_json(_canonical(fields)) == event:
+            return fields
+    except (AttributeError, TypeError, ValueError):
         pass
     raise BadInput(f"Only an Event can be charged, such as Gaussian(noise_multiplier=4.0), not {event!r}.")
 
@@ -313,7 +377,10 @@ def describe_user() -> str:
 
 
 def _cap(account: Account) -> str:
-    return f"ε = {account.epsilon:g}, δ = {account.delta:g}, relation {account.relation!r}"
+    cap = f"ε = {account.epsilon:g}, δ = {account.delta:g}, relation {account.relation!r}"
+    if account.records_per_person == 1:
+        return cap
+    return f"{cap}, records_per_person = {account.records_per_person}"
 
 
 def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:
