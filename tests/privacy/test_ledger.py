@@ -389,7 +389,11 @@ def test_the_lock_is_taken_before_anything_is_read(ledger, monkeypatch):
         ):
             with pytest.raises(LedgerError, match="held its lock"):
                 use()
-        assert ledger.spent("people") == 0  # reading does not wait
+        if ledger.url.startswith("postgresql"):
+            assert ledger.spent("people") == 0  # reading does not wait there
+        else:
+            with pytest.raises(LedgerError, match="held its lock"):
+                ledger.spent("people")
     with pytest.raises(BudgetExceeded):
         ledger.charge("people", Gaussian(noise_multiplier=0.1))
 

@@ -16,10 +16,12 @@ import json
 import math
 import os
 import socket
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
+from functools import lru_cache
 from typing import Any
 
 from reticent.errors import BadInput, BudgetExceeded, LedgerError
@@ -39,6 +41,12 @@ _FIRST = "0" * 64  # stands before the first row
 _SELECT = f"SELECT number, kind, dataset, body, who, at, what, hash FROM {TABLE}"
 # versions of SciPy and dp_accounting differ in the last digits, which must not make a ledger look overspent
 _VERIFY_TOLERANCE = 1e-6
+
+
+# rows of a ledger that this process has found to fit together, and their data sets; see `Ledger._chain`
+_HASHED: dict[str, tuple[tuple[tuple[Any, ...], ...], frozenset[str]]] = {}
+_HASHED_LEDGERS = 4
+_MOST_USES = 10**9  # that one event can count
 
 
 @dataclass(frozen=True)
@@ -155,10 +163,10 @@ class Ledger:
         _check_text("what (a short text on what is released)", what, least=0, most=1000)
         body = _canonical({"event": _event_fields(event), "unit": unit})
         with database.transaction(self.url, write=True) as execute:
-            account, entries = self._load(execute, dataset)
+            account, rows = self._load(execute, dataset)
             if _unit(account) != unit:
                 raise LedgerError(self._another_unit(account, relation, records_per_person))
-            events = [entry.event for entry in entries]
+            events = self._composed(account, rows)
             total = accounting.account_epsilon([*events, event], account.delta)
             if total <= account.epsilon:  # written so that a NaN is refused
                 return self._entry(_append(execute, "charge", dataset, body, what), account)
@@ -182,7 +190,8 @@ class Ledger:
     def history(self, dataset: str) -> list[Entry]:
         """Return every charge of a data set, oldest first."""
         with database.transaction(self.url) as execute:
-            return self._load(execute, dataset)[1]
+            account, rows = self._load(execute, dataset)
+        return [self._entry(row, account) for row in rows]
 
     def datasets(self) -> list[Account]:
         """Return all accounts, oldest first."""
@@ -198,12 +207,12 @@ class Ledger:
         with database.transaction(self.url) as execute:
             rows = self._chain(execute)
         heads = [_FIRST, *(row[-1] for row in rows)]
-        events: dict[str, list[Event]] = {}
         accounts = [self._account(row) for row in rows if row[1] == "open"]
-        named = {account.dataset: account for account in accounts}
+        charges: dict[str, list[tuple[Any, ...]]] = {account.dataset: [] for account in accounts}
         for row in rows:
             if row[1] == "charge":
-                events.setdefault(row[2], []).append(self._entry(row, named[row[2]]).event)
+                charges[row[2]].append(row)
+        events = {account.dataset: self._composed(account, charges[account.dataset]) for account in accounts}
         if expected_head is not None and expected_head not in heads:
             raise LedgerError(
                 f"{self!r} has {len(rows)} rows that fit together, but the expected head {expected_head!r} "
@@ -212,7 +221,7 @@ class Ledger:
             )
         for account in accounts:
             dataset = account.dataset
-            total = accounting.account_epsilon(events.get(dataset, []), account.delta)
+            total = accounting.account_epsilon(events[dataset], account.delta)
             if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):
                 raise LedgerError(
                     f"Data set {dataset!r} of {self!r} is past its cap ({_cap(account)}): its events add up "
@@ -222,15 +231,28 @@ class Ledger:
         return heads[-1]
 
     def _chain(self, execute: Execute) -> list[tuple[Any, ...]]:
-        """Read all rows and check that they fit together: nothing is told or spent from a history that was altered."""
+        """Read all rows and check that they fit together: nothing is told or spent from a history that was altered.
+
+        Every row is read every time. Only hashing is spared, for rows that are, in every field and from the
+        first row on, those that this process has hashed before.
+        """
         rows = execute(f"{_SELECT} ORDER BY number", [])
-        head, opened = _FIRST, set()
-        for position, row in enumerate(rows, start=1):
+        hashed, opened = _HASHED.get(self.url, ((), frozenset()))
+        if rows[: len(hashed)] != list(hashed):
+            hashed, opened = (), frozenset()
+        position, names = len(hashed), set(opened)
+        head = hashed[-1][-1] if hashed else _FIRST
+        for row in rows[position:]:
+            position += 1
             number, kind, dataset, *_, stored = row
-            if number != position or stored != _seal(head, row[:-1]) or (kind == "open") == (dataset in opened):
+            known = dataset in names
+            if number != position or stored != _seal(head, row[:-1]) or (kind == "open") == known:
                 raise self._altered(position)
-            opened.add(dataset)
+            names.add(dataset)
             head = stored
+        _HASHED[self.url] = tuple(rows), frozenset(names)
+        while len(_HASHED) > _HASHED_LEDGERS:
+            _HASHED.pop(next(iter(_HASHED)), None)
         return rows
 
     def _refuse_curve(self, execute: Execute, dataset: str) -> None:
@@ -245,10 +267,11 @@ class Ledger:
 
     def _events(self, dataset: str) -> tuple[Account, list[Event]]:
         with database.transaction(self.url) as execute:
-            account, entries = self._load(execute, dataset)
-        return account, [entry.event for entry in entries]
+            account, rows = self._load(execute, dataset)
+        return account, self._composed(account, rows)
 
-    def _load(self, execute: Execute, dataset: str) -> tuple[Account, list[Entry]]:
+    def _load(self, execute: Execute, dataset: str) -> tuple[Account, list[tuple[Any, ...]]]:
+        """The account of a data set, and the rows of its charges, oldest first."""
         _check_text("A data set's name", dataset, least=1, most=200)
         chain = self._chain(execute)
         rows = [row for row in chain if row[2] == dataset]
@@ -259,8 +282,19 @@ class Ledger:
                 f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or give the data "
                 f"set its cap, once: reticent ledger open {database.shown(self.url)} {dataset} --epsilon 3 --delta 1e-5"
             )
-        account = self._account(rows[0])
-        return account, [self._entry(row, account) for row in rows[1:]]
+        return self._account(rows[0]), rows[1:]
+
+    def _composed(self, account: Account, rows: Sequence[Sequence[Any]]) -> list[Event]:
+        """Give the events of these charges, in the order in which each was first charged; equal ones as one event."""
+        events: list[Event] = []
+        first = {row[3]: row for row in reversed(rows)}
+        for body, times in Counter(row[3] for row in rows).items():
+            event = self._entry(first[body], account).event
+            if event.count * times <= _MOST_USES:
+                events.append(replace(event, count=event.count * times))
+            else:
+                events += [event] * times
+        return events
 
     def _account(self, row: Sequence[Any]) -> Account:
         number, kind, dataset, body, who, at, _, sha = row
@@ -280,11 +314,8 @@ class Ledger:
     def _entry(self, row: Sequence[Any], account: Account) -> Entry:
         number, kind, dataset, body, who, at, what, sha = row
         try:
-            told = json.loads(body)
-            if "event" not in told:  # format 1: the event alone, in the account's unit
-                told = {"event": told, "unit": _unit(account)}
-            if kind == "charge" and told["unit"] == _unit(account):
-                event = event_from_dict(told["event"])
+            event, unit = _charged(body)
+            if kind == "charge" and unit in (None, _unit(account)):
                 return Entry(
                     number=number, dataset=dataset, event=event, **_unit(account), who=who, when=at, what=what, hash=sha
                 )
@@ -348,6 +379,15 @@ def _event_fields(event: object) -> dict[str, Any]:
     except (AttributeError, TypeError, ValueError):
         pass
     raise BadInput(f"Only an Event can be charged, such as Gaussian(noise_multiplier=4.0), not {event!r}.")
+
+
+@lru_cache(maxsize=1024)
+def _charged(body: str) -> tuple[Event, dict[str, Any] | None]:
+    """The event in the text of a charge, and its unit; None in format 1, where it is the account's."""
+    told = json.loads(body)
+    if "event" in told:
+        return event_from_dict(told["event"]), dict(told["unit"])
+    return event_from_dict(told), None
 
 
 def _canonical(fields: object) -> str:
