@@ -55,15 +55,17 @@ def test_states_are_the_ledgers(ledger, capsys):
 
 @pytest.mark.parametrize(("delta", "charges", "explained"), [(1e-5, 1, True), (1e-5, 0, False), (0.0, 1, False)])
 def test_composition_is_explained_where_it_shows(capsys, delta, charges, explained):
-    state = {"dataset": "a", "relation": "record", "epsilon": 1, "delta": delta, "spent": 0.5, "left": 0.5}
+    state = {"dataset": "a", "relation": "record", "records_per_person": 1, "epsilon": 1, "delta": delta}
+    state |= {"spent": 0.5, "left": 0.5}
     assert (COMPOSED in said(capsys, shown.accounts_table([{**state, "charges": charges}]))) == explained
 
 
 def test_opening_says_what_there_is_to_spend(tmp_path):
-    (state,) = shown.open_account(str(tmp_path / "new.db"), "a", epsilon=3, delta=1e-6, relation="label")
+    unit = {"relation": "label", "records_per_person": 5}
+    (state,) = shown.open_account(str(tmp_path / "new.db"), "a", epsilon=3, delta=1e-6, **unit)
     assert state == {
         "dataset": "a",
-        "relation": "label",
+        **unit,
         "epsilon": 3,
         "delta": 1e-6,
         "spent": 0,
@@ -96,6 +98,7 @@ def test_words_stand_left_and_figures_right(ledger, capsys):
     state = {
         "dataset": "d",
         "relation": "record",
+        "records_per_person": 1,
         "epsilon": 100.0,
         "delta": 1e-5,
         "spent": 7.0,
@@ -231,3 +234,14 @@ def test_a_model_that_was_never_charged_does_not_say_to_which_account(ledger):
         budget(kept("mean"), ledger.url, None)
     with pytest.raises(LedgerError, match="'people'"):
         budget(kept("mean"), ledger.url, "peeple")
+
+
+def test_the_unit_is_shown_in_words(ledger, capsys):
+    ledger.open("visits", 1.0, 1e-6, records_per_person=5)
+    ledger.charge("visits", reticent.Gaussian(noise_multiplier=20.0), records_per_person=5, what="mean")
+    [state] = shown.accounts(ledger.url, "visits")
+    assert state["records_per_person"] == 5
+    assert "5 records" in said(capsys, shown.accounts_table([state]))
+    entries = shown.history(ledger.url, "visits")
+    assert [(one["relation"], one["records_per_person"]) for one in entries] == [("record", 5)] * 2
+    assert "protects 5 records" in said(capsys, shown.history_table(entries))

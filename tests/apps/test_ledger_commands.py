@@ -29,6 +29,18 @@ def test_open_again_changes_nothing_and_another_cap_is_refused(run, budget):
     assert run("ledger", "open", budget, "x", "--epsilon", 1, "--delta", 1e-5, "--relation", "house").code == 2
 
 
+def test_an_account_for_people_with_several_records(run, budget, people_csv, tmp_path):
+    opened = run("ledger", "open", budget, "visits", "--epsilon", 1, "--delta", 1e-5, "--records-per-person", 5)
+    assert "--dataset visits --records-per-person 5" in opened.out
+    assert "5 records" in opened.out
+    promise = ("--epsilon", 0.5, "--delta", 1e-6, "--ledger", budget, "--dataset", "visits", "--out", tmp_path / "m")
+    refused = run("fit", "mean", people_csv, "--x", "age=0:110", *promise)
+    assert refused.code == 5
+    assert "Ask with --records-per-person = 5" in " ".join(refused.err.split())
+    assert run("fit", "mean", people_csv, "--x", "age=0:110", *promise, "--records-per-person", 5).code == 0
+    assert len(reticent.Ledger(budget).history("visits")) == 1
+
+
 def test_show_has_a_row_per_data_set(run, charged):
     ledger = reticent.Ledger(charged)
     states = json.loads(run("ledger", "show", charged, "--json").out)

@@ -94,7 +94,7 @@ def test_paths_and_urls_of_the_same_file_are_the_same_ledger(tmp_path, monkeypat
     opened(name).charge("people", EVENT)
     for same in (tmp_path / name, str(tmp_path / name), f"sqlite:///{name}", f"sqlite:///{tmp_path / name}"):
         assert len(Ledger(same).history("people")) == 1
-    assert os.listdir(tmp_path) == [name]
+    assert sorted(os.listdir(tmp_path)) == [name, f"{name}-head"]
 
 
 def test_making_the_object_touches_nothing(tmp_path):
@@ -188,16 +188,17 @@ def test_a_locked_file(tmp_path, monkeypatch):
     assert len(ledger.history("people")) == 1
 
 
+@pytest.mark.parametrize("beside", [True, False], ids=["head writable", "head read-only"])
 @pytest.mark.parametrize("what", ["file", "folder"])
-def test_a_read_only_ledger_can_be_read_and_not_charged(open_folder, what):
+def test_a_read_only_ledger_can_be_read_and_not_charged(open_folder, what, beside):
     path = open_folder / "budget.db"
     ledger = opened(path)
     ledger.charge("people", EVENT)
     head = ledger.verify()
-    with as_ordinary_user(path, open_folder):
+    with as_ordinary_user(path, open_folder, *([path.with_name("budget.db-head")] if beside else [])):
         path.chmod(0o444 if what == "file" else 0o644)
         open_folder.chmod(0o755 if what == "file" else 0o555)
-        with pytest.raises(LedgerError, match="Make the file and its folder writable"):
+        with pytest.raises(LedgerError, match=r"Make (the|both) files? and (its|their) folder writable"):
             ledger.charge("people", EVENT)
         assert ledger.verify() == head
 
@@ -244,8 +245,8 @@ def test_charges_on_sqlite_are_durable(tmp_path):
 def test_a_file_of_a_newer_version(tmp_path):
     ledger = opened(tmp_path / "budget.db")
     with contextlib.closing(sqlite3.connect(tmp_path / "budget.db")) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    fails(ledger, "format 2.*Upgrade reticent", opening=True)
+        connection.execute("PRAGMA user_version = 3")
+    fails(ledger, "format 3.*Upgrade reticent", opening=True)
 
 
 # --- PostgreSQL ---
@@ -262,8 +263,8 @@ def test_another_programs_table_and_a_newer_version(postgres_url):
         connection.execute("CREATE TABLE reticent_ledger (x integer)")
     fails(Ledger(postgres_url), "is not a reticent ledger", opening=True)
     with psycopg.connect(postgres_url) as connection:
-        connection.execute("COMMENT ON TABLE reticent_ledger IS 'reticent ledger, format 2'")
-    fails(Ledger(postgres_url), "format 2.*Upgrade reticent", opening=True)
+        connection.execute("COMMENT ON TABLE reticent_ledger IS 'reticent ledger, format 3'")
+    fails(Ledger(postgres_url), "format 3.*Upgrade reticent", opening=True)
 
 
 def test_a_locked_server(postgres_url, monkeypatch):

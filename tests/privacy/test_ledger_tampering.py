@@ -19,6 +19,10 @@ EVENT = Gaussian(noise_multiplier=20.0)
 
 @pytest.fixture
 def ledger(url):
+    return six_rows(url)
+
+
+def six_rows(url):
     """Rows 1: people, 2: a charge, 3: others, 4–6: charges."""
     ledger = Ledger(url)
     ledger.open("people", 1.0, 1e-6)
@@ -43,13 +47,20 @@ def run(url, *statements):
 
 
 def force(url, *statements):
-    """Do the same without the triggers."""
+    """Do the same without the triggers, and with a head beside the file that fits: who may write one may write both."""
     if url.startswith("postgresql"):
         run(url, f"ALTER TABLE {TABLE} DISABLE TRIGGER ALL", *statements)
     else:
         triggers = [name for (name,) in run(url, "SELECT name FROM sqlite_master WHERE type = 'trigger'")]
         assert len(triggers) == 3
         run(url, *[f"DROP TRIGGER {name}" for name in triggers], *statements)
+        anchor_last_row(url)
+
+
+def anchor_last_row(url):
+    [(number, last)] = run(url, f"SELECT number, hash FROM {TABLE} ORDER BY number DESC LIMIT 1")
+    with open(f"{url}-head", "a") as file:
+        file.write(f"{number} {last} 0 {'0' * 64}\n")
 
 
 def test_the_database_itself_refuses_changes(ledger):
@@ -199,6 +210,35 @@ def test_a_total_may_pass_the_cap_by_a_millionth_and_no_more(tmp_path, less, fou
             ledger.verify()
     else:
         assert ledger.verify() == ledger.history("people")[0].hash
+
+
+@pytest.mark.parametrize("row", [2, 5, 6])
+def test_a_tail_cut_off_by_who_does_not_write_the_file_beside_it_is_found_at_once(tmp_path, row):
+    ledger = six_rows(str(tmp_path / "budget.db"))
+    run(ledger.url, f"DROP TRIGGER {TABLE}_no_delete", f"DELETE FROM {TABLE} WHERE number >= {row}")
+    for use in (ledger.verify, ledger.datasets, lambda: ledger.spent("people"), lambda: ledger.charge("people", EVENT)):
+        with pytest.raises(LedgerError, match=r"row 6 of .*budget\.db-head, is not in it.*Restore both files"):
+            use()
+
+
+def test_a_history_that_was_hashed_before_is_compared_with_in_every_field(ledger):
+    """This process has hashed the rows; each field that is altered then is found all the same."""
+    ledger.verify()
+    for change in ("what = 'x'", "who = 'x'", "at = 'x'", "body = replace(body, '20.0', '90.0')", "dataset = 'others'"):
+        saved = run(
+            ledger.url, f"SELECT number, kind, dataset, body, who, at, what, hash FROM {TABLE} WHERE number = 2"
+        )
+        names = ("number", "kind", "dataset", "body", "who", "at", "what", "hash")
+        undo = ", ".join(f"{name} = '{value}'" for name, value in zip(names, saved[0], strict=True) if name != "number")
+        if not ledger.url.startswith("postgresql"):
+            run(ledger.url, f"DROP TRIGGER IF EXISTS {TABLE}_no_update")
+        else:
+            run(ledger.url, f"ALTER TABLE {TABLE} DISABLE TRIGGER ALL")
+        run(ledger.url, f"UPDATE {TABLE} SET {change} WHERE number = 2")
+        with pytest.raises(LedgerError, match="Row 2 of"):
+            ledger.spent("people")
+        run(ledger.url, f"UPDATE {TABLE} SET {undo} WHERE number = 2")
+        ledger.spent("people")
 
 
 def test_the_head_of_nothing_is_a_head(tmp_path):

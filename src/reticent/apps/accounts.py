@@ -26,9 +26,11 @@ __all__ = [
 ]
 
 
-def open_account(url: str, dataset: str, *, epsilon: float, delta: float, relation: str) -> list[dict[str, Any]]:
+def open_account(
+    url: str, dataset: str, *, epsilon: float, delta: float, relation: str, records_per_person: int
+) -> list[dict[str, Any]]:
     """Give a data set its cap; give its state as ``accounts`` does."""
-    Ledger(url).open(dataset, epsilon, delta, relation=relation)
+    Ledger(url).open(dataset, epsilon, delta, relation=relation, records_per_person=records_per_person)
     return accounts(url, dataset)
 
 
@@ -60,6 +62,7 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
         {
             "dataset": one.dataset,
             "relation": one.relation,
+            "records_per_person": one.records_per_person,
             "epsilon": one.epsilon,
             "delta": one.delta,
             "spent": ledger.spent(one.dataset),
@@ -68,6 +71,13 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
         }
         for one in chosen
     ]
+
+
+def _protected(one: dict[str, Any]) -> str:
+    """What of one person an account protects, in words."""
+    if one["records_per_person"] == 1:
+        return f"a {one['relation']}"
+    return f"{one['records_per_person']} {one['relation']}s"
 
 
 def spendable(left: float) -> float:
@@ -85,7 +95,7 @@ def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
     for one in states:
         cap, delta, spent = (compact(one[key]) for key in ("epsilon", "delta", "spent"))
         left = compact(spendable(one["left"]))
-        rows.add_row(one["dataset"], f"a {one['relation']}", cap, delta, spent, left, f"{one['charges']:,}")
+        rows.add_row(one["dataset"], _protected(one), cap, delta, spent, left, f"{one['charges']:,}")
     if any(one["delta"] and one["charges"] for one in states):
         return Group(rows, Text(""), indented(Text(spelled(COMPOSED), "dim")))
     return rows
@@ -104,6 +114,7 @@ def history(url: str, dataset: str | None) -> list[dict[str, Any]]:
                 "who": account.who,
                 "dataset": account.dataset,
                 "relation": account.relation,
+                "records_per_person": account.records_per_person,
                 "epsilon": account.epsilon,
                 "delta": account.delta,
                 "hash": account.hash,
@@ -116,6 +127,8 @@ def history(url: str, dataset: str | None) -> list[dict[str, Any]]:
                 "when": entry.when,
                 "who": entry.who,
                 "dataset": entry.dataset,
+                "relation": entry.relation,
+                "records_per_person": entry.records_per_person,
                 "what": entry.what,
                 "event": entry.event.to_dict(),
                 "epsilon_alone": account_epsilon([entry.event], account.delta),
@@ -139,7 +152,7 @@ def history_table(entries: list[dict[str, Any]]) -> "RenderableType":
         for one in own:
             number, when = str(one["number"]), one["when"][:16].replace("T", " ")
             if one["kind"] == "open":
-                cap = f"cap ε={compact(one['epsilon'])} δ={compact(one['delta'])}, protects a {one['relation']}"
+                cap = f"cap ε={compact(one['epsilon'])} δ={compact(one['delta'])}, protects {_protected(one)}"
                 rows.add_row(number, when, cap, "", one["who"])
             else:
                 rows.add_row(number, when, one["what"], compact(one["epsilon_alone"]), one["who"])

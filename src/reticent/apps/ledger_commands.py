@@ -30,6 +30,9 @@ def ledger_open(
     relation: Annotated[
         str, typer.Option(metavar="RELATION", help="What is protected: record, or label (inputs are public).")
     ] = "record",
+    records_per_person: Annotated[
+        int, typer.Option(metavar="K", help="Protect people who have up to K records each.")
+    ] = 1,
     json: Json = False,
 ) -> None:
     """Give a data set its budget, once. Makes the ledger if there is none.
@@ -38,13 +41,16 @@ def ledger_open(
     """
     from reticent.apps.accounts import accounts_table, open_account
 
-    states = open_account(ledger, dataset, epsilon=epsilon, delta=delta, relation=relation)
+    states = open_account(
+        ledger, dataset, epsilon=epsilon, delta=delta, relation=relation, records_per_person=records_per_person
+    )
     if json:
         return print_json(states[0])
     console().print(accounts_table(states))
-    return advise(
-        f"reticent fit with --ledger {ledger_word(ledger)} --dataset {quote(dataset)}: see reticent fit --help",
-    )
+    options = f"--ledger {ledger_word(ledger)} --dataset {quote(dataset)}"
+    if records_per_person > 1:
+        options += f" --records-per-person {records_per_person}"
+    return advise(f"reticent fit with {options}: see reticent fit --help")
 
 
 @ledger_app.command("show", epilog=example("reticent ledger show budget.db"))

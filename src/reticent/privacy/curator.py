@@ -108,8 +108,12 @@ class Curator:
         if look is not None and relation == "label":
             self._inputs = _safely(lambda: self._read_inputs(source), "Nothing was charged.")
             look(self._inputs)
+        self._entry_hash: str | None = None  # of the ledger's entry that pays for everything released here
         if ledger is not None and dataset is not None:
-            Ledger(ledger).charge(dataset, event, relation=relation, what=what)
+            paid = Ledger(ledger).charge(
+                dataset, event, relation=relation, records_per_person=int(records_per_person), what=what
+            )
+            self._entry_hash = paid.hash
         # Paid. Only from here on may anything read a record.
         self._source: Source | None = source
         self._keeper = Keeper(self.bounds)

@@ -2,12 +2,13 @@
 
 `transaction` opens a fresh connection and closes it again. Nothing is kept between operations, so there is
 nothing that a fork, a pickle or a clone could share or lose. A write transaction takes the one write lock of
-the ledger before it reads anything, and is durable when it returns: SQLite's rollback journal with
-``synchronous=EXTRA``, PostgreSQL with ``synchronous_commit=on``. Every failure of a database leaves here as a
-`LedgerError` that says what to do.
+the ledger before it reads anything, and when it returns it is durable and has been read back: SQLite's rollback
+journal with ``synchronous=EXTRA`` and the heads beside it (anchor.py), PostgreSQL with ``synchronous_commit=on``.
+Every failure of a database leaves here as a `LedgerError` that says what to do. Proof: ledger.md.
 """
 
 import contextlib
+import glob
 import os
 import re
 import secrets
@@ -17,6 +18,8 @@ from typing import Any
 from urllib.parse import quote
 
 from reticent.errors import BadInput, LedgerError
+from reticent.privacy import anchor
+from reticent.privacy.anchor import EMPTY, Head
 
 __all__ = [
     "CURVES",
@@ -35,14 +38,20 @@ Execute = Callable[[str, Sequence[object]], list[tuple[Any, ...]]]
 
 TABLE = "reticent_ledger"
 CURVES = "reticent_curves"  # obfuscated curves, made when the first one is remembered
-FORMAT = 1  # of the table and of the hash chain in it; raised when either changes
+FORMAT = 2  # of the table, of the hash chain in it and of the file beside it; 1: no such file
 LOCK_SECONDS = 30.0  # how long to wait for another process to finish its charge
 
 _APPLICATION_ID = 0x52657469  # "Reti", in the header of the SQLite file
 _ADVISORY_LOCK = 0x5265_7469_6365_6E74  # "Reticent"; a table lock would need more rights than INSERT
 _SERVING_LOCK = _ADVISORY_LOCK + 1
 _WAITED = "another process held its lock for {:g} seconds. Wait for it to end, then try again"
+_RESTORE = (
+    "Restore both files from one backup, the newest; then compare with what was released (reticent ledger verify --head "
+    "with a release's entry), because what was spent after that backup is missing in it"
+    ". Without one, release nothing more from its data sets."
+)
 _COMMENT = "reticent ledger, format "
+_CHAINS = (TABLE, CURVES)
 
 _COLUMNS = f"""
 CREATE TABLE {TABLE} (
@@ -114,62 +123,119 @@ def shown(url: str) -> str:
 def create(url: str) -> None:
     """Make an empty ledger if there is none; whatever else is there is left alone."""
     if _is_postgres(url):
-        with _postgres_connection(url, write=True) as execute:
+        with _postgres_connection(url, write=True) as (execute, _):
             if execute("SELECT to_regclass(?) IS NULL", [TABLE])[0][0]:
                 execute(_POSTGRES_SCHEMA, [])
         return
     path = shown(url)
     if os.path.lexists(path):
+        _drop_name_of_a_crash(path)
         return
     if not os.path.isdir(os.path.dirname(path)):
         raise LedgerError(f"The ledger {path} cannot be created: its folder does not exist. Make the folder first.")
-    # Made whole beside its place, then linked to it: no crash and no second process ever meets half a ledger.
+    try:
+        with anchor.locked(anchor.anchor_of(path), LOCK_SECONDS, write=True, mode=0o666) as handle:
+            if not os.path.lexists(path):
+                _create_file(path, handle)
+    except TimeoutError:
+        raise _waited(path) from None
+    except OSError as error:
+        raise LedgerError(
+            f"The ledger {path} cannot be created: {error.strerror}. Choose a folder on a local disk that "
+            "you may write to, or make the folder writable."
+        ) from error
+
+
+def _create_file(path: str, handle: int) -> None:
+    """Make the file whole beside its place, then link it: no crash and no second process ever meets half a ledger."""
+    known = anchor.read_heads(handle)
+    if known not in (None, (EMPTY, EMPTY)):
+        raise LedgerError(
+            f"A ledger was at {path}, and is gone: {anchor.anchor_of(path)} is still there. Restore both from a backup. For a "
+            "new ledger choose another path: what was spent from the old one stays spent."
+        )
     new = f"{path}.{secrets.token_hex(4)}.new"
     try:
+        if known is None:
+            anchor.append_heads(handle, EMPTY, EMPTY)
         with (
             _sqlite_errors(path),
             contextlib.closing(sqlite3.connect(new, isolation_level=None)) as connection,
         ):
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.executescript(_SQLITE_SCHEMA)
-        with contextlib.suppress(FileExistsError):
+        with contextlib.suppress(FileExistsError):  # where there is no lock, another process may be first
             os.link(new, path)
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise LedgerError(
-            f"The ledger {path} cannot be created: {error.strerror}. Choose a folder on a local disk that "
-            "you may write to."
-        ) from error
+        anchor.sync_folder(os.path.dirname(path))
+    except BaseException:
+        if not os.path.lexists(path):
+            with contextlib.suppress(OSError):
+                os.unlink(anchor.anchor_of(path))
+        raise
     finally:
         with contextlib.suppress(OSError):
             os.unlink(new)
 
 
+def _drop_name_of_a_crash(path: str) -> None:
+    """Remove the second name of a ledger whose maker was killed after linking it."""
+    with contextlib.suppress(OSError):
+        if os.stat(path).st_nlink > 1:
+            with anchor.locked(anchor.anchor_of(path), LOCK_SECONDS, write=True):
+                for new in glob.glob(f"{glob.escape(path)}.*.new"):
+                    if os.path.samefile(new, path):
+                        os.unlink(new)
+
+
 @contextlib.contextmanager
 def transaction(url: str, *, write: bool = False) -> Iterator[Execute]:
-    """One transaction on an existing ledger: all of it is kept if the block ends, none if it raises."""
+    """One transaction on an existing ledger: all of it is kept if the block ends, none if it raises.
+
+    When a write returns, the last row of every chain has been read back from the database.
+    """
     if _is_postgres(url):
-        with _postgres_connection(url, write=write) as execute:
+        with _postgres_connection(url, write=write) as (execute, commit):
             _check_postgres_format(execute, url)
+            before = _heads(url, execute) if write else None
             yield execute
+            if write:
+                after = _heads(url, execute)
+                commit()
+                if after != before:
+                    _check_recorded(execute, after, shown(url))
         return
     path = shown(url)
     _check_is_file(path)
-    uri = f"file:{quote(os.fsencode(path))}?mode=rw"  # rw, not rwc: never creates
-    with (
-        _sqlite_errors(path),
-        contextlib.closing(sqlite3.connect(uri, uri=True, timeout=LOCK_SECONDS, isolation_level=None)) as connection,
-    ):
-        _check_sqlite_format(connection, path)
-        connection.execute("PRAGMA synchronous = EXTRA")
-        connection.execute("PRAGMA secure_delete = ON")  # what is blanked leaves the file
-        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        yield lambda sql, values: connection.execute(sql, values).fetchall()
-        connection.execute("COMMIT")
+    with _sqlite_errors(path), _lock(path, write=write) as handle:
+        place = _check_one_name(path)
+        with contextlib.closing(_connect(path)) as connection:
+            version = _check_sqlite_format(connection, path)
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA fullfsync = ON")  # macOS: through the disk's own memory
+            connection.execute("PRAGMA secure_delete = ON")  # what is blanked leaves the file
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+
+            def execute(sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+                return connection.execute(sql, values).fetchall()
+
+            if handle is None:  # a ledger of format 1, which is only read
+                yield execute
+                return
+            known = anchor.read_heads(handle)
+            _check_anchor(execute, known, path, version)
+            if write and version < FORMAT:
+                known = _upgrade(execute, known, path, handle)
+            yield execute
+            if not write:
+                return
+            heads = _heads(url, execute)
+            connection.execute("COMMIT")
+        if heads != known:
+            _anchor(path, handle, heads)
+            with contextlib.closing(_connect(path)) as fresh:
+                _check_recorded(lambda sql, values: fresh.execute(sql, values).fetchall(), heads, path)
+        if _check_one_name(path) != place:
+            raise _replaced(path)
 
 
 def has_table(url: str, execute: Execute, name: str) -> bool:
@@ -177,6 +243,40 @@ def has_table(url: str, execute: Execute, name: str) -> bool:
     if _is_postgres(url):
         return bool(execute("SELECT to_regclass(?) IS NOT NULL", [name])[0][0])
     return bool(execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", [name]))
+
+
+def _heads(url: str, execute: Execute) -> tuple[Head, Head]:
+    """The last row of the ledger and of the curves."""
+    rows, curves = (_head(execute, table) if _readable(url, execute, table) else EMPTY for table in _CHAINS)
+    return rows, curves
+
+
+def _head(execute: Execute, table: str) -> Head:
+    last = execute(f"SELECT number, hash FROM {table} ORDER BY number DESC LIMIT 1", [])
+    return Head(*last[0]) if last else EMPTY
+
+
+def _readable(url: str, execute: Execute, table: str) -> bool:
+    """Whether there is such a table, and this user may read it."""
+    if not has_table(url, execute, table):
+        return False
+    return not _is_postgres(url) or bool(execute("SELECT has_table_privilege(?, 'SELECT')", [table])[0][0])
+
+
+def _hash_of(execute: Execute, table: str, number: int) -> str | None:
+    found = execute(f"SELECT hash FROM {table} WHERE number = ?", [number])
+    return str(found[0][0]) if found else None
+
+
+def _check_recorded(execute: Execute, heads: tuple[Head, Head], where: str) -> None:
+    """Read back what was committed: only then is it acknowledged."""
+    for table, head in zip(_CHAINS, heads, strict=True):
+        if head.number and _hash_of(execute, table, head.number) != head.hash:
+            raise LedgerError(
+                f"The ledger {where} does not have row {head.number} of {table}, which was committed a moment ago: nothing "
+                "may be read. Another program rolls it back or replaces it. Find out which, then try again; `reticent "
+                "ledger history` shows what is recorded."
+            )
 
 
 def append_only(url: str, execute: Execute, name: str) -> None:
@@ -201,19 +301,15 @@ def held_alone(url: str) -> Iterator[None]:
     """Be the only one in this block, among all processes that use the database; it lasts as long as the process does."""
     taken = f"Another server works on {shown(url)}: stop it first, or use it."
     if _is_postgres(url):
-        with _postgres_connection(url, write=False) as execute:
+        with _postgres_connection(url, write=False) as (execute, _):
             if not execute("SELECT pg_try_advisory_xact_lock(?)", [_SERVING_LOCK])[0][0]:
                 raise LedgerError(taken)
             yield
         return
-    import fcntl
-
     handle = os.open(f"{os.path.realpath(shown(url))}.serving", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise LedgerError(taken) from None
+        if not anchor.try_lock(handle):
+            raise LedgerError(taken)
         yield
     finally:
         os.close(handle)
@@ -263,10 +359,125 @@ def _not_a_ledger(path: str, why: str) -> LedgerError:
     )
 
 
-def _check_sqlite_format(connection: sqlite3.Connection, path: str) -> None:
+def _connect(path: str) -> sqlite3.Connection:
+    uri = f"file:{quote(os.fsencode(os.path.realpath(path)))}?mode=rw"  # rw, not rwc: never creates
+    return sqlite3.connect(uri, uri=True, timeout=LOCK_SECONDS, isolation_level=None)
+
+
+def _check_sqlite_format(connection: sqlite3.Connection, path: str) -> int:
     if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
         raise _not_a_ledger(path, "a SQLite database of another program")
-    _check_version(connection.execute("PRAGMA user_version").fetchone()[0], path)
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    _check_version(version, path)
+    return version
+
+
+@contextlib.contextmanager
+def _lock(path: str, *, write: bool) -> Iterator[int | None]:
+    """Hold the ledger's lock; give the open file beside it, or None for a ledger of format 1 that is only read."""
+    beside = anchor.anchor_of(path)
+    with contextlib.ExitStack() as stack:
+        try:
+            mode = None
+            if not os.path.exists(beside):
+                with contextlib.closing(_connect(path)) as connection:
+                    version = _check_sqlite_format(connection, path)
+                if version > 1:
+                    raise LedgerError(
+                        f"The ledger {path} cannot be used, and nothing may be read: {beside} is missing, which "
+                        "says up to which row it is whole. The two files belong together: copy, move and share "
+                        f"the folder. {_RESTORE}"
+                    )
+                mode = os.stat(path).st_mode
+            if mode is not None and not write:
+                yield None
+                return
+            handle = stack.enter_context(anchor.locked(beside, LOCK_SECONDS, write=write, mode=mode))
+        except TimeoutError:
+            raise _waited(path) from None
+        except OSError as error:
+            raise LedgerError(
+                f"The ledger {path} cannot be used, and nothing may be read: {beside} cannot be opened and locked "
+                f"({error.strerror}). Make both files and their folder writable for this user, on a local disk."
+            ) from error
+        yield handle
+
+
+def _waited(path: str) -> LedgerError:
+    return LedgerError(f"The ledger {path} cannot be used, and nothing may be read: {_WAITED.format(LOCK_SECONDS)}.")
+
+
+def _check_one_name(path: str) -> tuple[int, int]:
+    """Refuse a file that can be reached by two names: after a crash each would have a journal of its own.
+
+    Gives the file's device and number.
+    """
+    real = os.path.realpath(path)
+    try:
+        found = os.stat(real)
+    except OSError:
+        raise _replaced(path) from None
+    if found.st_nlink > 1:
+        raise LedgerError(
+            f"The ledger {path} cannot be used, and nothing may be read: the file has {found.st_nlink} names (hard links). "
+            "After a crash a charge made through one of them could be lost through the other. Remove the other names "
+            f"(find them with: find / -samefile {real}), and share the folder instead."
+        )
+    if anchor.mounted(real):
+        raise LedgerError(
+            f"The ledger {path} cannot be used, and nothing may be read: the file itself is mounted here, as into a "
+            "container. Then it has two names, and after a crash a charge made through one could be lost through the "
+            "other. Mount the folder that it is in, not the file."
+        )
+    return found.st_dev, found.st_ino
+
+
+def _replaced(path: str) -> LedgerError:
+    return LedgerError(
+        f"The file {path} was moved or replaced while it was charged: nothing may be read. Find out which program did it; "
+        "`reticent ledger history` shows what is recorded now. Then try again."
+    )
+
+
+def _check_anchor(execute: Execute, known: tuple[Head, Head] | None, path: str, version: int) -> None:
+    """Refuse a database that lacks a row which was acknowledged."""
+    beside = anchor.anchor_of(path)
+    if known is None:
+        if version == 1:
+            return
+        raise LedgerError(
+            f"The ledger {path} cannot be used, and nothing may be read: {beside} is empty or damaged, which says up "
+            f"to which row it is whole. {_RESTORE}"
+        )
+    for table, head in zip(_CHAINS, known, strict=True):
+        if not head.number:
+            continue
+        if not has_table("", execute, table) or _hash_of(execute, table, head.number) != head.hash:
+            raise LedgerError(
+                f"The ledger {path} cannot be used, and nothing may be read: row {head.number} of {table}, which was "
+                f"acknowledged according to {beside}, is not in it. It was replaced by an older copy or another "
+                f"ledger, altered, or the disk has lost what it had written. {_RESTORE}"
+            )
+
+
+def _upgrade(execute: Execute, known: tuple[Head, Head] | None, path: str, handle: int) -> tuple[Head, Head]:
+    """Make a ledger of format 1 one of this format, in the transaction under way; give what is anchored now."""
+    heads = _heads("", execute)
+    if heads != known:
+        _anchor(path, handle, heads)
+    anchor.sync_folder(os.path.dirname(os.path.realpath(path)))  # the file beside it may be new
+    execute(f"PRAGMA user_version = {FORMAT}", [])
+    return heads
+
+
+def _anchor(path: str, handle: int, heads: tuple[Head, Head]) -> None:
+    try:
+        anchor.append_heads(handle, *heads)
+    except OSError as error:
+        raise LedgerError(
+            f"{anchor.anchor_of(path)} cannot be written ({error.strerror}), and nothing may be read. Free some space or check "
+            "the disk, then try again; `reticent ledger history` shows what was charged."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -309,7 +520,8 @@ def _check_postgres_format(execute: Execute, url: str) -> None:
 
 
 @contextlib.contextmanager
-def _postgres_connection(url: str, *, write: bool) -> Iterator[Execute]:
+def _postgres_connection(url: str, *, write: bool) -> Iterator[tuple[Execute, Callable[[], None]]]:
+    """Give what executes a statement in one transaction, and what commits it before the block ends."""
     try:
         import psycopg
     except ImportError as error:
@@ -341,7 +553,7 @@ def _postgres_connection(url: str, *, write: bool) -> Iterator[Execute]:
             execute("SET LOCAL synchronous_commit TO on", [])
             if write:
                 execute("SELECT pg_advisory_xact_lock(?)", [_ADVISORY_LOCK])
-            yield execute
+            yield execute, connection.commit
     except psycopg.Error as error:
         if isinstance(error, psycopg.errors.LockNotAvailable):
             advice = _WAITED.format(LOCK_SECONDS)

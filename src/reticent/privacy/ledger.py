@@ -16,16 +16,19 @@ import json
 import math
 import os
 import socket
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
+from functools import lru_cache
 from typing import Any
 
-from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
+from reticent.errors import BadInput, BudgetExceeded, LedgerError
 from reticent.privacy import accounting, database
 from reticent.privacy.database import CURVES, TABLE, Execute
-from reticent.privacy.events import Event, Gaussian, Selection, event_from_json
+from reticent.privacy.events import Event, Gaussian, Selection, event_from_dict, event_from_json
+from reticent.privacy.given import check_whole
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
 
@@ -40,13 +43,24 @@ _SELECT = f"SELECT number, kind, dataset, body, who, at, what, hash FROM {TABLE}
 _VERIFY_TOLERANCE = 1e-6
 
 
+# rows of a ledger that this process has found to fit together, and their data sets; see `Ledger._chain`
+_HASHED: dict[str, tuple[tuple[tuple[Any, ...], ...], frozenset[str]]] = {}
+_HASHED_LEDGERS = 4
+_MOST_USES = 10**9  # that one event can count
+
+
 @dataclass(frozen=True)
 class Account:
-    """One data set's cap (ε, δ) and what it protects (a key of ``RELATIONS``). It never changes."""
+    """One data set's cap (ε, δ) and its unit, which say what was promised to whom. They never change.
+
+    The unit: what is protected (a key of ``RELATIONS``), and how many of it one person may have
+    (``records_per_person``).
+    """
 
     number: int
     dataset: str
     relation: str
+    records_per_person: int
     epsilon: float
     delta: float
     who: str
@@ -56,11 +70,13 @@ class Account:
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge: the event, who made it, when (UTC, ISO 8601) and what for."""
+    """One charge: the event and its unit (as in `Account`), who made it, when (UTC, ISO 8601), what for."""
 
     number: int
     dataset: str
     event: Event
+    relation: str
+    records_per_person: int
     who: str
     when: str
     what: str
@@ -99,10 +115,18 @@ class Ledger:
         database.create(self.url)
         return self
 
-    def open(self, dataset: str, epsilon: float, delta: float, *, relation: str = "record") -> Account:
-        """Open an account with its cap, and the ledger if there is none. Doing it again changes nothing."""
+    def open(
+        self,
+        dataset: str,
+        epsilon: float,
+        delta: float,
+        *,
+        relation: str = "record",
+        records_per_person: int = 1,
+    ) -> Account:
+        """Open an account with its cap and unit, and the ledger if there is none. Doing it again changes nothing."""
         _check_text("A data set's name", dataset, least=1, most=200)
-        _check_relation(relation)
+        unit = _check_unit(relation, records_per_person)
         epsilon, delta = accounting.check_epsilon_delta(epsilon, delta, pure=True)
         database.create(self.url)
         with database.transaction(self.url, write=True) as execute:
@@ -111,9 +135,9 @@ class Ledger:
                 account = self._account(existing[0])
             else:
                 self._refuse_curve(execute, dataset)
-                cap = {"relation": relation, "epsilon": epsilon, "delta": delta}
+                cap = {"unit": unit, "epsilon": epsilon, "delta": delta}
                 account = self._account(_append(execute, "open", dataset, _canonical(cap), ""))
-        if (account.relation, account.epsilon, account.delta) != (relation, epsilon, delta):
+        if (_unit(account), account.epsilon, account.delta) != (unit, epsilon, delta):
             raise LedgerError(
                 f"Data set {dataset!r} of {self!r} is already open with {_cap(account)}. A cap never "
                 "changes, because it was promised to the people in the data. Spend under the cap that is "
@@ -121,25 +145,31 @@ class Ledger:
             )
         return account
 
-    def charge(self, dataset: str, event: Event, *, relation: str = "record", what: str = "") -> Entry:
-        """Spend ``event`` from the account, durably, or raise `BudgetExceeded` and spend nothing."""
-        _check_relation(relation)
+    def charge(
+        self,
+        dataset: str,
+        event: Event,
+        *,
+        relation: str = "record",
+        records_per_person: int = 1,
+        what: str = "",
+    ) -> Entry:
+        """Spend ``event`` from the account, durably, or raise `BudgetExceeded` and spend nothing.
+
+        ``relation`` and ``records_per_person``: the unit that the noise of the event is made for. It must be
+        the account's.
+        """
+        unit = _check_unit(relation, records_per_person)
         _check_text("what (a short text on what is released)", what, least=0, most=1000)
-        body = _event_body(event)
+        body = _canonical({"event": _event_fields(event), "unit": unit})
         with database.transaction(self.url, write=True) as execute:
-            account, entries = self._load(execute, dataset)
-            if account.relation != relation:
-                raise LedgerError(
-                    f"Data set {dataset!r} of {self!r} is open for relation {account.relation!r} "
-                    f"({RELATIONS[account.relation]}), and this charge is for {relation!r} "
-                    f"({RELATIONS[relation]}). The two do not add up. A fit that protects labels gives "
-                    "the inputs away, and with them what was promised to whole records: for the same people, stay with "
-                    "one of the two; for other people, open an account under another name."
-                )
-            events = [entry.event for entry in entries]
+            account, rows = self._load(execute, dataset)
+            if _unit(account) != unit:
+                raise LedgerError(self._another_unit(account, relation, records_per_person))
+            events = self._composed(account, rows)
             total = accounting.account_epsilon([*events, event], account.delta)
             if total <= account.epsilon:  # written so that a NaN is refused
-                return self._entry(_append(execute, "charge", dataset, body, what))
+                return self._entry(_append(execute, "charge", dataset, body, what), account)
         raise BudgetExceeded(_refusal(account, events, event, total))
 
     def spent(self, dataset: str) -> float:
@@ -160,7 +190,8 @@ class Ledger:
     def history(self, dataset: str) -> list[Entry]:
         """Return every charge of a data set, oldest first."""
         with database.transaction(self.url) as execute:
-            return self._load(execute, dataset)[1]
+            account, rows = self._load(execute, dataset)
+        return [self._entry(row, account) for row in rows]
 
     def datasets(self) -> list[Account]:
         """Return all accounts, oldest first."""
@@ -176,11 +207,12 @@ class Ledger:
         with database.transaction(self.url) as execute:
             rows = self._chain(execute)
         heads = [_FIRST, *(row[-1] for row in rows)]
-        events: dict[str, list[Event]] = {}
         accounts = [self._account(row) for row in rows if row[1] == "open"]
+        charges: dict[str, list[tuple[Any, ...]]] = {account.dataset: [] for account in accounts}
         for row in rows:
             if row[1] == "charge":
-                events.setdefault(row[2], []).append(self._entry(row).event)
+                charges[row[2]].append(row)
+        events = {account.dataset: self._composed(account, charges[account.dataset]) for account in accounts}
         if expected_head is not None and expected_head not in heads:
             raise LedgerError(
                 f"{self!r} has {len(rows)} rows that fit together, but the expected head {expected_head!r} "
@@ -189,7 +221,7 @@ class Ledger:
             )
         for account in accounts:
             dataset = account.dataset
-            total = accounting.account_epsilon(events.get(dataset, []), account.delta)
+            total = accounting.account_epsilon(events[dataset], account.delta)
             if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):
                 raise LedgerError(
                     f"Data set {dataset!r} of {self!r} is past its cap ({_cap(account)}): its events add up "
@@ -199,15 +231,28 @@ class Ledger:
         return heads[-1]
 
     def _chain(self, execute: Execute) -> list[tuple[Any, ...]]:
-        """Read all rows and check that they fit together: nothing is told or spent from a history that was altered."""
+        """Read all rows and check that they fit together: nothing is told or spent from a history that was altered.
+
+        Every row is read every time. Only hashing is spared, for rows that are, in every field and from the
+        first row on, those that this process has hashed before.
+        """
         rows = execute(f"{_SELECT} ORDER BY number", [])
-        head, opened = _FIRST, set()
-        for position, row in enumerate(rows, start=1):
+        hashed, opened = _HASHED.get(self.url, ((), frozenset()))
+        if rows[: len(hashed)] != list(hashed):
+            hashed, opened = (), frozenset()
+        position, names = len(hashed), set(opened)
+        head = hashed[-1][-1] if hashed else _FIRST
+        for row in rows[position:]:
+            position += 1
             number, kind, dataset, *_, stored = row
-            if number != position or stored != _seal(head, row[:-1]) or (kind == "open") == (dataset in opened):
+            known = dataset in names
+            if number != position or stored != _seal(head, row[:-1]) or (kind == "open") == known:
                 raise self._altered(position)
-            opened.add(dataset)
+            names.add(dataset)
             head = stored
+        _HASHED[self.url] = tuple(rows), frozenset(names)
+        while len(_HASHED) > _HASHED_LEDGERS:
+            _HASHED.pop(next(iter(_HASHED)), None)
         return rows
 
     def _refuse_curve(self, execute: Execute, dataset: str) -> None:
@@ -222,10 +267,11 @@ class Ledger:
 
     def _events(self, dataset: str) -> tuple[Account, list[Event]]:
         with database.transaction(self.url) as execute:
-            account, entries = self._load(execute, dataset)
-        return account, [entry.event for entry in entries]
+            account, rows = self._load(execute, dataset)
+        return account, self._composed(account, rows)
 
-    def _load(self, execute: Execute, dataset: str) -> tuple[Account, list[Entry]]:
+    def _load(self, execute: Execute, dataset: str) -> tuple[Account, list[tuple[Any, ...]]]:
+        """The account of a data set, and the rows of its charges, oldest first."""
         _check_text("A data set's name", dataset, least=1, most=200)
         chain = self._chain(execute)
         rows = [row for row in chain if row[2] == dataset]
@@ -236,27 +282,63 @@ class Ledger:
                 f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or give the data "
                 f"set its cap, once: reticent ledger open {database.shown(self.url)} {dataset} --epsilon 3 --delta 1e-5"
             )
-        return self._account(rows[0]), [self._entry(row) for row in rows[1:]]
+        return self._account(rows[0]), rows[1:]
+
+    def _composed(self, account: Account, rows: Sequence[Sequence[Any]]) -> list[Event]:
+        """Give the events of these charges, in the order in which each was first charged; equal ones as one event."""
+        events: list[Event] = []
+        first = {row[3]: row for row in reversed(rows)}
+        for body, times in Counter(row[3] for row in rows).items():
+            event = self._entry(first[body], account).event
+            if event.count * times <= _MOST_USES:
+                events.append(replace(event, count=event.count * times))
+            else:
+                events += [event] * times
+        return events
 
     def _account(self, row: Sequence[Any]) -> Account:
         number, kind, dataset, body, who, at, _, sha = row
         try:
             cap = json.loads(body)
             epsilon, delta = accounting.check_epsilon_delta(cap["epsilon"], cap["delta"], pure=True)
-            if kind == "open" and cap["relation"] in RELATIONS:
-                return Account(number, dataset, cap["relation"], epsilon, delta, who, at, sha)
+            # format 1 had no number of records per person: its accounts were for single records
+            unit = cap["unit"] if "unit" in cap else {"relation": cap["relation"], "records_per_person": 1}
+            if kind == "open" and unit == _check_unit(**unit):
+                return Account(
+                    number=number, dataset=dataset, **unit, epsilon=epsilon, delta=delta, who=who, opened=at, hash=sha
+                )
         except (TypeError, ValueError, KeyError):
             pass
         raise self._altered(number)
 
-    def _entry(self, row: Sequence[Any]) -> Entry:
+    def _entry(self, row: Sequence[Any], account: Account) -> Entry:
         number, kind, dataset, body, who, at, what, sha = row
         try:
-            if kind == "charge":
-                return Entry(number, dataset, event_from_json(body), who, at, what, sha)
-        except (TypeError, ValueError, AttributeError):
+            event, unit = _charged(body)
+            if kind == "charge" and unit in (None, _unit(account)):
+                return Entry(
+                    number=number, dataset=dataset, event=event, **_unit(account), who=who, when=at, what=what, hash=sha
+                )
+        except (TypeError, ValueError, KeyError):
             pass
         raise self._altered(number)
+
+    def _another_unit(self, account: Account, relation: str, records_per_person: int) -> str:
+        opened = f"Data set {account.dataset!r} of {self!r} is open for"
+        if account.relation != relation:
+            return (
+                f"{opened} relation {account.relation!r} ({RELATIONS[account.relation]}), and this charge is "
+                f"for {relation!r} ({RELATIONS[relation]}). The two do not add up. A fit that protects labels "
+                "gives the inputs away, and with them what was promised to whole records: for the same people, "
+                "stay with one of the two; for other people, open an account under another name. Nothing was "
+                "read and nothing was charged."
+            )
+        return (
+            f"{opened} {_whom(account.records_per_person)}, and this charge is for {_whom(records_per_person)}. "
+            "The two do not add up: noise that hides one record does not hide all records of a person who has "
+            f"several. Ask with records_per_person = {account.records_per_person}, as the account was opened; "
+            "for other people, open an account under another name. Nothing was read and nothing was charged."
+        )
 
     def _altered(self, number: int) -> LedgerError:
         return LedgerError(
@@ -266,9 +348,22 @@ class Ledger:
         )
 
 
-def _check_relation(relation: object) -> None:
-    if relation not in RELATIONS:
+def _check_unit(relation: object, records_per_person: object) -> dict[str, Any]:
+    """The unit of an account or of a charge, as it is stored."""
+    if not isinstance(relation, str) or relation not in RELATIONS:
         raise BadInput(f"relation must be one of {', '.join(map(repr, RELATIONS))}, not {relation!r}.")
+    check_whole("records_per_person", records_per_person, 1, 10**6)
+    return {"relation": relation, "records_per_person": int(records_per_person)}  # type: ignore[call-overload]
+
+
+def _unit(one: Account) -> dict[str, Any]:
+    return {"relation": one.relation, "records_per_person": one.records_per_person}
+
+
+def _whom(records_per_person: int) -> str:
+    if records_per_person == 1:
+        return "people with one record each (records_per_person = 1)"
+    return f"people with up to {records_per_person} records each (records_per_person = {records_per_person})"
 
 
 def _check_text(name: str, text: object, *, least: int, most: int) -> None:
@@ -276,14 +371,23 @@ def _check_text(name: str, text: object, *, least: int, most: int) -> None:
         raise BadInput(f"{name} is printable text of {least} to {most} characters on one line, not {text!r}.")
 
 
-def _event_body(event: object) -> str:
+def _event_fields(event: object) -> dict[str, Any]:
     try:
-        body = event.to_json()  # type: ignore[attr-defined]
-        if isinstance(event, Event) and event_from_json(body) == event:
-            return str(body)
-    except (AttributeError, TypeError, ReticentError):
+        fields: dict[str, Any] = event.to_dict()  # type: ignore[attr-defined]
+        if isinstance(event, Event) and event_from_json(_canonical(fields)) == event:
+            return fields
+    except (AttributeError, TypeError, ValueError):
         pass
     raise BadInput(f"Only an Event can be charged, such as Gaussian(noise_multiplier=4.0), not {event!r}.")
+
+
+@lru_cache(maxsize=1024)
+def _charged(body: str) -> tuple[Event, dict[str, Any] | None]:
+    """The event in the text of a charge, and its unit; None in format 1, where it is the account's."""
+    told = json.loads(body)
+    if "event" in told:
+        return event_from_dict(told["event"]), dict(told["unit"])
+    return event_from_dict(told), None
 
 
 def _canonical(fields: object) -> str:
@@ -313,7 +417,10 @@ def describe_user() -> str:
 
 
 def _cap(account: Account) -> str:
-    return f"ε = {account.epsilon:g}, δ = {account.delta:g}, relation {account.relation!r}"
+    cap = f"ε = {account.epsilon:g}, δ = {account.delta:g}, relation {account.relation!r}"
+    if account.records_per_person == 1:
+        return cap
+    return f"{cap}, records_per_person = {account.records_per_person}"
 
 
 def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:

@@ -276,13 +276,17 @@ class Stream:
         self._sum: Any = 0
         self._memory: list[NDArray[Any]] = []
         self._like = ""  # what the memory belongs to
+        self._entry_hash: str | None = None  # of the ledger's entry that pays for this stream
         self._asked: str | None = None
         self._statistic: Statistic | None = None
         check_blas()
         if state is not None:
             self._restore(json.loads(state))
         elif ledger is not None and dataset is not None:
-            Ledger(ledger).charge(dataset, event, relation=relation, what=what)
+            paid = Ledger(ledger).charge(
+                dataset, event, relation=relation, records_per_person=self._records_per_person, what=what
+            )
+            self._entry_hash = paid.hash
 
     def add(self, statistic: Statistic, records: NDArray[np.float64]) -> None:
         """Add raw records (inputs, then the output, one row each) to this step's sum. Nothing can fail for what is in them."""
