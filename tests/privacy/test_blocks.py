@@ -256,7 +256,8 @@ def test_parquet_files_one_after_the_other(tmp_path):
     assert (source.known_n, source.count(), source.width) == (70_002, 70_002, 3)
     fields = [Field("b", ("no", "yes")), Field("a"), Field("c", (False, True)), Field("a")]
     blocks = list(source.blocks(fields))
-    assert [len(block) for block in blocks] == [65_536, 4_464, 2]
+    assert [len(block) for block in blocks] == [4_096] * 17 + [368, 2]  # labels may be long
+    assert [len(block) for block in source.blocks([Field("a")])] == [65_536, 4_464, 2]
     both = np.concatenate([long, [0, 1]])
     assert same(np.vstack(blocks), np.column_stack([both % 2 == 0, both, both % 3 == 0, both]))
 

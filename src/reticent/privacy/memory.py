@@ -39,9 +39,7 @@ class MemorySource(Source):
     ``inputs`` and ``targets`` are the public numbers of columns of ``data`` and ``y``, for lists, which have none.
     """
 
-    def __init__(
-        self, data: Any, y: Any = None, *, inputs: int | None = None, targets: int | None = None
-    ) -> None:
+    def __init__(self, data: Any, y: Any = None, *, inputs: int | None = None, targets: int | None = None) -> None:
         first = _part(data, "X", inputs)
         if first.flat:
             raise BadInput(
