@@ -38,7 +38,7 @@ def test_columns_of_an_array(dtype, columns):
 
 @pytest.mark.parametrize(("y", "targets"), [(X[:, 0] * 10, 1), (X[:, :2] * 10, 2), ((X[:, 0] * 10).tolist(), 1)])
 def test_outputs_stand_behind_the_inputs(y, targets):
-    source = scan(X, y=y)
+    source = scan(X, y=y).shaped(None, targets)
     assert (source.width, source.targets, source.known_n, source.count()) == (3 + targets, targets, 4, 4)
     assert same(rows(source, 3, 0), np.column_stack([X[:, 0] * 10, X[:, 0]]))
     assert same(rows(source, 2), X[:, 2:])
@@ -96,17 +96,32 @@ def test_only_a_whole_array_is_passed_on_as_it_is():
         assert not any(np.shares_memory(block, X) for block in source.blocks(fields))
 
 
+def lists(X, y=None, *, inputs=1, targets=1):
+    return scan(X, y=y).shaped(inputs, targets)
+
+
 def test_rows_of_lists_and_what_is_no_row():
-    assert same(rows(scan([(1, None), [2.5, "x"]]), 0, 1), [[1, NAN], [2.5, NAN]])
-    assert same(rows(scan([[1.0], [2.0]], y=[[3.0], 4.0]), 1), [[NAN], [4]])  # a list is a cell like any other
-    assert same(rows(scan([[1.0], [2.0]], y=[[3.0], [4.0]]), 1), [[3], [4]])
-    assert same(rows(scan([np.array([1.0, 2.0])]), 1), [[2]])
-    for wrong in ([[1.0], 2.0], [[1.0], [2.0, 3.0]]):
-        with pytest.raises(BadInput, match="same length"):
-            scan(wrong)
-    for flat in ([], [1.0, 2.0]):
-        with pytest.raises(BadInput, match="got 1D"):
-            scan(flat)
+    assert same(rows(lists([(1, None), [2.5, "x"]], inputs=2), 0, 1), [[1, NAN], [2.5, NAN]])
+    assert same(rows(lists([[1.0], [2.0]], [[3.0], 4.0]), 1), [[3], [4]])  # a column of one cell, either way
+    assert same(rows(lists([[1.0], [2.0]], [[3.0], [4.0]]), 1), [[3], [4]])
+    assert same(rows(lists([np.array([1.0, 2.0])], inputs=2), 1), [[2]])
+    assert same(rows(lists(([1.0], 2.0, [2.0, 3.0], None, [])), 0), [[1], [2], [NAN], [NAN], [NAN]])
+    assert same(rows(lists([[1.0, 2.0], 2.0, [3.0]], inputs=2), 0, 1), [[1, 2], [NAN, NAN], [NAN, NAN]])
+    labels = rows(lists(X, ["b", ["b"], ["b", "b"], None], inputs=None), (3, ("a", "b")))
+    assert same(labels, [[1], [1], [0], [0]])
+    assert lists([]).known_n == 0
+
+
+def test_a_list_is_not_laid_out_before_it_is_read():
+    class Unread(list):
+        def __iter__(self):
+            raise AssertionError("a record was read")
+
+        __getitem__ = __iter__
+
+    source = lists(Unread([[1.0], [2.0]]), Unread([0.0, 1.0]))
+    source.check([Field(0), Field(1, (0, 1))])
+    assert (source.known_n, source.width, source.targets) == (2, 2, 1)
 
 
 def test_which_columns_there_are():
@@ -241,7 +256,8 @@ def test_parquet_files_one_after_the_other(tmp_path):
     assert (source.known_n, source.count(), source.width) == (70_002, 70_002, 3)
     fields = [Field("b", ("no", "yes")), Field("a"), Field("c", (False, True)), Field("a")]
     blocks = list(source.blocks(fields))
-    assert [len(block) for block in blocks] == [65_536, 4_464, 2]
+    assert [len(block) for block in blocks] == [4_096] * 17 + [368, 2]  # labels may be long
+    assert [len(block) for block in source.blocks([Field("a")])] == [65_536, 4_464, 2]
     both = np.concatenate([long, [0, 1]])
     assert same(np.vstack(blocks), np.column_stack([both % 2 == 0, both, both % 3 == 0, both]))
 

@@ -27,7 +27,6 @@ class Sparse:
     ("data", "y", "words"),
     [
         (np.zeros(3), None, "Expected 2D array, got 1D array instead.*Reshape your data"),
-        ([1, 2, 3], None, "Expected 2D array, got 1D array instead.*Reshape your data"),
         (pd.Series([1.0]), None, "Expected 2D array, got 1D array instead.*Reshape your data"),
         (np.float64(1), None, "Expected 2D array, got scalar array"),
         (np.zeros((2, 2, 2)), None, "Expected 2D array, got 3D array"),
@@ -135,9 +134,17 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
         scan(tmp_path / "t.parquet")
 
 
-def test_rows_of_different_lengths():
-    with pytest.raises(BadInput, match="same length"):
-        scan([[1.0, 2.0], [3.0]])
+def test_a_list_has_no_columns_before_bounds_say_how_many():
+    source = scan([[1.0, 2.0], [3.0]], y=[0, 1])
+    assert (source.known_n, source.count(), source.width) == (2, 2, 0)
+    for ask in (source.kind, source.position):
+        with pytest.raises(BadInput, match="one range per column"):
+            ask(0)
+    with pytest.raises(BadInput, match="one range per column"):
+        source.blocks([Field(0)])
+    with pytest.raises(BadInput, match="one range per column"):
+        source.shaped(None, 1)
+    assert source.shaped(2, 1).width == 3
 
 
 def test_what_fails_to_become_an_array_is_refused_without_its_words():

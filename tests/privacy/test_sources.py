@@ -213,8 +213,8 @@ def test_an_object_changes_its_own_cell_only_and_says_nothing(value, result, pos
 
 
 def test_nested_lists_do_not_take_their_dtype_from_their_values():
-    plain = rows_of(scan([[1, 2.5], [3, 4]]), [Field(0), Field(1)])
-    odd = rows_of(scan([[1, "x"], [3, 4]]), [Field(0), Field(1)])
+    plain = rows_of(scan([[1, 2.5], [3, 4]]).shaped(2, 1), [Field(0), Field(1)])
+    odd = rows_of(scan([[1, "x"], [3, 4]]).shaped(2, 1), [Field(0), Field(1)])
     assert plain.tolist() == [[1, 2.5], [3, 4]]
     assert np.array_equal(odd, [[1, math.nan], [3, 4]], equal_nan=True)
 
@@ -281,7 +281,8 @@ def test_labels_of_arrays_and_series():
         pd.Series(["b", "a", "z"]),
         pd.Series(list("baz"), dtype=object),
     ):
-        assert rows_of(scan(X, y=y), [Field(1, ("a", "b"))])[:, 0].tolist() == [1, 0, 0]
+        source = scan(X, y=y).shaped(None, 1)
+        assert rows_of(source, [Field(1, ("a", "b"))])[:, 0].tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize("classes", [("a", "b"), (1, 2)])
@@ -305,7 +306,7 @@ def test_whether_an_object_column_is_refused_does_not_depend_on_its_values(class
     ],
 )
 def test_pairs(X, y, names, targets):
-    source = scan(X, y=y)
+    source = scan(X, y=y).shaped(None, targets)
     assert (source.names, source.targets, source.width, source.known_n) == (names, targets, 2 + targets, 3)
     got = rows_of(source, [Field(i) for i in range(source.width)])
     assert np.array_equal(got[:, :2], np.zeros((3, 2)))
@@ -346,6 +347,6 @@ def test_what_numpy_cannot_have_seen_is_not_touched_before_it_is_paid_for():
 @pytest.mark.parametrize("odd", [[1.0], np.array([1.0, 2.0]), np.array(1.0), "text", None, 10**400])
 def test_no_output_in_a_list_fails(odd):
     """Whether one label is a list or an array would be told by an error."""
-    source = scan(np.zeros((3, 1)), y=[odd, 0.0, 1.0])
+    source = scan(np.zeros((3, 1)), y=[odd, 0.0, 1.0]).shaped(None, 1)
     (block,) = source.blocks((Field(0), Field(1)))
     assert block[1:, 1].tolist() == [0.0, 1.0]

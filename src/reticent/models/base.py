@@ -25,6 +25,7 @@ from reticent.privacy.curator import Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Laplace
 from reticent.privacy.given import whole
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.memory import fitting_width
 from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
 
@@ -116,7 +117,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             The outputs, for models that use them; a data frame or file may hold them as a column named in the bounds.
         """
         event = self._event()
-        if self._targets and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1:
+        if self._targets and _is_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: y = y.ravel() does it.",
                 DataConversionWarning,
@@ -124,6 +125,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         data = X if isinstance(X, Source) else scan(X, y=y if self._targets else None)
         bounds = self._bounds()
+        data = bounds.shaped(data, targets=self._targets)
         with one_blas_thread():  # as in a rebuild, which must give the same bits
             candidates = self._prepare(data, bounds)
         try:
@@ -264,7 +266,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _unit(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Bring inputs given by a user of the fitted model into the bounds, scaled as the model saw them."""
         check_is_fitted(self)
-        source, bounds = scan(X), self.releases_[0].bounds
+        source, bounds = self._queries(X), self.releases_[0].bounds
         if bounds.x_names is None or source.names is None:
             apart = bounds.level is not None and bounds.level.field(source, self.n_features_in_) is not None
             if source.width != self.n_features_in_ + apart:
@@ -278,9 +280,27 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             raise BadInput("Found array with 0 sample(s) while a minimum of 1 is required.")
         return np.vstack(blocks)
 
+    def _queries(self, X: Any) -> Source:
+        """Inputs given by a user of the fitted model; they are the user's own, and not protected.
+
+        A list is read as it is in a fit: a row that does not fit has missing cells. Only where no row fits, so that
+        nothing could be predicted from any of them, is the list refused.
+        """
+        if not isinstance(X, (list, tuple)):
+            return scan(X)
+        with_level = self.releases_[0].bounds.level is not None
+        widths = [self.n_features_in_, self.n_features_in_ + with_level]
+        width = fitting_width(X, widths)
+        if width is None and len(X):
+            raise BadInput(
+                f"No row of X has {self.n_features_in_} features, as {type(self).__name__} is expecting. Give a "
+                "list of rows of so many numbers each. (A 1D list: reshape your data.)"
+            )
+        return scan(X).shaped(width or self.n_features_in_, 1)
+
     def _levels(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The noise levels that X holds in a column of their own, within their bounds; NaN if it holds none."""
-        source, bounds = scan(X), self.releases_[0].bounds
+        source, bounds = self._queries(X), self.releases_[0].bounds
         field = None if bounds.level is None else bounds.level.field(source, len(bounds.x))
         if field is None or bounds.level is None:
             return np.full(sum(map(len, source.blocks((Field(0),)))), np.nan)
@@ -292,6 +312,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.allow_nan = True  # a missing value becomes a public point; nothing fails because of a record
         tags.target_tags.required = self._targets
         return tags
+
+
+def _is_column(y: Any) -> bool:
+    """Whether y is an array or a frame of one column, by its public shape; a list has none."""
+    return not isinstance(y, (list, tuple)) and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1
 
 
 COMMON = frozenset(field.name for field in fields(PrivateEstimator))  # the parameters that every model has

@@ -178,12 +178,19 @@ class Bounds:
         names = self.x_names and (*self.x_names[: level.at], str(level.name), *self.x_names[level.at :])
         return self._with(x=ranges, x_names=names, level=None)
 
+    def shaped(self, source: Source, *, targets: bool) -> Source:
+        """Tell a source of lists how many columns it has: one for each range. Any other source knows it already."""
+        inputs = None if self.same else len(self.x) + (self.level is not None)
+        outputs = 1 if self.classes is not None or not targets else max(1, len(self.y))
+        return source.shaped(inputs, outputs)
+
     def resolve(self, source: Source, *, targets: bool) -> tuple["Bounds", tuple[Field, ...]]:
         """Fit the bounds to a source's columns: concrete bounds, and the columns to ask the source for.
 
         Looks at names and shapes only. ``targets`` says whether the model uses y at all; without, a noise level is not used
         either, and X may have its column or not.
         """
+        source = self.shaped(source, targets=targets)
         level, named = self.level, (self.y_names or ()) if targets and not source.targets else ()
         outputs = [source.position(name) for name in named if name in (source.names or ())]
         places = [i for i in range(source.width - source.targets) if i not in outputs]

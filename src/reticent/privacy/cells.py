@@ -4,9 +4,12 @@ This is where the privacy rule of reading is kept: the result for a cell is a fu
 no cell whatever raises, warns or changes anything but its own result.
 
 * As a number: the nearest float64 of an int, float, bool, decimal or fraction; NaN for all else (missing values,
-  text, containers, complex numbers); ±inf stays, and is also where a number beyond float64 goes.
+  text, containers, dates, complex numbers); ±inf stays, and is also where a number beyond float64 goes.
 * As the text of a number (CSV): the same, for what `_NUMBER` accepts: "1", "-1.5e3", " .5 ", "inf", "nan".
 * As a label: the position of the equal class; 0, the first class, for everything else.
+* As a record of a list: its cells if it has as many as there are columns, which is public; else all missing.
+
+Proof: reading.md.
 """
 
 import math
@@ -22,6 +25,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Column",
     "Label",
+    "cells_of",
     "label_table",
     "labels",
     "list_cells",
@@ -40,12 +44,14 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_NUMBER = 1000  # bytes; a longer text is not a number
+_NUMBERS = (Real, Decimal, np.bool_)
+_LABELS = (str, bytes, *_NUMBERS)  # nothing else is hashed: a deeply nested tuple would end the process
 
 
 def number(value: object) -> float:
     """Give one Python object as a float64. A str is not a number, even if it looks like one."""
     try:
-        if not isinstance(value, (Real, Decimal, np.bool_)):
+        if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64):
             return math.nan
         try:
             return float(value)
@@ -75,12 +81,13 @@ def list_cells(records: Sequence[object], width: int) -> NDArray[np.object_]:
     """
     cells = np.full((len(records), width), None, dtype=object)
     for i, record in enumerate(records):
-        for j, cell in enumerate(_record_cells(record, width)):
+        for j, cell in enumerate(cells_of(record, width)):
             cells[i, j] = cell
     return cells
 
 
-def _record_cells(record: object, width: int) -> Sequence[object]:
+def cells_of(record: object, width: int) -> Sequence[object]:
+    """Give the cells of one record of a list, or none if it does not have ``width`` of them."""
     try:
         listed = isinstance(record, (list, tuple))
         listed = listed or (isinstance(record, np.ndarray) and record.ndim == 1)
@@ -118,8 +125,8 @@ def labels(values: Iterable[object], table: dict[object, int]) -> Column:
 
 def _label(value: object, get: Callable[[object, int], int]) -> int:
     try:
-        return get(value, 0)
-    except Exception:  # not hashable, so not a class
+        return get(value, 0) if isinstance(value, _LABELS) else 0
+    except Exception:  # an object that pretends
         return 0
 
 

@@ -96,6 +96,7 @@ class Curator:
             raise BadInput(f"records_per_person must be at least 1 (and at most 10^6), not {records_per_person!r}.")
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
+        source = bounds.shaped(source, targets=targets)
         self.bounds, self._fields = bounds.resolve(source, targets=targets)
         source.check(self._fields)
         if source.known_n == 0:

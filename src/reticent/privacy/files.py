@@ -1,4 +1,4 @@
-"""Records in files: CSV and Parquet, one file or a folder of them, streamed in bounded memory."""
+"""Records in files: CSV and Parquet, one file or a folder of them, streamed in bounded memory. Proof: reading.md."""
 
 import os
 from abc import abstractmethod
@@ -25,6 +25,8 @@ _CSV = {".csv": b",", ".tsv": b"\t"}
 _PARQUET = (".parquet", ".pq")
 _CSV_BYTES = 2**22
 _PARQUET_ROWS = 2**16
+_PARQUET_TEXT_ROWS = 2**12  # where there are labels, each of which may be long
+_ARROW_KEY = b"ARROW:schema"  # where a Parquet file keeps arrow's dtypes
 # numbers that every version of arrow reads as Python does: never out of range, no spaces, no plus sign
 _PLAIN_NUMBER = r"^-?[0-9]{1,20}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
 
@@ -68,14 +70,14 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 class _Files(Source):
-    """Abstract: files with the same columns."""
+    """Abstract: files with the same columns; ``_kinds`` are the name, kind and dtype of each."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self.paths = tuple(paths)
         columns = [self._look(path) for path in paths]
         self._kinds = columns[0]
         for path, found in zip(paths, columns, strict=True):
-            if [(name, kind) for name, kind, _ in found] != [(name, kind) for name, kind, _ in self._kinds]:
+            if [one[:2] for one in found] != [one[:2] for one in self._kinds]:
                 raise BadInput(
                     f"{path} does not have the columns of {paths[0]}. All files of a folder need the same "
                     "columns, in the same order, numbers where the others have numbers."
@@ -87,6 +89,11 @@ class _Files(Source):
         """Give what the schema of the first file says; the others agree."""
         return self._kinds[position][1:]
 
+    def _check_unchanged(self, path: Path) -> None:
+        """Refuse a file whose columns are others than when it was scanned: that is about the file, not a record."""
+        if [one[:2] for one in self._look(path)] != [one[:2] for one in self._kinds]:
+            raise BadInput(f"The columns of {path} have changed since it was scanned. Scan it again.")
+
     @abstractmethod
     def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
         """Give name, kind and dtype of each column."""
@@ -97,8 +104,8 @@ class ParquetSource(_Files):
     """Parquet files, read a batch of a few columns at a time."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self.known_n = 0
         super().__init__(paths)
+        self.known_n = sum(self._rows(path) for path in paths)
         check_features(self.width, self.known_n)
 
     def count(self) -> int:
@@ -109,27 +116,50 @@ class ParquetSource(_Files):
         """Give the records file by file."""
         wanted = [self._kinds[self.position(field.key)][0] for field in fields]
         tables = [None if field.classes is None else label_table(field.classes) for field in fields]
+        size = _PARQUET_ROWS if tables.count(None) == len(tables) else _PARQUET_TEXT_ROWS
         for path in self.paths:
-            with _readable(path), _open_parquet(path) as file:
-                batches = file.iter_batches(_PARQUET_ROWS, columns=sorted(set(wanted)), use_threads=False)
+            self._check_unchanged(path)
+            with _readable(path), _open_parquet(path, _plain_metadata(path)) as file:
+                batches = file.iter_batches(size, columns=sorted(set(wanted)), use_threads=False)
                 while (batch := next(batches, None)) is not None:
                     block = np.empty((batch.num_rows, len(fields)))
                     for place, (name, table) in enumerate(zip(wanted, tables, strict=True)):
                         block[:, place] = _arrow_column(batch.column(name), table)
                     yield block
 
+    def _rows(self, path: Path) -> int:
+        with _readable(path), _open_parquet(path) as file:
+            return int(file.metadata.num_rows)
+
     def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
         with _readable(path), _open_parquet(path) as file:
             schema = file.schema_arrow
-            self.known_n = (self.known_n or 0) + file.metadata.num_rows
         if len(set(schema.names)) < len(schema.names):
             raise BadInput(f"The column names of {path} are not unique. Give each column a name of its own.")
+        if _ARROW_KEY.decode() in schema.names:
+            raise BadInput(f"A column of {path} is named {_ARROW_KEY.decode()}, as arrow's own notes are. Rename it.")
         return [(field.name, _arrow_kind(field.type), str(field.type)) for field in schema]
 
 
-def _open_parquet(path: Path) -> Any:
+def _open_parquet(path: Path, metadata: Any = None) -> Any:
     # a buffered stream reads page by page; otherwise a large row group would be held in memory as a whole
-    return pq.ParquetFile(path, pre_buffer=False, buffer_size=2**20, memory_map=False)
+    return pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=2**20, memory_map=False)
+
+
+def _plain_metadata(path: Path) -> Any:
+    """Give the metadata of a Parquet file without arrow's dtypes, so that every text column is read as plain text.
+
+    A dictionary is built with 32-bit offsets, over a whole row group: the length of one label could be one too many.
+    Plain text arrives in as many pieces as it takes. (The key is overwritten by one of the same length, which means
+    nothing to arrow; whether a column can be used at all was decided with the dtypes.)
+    """
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        end = file.read(8)  # the length of the metadata, and "PAR1"
+        length = int.from_bytes(end[:4], "little")
+        file.seek(-8 - length, os.SEEK_END)
+        notes = file.read(length)
+    return pq.read_metadata(pa.BufferReader(end[4:] + notes.replace(_ARROW_KEY, _ARROW_KEY.lower()) + end))
 
 
 def _is_text(kind: Any) -> bool:
@@ -148,18 +178,25 @@ def _arrow_kind(kind: Any) -> Kind:
 def _arrow_column(cells: Any, table: _Table) -> Column:
     if table is None:
         return numbers(cells.to_numpy(zero_copy_only=False))
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_decode()
-    if _is_text(cells.type):  # as bytes: text that is not UTF-8 is a label like any other
-        return _each(cells, lambda text: float(table.get(text, 0)), missing=0.0)
+    if _is_text(cells.type):
+        return _text_positions(cells, table)
     return labels(cells.to_pylist(), table)
 
 
-def _each(cells: Any, function: Callable[[bytes], float], *, missing: float) -> Column:
-    """Give ``function`` of the bytes of each cell of a text array, computed once per different cell."""
-    encoded = cells.cast(pa.binary()).dictionary_encode()
-    values = np.array([function(text) for text in encoded.dictionary.to_pylist()] + [missing])
-    result: Column = values[encoded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)]
+def _text_positions(cells: Any, table: dict[object, int]) -> Column:
+    """Give the position of the class that each text equals, byte by byte, else 0; also for text that is not UTF-8."""
+    known = [label for label in table if isinstance(label, bytes)]
+    found = pc.index_in(cells.cast(pa.large_binary()), value_set=pa.array(known, pa.large_binary()))
+    positions = np.array([float(table[label]) for label in known] + [0.0])
+    result: Column = positions[found.fill_null(len(known)).to_numpy(zero_copy_only=False)]
+    return result
+
+
+def _each(cells: Any, function: Callable[[bytes], float]) -> Column:
+    """Give ``function`` of the bytes of each cell of a CSV block, computed once per different cell."""
+    encoded = cells.cast(pa.large_binary()).dictionary_encode()
+    values = np.array([function(text) for text in encoded.dictionary.to_pylist()])
+    result: Column = values[encoded.indices.to_numpy(zero_copy_only=False)]
     return result
 
 
@@ -204,6 +241,7 @@ class CsvSource(_Files):
             return file.tell() < path.stat().st_size
 
     def _read(self, path: Path) -> Iterator[bytes]:
+        self._check_unchanged(path)
         with _readable(path), path.open("rb") as file:
             read_header(file, path, self._delimiter)
             yield from cut(file, self._block_bytes)
@@ -265,12 +303,12 @@ def _text_numbers(cells: Any) -> Column:
     others = ~plain.to_numpy(zero_copy_only=False)
     if others.any():
         result = result.copy()
-        result[others] = _each(cells.filter(pa.array(others)), text_number, missing=np.nan)
+        result[others] = _each(cells.filter(pa.array(others)), text_number)
     return result
 
 
 def _text_labels(cells: Any, table: dict[object, int]) -> Column:
-    return _each(cells, lambda text: text_label(text, table), missing=0.0)
+    return _each(cells, lambda text: text_label(text, table))
 
 
 def write_parquet(path: Path, columns: dict[str, Any]) -> None:

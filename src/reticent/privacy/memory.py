@@ -1,21 +1,32 @@
-"""Records in memory: NumPy arrays, nested lists and, through narwhals, data frames."""
+"""Records in memory: NumPy arrays, lists and, through narwhals, data frames.
+
+An array and a frame have a shape and dtypes of their own, which are public. A list has neither: all that is public
+about it is how many records it has. How many columns there are is for the bounds to say, never for the records.
+Proof: reading.md.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, NoReturn, TypeAlias, final
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.cells import Column, label_table, labels, numbers
+from reticent.privacy.cells import Column, cells_of, label_table, labels, list_cells, numbers
 from reticent.privacy.sources import Field, Kind, Source, check_features
 
-__all__ = ["MemorySource"]
+__all__ = ["ListSource", "MemorySource", "fitting_width"]
 
 _BLOCK_CELLS = 2**20  # 8 MB a block
 _BLOCK_ROWS = 2**16
+
+_NO_WIDTH = (
+    "A list does not say how many columns its records have: a record of another length would change how the others "
+    "are read. Give one range per column in the bounds, as in Bounds(x=[(0, 1), (0, 5)]), or the records as a NumPy "
+    "array or a data frame."
+)
 
 # (place in the block, column of the part, classes as a table or None)
 _Wanted: TypeAlias = tuple[int, int, dict[object, int] | None]
@@ -23,10 +34,13 @@ _Wanted: TypeAlias = tuple[int, int, dict[object, int] | None]
 
 @final
 class MemorySource(Source):
-    """Records held as an array or a data frame, with the columns of ``y`` behind them if there are any."""
+    """Records held in memory, with the columns of ``y`` behind them if there are any.
 
-    def __init__(self, data: Any, y: Any = None) -> None:
-        first = _part(data, "X")
+    ``inputs`` and ``targets`` are the public numbers of columns of ``data`` and ``y``, for lists, which have none.
+    """
+
+    def __init__(self, data: Any, y: Any = None, *, inputs: int | None = None, targets: int | None = None) -> None:
+        first = _part(data, "X", inputs)
         if first.flat:
             raise BadInput(
                 "Expected 2D array, got 1D array instead. Reshape your data either using array.reshape(-1, 1) "
@@ -35,7 +49,7 @@ class MemorySource(Source):
         check_features(first.width, first.rows)
         self._parts = [first]
         if y is not None:
-            second = _part(y, "y")
+            second = _part(y, "y", targets)
             if second.rows != first.rows:
                 raise BadInput(
                     f"X and y have inconsistent numbers of samples: {first.rows} and {second.rows}. "
@@ -83,7 +97,9 @@ class MemorySource(Source):
 
     def _as_it_is(self, fields: Sequence[Field]) -> NDArray[np.float64] | None:
         part = self._parts[0]
-        if len(self._parts) > 1 or not isinstance(part, _Array) or part.array.dtype != np.float64:
+        if len(self._parts) > 1 or not isinstance(part, _Array) or part.mask is not None:
+            return None
+        if part.array.dtype != np.float64:
             return None
         places = [self.position(f.key) for f in fields]
         if places != list(range(self.width)) or any(f.classes is not None for f in fields):
@@ -91,6 +107,48 @@ class MemorySource(Source):
         view = part.array.view()
         view.flags.writeable = False  # nobody downstream may change the caller's data
         return view
+
+
+@final
+class ListSource(Source):
+    """Records of which X, y or both are lists, before bounds have said how many columns these have (`shaped`)."""
+
+    names = None
+    width = 0
+
+    def __init__(self, data: Any, y: Any = None) -> None:
+        self._data = data
+        self._y = y
+        # what is wrong with an array beside a list, or with the numbers of records, is said at once
+        self.known_n = MemorySource(data, y, inputs=1, targets=1).known_n
+
+    def shaped(self, inputs: int | None, targets: int) -> MemorySource:
+        """Give the records by these numbers of columns; whatever does not fit is a record of missing cells."""
+        return MemorySource(self._data, self._y, inputs=inputs, targets=targets)
+
+    def count(self) -> int:
+        """Give the number of records."""
+        return self.known_n or 0
+
+    def position(self, key: str | int) -> NoReturn:
+        """Refuse: there are no columns yet."""
+        raise BadInput(_NO_WIDTH)
+
+    def kind(self, position: int) -> NoReturn:
+        """Refuse: there are no columns yet."""
+        raise BadInput(_NO_WIDTH)
+
+    def blocks(self, fields: Sequence[Field]) -> NoReturn:
+        """Refuse: there are no columns yet."""
+        raise BadInput(_NO_WIDTH)
+
+
+def fitting_width(rows: Sequence[object], widths: Sequence[int]) -> int | None:
+    """Give the first of ``widths`` that some row has, or None. For rows that are not protected: it looks at them."""
+    for width in widths:
+        if any(cells_of(row, width) for row in rows):
+            return width
+    return None
 
 
 def _target_names(width: int) -> tuple[str, ...]:
@@ -114,17 +172,18 @@ class _Part(ABC):
         """Write records ``start`` to ``stop`` into their places of a block."""
 
 
-def _part(data: Any, what: str) -> _Part:
-    """Find out what was given. Nested lists are read as objects: their dtype would depend on their values."""
+def _part(data: Any, what: str, width: int | None) -> _Part:
+    """Find out what was given, by its type, its shape and its dtypes."""
     if hasattr(data, "nnz") and hasattr(data, "toarray"):
         raise BadInput(f"Sparse input is not supported: pass {what}.toarray().")
-    if isinstance(data, np.ma.MaskedArray):  # masked means missing
-        objects = data.dtype.kind not in "biuf"
-        data = np.ma.filled(data.astype(object if objects else np.float64), None if objects else np.nan)
+    if isinstance(data, np.ma.MaskedArray):
+        return _Array(np.ma.getdata(data), np.ma.getmaskarray(data))
     if isinstance(data, np.ndarray):
         return _Array(np.asarray(data))
     if isinstance(data, (list, tuple)):
-        return _Array(_nested(data, what))
+        if width is None:
+            raise BadInput(_NO_WIDTH)
+        return _Lists(data, width)
     try:
         frame = nw.from_native(data, pass_through=True, allow_series=True)
     except (nw.exceptions.NarwhalsError, ValueError):
@@ -144,33 +203,16 @@ def _part(data: Any, what: str) -> _Part:
             raise BadInput(f"{what} of type {type(data).__name__} cannot be turned into an array. Give a NumPy array.")
         return _Array(array)
     raise BadInput(
-        f"{what} of type {type(data).__name__} cannot be read. Give a NumPy array, nested lists, a pandas, "
+        f"{what} of type {type(data).__name__} cannot be read. Give a NumPy array, lists, a pandas, "
         "polars or pyarrow data frame, a dask data frame, or the path of a CSV or Parquet file."
     )
 
 
-def _nested(data: Sequence[Any], what: str) -> NDArray[Any]:
-    """Lay out nested lists cell by cell. NumPy would look into the cells to find a shape."""
-    rows = [row for row in data if isinstance(row, (list, tuple)) or (isinstance(row, np.ndarray) and row.ndim == 1)]
-    if not rows or (what == "y" and len(rows) < len(data)):  # an output that is no number is a cell like any other
-        flat = np.empty(len(data), dtype=object)
-        for i, cell in enumerate(data):
-            flat[i] = cell
-        return flat
-    if len(rows) < len(data) or len({len(row) for row in rows}) > 1:
-        raise BadInput(f"The rows of {what} do not all have the same length.")
-    table = np.empty((len(rows), len(rows[0])), dtype=object)
-    for i, row in enumerate(rows):
-        for j, cell in enumerate(row):
-            table[i, j] = cell
-    return table
-
-
 @final
 class _Array(_Part):
-    """A NumPy array."""
+    """A NumPy array; what is masked is missing."""
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: NDArray[Any], mask: NDArray[np.bool_] | None = None) -> None:
         if array.dtype.kind == "c":
             raise BadInput("Complex data not supported. Give real and imaginary parts as columns of their own.")
         if array.ndim not in (1, 2):
@@ -178,6 +220,7 @@ class _Array(_Part):
             raise BadInput(f"Expected 2D array, got {found} instead. Reshape your data to (records, columns).")
         self.flat = array.ndim == 1
         self.array = array.reshape(-1, 1) if self.flat else array
+        self.mask = mask if mask is None else mask.reshape(self.array.shape)
         self.rows, self.width = self.array.shape
 
     def kind(self, column: int) -> tuple[Kind, str]:
@@ -186,14 +229,44 @@ class _Array(_Part):
         return kinds.get(dtype.kind, "other"), str(dtype)
 
     def fill(self, block: NDArray[np.float64], wanted: Sequence[_Wanted], start: int, stop: int) -> None:
-        records = self.array[start:stop]
-        plain = [(place, column) for place, column, table in wanted if table is None]
-        if plain:
-            places, columns = (_run(list(p)) for p in zip(*plain, strict=True))
-            block[:, places] = numbers(records[:, columns])
-        for place, column, table in wanted:
-            if table is not None:
-                block[:, place] = labels(records[:, column].tolist(), table)
+        mask = None if self.mask is None else self.mask[start:stop]
+        _fill(block, wanted, self.array[start:stop], mask)
+
+
+@final
+class _Lists(_Part):
+    """A list of records, laid out by a public number of columns when it is read."""
+
+    def __init__(self, records: Sequence[object], width: int) -> None:
+        self.records = records
+        self.rows = len(records)
+        self.width = width
+
+    def kind(self, column: int) -> tuple[Kind, str]:
+        return "any", "object"
+
+    def fill(self, block: NDArray[np.float64], wanted: Sequence[_Wanted], start: int, stop: int) -> None:
+        _fill(block, wanted, list_cells(self.records[start:stop], self.width), None)
+
+
+def _fill(
+    block: NDArray[np.float64],
+    wanted: Sequence[_Wanted],
+    cells: NDArray[Any],
+    mask: NDArray[np.bool_] | None,
+) -> None:
+    """Write an array of cells, of shape (rows, columns), into its places of a block."""
+    plain = [(place, column) for place, column, table in wanted if table is None]
+    if plain:
+        places, columns = (_run(list(p)) for p in zip(*plain, strict=True))
+        block[:, places] = numbers(cells[:, columns])
+        if mask is not None:
+            block[:, places] = np.where(mask[:, columns], np.nan, block[:, places])
+    for place, column, table in wanted:
+        if table is not None:
+            block[:, place] = labels(cells[:, column].tolist(), table)
+            if mask is not None:
+                block[mask[:, column], place] = 0.0
 
 
 def _run(positions: list[int]) -> slice | list[int]:

@@ -5,6 +5,7 @@ record alone (see `cells`), in any order and in blocks of any size: all that is 
 
 What is public about a source, and may stand in an error message: the names and dtypes of its columns, the names
 of files, the number of records. A source refuses for reasons among these alone, before any record is read.
+Proof: reading.md.
 """
 
 import os
@@ -42,8 +43,8 @@ class Field:
 class Source(ABC):
     """Abstract: records that can be read, as often as needed, a block at a time.
 
-    ``names`` are the public column names (None for plain arrays), ``width`` the number of columns, ``targets``
-    how many of the last ones came as ``y``. ``known_n`` is the number of records where that costs no read, else
+    ``names`` are the public column names (None for plain arrays), ``width`` the number of columns (0 for lists
+    before they are `shaped`), ``targets`` how many of the last ones came as ``y``. ``known_n`` is the number of records where that costs no read, else
     None. ``local`` is False where blocks are summed elsewhere, so that nothing of them can be kept here.
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no error, warning or
@@ -71,6 +72,13 @@ class Source(ABC):
     def total(self, fields: Sequence[Field], block_sum: BlockSum, *, rows: int, threads: int) -> Total:
         """Add ``block_sum`` over all records, in pieces of at most ``rows``."""
         return add_up(self.blocks(fields), block_sum, rows=rows, threads=threads)
+
+    def shaped(self, inputs: int | None, targets: int) -> "Source":
+        """Give the source with a public number of columns: of lists, which have none of their own that is public.
+
+        ``inputs`` and ``targets`` say how many columns X and y have; ``inputs`` is None where nothing public says it.
+        """
+        return self
 
     def position(self, key: str | int) -> int:
         """Give the position of a column, or say which columns there are."""
@@ -115,8 +123,11 @@ def scan(data: Any, *, y: Any = None) -> Source:
     """Give a source of records; nothing but names, dtypes and sizes is read yet.
 
     ``data`` is a path (a CSV file with a header, a Parquet file, or a folder of either), a data frame (pandas,
-    polars, pyarrow), a dask data frame, a NumPy array, nested lists, or a source. With ``y``, the columns of
+    polars, pyarrow), a dask data frame, a NumPy array, a list of records, or a source. With ``y``, the columns of
     ``y`` follow those of ``data``, which must then be held in memory.
+
+    How many columns a list has is for the bounds to say: one for each of their ranges. A record that is not a
+    list, a tuple or an array of so many cells is a record whose values are all missing.
 
     In a CSV file a record is a line that is not blank. A line with a wrong number of fields is a record whose
     values are all missing, and a quoted field cannot reach into the next line.
@@ -141,6 +152,8 @@ def scan(data: Any, *, y: Any = None) -> Source:
         if y is not None:
             raise BadInput("y cannot be given beside a dask frame. Join it as a column and name it in the bounds.")
         return DaskSource(data)
-    from reticent.privacy.memory import MemorySource
+    from reticent.privacy.memory import ListSource, MemorySource
 
+    if isinstance(data, (list, tuple)) or isinstance(y, (list, tuple)):
+        return ListSource(data, y)
     return MemorySource(data, y)
