@@ -32,6 +32,7 @@ from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.process import available_cpus, identity
 from reticent.privacy.release import CHOICE, Attempt, Choice, Design, Oracle, Release, Replay
 from reticent.privacy.shared import Shared
 from reticent.privacy.sources import Source
@@ -104,6 +105,7 @@ class Curator:
         if isinstance(event, Selection):
             self._columns = check_candidates(self._candidates, event, source, targets=targets)
         check_blas()
+        self._threads, self._process = available_cpus(), identity()
         self._inputs: NDArray[np.float64] | None = None
         if look is not None and relation == "label":
             self._inputs = _safely(lambda: self._read_inputs(source), "Nothing was charged.")
@@ -115,7 +117,7 @@ class Curator:
         self._keeper = Keeper(self.bounds)
         self._event, self._left, self._made = event, event.count, 0
         self._targets, self._relation = targets, relation
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock = threading.Lock()
         self._fit = secrets.token_hex(8)
         self._records_per_person = int(records_per_person)
         self._seed = seed
@@ -168,7 +170,7 @@ class Curator:
 
     def _exact(self, statistic: Statistic, number: int) -> NDArray[Any]:
         """The sums of a release that was counted, in whole numbers."""
-        n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, self._left > 0
+        n, threads, first, more = self.n, self._threads, number == 1, self._left > 0
         rows, total = self._guarded(
             lambda source, fields: self._keeper.total(
                 source, fields, statistic, n=n, threads=threads, first=first, keep=more
@@ -183,6 +185,7 @@ class Curator:
     def _give(
         self, told: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
     ) -> Release:
+        self._check_process()  # again: a statistic may have forked while it was added up
         release = Release(
             statistic=told,
             value=value,
@@ -274,16 +277,19 @@ class Curator:
 
     def _take(self, times: int = 1) -> int:
         """Count a release off what was paid: once, whichever threads, forks or statistics ask at the same time."""
-        if os.getpid() != self._process:
-            raise ReleaseRefused(
-                "This curator was paid for in another process: a fork cannot use what its parent paid."
-            )
+        self._check_process()
         with self._lock:
             if self._left < times:
                 raise ReleaseRefused(f"All {self._event.count} releases that were paid for have been made.")
             self._left -= times
             self._made += 1
             return self._made
+
+    def _check_process(self) -> None:
+        if identity() != self._process:
+            raise ReleaseRefused(
+                "This curator was paid for in another process: a fork cannot use what its parent paid."
+            )
 
     def close(self) -> None:
         """Let go of the records."""
