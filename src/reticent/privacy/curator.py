@@ -25,7 +25,7 @@ from reticent.errors import BadInput, ReleaseRefused, ReticentError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.celled import CellSum
 from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
-from reticent.privacy.events import Event, Gaussian, Laplace, Selection
+from reticent.privacy.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.exponential import Scores, check_scores, described, epsilon_of, exponents, pick
 from reticent.privacy.given import check_whole, whole
 from reticent.privacy.halves import parts
@@ -93,6 +93,7 @@ class Curator:
     ) -> None:
         if not isinstance(event, (Gaussian, Laplace, Selection)) or (isinstance(event, Selection) and event.count > 1):
             raise BadInput(f"A curator releases with Gaussian or Laplace noise, or makes one search, not {event}.")
+        event = checked_event(event, Gaussian, Laplace, Selection)
         if not whole(records_per_person, 1, 10**6):
             raise BadInput(f"records_per_person must be at least 1 (and at most 10^6), not {records_per_person!r}.")
         if (ledger is None) != (dataset is None):

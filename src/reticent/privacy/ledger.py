@@ -25,7 +25,7 @@ from typing import Any
 from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReticentError
 from reticent.privacy import accounting, database
 from reticent.privacy.database import CURVES, TABLE, Execute
-from reticent.privacy.events import Event, Gaussian, Selection, event_from_json
+from reticent.privacy.events import Event, Gaussian, Selection, event_from_json, is_event
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
 
@@ -279,7 +279,7 @@ def _check_text(name: str, text: object, *, least: int, most: int) -> None:
 def _event_body(event: object) -> str:
     try:
         body = event.to_json()  # type: ignore[attr-defined]
-        if isinstance(event, Event) and event_from_json(body) == event:
+        if is_event(event) and event_from_json(body) == event:
             return str(body)
     except (AttributeError, TypeError, ReticentError):
         pass

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.events import Gaussian
+from reticent.privacy.events import Gaussian, checked_event
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
 from reticent.privacy.process import identity
@@ -264,8 +264,9 @@ class Stream:
         seed: bytes | None = None,
         state: bytes | None = None,
     ) -> None:
-        if not isinstance(event, Gaussian) or event.count != 1:
+        if type(event) is not Gaussian or event.count != 1:
             raise BadInput(f"A stream is one Gaussian release, in however many steps, not {event}.")
+        event = checked_event(event, Gaussian)
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
         # int: the noise is made from products, and those of NumPy's integers would wrap around
