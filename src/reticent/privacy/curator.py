@@ -31,13 +31,13 @@ from reticent.privacy.given import check_whole, whole
 from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
 from reticent.privacy.process import available_cpus, identity
+from reticent.privacy.products import check_blas
 from reticent.privacy.release import CHOICE, Attempt, Choice, Design, Oracle, Release, Replay
 from reticent.privacy.shared import Shared
 from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
-from reticent.privacy.sums import check_blas
 
 __all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Replay", "Scores"]
 
@@ -106,6 +106,7 @@ class Curator:
         if isinstance(event, Selection):
             self._columns = check_candidates(self._candidates, event, source, targets=targets)
         check_blas()
+        check_exp()
         self._threads, self._process = available_cpus(), identity()
         self._inputs: NDArray[np.float64] | None = None
         if look is not None and relation == "label":

@@ -31,11 +31,12 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Gaussian, checked_event
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
 from reticent.privacy.process import identity
+from reticent.privacy.products import check_blas
 from reticent.privacy.release import Release
 from reticent.privacy.statistic import Gram, Statistic, Sum
-from reticent.privacy.sums import check_blas, one_blas_thread
+from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["BATCHES", "TREE", "Buffers", "Correlation", "Echo", "Stream", "Toeplitz"]
 
@@ -281,6 +282,7 @@ class Stream:
         self._asked: str | None = None
         self._statistic: Statistic | None = None
         check_blas()
+        check_exp()
         if state is not None:
             self._restore(json.loads(state))
         elif ledger is not None and dataset is not None:
