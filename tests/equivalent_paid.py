@@ -6,7 +6,6 @@ OTHERWISE = "Another key, as different in every step."
 BOTH = "Both or neither are given: that was asked before."
 CHARGED = "elif ledger is not None and dataset is not None:"
 LENGTH = "How long a name is."
-_THREADS = "n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, self._left > 0"
 _TOLD = 'told |= {"training": training[0].n, "validation": validation[0].n}'
 BRACKET = "Another bracket around the same root, or the root itself at its end."
 DOUBLED = "How fast the last bits are gone through."
@@ -68,7 +67,6 @@ PAID: dict[str, dict[tuple[str, str], str]] = {
         ("training[0],", "All of a side have the same.", ("0", " -1")),
         (_TOLD, "All of a side have the same.", ("g[0].", "g[ -1]."), ("n[0].", "n[ -1].")),
         ("self._fit = secrets.token_hex(8)", LENGTH, ("8", " 7"), ("8", " 9")),
-        (_THREADS, "How many threads add up: the same integers.", ("0)", " 1)")),
         ("if ledger is not None and dataset is not None:", BOTH, ("and", "or")),
         (_RELEASED, OTHERWISE, ("% ", "* ")),
         (_CHOSEN, OTHERWISE, ("% ", "* ")),

@@ -111,6 +111,15 @@ def test_what_a_run_may_use_is_what_was_paid_to_the_last_digit():
         check_candidates([], event, source, targets=False)
 
 
+def test_a_candidate_that_may_change_its_mind_is_refused():
+    class Another(Candidate):
+        pass
+
+    noise = Gaussian(noise_multiplier=1.0)
+    with pytest.raises(BadInput, match="not Another"):
+        check_candidates([Another(BOUNDS, BOUNDS, noise, noise)], search(), scan(np.zeros((2, 1))), targets=False)
+
+
 def test_two_records_can_be_searched_and_one_cannot():
     some = [Candidate(BOUNDS, BOUNDS, *[Gaussian(noise_multiplier=1.0)] * 2)]
     assert check_candidates(some, search(), scan(np.zeros((2, 1))), targets=False)

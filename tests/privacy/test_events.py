@@ -4,12 +4,27 @@ import json
 import math
 from dataclasses import FrozenInstanceError
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import reticent
 from reticent.errors import BadInput
-from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection, event_from_dict, event_from_json
+from reticent.models.mean import MeanSum
+from reticent.privacy.choosing import Candidate
+from reticent.privacy.events import (
+    Event,
+    Gaussian,
+    Laplace,
+    Pure,
+    Selection,
+    checked_event,
+    event_from_dict,
+    event_from_json,
+    is_event,
+)
+from reticent.privacy.stream import Stream
 
 sizes = st.floats(1e-9, 1e30)
 counts = st.integers(1, 10**9)
@@ -142,3 +157,58 @@ def test_counts_go_up_to_a_thousand_million():
     assert Gaussian(count=10**9, noise_multiplier=1.0).count == 10**9
     with pytest.raises(BadInput, match="count"):
         Gaussian(count=10**9 + 1, noise_multiplier=1.0)
+
+
+class Other(Gaussian):
+    """Nothing is changed, but it could be."""
+
+
+class Odd(int):
+    """A whole number with arithmetic of its own."""
+
+    def __mul__(self, other):
+        return 0
+
+    __rmul__ = __mul__
+
+
+def test_only_the_kinds_themselves_are_events():
+    one = Gaussian(count=2, noise_multiplier=3.0)
+    copy = checked_event(one, Laplace, Gaussian)
+    assert copy == one
+    assert copy is not one
+    assert is_event(one)
+    for wrong in (Other(noise_multiplier=3.0), Laplace(noise_multiplier=3.0), Gaussian, None):
+        with pytest.raises(BadInput, match="Give a Gaussian event"):
+            checked_event(wrong, Gaussian)
+    assert not is_event(Other(noise_multiplier=3.0))
+
+
+def test_subclasses_are_neither_charged_nor_counted_nor_used(tmp_path):
+    event, bounds = Other(noise_multiplier=3.0), reticent.Bounds(x=[(-1, 1)])
+    ledger = reticent.Ledger(tmp_path / "budget.db")
+    ledger.open("people", epsilon=1, delta=1e-6)
+    for attempt in (
+        lambda: ledger.charge("people", event),
+        lambda: reticent.epsilon(event, 1e-6),
+        lambda: reticent.Curator(reticent.scan(np.zeros((3, 1))), bounds=bounds, event=event),
+        lambda: Stream(bounds=bounds, event=event),
+        lambda: Candidate(bounds, bounds, event, Gaussian(noise_multiplier=3.0)),
+        lambda: Candidate(bounds, bounds, Gaussian(noise_multiplier=3.0), Laplace(noise_multiplier=3.0)),
+    ):
+        with pytest.raises(BadInput):
+            attempt()
+    assert ledger.history("people") == []
+
+
+def test_whole_numbers_are_plain_ones():
+    event = Selection(count=Odd(2), noise_multiplier=1.0, shape=Odd(1), most=Odd(3))
+    assert {type(value) for value in (event.count, event.shape, event.most)} == {int}
+    assert event.count * 3 == 6
+
+
+def test_what_a_curator_paid_for_does_not_change_later():
+    event = Gaussian(noise_multiplier=3.0)
+    curator = reticent.Curator(reticent.scan(np.zeros((3, 1))), bounds=reticent.Bounds(x=[(-1, 1)]), event=event)
+    object.__setattr__(event, "noise_multiplier", 1e-9)
+    assert curator.release(MeanSum(1, 1)).event == Gaussian(noise_multiplier=3.0)

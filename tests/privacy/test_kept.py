@@ -105,7 +105,7 @@ def test_the_integers_are_those_of_the_plain_gram_matrix(expected):
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize("rows", [7, 100, 4096])
 def test_keeping_changes_no_bit_whatever_the_threads_and_blocks(expected, monkeypatch, threads, rows):
-    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(threads))
+    monkeypatch.setattr("reticent.privacy.curator.available_cpus", lambda: threads)
     monkeypatch.setattr(StagedGram, "block_rows", property(lambda self: rows))
     assert same(values(), expected)
 

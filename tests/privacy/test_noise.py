@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from reticent.errors import BadInput
+from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy import noise
 from reticent.privacy.noise import LAWS, Bits, Scale, floor_noise, scale_at_least
 
@@ -150,6 +150,27 @@ def test_exp_is_far_better_than_the_margin_assumes():
     with mp.workdps(30):
         exact = np.array([float(mp.exp(-mp.mpf(float(t)))) for t in x])
     assert np.abs(np.exp(-x) - exact).max() < 2.0**-45
+
+
+@pytest.mark.parametrize("fault", ["everywhere", "in the last of each five", "not a number"])
+def test_an_exponential_that_is_not_precise_is_refused(monkeypatch, fault):
+    real = np.exp
+
+    def exp(x):
+        found = real(x)
+        if fault == "everywhere":
+            return found * (1 + 2.0**-35)
+        if len(x) == 5:
+            found[-1] = found[-1] + 2.0**-35 if fault.startswith("in") else np.nan
+        return found
+
+    monkeypatch.setattr(noise, "_precise", [])
+    monkeypatch.setattr(np, "exp", exp)
+    with pytest.raises(ReleaseRefused, match=r"np\.exp"):
+        floor_noise("gaussian", Scale(2**50, 0), 4, Bits())
+    monkeypatch.setattr(np, "exp", real)
+    floor_noise("gaussian", Scale(2**50, 0), 4, Bits())
+    assert noise._precise
 
 
 # --- randomness

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import reticent.privacy.sums as sums
-from reticent.errors import BadInput, ReleaseRefused
+from reticent.errors import BadInput
 from reticent.privacy.statistic import Gram, Sum
-from reticent.privacy.sums import EXACT, Total, add_up, check_blas, multiplies_exactly, pieces
+from reticent.privacy.sums import EXACT, Total, add_up, pieces
 
 
 @dataclass(frozen=True)
@@ -136,20 +136,6 @@ def test_threads_are_started_for_several_pieces_only():
     assert who(2, 2) == who(3, 2) == who(5, 2) == {False}
 
 
-def test_blas_is_tried_close_to_the_limit_in_several_orders():
-    largest, first = [], set()
-
-    def matmul(a, b):
-        first.add(a[:, 0].tobytes())
-        product = a @ b
-        largest.append(product.max())
-        return product
-
-    assert multiplies_exactly(matmul)
-    assert 0.99 * EXACT < max(largest) <= EXACT
-    assert len(first) == 2  # the first record, and the last where the order is turned
-
-
 def test_single_numbers_are_added_up_too():
     total = Total()
     for _ in range(300):
@@ -195,42 +181,6 @@ def test_wrong_shapes_are_refused():
 
     with pytest.raises(BadInput, match="one row of 2 numbers"):
         Bad().block_sum(np.zeros((3, 1)))
-
-
-def strassen(a, b):
-    """One level of Strassen's method: fewer products, but of sums, which do not fit into 53 bits."""
-    (m, k), n = a.shape, b.shape[1]
-    a11, a12, a21, a22 = (a[i : i + m // 2, j : j + k // 2] for i in (0, m // 2) for j in (0, k // 2))
-    b11, b12, b21, b22 = (b[i : i + k // 2, j : j + n // 2] for i in (0, k // 2) for j in (0, n // 2))
-    p = [
-        (a11 + a22) @ (b11 + b22),
-        (a21 + a22) @ b11,
-        a11 @ (b12 - b22),
-        a22 @ (b21 - b11),
-        (a11 + a12) @ b22,
-        (a21 - a11) @ (b11 + b12),
-        (a12 - a22) @ (b21 + b22),
-    ]
-    return np.block([[p[0] + p[3] - p[4] + p[6], p[2] + p[4]], [p[1] + p[3], p[0] - p[1] + p[2] + p[5]]])
-
-
-def single(a, b):
-    return (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float64)
-
-
-def test_a_blas_that_is_not_exact_is_recognised(monkeypatch):
-    assert multiplies_exactly(np.matmul)
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(8, 6)), rng.normal(size=(6, 4))
-    assert np.allclose(strassen(x, y), x @ y)  # a correct method in real arithmetic
-    assert not multiplies_exactly(strassen)
-    assert not multiplies_exactly(single)
-    monkeypatch.setattr(sums, "multiplies_exactly", lambda matmul: False)
-    check_blas.cache_clear()
-    with pytest.raises(ReleaseRefused, match="BLAS"):
-        check_blas()
-    monkeypatch.undo()
-    check_blas()
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,15 @@ class Basis:
         mix = tuple(tuple(tuple(row) for row in one) for one in fields["mix"])
         return cls(mix, tuple(tuple(row) for row in fields["index"]))
 
-    def evaluate(self, u: Array) -> Array:
-        """All functions at each row of ``u``; each row a function of that row alone, bit for bit."""
+    def evaluate(self, u: Array, multiply: Callable[[Array, Array], Array] = np.matmul) -> Array:
+        """All functions at each row of ``u``; each row a function of that row alone, bit for bit.
+
+        ``multiply``: a matrix product that is exact for whole numbers below 2⁵³.
+        """
         n = len(u)
         p = legendre(np.ascontiguousarray(u.T).ravel(), self._mix[0].shape[1] - 1, GRID).T
         np.trunc(p, out=p)
-        psi = [mix @ p[:, j * n : (j + 1) * n] for j, mix in enumerate(self._mix)]  # whole numbers below 2^53
+        psi = [multiply(mix, p[:, j * n : (j + 1) * n]) for j, mix in enumerate(self._mix)]  # whole numbers below 2^53
         for one in psi:
             one *= 1 / GRID**2
         values, made = np.empty((self.size, n)), list[Array]()

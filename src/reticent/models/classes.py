@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.models.residuals import Features, WeightedGram, in_steps
+from reticent.privacy.products import product
 from reticent.privacy.statistic import Gram
 
 __all__ = ["ClassGram", "GramByClass", "class_stage", "exponential", "softmax"]
@@ -61,7 +62,7 @@ class ClassGram(WeightedGram):
 
     def tail(self, head: Array, records: Array) -> Array:
         """Scaled differences of what is and what was expected; the products with the weights are exact, whole numbers."""
-        logits = (head @ self._weights) * 2.0 ** -(self.bits + self.shift)
+        logits = product(head, self._weights, records="left") * 2.0 ** -(self.bits + self.shift)
         e = -softmax(logits) if self.link == "softmax" else -(logits + 1 / logits.shape[1])
         square = np.zeros(len(e))
         for c, column in enumerate(e.T):

@@ -21,12 +21,17 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.maths.basis import GRID, Basis
+from reticent.privacy.products import product
 from reticent.privacy.staged import Head, StagedGram
 from reticent.privacy.statistic import Counts, Sum
 
 __all__ = ["Features", "InputCounts", "InputMoments", "ResidualGram", "WeightedGram", "in_steps", "stage"]
 
 Array = NDArray[np.float64]
+
+
+def _exactly(mix: Array, powers: Array) -> Array:
+    return product(mix, powers, records="right")
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class Features(Head):
 
     def long(self, records: Array) -> Array:
         """φ before it is shortened."""
-        phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]))
+        phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]), _exactly)
         if self.lines:
             phi = np.column_stack([phi, *((records[:, j] - middle) * slope for j, middle, slope in self.lines)])
         phi *= self._energy
@@ -195,7 +200,7 @@ class ResidualGram(WeightedGram):
 
     def tail(self, head: Array, records: Array) -> Array:
         """Scaled residuals; the prediction is an exact product of whole numbers."""
-        t = head @ self._weights
+        t = product(head, self._weights, records="left")
         t *= 2.0 ** -(self.bits + self.shift)
         np.subtract(self._weighed(records[:, -t.shape[1] :], head, records), t, out=t)
         radius = math.sqrt(self.tail_norm2 / t.shape[1])

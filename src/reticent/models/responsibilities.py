@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
+from reticent.privacy.products import product
 from reticent.privacy.release import Release, symmetric
 from reticent.privacy.shared import Pairs, Share, Shared
 from reticent.privacy.statistic import Counts, Gram
@@ -102,8 +103,8 @@ class Metric:
         maps, centres = self._products
         q = records[:, : self.inputs] * 2.0**_RECORD_BITS
         np.trunc(np.clip(q, -(2.0**_RECORD_BITS), 2.0**_RECORD_BITS, out=q), out=q)
-        product = (maps @ q.T).reshape(self.columns, len(self.maps), -1)
-        z = np.subtract(product, centres, out=product if len(self.maps) == len(self.centres) else None)
+        mapped = product(maps, q.T, records="right").reshape(self.columns, len(self.maps), -1)
+        z = np.subtract(mapped, centres, out=mapped if len(self.maps) == len(self.centres) else None)
         np.rint(z, out=z)
         if self._long:
             longest = float(math.isqrt(_LONGEST**2 // self.columns))

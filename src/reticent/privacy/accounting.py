@@ -25,7 +25,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, ndtr, ndtri
 
 from reticent.errors import BadInput
-from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection
+from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection, is_event
 from reticent.privacy.given import check_whole, number
 from reticent.privacy.selection import ORDERS, best_order, renyi_to_epsilon, selection_epsilon, selection_renyi
 
@@ -125,12 +125,12 @@ def _other_uses(events: Iterable[Event]) -> list[_Use]:
     """All uses that are not Gaussian; equal ones together and in one order, so that grouping and order do not matter."""
     uses: Counter[tuple[str, float]] = Counter()
     for event in events:
+        if not is_event(event):
+            raise BadInput(f"There is no accounting for events of type {type(event).__name__}.")
         if isinstance(event, Pure):
             uses[event.kind, event.epsilon] += event.count
         elif isinstance(event, Laplace):
             uses[event.kind, math.nextafter(1 / event.noise_multiplier, math.inf)] += event.count
-        elif not isinstance(event, (Gaussian, Selection)):
-            raise BadInput(f"There is no accounting for events of type {type(event).__name__}.")
     return sorted((kind, eps, count) for (kind, eps), count in uses.items())
 
 

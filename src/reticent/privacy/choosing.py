@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.draws import number_of_runs, split, uniform
-from reticent.privacy.events import Gaussian, Selection
+from reticent.privacy.events import Gaussian, Selection, checked_event
 from reticent.privacy.halves import MEMORY, Part
 from reticent.privacy.kept import MEMORY as KEPT
 from reticent.privacy.kept import Keeper
@@ -37,6 +37,10 @@ class Candidate:
     event: Gaussian
     judging: Gaussian
 
+    def __post_init__(self) -> None:
+        for name in ("event", "judging"):  # Gaussian noise is what selection.md is about
+            object.__setattr__(self, name, checked_event(getattr(self, name), Gaussian))
+
     @property
     def sides(self) -> tuple[tuple[Bounds, Gaussian], tuple[Bounds, Gaussian]]:
         """For the training half and for the validation half."""
@@ -52,6 +56,8 @@ def check_candidates(
     paid = 1 / Fraction(event.noise_multiplier) ** 2
     columns: dict[Field, None] = {}
     for candidate in candidates:
+        if type(candidate) is not Candidate:  # a subclass may say something else when it is run
+            raise BadInput(f"A search chooses from Candidate objects, not {type(candidate).__name__}.")
         for bounds, noise in candidate.sides:
             if noise.count / Fraction(noise.noise_multiplier) ** 2 > paid:  # μ² of one side of a run, exactly
                 raise BadInput("A candidate asks for less noise than a run of this search is paid for.")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.memory import MemorySource
+from reticent.privacy.products import check_blas
 from reticent.privacy.sources import BlockSum, Field, Kind, Source
 from reticent.privacy.sums import Total
 
@@ -75,4 +76,5 @@ class DaskSource(Source):
 
 def _partition_total(part: Any, work: tuple[Sequence[Field], BlockSum, int]) -> Total:
     fields, block_sum, rows = work
+    check_blas()  # of this worker
     return MemorySource(part).total(fields, block_sum, rows=rows, threads=1)

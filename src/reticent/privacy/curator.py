@@ -25,18 +25,19 @@ from reticent.errors import BadInput, ReleaseRefused, ReticentError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.celled import CellSum
 from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
-from reticent.privacy.events import Event, Gaussian, Laplace, Selection
+from reticent.privacy.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.exponential import Scores, check_scores, described, epsilon_of, exponents, pick
 from reticent.privacy.given import check_whole, whole
 from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
+from reticent.privacy.process import available_cpus, identity
+from reticent.privacy.products import check_blas
 from reticent.privacy.release import CHOICE, Attempt, Choice, Design, Oracle, Release, Replay
 from reticent.privacy.shared import Shared
 from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
-from reticent.privacy.sums import check_blas
 
 __all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Replay", "Scores"]
 
@@ -92,6 +93,7 @@ class Curator:
     ) -> None:
         if not isinstance(event, (Gaussian, Laplace, Selection)) or (isinstance(event, Selection) and event.count > 1):
             raise BadInput(f"A curator releases with Gaussian or Laplace noise, or makes one search, not {event}.")
+        event = checked_event(event, Gaussian, Laplace, Selection)
         if not whole(records_per_person, 1, 10**6):
             raise BadInput(f"records_per_person must be at least 1 (and at most 10^6), not {records_per_person!r}.")
         if (ledger is None) != (dataset is None):
@@ -105,6 +107,8 @@ class Curator:
         if isinstance(event, Selection):
             self._columns = check_candidates(self._candidates, event, source, targets=targets)
         check_blas()
+        check_exp()
+        self._threads, self._process = available_cpus(), identity()
         self._inputs: NDArray[np.float64] | None = None
         if look is not None and relation == "label":
             self._inputs = _safely(lambda: self._read_inputs(source), "Nothing was charged.")
@@ -120,7 +124,7 @@ class Curator:
         self._keeper = Keeper(self.bounds)
         self._event, self._left, self._made = event, event.count, 0
         self._targets, self._relation = targets, relation
-        self._lock, self._process = threading.Lock(), os.getpid()
+        self._lock = threading.Lock()
         self._fit = secrets.token_hex(8)
         self._records_per_person = int(records_per_person)
         self._seed = seed
@@ -173,7 +177,7 @@ class Curator:
 
     def _exact(self, statistic: Statistic, number: int) -> NDArray[Any]:
         """The sums of a release that was counted, in whole numbers."""
-        n, threads, first, more = self.n, len(os.sched_getaffinity(0)), number == 1, self._left > 0
+        n, threads, first, more = self.n, self._threads, number == 1, self._left > 0
         rows, total = self._guarded(
             lambda source, fields: self._keeper.total(
                 source, fields, statistic, n=n, threads=threads, first=first, keep=more
@@ -188,6 +192,7 @@ class Curator:
     def _give(
         self, told: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
     ) -> Release:
+        self._check_process()  # again: a statistic may have forked while it was added up
         release = Release(
             statistic=told,
             value=value,
@@ -279,16 +284,19 @@ class Curator:
 
     def _take(self, times: int = 1) -> int:
         """Count a release off what was paid: once, whichever threads, forks or statistics ask at the same time."""
-        if os.getpid() != self._process:
-            raise ReleaseRefused(
-                "This curator was paid for in another process: a fork cannot use what its parent paid."
-            )
+        self._check_process()
         with self._lock:
             if self._left < times:
                 raise ReleaseRefused(f"All {self._event.count} releases that were paid for have been made.")
             self._left -= times
             self._made += 1
             return self._made
+
+    def _check_process(self) -> None:
+        if identity() != self._process:
+            raise ReleaseRefused(
+                "This curator was paid for in another process: a fork cannot use what its parent paid."
+            )
 
     def close(self) -> None:
         """Let go of the records."""

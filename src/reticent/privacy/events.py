@@ -3,6 +3,9 @@
 An account stores events and never epsilons: an event can be composed exactly with every other one, now and under
 better accounting later, while an epsilon has already forgotten how it came about. A kind of event, once released,
 keeps its meaning for ever; kinds are only added.
+
+Only these kinds themselves are events. A subclass could say one thing when it is charged and another when noise is
+made from it, so `checked_event` refuses it wherever an event is charged, counted or used.
 """
 
 import json
@@ -10,11 +13,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from reticent.errors import BadInput
 
-__all__ = ["Event", "Gaussian", "Laplace", "Pure", "Selection", "event_from_dict", "event_from_json"]
+__all__ = [
+    "Event",
+    "Gaussian",
+    "Laplace",
+    "Pure",
+    "Selection",
+    "checked_event",
+    "event_from_dict",
+    "event_from_json",
+    "is_event",
+]
 
 # 2^-240 < 1/multiplier^2 < 2^240 keeps the fixed-point sums of `accounting` exact enough to round up safely
 _LEAST, _MOST = 1e-9, 1e30
@@ -32,6 +45,7 @@ class Event:
             raise TypeError("Event is abstract: use Gaussian, Laplace, Pure or Selection.")
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10**9:
             raise BadInput(f"An event's count is a whole number from 1 to 10^9, not {self.count!r}.")
+        object.__setattr__(self, "count", int(self.count))  # not a subclass of int, whose arithmetic may be another
         for name in (field.name for field in dataclass_fields(self) if field.type is float):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not _LEAST <= value <= _MOST:
@@ -96,6 +110,7 @@ class Selection(Event):
         for name, value in (("shape", self.shape), ("most", self.most)):
             if isinstance(value, bool) or not isinstance(value, int):
                 raise BadInput(f"{name} must be a whole number, not {value!r}.")
+            object.__setattr__(self, name, int(value))
         if self.shape not in (0, 1) or not 0 <= self.most <= 10**9 or (self.shape == 0 and self.most):
             raise BadInput("shape must be 0 or 1, and most 0 (no limit) or a number of runs, which needs shape 1.")
 
@@ -107,6 +122,28 @@ class Selection(Event):
 
 
 _KINDS: dict[str, type[Event]] = {cls.kind: cls for cls in (Gaussian, Laplace, Pure, Selection)}
+_CLASSES = frozenset(_KINDS.values())
+E = TypeVar("E", bound=Event)
+
+
+def is_event(event: object) -> bool:
+    """Whether it is one of the known kinds of events itself, and not a subclass."""
+    return type(event) in _CLASSES
+
+
+def checked_event(event: E, *kinds: type[Event]) -> E:
+    """Give a copy of an event that is of one of ``kinds`` itself, or refuse it.
+
+    A copy, so that what is used later is what was looked at now.
+
+    >>> checked_event(Gaussian(noise_multiplier=2.0), Gaussian, Laplace).noise_multiplier
+    2.0
+    """
+    for kind in kinds:
+        if type(event) is kind:
+            return type(event)(**{field.name: getattr(event, field.name) for field in dataclass_fields(kind)})
+    names = " or ".join(kind.__name__ for kind in kinds)
+    raise BadInput(f"Give a {names} event, not {event!r}; subclasses are not taken.")
 
 
 def event_from_dict(fields: Mapping[str, Any]) -> Event:

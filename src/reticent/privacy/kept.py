@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.products import gram
 from reticent.privacy.sources import Field, Source
 from reticent.privacy.staged import StagedGram
 from reticent.privacy.statistic import Statistic
@@ -119,7 +120,7 @@ class Keeper:
             records = self._bounds.unit(raw, statistic.output_reach)
             q = statistic.stacked(records)
             blocks.append(_Block(q[:, :m].astype(np.int32), records))  # |q| ≤ 2^26
-            return q.T @ q
+            return gram(q)
 
         total = source.total(fields, block_sum, rows=statistic.block_rows, threads=threads)
         whole = total.integers()

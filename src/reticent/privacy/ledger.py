@@ -27,7 +27,14 @@ from typing import Any
 from reticent.errors import BadInput, BudgetExceeded, LedgerError
 from reticent.privacy import accounting, database
 from reticent.privacy.database import CURVES, TABLE, Execute
-from reticent.privacy.events import Event, Gaussian, Selection, event_from_dict, event_from_json
+from reticent.privacy.events import (
+    Event,
+    Gaussian,
+    Selection,
+    event_from_dict,
+    event_from_json,
+    is_event,
+)
 from reticent.privacy.given import check_whole
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
@@ -374,7 +381,7 @@ def _check_text(name: str, text: object, *, least: int, most: int) -> None:
 def _event_fields(event: object) -> dict[str, Any]:
     try:
         fields: dict[str, Any] = event.to_dict()  # type: ignore[attr-defined]
-        if isinstance(event, Event) and event_from_json(_canonical(fields)) == event:
+        if is_event(event) and event_from_json(_canonical(fields)) == event:
             return fields
     except (AttributeError, TypeError, ValueError):
         pass

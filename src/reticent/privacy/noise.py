@@ -38,14 +38,18 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from reticent.errors import BadInput
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.process import identity
 
-__all__ = ["LAWS", "Bits", "Scale", "floor_noise", "scale_at_least"]
+__all__ = ["LAWS", "Bits", "Scale", "check_exp", "floor_noise", "scale_at_least"]
 
 LAWS = ("gaussian", "laplace")
 _U = 32  # bits of u and of v that the fast path looks at
 _MARGIN = 2.0**-30  # times (k+1): cell of v (2^-32), cell of f ((k+1) 2^-40), float64 and exp (2^-31)
 _BATCH = 2**16
+_LOWEST = -8  # no exponent of the fast path is lower
+_EXP_ERROR = 2.0**-40  # more than any library's exp is off by, and far less than the margin allows
+_precise: list[bool] = []  # whether np.exp was found to be so; no counter that would tell how often it was asked
 
 
 @dataclass(frozen=True)
@@ -89,22 +93,29 @@ def scale_at_least(square: Fraction) -> Scale:
 class Bits:
     """A stream of random bits: AES-256 in counter mode under a key from the operating system.
 
-    One object per release, so that there is no state to fork, to share between threads, or to save. ``seed`` makes it
-    repeatable, for tests only; whatever it touches is stamped as not private.
+    One object per release, so that there is no state to share between threads or to save; a fork that has one is refused.
+    ``seed`` makes it repeatable, for tests only; whatever it touches is stamped as not private.
     """
 
     def __init__(self, seed: bytes | None = None) -> None:
         key = os.urandom(32) if seed is None else sha256(b"reticent, not private: " + seed).digest()
         self._words = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
         self._more = Cipher(algorithms.AES(key), modes.CTR(b"\x80" + bytes(15))).encryptor()  # 2^127 blocks away
+        self._process = identity()
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Give ``count`` random 64-bit words."""
+        self._check_process()
         return np.frombuffer(self._words.update(bytes(8 * count)), dtype="<u8")
 
     def more(self) -> int:
         """Give 64 more bits for a number that was not decided by its first ones."""
+        self._check_process()
         return int.from_bytes(self._more.update(bytes(8)), "little")
+
+    def _check_process(self) -> None:
+        if identity() != self._process:
+            raise ReleaseRefused("These random bits belong to another process: a fork would draw its parent's again.")
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Random bits are never copied, pickled or sent: noise drawn twice is no noise.")
@@ -112,6 +123,7 @@ class Bits:
 
 def floor_noise(law: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
     """Draw ``size`` independent ⌊scale · N⌋ (law "gaussian") or ⌊scale · L⌋ (law "laplace"), as Python integers."""
+    check_exp()
     if law not in LAWS:
         raise BadInput(f"The noise law must be one of {', '.join(LAWS)}, not {law!r}.")
     out = np.empty(size, dtype=object)
@@ -121,6 +133,28 @@ def floor_noise(law: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
         out[filled : filled + len(accepted)] = accepted
         filled += len(accepted)
     return out
+
+
+def check_exp() -> None:
+    """Refuse to draw noise with an np.exp that is not what the margin allows for: once per process, on public numbers.
+
+    In arrays of several lengths and beginnings, since libraries take several numbers at a time, and the rest one by one.
+    """
+    if _precise:
+        return
+    x = np.linspace(_LOWEST, 0.0, 257)
+    with localcontext(_digits(30)):
+        exact = np.array([float(Decimal(float(one)).exp()) for one in x])
+    for first in range(4):
+        for length in (1, 2, 3, 5, 8, 13, len(x) - first):
+            for start in range(first, len(x) - length + 1, length):
+                part = slice(start, start + length)
+                if not (np.abs(np.exp(x[part]) - exact[part]) <= _EXP_ERROR).all():
+                    raise ReleaseRefused(
+                        "This machine's np.exp is not precise enough to draw noise with. Install NumPy from a standard "
+                        "wheel and try again."
+                    )
+    _precise.append(True)
 
 
 def _exponent(law: str, k: Any, f: Any) -> Any:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.grid import check_numbers, held, read_only
+from reticent.privacy.products import product
 from reticent.privacy.statistic import SETTLED, Rows, Statistic, upper
 from reticent.privacy.sums import pieces
 
@@ -181,7 +182,7 @@ def _shares(sizes: tuple[int, int, int], d: int, second: str, weights: tuple[int
 def _second(kind: str, weighted: Rows, u: Rows) -> Rows:
     """Σ γuuᵀ of at most 2^11 rows, or its diagonal, or its trace; ``weighted``: γu, a column for each row."""
     if kind == "full":
-        return np.asarray((weighted @ u)[upper(u.shape[1])])
+        return product(weighted, u, records="inner")[upper(u.shape[1])]
     return np.asarray(np.einsum("ji,ij->j" if kind == "diagonal" else "ji,ij->", weighted, u))
 
 

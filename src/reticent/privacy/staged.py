@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.grid import fraction, held, limit, read_only
+from reticent.privacy.products import gram, product
 from reticent.privacy.statistic import Gram, RowMap, Rows, upper
 from reticent.privacy.sums import pieces
 
@@ -129,8 +130,8 @@ class StagedGram(Gram):
         for piece in pieces(0, len(records), self.piece_rows):
             h = head[piece].astype(np.float64)
             t = self.tail_integers(h, records[piece])
-            total[:m] += h.T @ t
-            total[m:] += t.T @ t
+            total[:m] += product(h.T, t, records="inner")
+            total[m:] += gram(t)
         return total
 
     def lasting(self) -> NDArray[np.bool_]:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.grid import held, limit, log2_ceiling
+from reticent.privacy.products import gram
 from reticent.privacy.sums import EXACT, pieces
 
 __all__ = ["Counts", "Gram", "Statistic", "Sum"]
@@ -290,7 +291,7 @@ class Gram(_Rows):
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """qᵀq by BLAS (a symmetric rank-k update), exact."""
         q = self.stacked(records)
-        return q.T @ q
+        return gram(q)
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The upper triangle, row by row."""

@@ -29,12 +29,14 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.events import Gaussian
+from reticent.privacy.events import Gaussian, checked_event
 from reticent.privacy.ledger import Ledger
-from reticent.privacy.noise import Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
+from reticent.privacy.process import identity
+from reticent.privacy.products import check_blas
 from reticent.privacy.release import Release
 from reticent.privacy.statistic import Gram, Statistic, Sum
-from reticent.privacy.sums import check_blas, one_blas_thread
+from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["BATCHES", "TREE", "Buffers", "Correlation", "Echo", "Stream", "Toeplitz"]
 
@@ -263,13 +265,14 @@ class Stream:
         seed: bytes | None = None,
         state: bytes | None = None,
     ) -> None:
-        if not isinstance(event, Gaussian) or event.count != 1:
+        if type(event) is not Gaussian or event.count != 1:
             raise BadInput(f"A stream is one Gaussian release, in however many steps, not {event}.")
+        event = checked_event(event, Gaussian)
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
         # int: the noise is made from products, and those of NumPy's integers would wrap around
         self.bounds, self._event, self._correlation, self._steps = bounds, event, correlation, int(steps)
-        self._records_per_person, self._seed, self._process = int(records_per_person), seed, os.getpid()
+        self._records_per_person, self._seed, self._process = int(records_per_person), seed, identity()
         self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0
         self._lock = threading.Lock()
         self._total: Any = 0
@@ -280,6 +283,7 @@ class Stream:
         self._asked: str | None = None
         self._statistic: Statistic | None = None
         check_blas()
+        check_exp()
         if state is not None:
             self._restore(json.loads(state))
         elif ledger is not None and dataset is not None:
@@ -305,11 +309,14 @@ class Stream:
         with self._lock:  # a record that is added meanwhile is in this step or in the next, never in both
             return self._released(statistic)
 
-    def _released(self, statistic: Statistic) -> Release:
-        if os.getpid() != self._process:
+    def _check_process(self) -> None:
+        if identity() != self._process:
             raise ReleaseRefused(
                 "This stream was paid for in another process: a fork would draw noise for the same sums again."
             )
+
+    def _released(self, statistic: Statistic) -> Release:
+        self._check_process()
         if self._correlation.limited and self.made >= self._steps:
             raise ReleaseRefused(f"All {self._steps} steps that the noise was made for have been released.")
         self._same(statistic)
@@ -330,6 +337,7 @@ class Stream:
         exact = self._total + np.zeros(statistic.size, dtype=object)
         if self._correlation.running:
             exact = exact + self._sum
+        self._check_process()  # again: a statistic or a correlation may have forked meanwhile
         rows = self.rows
         self._total, self.rows = 0, 0  # first: interrupted here, a step's records are lost, and never counted twice
         self._sum = exact if self._correlation.running else 0

@@ -4,7 +4,7 @@ A block sum is made by BLAS (or NumPy) in float64 on integers. It is exact, what
 as the absolute values of all products of one output add up to at most 2⁵³; `Statistic.block_rows` is chosen so. (`Shared`
 adds up to four such sums to one in int64.) Block sums are then added as int64, at most 2⁷ of them (2⁵⁵·2⁷ = 2⁶²), before they
 move on to Python's unbounded integers: there is no n at which a total could overflow, and so nothing to check that depends on
-records. Proof: statistic.md, 3.
+records. Products are made in products.py, which checks the BLAS. Proof: statistic.md, 3.
 """
 
 import threading
@@ -18,14 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from reticent.errors import ReleaseRefused
-
-__all__ = ["EXACT", "Total", "add_up", "check_blas", "multiplies_exactly", "one_blas_thread", "pieces"]
+__all__ = ["EXACT", "Total", "add_up", "one_blas_thread", "pieces"]
 
 EXACT = 2**53  # integers up to here, and sums that stay below, are exact in float64
 _SPILL = 2**7  # int64 additions before the total moves on: 2^7 · 2^55 = 2^62
-
-Block = NDArray[np.float64]
 
 
 class Records(Protocol):
@@ -127,28 +123,3 @@ def pieces(first: int, end: int, most: int) -> Iterator[slice]:
     rows = end - first
     size = -(-rows // -(-rows // most)) if rows else 1
     return (slice(start, min(start + size, end)) for start in range(first, end, size))
-
-
-@lru_cache(maxsize=1)
-def check_blas() -> None:
-    """Refuse to work on a BLAS whose float64 products of integers are not exact: once per process, on public numbers."""
-    if not multiplies_exactly(np.matmul):
-        raise ReleaseRefused(
-            "This machine's BLAS does not multiply whole numbers exactly in float64, so no sum can be trusted. Install "
-            "NumPy from a standard wheel (OpenBLAS, MKL or Accelerate, without reduced precision) and try again."
-        )
-
-
-def multiplies_exactly(matmul: Callable[[Block, Block], Block]) -> bool:
-    """Whether ``matmul`` is exact up to the limit of 2⁵³. Strassen's method, emulation or lower precision are not."""
-    rows, columns = 2048, 24
-    place = np.arange(rows * columns, dtype=np.int64).reshape(rows, columns)
-    q = 2**21 - 1 - place * (place + 2654435761) // 8 % 4093  # just under 2^21, irregular: sums come within 1 % of 2^53
-    expected = q.astype(object).T @ q.astype(object)
-    a = q.astype(np.float64)
-    with one_blas_thread():
-        tries = []
-        for one in (a, a[::-1], np.asfortranarray(a)):
-            vectors = [matmul(one.T, one[:, k : k + 1].copy()) for k in range(columns)]
-            tries += [matmul(one.T, one), matmul(one.T, one.copy("K")), np.hstack(vectors)]
-    return all((product == expected).all() for product in tries)
