@@ -64,7 +64,7 @@ TARGETS = {
     "curator.py": Target("", "test_curator_counts.py test_curator.py test_choosing.py"),
     "ledger.py": Target(
         "_VERIFY_TOLERANCE __init__ open charge account history datasets verify _chain _refuse_curve _load _account _entry "
-        "_check_relation _check_text _event_body _canonical _seal _append",
+        "_composed _another_unit _check_unit _unit _check_text _event_fields _charged _canonical _seal _append",
         "test_ledger.py test_ledger_tampering.py",
     ),
     "bounds.py": Target(
@@ -78,10 +78,12 @@ TARGETS = {
     ),
     "kept.py": Target("__init__ total _sum close _put _key", "test_kept.py test_choosing.py"),
     "database.py": Target(
-        "create transaction has_table append_only _check_version _check_is_file _check_sqlite_format _check_postgres_format "
-        "_postgres_connection",
-        "test_ledger.py test_ledger_tampering.py test_ledger_failures.py",
+        "create _create_file _drop_name_of_a_crash transaction has_table _heads _head _readable _hash_of _check_recorded "
+        "append_only _lock _check_one_name _check_anchor _upgrade _anchor _check_version _check_is_file _check_sqlite_format "
+        "_check_postgres_format _postgres_connection",
+        "test_ledger.py test_ledger_tampering.py test_ledger_failures.py test_ledger_anchor.py",
     ),
+    "anchor.py": Target("", "test_ledger_anchor.py"),
     "noise.py": Target("", "test_noise_bits.py test_noise.py"),
     "levels.py": Target("held weights", "test_levels.py"),
     "staged.py": Target(

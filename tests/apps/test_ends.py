@@ -244,7 +244,7 @@ KEYS = {
     "sample mixture -n 3 --out {}/s.csv": "model private records columns out",
     "fit mean new.csv --x age=0:9 --epsilon 1 --delta 1e-5 --out {}/m": "file sha256 model reticent private guarantee "
     "releases results notes read",
-    "ledger open {}/l.db a --epsilon 1 --delta 1e-5": "dataset relation epsilon delta spent left charges",
+    "ledger open {}/l.db a --epsilon 1 --delta 1e-5": "dataset relation records_per_person epsilon delta spent left charges",
     "bandit simulate --rounds 20": "environment rounds releases last_quarter private not_private",
 }
 

@@ -35,7 +35,7 @@ def test_twice_in_the_same_place(run, tmp_path, monkeypatch):
     assert "tour-2/budget.db" in second.out
     assert reticent.Ledger("tour/budget.db").verify() == head
     assert sorted(path.name for path in (tmp_path / "tour").iterdir()) == sorted(
-        ["people.csv", "budget.db", "weight.reticent", "report.html"]
+        ["people.csv", "budget.db", "budget.db-head", "weight.reticent", "report.html"]
     )
     for words in ("never lived", "no record read", "GPRegressor", "of the true means", "composed exactly", "Next:"):
         assert words in first.out

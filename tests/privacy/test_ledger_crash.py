@@ -12,6 +12,8 @@ import pytest
 from reticent.privacy.accounting import calibrate
 from reticent.privacy.events import Gaussian
 from reticent.privacy.ledger import Ledger
+from tests.faults import kill_everywhere
+from tests.ledger_stress import stress
 
 
 def test_sixteen_processes_are_granted_exactly_what_the_cap_allows(url, spenders, tmp_path):
@@ -93,3 +95,21 @@ def test_killed_two_hundred_times_on_sqlite(spenders, tmp_path):
 def test_killed_forty_times_on_postgresql(postgres_url, spenders, tmp_path):
     where = crash(postgres_url, spenders, tmp_path, kills=40, longest=0.06)
     assert where["read"] > 5
+
+
+def test_killed_at_system_calls_of_a_charge(url):
+    """At some of them; `python -m tests.ledger_stress` does it at all."""
+    faults = kill_everywhere(url, first=random.randint(1, 30), every=30)
+    assert faults.lost == 0
+    assert faults.killed > 5
+
+
+@pytest.mark.usefixtures("flock")
+def test_readers_backups_links_containers_and_kills_at_once(url, tmp_path):
+    """A little of it; `python -m tests.ledger_stress` does it with 16 processes and ten thousand charges."""
+    (tmp_path / "ledger").mkdir()
+    place = url if "://" in url else str(tmp_path / "ledger" / "budget.db")
+    found = stress(place, tmp_path, processes=4, charges=60, kills=5)
+    assert (found["lost"], found["acknowledged twice"], found["through a second name"], found["failed"]) == (0, 0, 0, 0)
+    assert found["killed"] >= 1
+    assert found["recorded"] >= 60

@@ -380,6 +380,7 @@ def _lock(path: str, *, write: bool) -> Iterator[int | None]:
         try:
             mode = None
             if not os.path.exists(beside):
+                _check_one_name(path)  # before SQLite looks at a journal that a crash has left
                 with contextlib.closing(_connect(path)) as connection:
                     version = _check_sqlite_format(connection, path)
                 if version > 1:
@@ -420,8 +421,9 @@ def _check_one_name(path: str) -> tuple[int, int]:
     if found.st_nlink > 1:
         raise LedgerError(
             f"The ledger {path} cannot be used, and nothing may be read: the file has {found.st_nlink} names (hard links). "
-            "After a crash a charge made through one of them could be lost through the other. Remove the other names "
-            f"(find them with: find / -samefile {real}), and share the folder instead."
+            "After a crash a charge made through one of them could be lost through the other. Find them with `find / "
+            f"-samefile {real}`, keep the one that has a -journal file beside it, if one has, remove the others, and "
+            "share the folder instead."
         )
     if anchor.mounted(real):
         raise LedgerError(

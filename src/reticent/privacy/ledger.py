@@ -7,7 +7,8 @@ read. A run that fails after its charge stays charged; no crash can read without
 All rows, of all data sets, form one chain: each holds the SHA-256 of its fields and of the hash before it.
 Triggers keep honest programs from changing rows; every operation checks the chain first, so that nothing is spent
 from a history that somebody changed who removed the triggers. Who cuts off the end of the chain leaves a shorter,
-valid one: keep a copy of the head elsewhere and give it to `Ledger.verify`.
+valid one, which the file beside a SQLite ledger tells (anchor.py). Against somebody who replaces both by older ones,
+or cuts a PostgreSQL table: keep a copy of the head elsewhere and give it to `Ledger.verify`. Proof: ledger.md.
 """
 
 import getpass
