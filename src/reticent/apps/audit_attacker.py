@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.models.base import PrivateEstimator
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Laplace
 from reticent.privacy.release import Design, Release
 from reticent.privacy.statistic import Statistic
+from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["Run", "Seen", "Tables", "Witness", "exact_sum"]
 
@@ -188,6 +190,10 @@ def exact_sum(statistic: Statistic, bounds: Bounds, records: Array) -> Array:
     return total * statistic.step
 
 
+class AllSeen(Exception):
+    """Ends a rebuild after the last release: what a model does with it is of no interest."""
+
+
 class Witness:
     """Answers a model from recorded releases, as a `Replay` does, and looks at both tables for each.
 
@@ -209,6 +215,8 @@ class Witness:
         if release.statistic != statistic.describe() or release.times != times:
             self.faults.append(f"release {number} is not what the model asks for when it is rebuilt")
         self.seen.append(self._look(release, statistic))
+        if not self._left:
+            raise AllSeen
         return release
 
     def release_given_inputs(self, design: Design, *, times: int = 1) -> Release:
@@ -234,7 +242,11 @@ class Witness:
             allowed = distance / float((release.scale * np.sqrt(statistic.shares())).min())
         return Seen(release.value - a, release.value - b, release.scale, statistic.step, allowed, laplace)
 
-    def check_used(self) -> None:
-        """Note releases that the model did not ask for."""
-        if self._left:
-            self.faults.append(f"{len(self._left)} releases that the model does not ask for when it is rebuilt")
+    def watch(self, model: PrivateEstimator) -> None:
+        """Rebuild the model, as long as it asks for releases."""
+        try:
+            with one_blas_thread():  # as in a fit, for the same bits
+                model.learn(self)
+        except AllSeen:
+            return
+        self.faults.append(f"{len(self._left)} releases that the model does not ask for when it is rebuilt")

@@ -32,6 +32,7 @@ __all__ = ["FACTORS", "Evidence", "Finding", "lower_bound"]
 Array = NDArray[np.float64]
 FACTORS = (0.5, 0.7, 0.9)  # of the stated noise: what an audit says whether it would have found
 _CONFIDENCE = 0.95
+_NORMAL_CONFIDENCE = 0.999
 _LEVEL = 1e-6  # an alarm should not be an accident
 _THRESHOLDS = 40
 _CAUTIOUS = 0.9999  # in the choice of a threshold: those with few alarms look better than they are
@@ -57,8 +58,9 @@ class Finding:
     noise : float
         Measured standard deviation of the noise, as a multiple of the stated one.
     shown_normal, shown : float
-        ε that the attack proves (95 %): if noise is normal (NaN where that does not apply), and for
-        any mechanism whatever. A bound far below the promise means that runs are few.
+        ε that the attack proves: if noise is normal and equally large in all releases (99.9 %; None
+        where that does not apply), and whatever the mechanism is (95 %). A bound far below the promise
+        means that runs are few.
     power : dict
         For each factor f, the probability that noise of f times the stated scale, in any one of the
         releases, would have been found.
@@ -75,14 +77,14 @@ class Finding:
     released: int
     shift: float
     noise: float
-    shown_normal: float
+    shown_normal: float | None
     shown: float
     power: dict[float, float]
     faults: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """``violated``, ``holds`` (as far as these runs can tell) or ``not enough runs``.
+        """``violated``, ``holds`` (as far as these runs can tell) or ``too few runs``.
 
         It holds only if half the noise, in any one release, would have been found with a probability
         of 95 %, and the two tables use more than half of the shift that was promised.
@@ -90,13 +92,18 @@ class Finding:
         if self.faults:
             return "violated"
         enough = self.power[0.5] >= _CONFIDENCE and self.shift > 0.5
-        return "holds" if enough else "not enough runs"
+        return "holds" if enough else "too few runs"
 
 
 class Evidence:
-    """Collects runs of one attack on the promise (ε, δ)."""
+    """Collects runs of one attack on the promise (ε, δ).
 
-    def __init__(self, model: str, estimator: str, *, epsilon: float, delta: float) -> None:
+    ``loss``: if all noise shrinks by a factor, the numbers of `Run.noise` shrink by at most ``loss``
+    times that factor.
+    """
+
+    def __init__(self, model: str, estimator: str, *, epsilon: float, delta: float, loss: float = 1.0) -> None:
+        self._loss = loss
         self.model = model
         self.estimator = estimator
         self.epsilon = epsilon
@@ -120,7 +127,7 @@ class Evidence:
         powers = []
         for numbers in self._slots().values():
             least = gammaincinv(shape * numbers.size, self._level())
-            powers.append(float(gammainc(shape * numbers.size, least / factor**rate)))
+            powers.append(float(gammainc(shape * numbers.size, least / min(self._loss * factor, 1.0) ** rate)))
         return min(powers)
 
     def finding(self) -> Finding:
@@ -145,7 +152,7 @@ class Evidence:
             released=min(run.released for run in runs),
             shift=shift / self.limit,
             noise=self._measured(noise),
-            shown_normal=self._shown_normal(shift, along),
+            shown_normal=self._shown_normal(shift, noise),
             shown=shown,
             power={factor: self.power(factor) for factor in FACTORS},
             faults=tuple(dict.fromkeys(faults)),
@@ -177,12 +184,6 @@ class Evidence:
         shape, rate = self._gamma()
         return float((self._energy(numbers) / (shape * numbers.size)) ** (1 / rate))
 
-    def _at_most(self, numbers: Array, confidence: float) -> float:
-        """Upper confidence limit of the noise, in stated scales."""
-        shape, rate = self._gamma()
-        least = gammaincinv(shape * numbers.size, 1 - confidence)
-        return float((self._energy(numbers) / least) ** (1 / rate)) if least > 0 else math.inf
-
     def _noise_faults(self, noise: Array, along: Array) -> list[str]:
         shape, rate = self._gamma()
         level = self._level()
@@ -207,10 +208,12 @@ class Evidence:
             return ["the noise is the same in all runs"]
         return []
 
-    def _shown_normal(self, shift: float, along: Array) -> float:
-        if not np.isfinite(along).all() or len(along) < 2:
-            return math.nan
-        mu = shift / self._at_most(along, _CONFIDENCE)
+    def _shown_normal(self, shift: float, noise: Array) -> float | None:
+        if not self.runs[0].normal:
+            return None
+        least = gammaincinv(noise.size / 2, 1 - _NORMAL_CONFIDENCE)
+        most = math.sqrt(self._energy(noise) / least)  # of the noise, in stated scales
+        mu = shift / most
         return epsilon(Gaussian(noise_multiplier=1 / mu), self.delta) if mu > 0 else 0.0
 
     def _any_mechanism(self) -> tuple[float, float]:
