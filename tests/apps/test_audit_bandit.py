@@ -1,48 +1,33 @@
-"""Attacks on bandits: they reach most of what is allowed, never more, and find noise that is too small."""
+"""Attacks on bandits: through ask and tell they reach what is allowed, never more, and find noise that is too small."""
 
-import math
+import itertools
 
 import numpy as np
 import pytest
 
 import reticent
-from reticent.apps import audit_bandit
-from reticent.apps.audit import audit, chosen, conclude
-from reticent.apps.audit_bandit import BANDITS, bandit_scores
+from reticent.apps.audit_bandit import BANDITS, BanditAttack
+
+PROMISE = {"epsilon": 2.0, "delta": 0.1}
+LIMIT = 1 / reticent.calibrate(**PROMISE)
 
 
 @pytest.mark.parametrize("name", BANDITS)
-def test_all_releases_together_reach_the_claim_and_no_more(name):
-    """The best test's ratios are N(±μ²/2, μ²): their means and spreads tell how far the pair moves what is released."""
-    here, there = bandit_scores(name, 2.0, 0.1, 300)
-    mu = 1 / reticent.calibrate(2.0, 0.1)
-    found = math.sqrt(here.mean() - there.mean())
-    assert found == pytest.approx(mu, abs=4 * 2 / math.sqrt(300))
-    assert here.std() == pytest.approx(mu, rel=0.2)
-    assert conclude(name, here, there, epsilon=2.0, delta=0.1).verdict != "BROKEN"
+def test_all_releases_together_reach_the_promise_and_no_more(name):
+    """Noise that steps share is undone: what is left is white, and independent from step to step."""
+    attack = BanditAttack(name, **PROMISE, limit=LIMIT)
+    runs = [attack.run(with_a=bool(i % 2)) for i in range(30)]
+    for run in runs:
+        assert run.faults == ()
+        assert run.attacked == run.released == len(run.noise)
+        assert 0.9 * LIMIT < run.shift <= LIMIT * (1 + 1e-9)
+    steps = [np.array(one) for one in zip(*(run.noise for run in runs), strict=True)]
+    for noise in steps:
+        assert noise.std() == pytest.approx(1, abs=4 / np.sqrt(2 * noise.size))
+    for one, other in itertools.pairwise(steps):
+        assert np.mean(one * other) == pytest.approx(0, abs=4.5 / np.sqrt(one.size))
 
 
-@pytest.mark.parametrize("name", ["bandit-running", "bandit-local"])
-def test_noise_that_is_too_small_is_found(name):
-    """The bandit claims (1, 0.1) and is calibrated for ε = 40."""
-    here, there = bandit_scores(name, 40.0, 0.1, 400)
-    assert conclude(name, here, there, epsilon=1.0, delta=0.1).verdict == "BROKEN"
-
-
-def test_the_pair_is_the_worst():
-    """In numbers, not in draws: the exchange moves the statistic by its sensitivity."""
-    bandit = reticent.JointBandit(
-        bounds=audit_bandit._BOUNDS, horizon=4, basis=4, epsilon=1.0, delta=0.1, kernel=audit_bandit.RBF(1.0, "fixed")
-    )
-    statistic, places = bandit._statistic(), np.linspace(-1, 1, 201)[:, None]
-    place = float(places[(bandit.posterior_.head.features(places) ** 2).sum(axis=1).argmax(), 0])
-    a, b = (audit_bandit._row(statistic, (place, y)) / statistic.step for y in (9.0, -9.0))
-    moved = float((statistic.shares() * (a - b) ** 2).sum())
-    assert 0.999 * statistic.sensitivity2 < moved <= statistic.sensitivity2
-
-
-def test_the_command_knows_them():
-    [found] = audit(["bandit"], epsilon=2.0, delta=0.1, runs=200, advance=lambda steps: None)
-    assert (found.statistic, found.verdict != "BROKEN") == ("bandit", True)
-    with pytest.raises(reticent.BadInput, match="above 0"):
-        chosen("bandit", 0.0)
+@pytest.mark.parametrize("name", ["bandit", "bandit-running", "bandit-rewards"])
+def test_a_bandit_makes_several_releases(name):
+    assert BanditAttack(name, **PROMISE, limit=LIMIT).run(with_a=True).released >= 3

@@ -226,7 +226,7 @@ def test_names_stay_different_on_a_terminal_that_lacks_letters(few_letters):
     ("arguments", "code", "kind", "words"),
     [
         (["inspect", "absent.reticent", "--json"], 5, "CorruptModel", "absent.reticent"),
-        (["audit", "median", "--json"], 2, "BadInput", "no statistic 'median'"),
+        (["audit", "median", "--json"], 2, "BadInput", "no model 'median'"),
         (["fit", "mean", "--json"], 2, "BadInput", "DATA"),
         (["nonsense", "--json"], 2, "BadInput", "No such command 'nonsense'"),
         (["ledger", "open", "--json", "a"], 2, "BadInput", "DATASET"),
@@ -279,7 +279,7 @@ def test_progress_shows_on_a_terminal(tmp_path, starter):
     assert b"Attacking" in seen
     assert b"/s" in seen
     assert b"Attacking" not in out.read_bytes()
-    assert out.read_bytes().startswith(b"statistic")
+    assert out.read_bytes().startswith(b"model")
 
 
 def test_messages_are_wrapped_and_layout_is_kept():

@@ -1,78 +1,100 @@
-"""``reticent audit``: attack the releases and see how much of the claimed ε can be shown to be used up.
+"""``reticent audit``: attack everything that a model releases, and say what the attack could have found.
 
-The attacker knows all records but one, and that this one is either A or B: the pair that moves the statistic as far as its
-sensitivity allows. He sees one release and computes its likelihood ratio, the best test there is. Half of the runs are used
-to choose his threshold and which of the two he bets on; the other half gives his true- and false-positive rates, and
-(Clopper and Pearson, 95 %) a bound that the ε of *any* mechanism with such rates must exceed:
-
-    ε ≥ log((TPR_low − δ) / FPR_high)
-
-A bound above the claim shows a fault. A bound far below it shows a weak attack, or noise that is larger than needed. The δ
-is large on purpose: no number of runs that one can wait for shows events of probability 1e-6. It is the same mechanism
-with the same code at every δ.
+For each model there are two tables that differ in one record, so chosen that all releases of a fit move
+as far as they may. The public method (``fit``; ``ask`` and ``tell`` of a bandit) is called again and
+again with one table or the other, with the noise that it has in earnest, and the attacker
+(`audit_attacker`) sees all that leaves: every stage and every statistic. What that proves, and which
+mistakes would have been noticed, is in `audit_evidence`.
 """
 
+import math
+import time
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 import reticent
-from reticent.apps.audit_bandit import BANDITS, LOCAL, bandit_scores
-from reticent.apps.audit_search import search_scores
+from reticent.apps.audit_attacker import Run, Tables, Witness
+from reticent.apps.audit_bandit import BANDITS, LOCAL, BanditAttack
+from reticent.apps.audit_evidence import Evidence, Finding
+from reticent.apps.audit_search import SearchAttack
 from reticent.apps.terminal import compact, table
 from reticent.errors import BadInput
-from reticent.privacy.accounting import calibrate
+from reticent.privacy.accounting import check_epsilon_delta
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.curator import Curator, Release
-from reticent.privacy.events import Event, Gaussian, Laplace
-from reticent.privacy.release import Design
-from reticent.privacy.sources import scan
-from reticent.privacy.statistic import Statistic
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 __all__ = [
+    "FULL",
+    "NOT_ATTACKED",
     "PAIRS",
-    "QUICK_RUNS",
-    "RUNS",
+    "QUICK",
     "SEARCH",
-    "WHOLE",
-    "Finding",
+    "Effort",
     "Pair",
-    "attack",
     "audit",
     "chosen",
-    "conclude",
+    "estimator_of",
     "findings_table",
-    "lower_bound",
-    "whose",
 ]
 
-Values = NDArray[np.float64]
+Array = NDArray[np.float64]
 
-RUNS, QUICK_RUNS = 20_000, 1_000  # with record A, and as many with record B
 SEARCH = "search"
-WHOLE = (*BANDITS, SEARCH)  # not one statistic but all that leaves in many steps, attacked as a whole
-_BATCH = 500  # releases of one curator
-_COMPARED = 20  # releases that are compared with their steps
-_CONFIDENCE = 0.95
-_SURE = 1 - 1e-6  # an alarm should not be an accident
-_THRESHOLDS = 40
-_CAUTIOUS = 0.9999  # in the choice of a threshold: those with few alarms look better than they are
-_MADE_UP = 400  # records
+STEPWISE = (*BANDITS, SEARCH)  # not fitted to a table by a model of their own kind
+_CERTAIN = 0.95
+_SEED = 0  # of the records that both tables have
+
+NOT_ATTACKED = (
+    "how records are read; the ledger; time and memory; files, restored state and services; statistics, "
+    "kernels and scores that users write; several fits on the same records; records_per_person above 1; "
+    "choices by score; noise columns and several outputs; obfuscated curves; other parameters than these."
+)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to attack each model, in seconds of the processor's time.
+
+    There are from ``least`` to ``most`` runs. They end after ``seconds`` if noise of ``factor`` times
+    the stated scale, in any one release, would be found with a probability of 95 %; if not, after
+    ``patience``.
+    """
+
+    seconds: float
+    patience: float
+    factor: float
+    most: int
+    least: int = 10
+
+    def enough(self, evidence: Evidence, elapsed: float) -> bool:
+        """Whether to end; that depends on public numbers and the clock, never on the noise."""
+        runs = len(evidence.runs)
+        if runs % 2 or runs < self.least:
+            return False
+        if runs >= self.most or elapsed > self.patience:
+            return True
+        return elapsed > self.seconds and evidence.power(self.factor) >= _CERTAIN
+
+
+QUICK = Effort(seconds=0.5, patience=8.0, factor=0.5, most=200)
+FULL = Effort(seconds=20.0, patience=60.0, factor=0.7, most=10_000)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A model, and two records whose exchange moves its first statistic by its full sensitivity; inputs lie in [−1, 1]ᵈ.
+    """A model, and two records whose exchange moves all its releases about as far as they may.
 
-    ``kind``: not the first statistic but the first of this kind, after others were answered from made-up records.
+    Inputs lie in [−1, 1]ᵈ. ``others``: how many records both tables have; ``heaps``: they lie in two
+    heaps, else evenly.
     """
 
     model: str
@@ -81,7 +103,9 @@ class Pair:
     outputs: int = 0
     classes: int = 0  # if any, the output is one of them, numbered from 0
     options: dict[str, Any] = field(default_factory=dict)  # of the model
-    kind: str = ""
+    others: int = 3
+    heaps: bool = False
+    pure: bool = False  # whether δ = 0, Laplace noise, is possible
 
     @property
     def inputs(self) -> int:
@@ -91,274 +115,172 @@ class Pair:
     @property
     def bounds(self) -> Bounds:
         """The box."""
-        x, y = ([(-1.0, 1.0)] * count for count in (self.inputs, self.outputs))
-        return Bounds(x=x, classes=list(range(self.classes))) if self.classes else Bounds(x=x, y=y or None)
+        x = [(-1.0, 1.0)] * self.inputs
+        if self.classes:
+            return Bounds(x=x, classes=list(range(self.classes)))
+        return Bounds(x=x, y=[(-1.0, 1.0)] * self.outputs or None)
 
-    def statistic(self) -> Statistic:
-        """Ask the model which statistic it wants to have released."""
-        heard = _Listener(self.bounds, _with_middle(self.a)[:, : self.inputs], self.kind)
-        try:
-            getattr(reticent, self.model)(bounds=self.bounds, epsilon=1.0, delta=1e-6, **self.options).learn(heard)
-        except _Asked as asked:
-            return asked.statistic
-        raise AssertionError(f"{self.model} asks for nothing")
+    def estimator(self, epsilon: float, delta: float) -> Any:
+        """The model, not fitted, with this promise."""
+        return getattr(reticent, self.model)(bounds=self.bounds, epsilon=epsilon, delta=delta, **self.options)
 
-
-class _Asked(Exception):
-    def __init__(self, statistic: Statistic) -> None:
-        self.statistic = statistic
-
-
-class _Listener:
-    """Stands where a curator would, to hear what it is asked."""
-
-    def __init__(self, bounds: Bounds, inputs: Values, kind: str) -> None:
-        self.bounds, self._inputs, self._kind = bounds, inputs, kind
-        self.n = _MADE_UP if kind else 2
-
-    def release(self, statistic: Statistic, *, times: int = 1) -> Release:
-        if self._kind in ("", statistic.kind):
-            raise _Asked(statistic)
-        heaps = np.random.default_rng(0).normal(0, 0.05, size=(_MADE_UP, len(self.bounds.x)))
-        heaps[::2] += 0.1
-        event = Gaussian(count=times, noise_multiplier=1e-3)
-        return reticent.Curator(scan(heaps), bounds=self.bounds, event=event).release(statistic, times=times)
-
-    def release_given_inputs(self, design: Design, *, times: int = 1) -> Release:
-        return self.release(design(self._inputs), times=times)
+    def tables(self) -> Tables:
+        """Both tables."""
+        random = np.random.default_rng(_SEED)
+        x = random.uniform(-1, 1, (self.others, self.inputs))
+        if self.heaps:
+            x = np.where(np.arange(self.others) % 2, 0.5, -0.5)[:, None] + random.normal(0, 0.05, x.shape)
+        y: Array = 0.3 * np.sin(3 * x[:, : self.outputs])
+        if self.classes:
+            y = (y > 0).astype(np.float64)
+        return Tables(np.array(self.a), np.array(self.b), np.hstack([x, y]), self.inputs)
 
 
-_BINS: dict[str, Any] = {"bins": 2, "kernel": RBF(1.0, "fixed")}
-_LABELS: dict[str, Any] = {"stages": 1, "kernel": RBF(1.0, "fixed"), "noise": 0.5, "learn_kernel": False}
+_KERNEL = RBF(1.0, "fixed")
+_BINS: dict[str, Any] = {"bins": 16, "kernel": _KERNEL, "learn_kernel": False, "noise": 0.5}
+_STAGES: dict[str, Any] = {"basis": 4, "learn_kernel": False, "stages": 6, "kernel": _KERNEL}
+_INPUTS: dict[str, Any] = {"basis": 4, "learn_kernel": False, "stages": 12}
+_LABELS: dict[str, Any] = {"kernel": _KERNEL, "learn_kernel": False, "noise": 0.5, "stages": 4}
 
-# mixture: opposite corners, far from all centres, so that both have residuals of full length, in different parts.
-# Opposite corners; the first and the last bin of each column; (1, a) and (1, b) orthogonal, so that aaᵀ and bbᵀ are too.
-# gp-labels: both ends of the label's range, at one input; of two inputs that are alike, both have columns of full length.
-# bins: one record, with the highest output, in one of two bins; bins-labels: the highest and the lowest output in one bin.
-# gp: where the features φ have their full length R, outputs beyond the clip on both sides give (φ, R) and (φ, −R): orthogonal.
-# classifier: so do, at the first stage, the two classes, whose e have opposite directions and the length of the first reach.
+# mean, histogram: opposite corners. covariance: (1, a) and (1, b) are orthogonal, so that aaᵀ and bbᵀ are too.
+# bins: the highest output, in one of two of the bins; bins-labels: the highest and the lowest output in one bin.
+# gp: an input where features have their full length, and outputs that are clipped on both sides in every
+# stage; gp-inputs: with no kernel, so that inputs are counted first, which both ends of the box move.
+# classifier: the same for classes. gp-labels: both ends of the label's range at one input.
+# mixture, kmeans, factors: corners that are orthogonal, and so many records that all stages are reached.
 PAIRS = {
-    "mean": Pair("PrivateMean", (1, 1), (-1, -1)),
-    "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1)),
+    "mean": Pair("PrivateMean", (1, 1), (-1, -1), pure=True),
+    "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1), pure=True),
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
-    "bins": Pair("BinnedGPRegressor", (-0.5, 1), (0.5, 1), outputs=1, options=_BINS),
-    "bins-labels": Pair("BinnedGPRegressor", (-0.5, 1), (-0.5, -1), outputs=1, options={**_BINS, "protect": "labels"}),
-    "mixture": Pair("GaussianMixture", (1, 1, 1), (-1, -1, -1), options={"n_components": 2}, kind="shared"),
-    "gp": Pair("GPRegressor", (0.25, 9), (0.25, -9), 1, options={"basis": 4, "kernel": RBF(1.0, "fixed")}),
-    "kmeans": Pair("KMeans", (1, 1), (-1, -1), options={"n_clusters": 2}),
-    "factors": Pair("FactorAnalysis", (1, 1), (-1, -1)),
-    "classifier": Pair("GPClassifier", (0.75, 0), (0.75, 1), 1, 2, {"basis": 4, "kernel": RBF(1.0, "fixed")}),
-    "gp-labels": Pair("LabelGPRegressor", (0.5, 1), (0.5, -1), outputs=1, options=_LABELS),
+    "bins": Pair("BinnedGPRegressor", (-0.5, 1), (0.5, 1), 1, options=_BINS, pure=True),
+    "bins-labels": Pair("BinnedGPRegressor", (-0.5, 1), (-0.5, -1), 1, options={**_BINS, "protect": "labels"}),
+    "mixture": Pair("GaussianMixture", (1, 1, 1), (-1, 1, -1), options={"n_components": 2}, others=2000, heaps=True),
+    "gp": Pair("GPRegressor", (1, 9), (1, -9), 1, options=_STAGES, others=40),
+    "gp-inputs": Pair("GPRegressor", (-1, -1, -1, 9), (1, 1, 1, 9), 1, options=_INPUTS, others=40),
+    "kmeans": Pair("KMeans", (1, 1), (-1, -1), options={"n_clusters": 2}, others=2000, heaps=True, pure=True),
+    "factors": Pair("FactorAnalysis", (1, 1), (1, -1), options={"n_components": 1}, others=100, heaps=True),
+    "components": Pair("PCA", (1, 1), (1, -1), options={"n_components": 1}, others=100, heaps=True),
+    "classifier": Pair("GPClassifier", (-0.75, 1), (-0.25, 0), 1, 2, _STAGES, others=40),
+    "classifier-inputs": Pair("GPClassifier", (-1, -1, -1, 0), (1, 1, 1, 0), 1, 2, _INPUTS, others=40),
+    "gp-labels": Pair("LabelGPRegressor", (0.5, 1), (0.5, -1), 1, options=_LABELS),
     "gp-labels-functional": Pair(
-        "LabelGPRegressor", (0.5, 1), (0.5, -1), outputs=1, options={**_LABELS, "mechanism": "functional"}
+        "LabelGPRegressor", (0.5, 1), (0.5, -1), 1, options={**_LABELS, "mechanism": "functional"}
     ),
     "gp-labels-inducing": Pair(
         "LabelGPRegressor",
         (0.5, 1),
         (0.5, -1),
-        outputs=1,
+        1,
         options={**_LABELS, "mechanism": "inducing", "inducing": [[0.5]]},
     ),
 }
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What an attack found. ``sure`` is the bound at almost certainty; only that one may call a mechanism broken."""
+class Attack(Protocol):
+    """Calls a public method once, and attacks all that it releases."""
 
-    statistic: str
-    claimed: float
-    bound: float
-    sure: float
-    runs: int
+    def run(self, *, with_a: bool) -> Run: ...
 
-    @property
-    def power(self) -> float:
-        """Share of the claim that the attack could show."""
-        return self.bound / self.claimed
 
-    @property
-    def verdict(self) -> str:
-        """``holds``, ``unclear`` (above the claim, which happens by chance now and then: run it again) or ``BROKEN``."""
-        if self.sure > self.claimed:
-            return "BROKEN"
-        return "holds" if self.bound <= self.claimed else "unclear"
+class FitAttack:
+    """The attack on a model that is fitted to a table."""
+
+    def __init__(self, pair: Pair, *, epsilon: float, delta: float, limit: float) -> None:
+        self._estimator = pair.estimator(epsilon, delta)
+        self._tables = pair.tables()
+        self._limit = limit
+        self._outputs = pair.outputs > 0
+
+    def run(self, *, with_a: bool) -> Run:
+        """Fit once, and go through ``learn`` again with what was released."""
+        records = self._tables.whole(with_a=with_a)
+        d = self._tables.inputs
+        model = clone(self._estimator).fit(records[:, :d], records[:, d] if self._outputs else None)
+        witness = Witness(model.releases_, self._tables)
+        witness.watch(clone(self._estimator))
+        faults = list(witness.faults)
+        if model.guarantee_.epsilon > self._estimator.epsilon * (1 + 1e-9):
+            faults.append(f"the guarantee of the fit is ε = {model.guarantee_.epsilon:.4g}")
+        return Run.of(witness.seen, with_a=with_a, released=len(model.releases_), limit=self._limit, faults=faults)
 
 
 def chosen(word: str, delta: float) -> list[str]:
-    """Give the statistics that a word of the command line means."""
+    """Give the attacks that a word of the command line means."""
+    names = [*PAIRS, *STEPWISE]
     if word == "all":
-        found = [name for name, pair in PAIRS.items() if delta > 0 or pair.statistic().sensitivity1 is not None]
-        return [*found, *WHOLE] if delta > 0 else found
-    if word not in (*PAIRS, *WHOLE):
-        known = ", ".join((*PAIRS, *WHOLE))
-        raise BadInput(f"There is no statistic {word!r} to audit. Give one of {known}, or all.")
-    if word in WHOLE and delta == 0:
-        raise BadInput(f"What a {word} releases has Gaussian noise: audit it with --delta above 0.")
+        return [name for name in names if delta > 0 or _pure(name)]
+    if word not in names:
+        raise BadInput(f"There is no model {word!r} to audit. Give one of {', '.join(names)}, or all.")
+    if delta == 0 and not _pure(word):
+        raise BadInput(f"What {word} releases has Gaussian noise: audit it with --delta above 0.")
     return [word]
 
 
-def whose(name: str) -> str:
-    """The estimator that releases what is attacked under a name."""
-    if name in WHOLE:
-        local = "LocalBanditClient" if name == LOCAL else "JointBandit"
-        return "PrivateSearch" if name == SEARCH else local
-    return PAIRS[name].model
+def _pure(name: str) -> bool:
+    return name in PAIRS and PAIRS[name].pure
 
 
-def findings_table(findings: Sequence[Finding], delta: float) -> "RenderableType":
-    """Lay out what attacks found."""
-    rows = table("statistic", "estimator", "claimed ε", "δ", "shown ε ≥", "power", "runs", "verdict", left=2)
-    for one in findings:
-        numbers = compact(one.claimed), compact(delta), compact(one.bound), f"{one.power:.0%}", f"{one.runs:,}"
-        rows.add_row(one.statistic, whose(one.statistic), *numbers, one.verdict)
-    return rows
+def estimator_of(name: str) -> str:
+    """The class whose public method is attacked under a name."""
+    if name == SEARCH:
+        return "PrivateSearch"
+    if name == LOCAL:
+        return "LocalBanditClient"
+    return "JointBandit" if name in BANDITS else PAIRS[name].model
 
 
 def audit(
-    names: Sequence[str], *, epsilon: float, delta: float, runs: int, advance: Callable[[int], None]
-) -> list[Finding]:
-    """Attack each of the named statistics at (ε, δ); ``advance`` hears of every batch of releases."""
-    if not 0 < epsilon < np.inf:
-        raise BadInput(f"epsilon must be a positive number, not {epsilon:g}: it is the claim to attack.")
-    if not 0 <= delta < 1:
-        raise BadInput(f"delta must be a number with 0 <= delta < 1, not {delta:g}: it is part of the claim to attack.")
-    multiplier = calibrate(epsilon, delta)
-    kind = Gaussian if delta else Laplace
-    event = kind(count=_BATCH, noise_multiplier=multiplier)
-    findings = []
-    for name in names:
-        if name in WHOLE:
-            if name == SEARCH:
-                here, there = search_scores(epsilon, delta, runs, advance)
-            else:
-                here, there = bandit_scores(name, epsilon, delta, runs, advance)
-            findings.append(conclude(name, here, there, epsilon=epsilon, delta=delta))
-        else:
-            findings.append(attack(name, event, epsilon=epsilon, delta=delta, runs=runs, advance=advance))
-    return findings
-
-
-def attack(
-    name: str,
-    event: Event,
+    names: Sequence[str],
     *,
     epsilon: float,
     delta: float,
-    runs: int,
+    effort: Effort = FULL,
     advance: Callable[[int], None] = lambda steps: None,
-) -> Finding:
-    """Try to tell the pair's records apart by releases that are made under ``event`` and claimed to be (ε, δ)."""
-    if runs < 2 * _BATCH:
-        raise BadInput(f"An audit needs at least {2 * _BATCH:,} runs.")
-    pair = PAIRS[name]
-    here = _scores(pair, pair.a, event, runs, advance)
-    there = _scores(pair, pair.b, event, runs, advance)
-    return conclude(name, here, there, epsilon=epsilon, delta=delta)
+) -> list[Finding]:
+    """Attack each of the named models at the promise (ε, δ); ``advance`` counts ``effort.most`` runs for each."""
+    epsilon, delta = check_epsilon_delta(epsilon, delta, pure=True)
+    findings = []
+    for name in names:
+        loss = SearchAttack.loss if name == SEARCH else 1.0
+        evidence = Evidence(name, estimator_of(name), epsilon=epsilon, delta=delta, loss=loss)
+        attack = _attack(name, epsilon, delta, evidence.limit)
+        begun = time.process_time()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "delta = ", UserWarning)  # large on purpose: few runs can test it
+            while not effort.enough(evidence, time.process_time() - begun):
+                evidence.add(attack.run(with_a=len(evidence.runs) % 2 == 0))
+                advance(1)
+        advance(effort.most - len(evidence.runs))  # those that were not needed
+        findings.append(evidence.finding())
+    return findings
 
 
-def conclude(name: str, here: Values, there: Values, *, epsilon: float, delta: float) -> Finding:
-    """Bound ε from below by the likelihood ratios of releases of A (``here``) and of B (``there``), as many of each."""
-    half = len(here) // 2
-    trials = [(here, there), (-there, -here)]  # bet on A, or on B
-    best, chosen, threshold = -np.inf, trials[0], 0.0
-    for guess, other in trials:
-        pooled = np.concatenate([guess[:half], other[:half]])
-        for t in np.quantile(pooled, np.linspace(0, 1, _THRESHOLDS, endpoint=False)):
-            bound = lower_bound(int((guess[:half] > t).sum()), int((other[:half] > t).sum()), half, delta, _CAUTIOUS)
-            if bound > best:
-                best, chosen, threshold = bound, (guess, other), float(t)
-    hits, alarms = (int((scores[half:] > threshold).sum()) for scores in chosen)
-    rest = len(here) - half
-    bound, sure = (max(lower_bound(hits, alarms, rest, delta, level), 0.0) for level in (_CONFIDENCE, _SURE))
-    return Finding(name, epsilon, bound, sure, 2 * len(here))
+def _attack(name: str, epsilon: float, delta: float, limit: float) -> Attack:
+    if name == SEARCH:
+        return SearchAttack(epsilon=epsilon, delta=delta)
+    if name in BANDITS:
+        return BanditAttack(name, epsilon=epsilon, delta=delta, limit=limit)
+    return FitAttack(PAIRS[name], epsilon=epsilon, delta=delta, limit=limit)
 
 
-def lower_bound(hits: int, alarms: int, runs: int, delta: float, confidence: float) -> float:
-    """Bound ε from below by an attacker's ``hits`` and false ``alarms`` in as many ``runs`` each; −inf if they say nothing."""
-    tail = (1 - confidence) / 2
-    hit_rate = float(betaincinv(hits, runs - hits + 1, tail)) if hits else 0.0
-    alarm_rate = float(betaincinv(alarms + 1, runs - alarms, 1 - tail)) if alarms < runs else 1.0
-    return float(np.log((hit_rate - delta) / alarm_rate)) if hit_rate > delta else -np.inf
+def findings_table(findings: Sequence[Finding]) -> "RenderableType":
+    """Lay out what attacks found: one line for each model."""
+    rows = table("model", "seen", "runs", "shift", "ε ≥", "½", "0.7", "0.9", "verdict")
+    for one in findings:
+        rows.add_row(
+            one.model,
+            f"{one.attacked}/{one.released}",
+            f"{one.runs:,}",
+            f"{one.shift:.0%}",
+            compact(max(one.shown, one.shown_normal or 0.0), 2),
+            *(_percent(power) for power in one.power.values()),
+            one.verdict,
+        )
+    return rows
 
 
-def _scores(pair: Pair, record: tuple[float, ...], event: Event, runs: int, advance: Callable[[int], None]) -> Values:
-    """Log-likelihood ratios of A against B, for releases of ``record`` and one more record in the middle of the box."""
-    statistic, scores = pair.statistic(), list[Values]()
-    a, b = (_exact(statistic, one) for one in (pair.a, pair.b))
-    records, d = _with_middle(record), pair.inputs
-    outputs = records[:, d] if pair.classes else records[:, d:]
-
-    def curator(count: int, seed: bytes | None = None) -> Curator:
-        source = scan(records[:, :d], y=outputs if pair.outputs else None)
-        how: dict[str, Any] = {"event": replace(event, count=count), "targets": pair.outputs > 0, "seed": seed}
-        return Curator(source, bounds=pair.bounds, **how)
-
-    make = _releases if _steps_tell(curator, statistic) else _whole_releases
-    for _ in range(0, runs, event.count):
-        values, scale = make(curator(event.count), statistic, event.count)
-        to_a, to_b = (values - a) / scale, (values - b) / scale
-        if event.kind == "gaussian":
-            scores.append((to_b**2 - to_a**2).sum(axis=1) / 2)
-        else:
-            scores.append((np.abs(to_b) - np.abs(to_a)).sum(axis=1))
-        advance(event.count)
-    # ratios that are equal on paper must be equal here, or a threshold could fall between them
-    return np.round(np.concatenate(scores)[:runs], 9)
-
-
-@dataclass(frozen=True)
-class _Copies:
-    """Many releases of one statistic, as `Curator._add_noise` sees them: numbers side by side."""
-
-    statistic: Statistic
-    count: int
-
-    @property
-    def step(self) -> float:
-        return self.statistic.step
-
-    def shares(self) -> NDArray[np.int64]:
-        return np.tile(self.statistic.shares(), self.count)
-
-
-def _releases(curator: Curator, statistic: Statistic, count: int) -> tuple[Values, Values]:
-    """Release ``count`` times, a row each: the first from beginning to end, the others by the steps of `Curator.release`.
-
-    Their exact sums and scales are the same, and are made once for all of them. Noise is drawn for each. `_steps_tell` says
-    whether that is what a curator does.
-    """
-    first = curator.release(statistic)
-    exact, scales, rest = curator._exact(statistic, 2), curator._scales(statistic), count - 1
-    copies: Any = _Copies(statistic, rest)
-    noisy, scale = curator._add_noise(np.tile(exact, rest), copies, scales, 2)
-    assert (scale.reshape(rest, -1) == first.scale).all()
-    return np.vstack([first.value, noisy.reshape(rest, -1)]), first.scale
-
-
-def _whole_releases(curator: Curator, statistic: Statistic, count: int) -> tuple[Values, Values]:
-    """The same, each from beginning to end: a hundred times slower."""
-    made = [curator.release(statistic) for _ in range(count)]
-    return np.array([one.value for one in made]), made[0].scale
-
-
-def _steps_tell(curator: Callable[..., Curator], statistic: Statistic) -> bool:
-    """Whether releases, first to last, are what their steps make of the same bits; and not all the same without a seed."""
-    whole, steps, unseeded = curator(_COMPARED, b"audit"), curator(_COMPARED, b"audit"), curator(_COMPARED)
-    exact, scales = steps._exact(statistic, 1), steps._scales(statistic)
-    for number in range(1, _COMPARED + 1):
-        release = whole.release(statistic)
-        value, scale = steps._add_noise(exact, statistic, scales, number)
-        if not (np.array_equal(value, release.value) and np.array_equal(scale, release.scale)):
-            return False
-    return len(np.unique(_whole_releases(unseeded, statistic, _COMPARED)[0], axis=0)) > 1
-
-
-def _with_middle(record: tuple[float, ...]) -> Values:
-    return np.array([record, (0.0,) * len(record)])
-
-
-def _exact(statistic: Statistic, record: tuple[float, ...]) -> Values:
-    """What the release would be without noise: the attacker knows both cases."""
-    exact = statistic.coordinates(statistic.block_sum(_with_middle(record))) * statistic.step
-    return exact.astype(np.float64)
+def _percent(power: float) -> str:
+    """A probability; never rounded up to certainty, nor down to nothing."""
+    if power > 0.99:
+        return ">99%"
+    return "<1%" if power < 0.01 else f"{math.floor(100 * power)}%"

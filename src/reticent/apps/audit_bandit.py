@@ -1,95 +1,139 @@
-"""Attacks on bandits: all that a joint bandit releases, taken together, and the report of a local bandit's client.
+"""Attacks on bandits: all that ``ask`` and ``tell`` of a joint bandit release, and the report of a local client.
 
-The attacker knows every round but the first, whose reward was as high as can be or as low, at a place where features have their
-full length: the pair that moves the statistic by its sensitivity. He sees the releases of four steps, one round each. Where steps
-share noise he first undoes that (C times the differences of running sums has white noise), so that his test is the best there is.
+The attacker knows every round but the first, whose reward was as high as can be or as low, at a place
+where features have their full length. He sees the releases of all steps. What was added up in a step
+stands in its release. Where steps share noise he first undoes that: C times the differences of running
+sums, or a release plus ρ times the noise of the last one, has white noise.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import RBF
 
+from reticent.apps.audit_attacker import Run, Seen, exact_sum
 from reticent.models.bandit import JointBandit
+from reticent.models.bandit_setup import correlation
 from reticent.models.local_bandit import LocalBanditClient, LocalBanditServer
+from reticent.models.residuals import Features, ResidualGram
+from reticent.models.rewards import RewardSum
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.statistic import Statistic
-from reticent.privacy.stream import SHIFT, Echo, Stream, Toeplitz
+from reticent.privacy.release import Release
+from reticent.privacy.stream import SHIFT, Toeplitz
 
-__all__ = ["BANDITS", "LOCAL", "bandit_scores"]
+__all__ = ["BANDITS", "LOCAL", "BanditAttack"]
 
-Values = NDArray[np.float64]
+Array = NDArray[np.float64]
 
+LOCAL = "bandit-local"
 BANDITS: dict[str, dict[str, Any]] = {
-    "bandit": {},
-    "bandit-running": {"release": "every", "mechanism": "sqrt"},
-    "bandit-rewards": {"contexts": "public"},
-    (LOCAL := "bandit-local"): {},
+    "bandit": {"horizon": 24},
+    "bandit-running": {"horizon": 4, "release": "every", "mechanism": "sqrt"},
+    "bandit-rewards": {"horizon": 24, "contexts": "public"},
+    LOCAL: {"horizon": 24},
 }
-_BOUNDS, _STEPS, _FAR = Bounds(x=[(-1.0, 1.0)], y=(-1.0, 1.0)), 4, 9.0
+_BOUNDS = Bounds(x=[(-1.0, 1.0)], y=(-1.0, 1.0))
+_FAR = 9.0  # a reward outside its bounds, so that residuals are clipped on either side
 
 
-def bandit_scores(
-    name: str, epsilon: float, delta: float, runs: int, advance: Callable[[int], None] = lambda steps: None
-) -> tuple[Values, Values]:
-    """Log-likelihood ratios of A against B, from half of ``runs`` bandits with each."""
-    promise = {"epsilon": epsilon, "delta": delta}
-    options = {"bounds": _BOUNDS, "horizon": _STEPS, "basis": 4, **promise, **BANDITS[name]}
-    kernel, local = RBF(1.0, "fixed"), name == LOCAL
-    bandit: Any = (LocalBanditServer if local else JointBandit)(kernel, **options)
-    policy = bandit.posterior_
-    statistic = policy.statistic if local else bandit._statistic()
-    places = np.linspace(-1, 1, 201)[:, None]
-    place = float(places[(policy.head.features(places) ** 2).sum(axis=1).argmax(), 0])
-    message = bandit.message() if local else b""
-    pair, found = [(place, _FAR), (place, -_FAR)], []
-    exact, other = [_row(statistic, one) for one in pair], _row(statistic, (0.0, 0.0))
-    for record in pair:
-        scores = np.empty(runs // 2)
-        for i in range(len(scores)):
-            if local:
-                report = LocalBanditClient(message, **promise).tell(record[:1], record[1])
-                told = json.loads(report)["release"]
-                seen, scale = np.array([told["value"]]), np.array(told["scale"])
-            else:
-                seen, scale = _seen(bandit._paid(None), statistic, record)
-            scores[i] = _ratio(seen, scale, exact, other, bandit)
-            advance(2)
-        found.append(np.round(scores, 9))
-    return found[0], found[1]
+class BanditAttack:
+    """Plays one bandit after another, through its public methods, and attacks what each releases."""
+
+    def __init__(self, name: str, *, epsilon: float, delta: float, limit: float) -> None:
+        self._promise = {"epsilon": epsilon, "delta": delta}
+        self._limit = limit
+        self._local = name == LOCAL
+        self._options = {"bounds": _BOUNDS, "basis": 4, **self._promise, **BANDITS[name]}
+        kernel = RBF(1.0, "fixed")
+        self._kernel = kernel
+        places = np.linspace(-1, 1, 201)[:, None]
+        if self._local:
+            server = LocalBanditServer(kernel, **self._options)
+            self._message = server.message()
+            head = server.posterior_.head
+        else:
+            head = JointBandit(kernel, **self._options).posterior_.head
+        longest = (head.features(places) ** 2).sum(axis=1).argmax()
+        self._place = float(places[longest, 0])
+
+    def run(self, *, with_a: bool) -> Run:
+        """Play all rounds; the reward of the first is high (A) or low (B)."""
+        seen = self._report(with_a) if self._local else self._rounds(with_a)
+        return Run.of(seen, with_a=with_a, released=len(seen), limit=self._limit)
+
+    def _records(self, *, with_a: bool) -> Array:
+        """All rounds, shape (rounds, 2): place and reward."""
+        records = np.zeros((self._options["horizon"], 2))
+        records[0] = self._place, _FAR if with_a else -_FAR
+        return records
+
+    def _report(self, with_a: bool) -> list[Seen]:
+        record = self._records(with_a=with_a)[0]
+        client = LocalBanditClient(self._message, **self._promise)
+        report = json.loads(client.tell(record[:1], record[1]))["release"]
+        statistic = _restated(json.loads(self._message)["statistic"])
+        value, scale = np.array(report["value"]), np.array(report["scale"])
+        a, b = self._exact(statistic, slice(0, 1))
+        return [Seen(value - a, value - b, scale, statistic.step)]
+
+    def _rounds(self, with_a: bool) -> list[Seen]:
+        bandit = JointBandit(self._kernel, **self._options)
+        records = self._records(with_a=with_a)
+        bandit.ask(records[:, None, :1])
+        bandit.tell(records[:, :1], records[:, 1])
+        if self._options.get("release") == "every":
+            return self._running(bandit.releases_)
+        return self._batches(bandit.releases_)
+
+    def _exact(self, statistic: Any, rounds: slice) -> tuple[Array, Array]:
+        """The exact sums over some rounds, if A and if B."""
+        a = exact_sum(statistic, _BOUNDS, self._records(with_a=True)[rounds])
+        b = exact_sum(statistic, _BOUNDS, self._records(with_a=False)[rounds])
+        return a, b
+
+    def _batches(self, releases: list[Release]) -> list[Seen]:
+        """Releases of batches: each takes back a part of the last one's noise, in numbers that steps share."""
+        seen = []
+        first = 0
+        before = [np.zeros(1), np.zeros(1)]  # noise of the last step, in grid steps, if A and if B
+        for release in releases:
+            statistic = _restated(release.statistic)
+            size, echo = statistic.size, release.statistic["echo"]
+            last = first + release.n
+            shared = statistic.lasting() * echo
+            fresh = []
+            for exact, noise in zip(self._exact(statistic, slice(first, last)), before, strict=True):
+                residual = (release.value[:size] - exact) / statistic.step
+                fresh.append(residual + shared * noise)
+            scale = release.scale[:size] / np.sqrt(1 + shared**2)
+            a, b = (one * statistic.step for one in fresh)
+            seen.append(Seen(a, b, scale, statistic.step))
+            first, before = last, fresh
+        return seen
+
+    def _running(self, releases: list[Release]) -> list[Seen]:
+        """Running sums: C times their differences has white noise."""
+        horizon = self._options["horizon"]
+        how = correlation(self._options["mechanism"], horizon)[0]
+        assert isinstance(how, Toeplitz)
+        c = np.array(how.coefficients) / 2.0**SHIFT
+        statistic = _restated(releases[0].statistic)
+        exact = [self._exact(statistic, slice(0, t + 1)) for t in range(horizon)]
+        white = []
+        for table in (0, 1):
+            noise = np.array([one.value - sums[table] for one, sums in zip(releases, exact, strict=True)])
+            own = np.diff(noise, axis=0, prepend=0 * noise[:1])
+            white.append([sum(c[t - s] * own[s] for s in range(t + 1)) for t in range(horizon)])
+        return [Seen(a, b, one.scale, statistic.step) for a, b, one in zip(*white, releases, strict=True)]
 
 
-def _row(statistic: Statistic, record: tuple[float, float]) -> Values:
-    value: Values = statistic.coordinates(statistic.block_sum(np.array([record]))) * statistic.step
-    return value
-
-
-def _seen(stream: Stream, statistic: Statistic, record: tuple[float, float]) -> tuple[Values, Values]:
-    """What is released in all steps, and the scale of fresh noise."""
-    releases = []
-    for step in range(_STEPS):
-        stream.add(statistic, np.array([record if step == 0 else (0.0, 0.0)]))
-        releases.append(stream.release(statistic))
-    return np.array([one.value for one in releases]), releases[0].scale  # the first step's noise is fresh
-
-
-def _ratio(seen: Values, scale: Values, exact: list[Values], other: Values, bandit: Any) -> float:
-    """log of the densities of all releases together, with A and with B."""
-    correlation = getattr(bandit, "_correlation", None)
-    c = np.eye(len(seen))[:, :1] * np.ones(len(scale))  # of each number
-    if isinstance(correlation, Toeplitz):
-        seen = np.diff(seen, axis=0, prepend=0 * seen[:1])
-        c[:] = np.array(correlation.coefficients[: len(seen)])[:, None] / 2.0**SHIFT
-    if isinstance(correlation, Echo):
-        lasting = bandit._statistic().lasting()
-        c[:, lasting] = (correlation.back / 2.0**SHIFT) ** np.arange(len(seen))[:, None]
-    white = [sum(c[t - s] * seen[s] for s in range(t + 1)) for t in range(len(seen))]
-    total = 0.0
-    for t, z in enumerate(white):
-        rest = sum(c[t - s] for s in range(1, t + 1)) * other
-        to_a, to_b = ((z - rest - c[t] * one) / scale for one in exact)
-        total += float(to_b @ to_b - to_a @ to_a) / 2
-    return total
+def _restated(stated: Mapping[str, Any]) -> ResidualGram | RewardSum:
+    """The statistic of a step, from what its release states of it."""
+    head = Features.from_dict(stated["head"])
+    if stated["name"] == "RewardSum":
+        return RewardSum(head, tuple(stated["weights"]), stated["shift"], stated["reach"])
+    weights = tuple(tuple(one) for one in stated["weights"])
+    return ResidualGram(head, weights, stated["shift"], tuple(stated["reach"]))

@@ -1,89 +1,212 @@
-"""The attack on a search as a whole: a candidate whose score is made to give away as much as any we know.
+"""The attack on a search: a candidate whose score gives away as much as any we know, through ``fit``.
 
-The attacker knows all records but one, A or B. Every run releases the sum of the training half, and the score is a function of
-that noisy sum alone: far away on either side of a point is good, so the best run is an extreme one. Its likelihood ratio has a
-part for the sum and a part for its rank, φ′(F_A)/φ′(F_B); both are known to the attacker. By quadrature this shows ε = 0.85 of a
-claim of (1, 0.05) with three expected runs, so that the accounting has little to give away.
+The attacker knows all records but one, A or B. Each run of the search releases the sum of the training
+half; the score of a run is a function g of that noisy sum alone, the same for every record: far away on
+either side of a point is good, so the best run is an extreme one. With y the noisy sum in standard
+deviations, s the noisy score, τ its noise, and w the weight that the best of all runs has over a single
+one (`selection.log_weight`), what leaves has the density
+
+    p(y, s) = Σ_j π_j · N(y; μ_j, 1) · N(s; g(y), τ²) · w(1 − F_j(s)),   F_j(s) = P_j(score of one run ≤ s)
+
+over j: the record is in the training half (μ_A or μ_B), or in the other one, where it moves nothing.
 """
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
 
-from reticent.models.mean import MeanSum
+from reticent.apps.audit_attacker import Run
+from reticent.models.mean import PrivateMean
+from reticent.models.search import PrivateSearch
+from reticent.privacy.accounting import calibrate
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.curator import Candidate, Curator
-from reticent.privacy.events import Gaussian, Selection
-from reticent.privacy.selection import calibrate_selection, log_weight, stop_for
-from reticent.privacy.sources import scan
+from reticent.privacy.events import Selection
+from reticent.privacy.selection import log_weight
 
-__all__ = ["beaten", "log_ratio", "paid_event", "search_place", "search_scores"]
+__all__ = ["BestRun", "SearchAttack", "Stated", "extreme"]
 
-Values = NDArray[np.float64]
+Array = NDArray[np.float64]
 
-_BOUNDS = Bounds(x=[(-1.0, 1.0)])
 _RUNS = 3  # expected
-_RECORDS = 64  # one of them in the validation half, so that the one in question is hardly ever there
-_POINT = 0.8  # in standard deviations of the noise from B's sum
+_RECORDS = 1000
+_VALIDATION = 0.1  # of the records, so that the one that differs is hardly ever among them
+_POINT = 0.6  # in standard deviations of the noise: the least good place
+_FARTHEST = 10.0  # standard deviations: places beyond never happen
+_Y = np.linspace(-9.0, 9.0, 361)  # for integrals over places
+_SAME = 1e-9
+_W = np.linspace(-7.0, 7.0, 141)  # and over the noise of scores, in standard deviations
 
 
-def paid_event(epsilon: float, delta: float) -> Selection:
-    """What a search that claims (ε, δ) pays for."""
-    stop = stop_for(_RUNS)
-    return Selection(noise_multiplier=calibrate_selection(epsilon, delta, stop=stop), stop=stop)
+def extreme(place: Array) -> Array:
+    """g: the score of a run, in [0, 1], by its noisy sum in standard deviations."""
+    return np.minimum(np.abs(place - _POINT) / _FARTHEST, 1.0)
 
 
-def search_scores(
-    epsilon: float, delta: float, runs: int, advance: Callable[[int], None] = lambda steps: None
-) -> tuple[Values, Values]:
-    """Log-likelihood ratios of A against B from half of ``runs`` searches with each, for a search makes many releases."""
-    event, found = paid_event(epsilon, delta), []
-    for record in (1.0, -1.0):
-        places = np.empty(runs // 2)
-        for i in range(len(places)):
-            places[i] = search_place(record, event)
-            advance(2)
-        found.append(np.round(log_ratio(places, event.noise_multiplier, lambda u: log_weight(event, u)), 9))
-    return found[0], found[1]
+def _score(model: Any, X: Any, y: Any) -> Array:
+    """The same, as a search asks for it: of a fitted model and one record."""
+    release = model.releases_[0]
+    return extreme(release.value / release.scale)
 
 
-def search_place(record: float, event: Selection) -> float:
-    """The best run's noisy sum, in standard deviations from B's, when the record in question is ``record``."""
-    records = np.zeros((_RECORDS, 1))
-    records[0] = record
-    noise = Gaussian(noise_multiplier=event.noise_multiplier)
-    curator = Curator(
-        scan(records),
-        bounds=_BOUNDS,
-        event=event,
-        candidates=[Candidate(_BOUNDS, _BOUNDS, noise, noise)],
-        validation=1 / _RECORDS,
-    )
-    choice = curator.choose(_attempt)
-    curator.close()
-    return _place(choice.training[0])
+def _normal(z: Array) -> Array:
+    return np.asarray(np.exp(-z * z / 2) / np.sqrt(2 * np.pi))
 
 
-def _attempt(index: int, training: Any, validation: Any) -> float:
-    place = _place(training.release(MeanSum(1, 1)))
-    validation.release(MeanSum(1, 1))
-    return abs(place - _POINT)
+class BestRun:
+    """The law of the best run's place y and noisy score s.
+
+    Parameters
+    ----------
+    mean : float
+        Where places are if the record is in the training half, in stated standard deviations; else 0.
+    away : float
+        Probability that it is not.
+    sd : float
+        τ, the stated noise of scores.
+    log_rank : function
+        log w of the share of runs that beat a score.
+    factor : float
+        All noise is so many times as large as stated.
+    """
+
+    def __init__(
+        self, mean: float, away: float, sd: float, log_rank: Callable[[Array], Array], factor: float = 1.0
+    ) -> None:
+        self._means = np.array([[mean], [0.0]])
+        self._shares = np.array([[1 - away], [away]])
+        self._sd = sd * factor
+        self._log_rank = log_rank
+        self._factor = factor
+        single = self._single(_Y)
+        single /= single.sum(axis=1, keepdims=True)
+        self._scores = np.linspace(-9 * sd, 1 + 9 * sd, 801)
+        beats = ndtr((extreme(_Y)[:, None] - self._scores) / self._sd)
+        self._beaten = np.clip(single @ beats, 0.0, 1.0)  # shape (2, scores)
+        self.cells = self.density(_Y[:, None], extreme(_Y)[:, None] + self._sd * _W)  # (places, noise of scores)
+        whole = self.cells.sum()
+        self.cells /= whole
+        self.mass = float(whole * (_Y[1] - _Y[0]) * (_W[1] - _W[0]) * self._sd)  # 1, but for the grid
+
+    def _single(self, place: Array) -> Array:
+        """Densities of the place of a single run, shape (2, places)."""
+        return _normal((place - self._means) / self._factor) / self._factor
+
+    def density(self, place: Array, score: Array) -> Array:
+        """p(y, s); of shapes that go together."""
+        place, score = np.broadcast_arrays(place, score)
+        total = np.zeros(place.shape)
+        for mean, share, beaten in zip(self._means[:, 0], self._shares[:, 0], self._beaten, strict=True):
+            rank = self._log_rank(np.interp(score, self._scores, beaten))
+            total += share * _normal((place - mean) / self._factor) / self._factor * np.exp(rank)
+        return np.asarray(total * _normal((score - extreme(place)) / self._sd) / self._sd)
+
+    def normal_numbers(self, place: Array, score: Array) -> tuple[Array, Array]:
+        """Two numbers for each place and score, shape (points,): independent and standard normal under this law."""
+        along = self.cells.sum(axis=1)
+        first = np.interp(place, _Y, np.cumsum(along) - along / 2)
+        grid = extreme(place)[:, None] + self._sd * _W
+        rows = self.density(place[:, None], grid)
+        rows /= rows.sum(axis=1, keepdims=True)
+        below = np.cumsum(rows, axis=1) - rows / 2
+        second = np.array([np.interp(s, at, p) for s, at, p in zip(score, grid, below, strict=True)])
+        first, second = (ndtri(np.clip(one, 1e-12, 1 - 1e-12)) for one in (first, second))
+        return first, second
+
+    def sample(self, size: int, random: np.random.Generator) -> tuple[Array, Array]:
+        """Places and scores, shape (size,) each; to the width of a cell."""
+        chosen = random.choice(self.cells.size, size=size, p=self.cells.ravel())
+        row, column = np.divmod(chosen, len(_W))
+        place = _Y[row] + random.uniform(-0.5, 0.5, size) * (_Y[1] - _Y[0])
+        noise = _W[column] + random.uniform(-0.5, 0.5, size) * (_W[1] - _W[0])
+        return place, extreme(place) + self._sd * noise
 
 
-def _place(release: Any) -> float:
-    return float((release.value[0] + 1.0) / release.scale[0])  # B's sum is −1, A's is 1
+@dataclass(frozen=True)
+class Stated:
+    """What the releases of a search state: the event, 1 and τ in units of the noise, share of validation."""
+
+    event: Selection
+    unit: float  # one, in standard deviations of the noise of a sum
+    sd: float
+    away: float
+
+    def law(self, *, with_a: bool, factor: float = 1.0) -> BestRun:
+        """The law of what leaves, with A or B."""
+        mean = self.unit if with_a else -self.unit
+        return BestRun(mean, self.away, self.sd, lambda u: log_weight(self.event, u), factor)
 
 
-def beaten(place: Values, mean: float) -> Values:
-    """The chance that one run beats a place, when places are N(mean, 1)."""
-    far = np.abs(place - _POINT)
-    return 1 - (ndtr(_POINT + far - mean) - ndtr(_POINT - far - mean))
+@cache
+def _laws(stated: Stated) -> tuple[BestRun, BestRun]:
+    return stated.law(with_a=True), stated.law(with_a=False)
 
 
-def log_ratio(place: Values, multiplier: float, log_rank: Callable[[Values], Values]) -> Values:
-    """log of the densities of the best run's place with A and with B: of the place itself, and of its rank."""
-    shift = 1 / multiplier
-    return place * shift - shift**2 / 2 + log_rank(beaten(place, shift)) - log_rank(beaten(place, 0.0))
+@cache
+def _shift(stated: Stated, delta: float) -> float:
+    """μ of the Gaussian mechanism that has the same ε at ``delta`` as this attack."""
+    a, b = (one.cells for one in _laws(stated))
+
+    def excess(eps: float) -> float:
+        return max(float(np.maximum(p - np.exp(eps) * q, 0).sum()) for p, q in ((a, b), (b, a))) - delta
+
+    if excess(1e-6) <= 0:
+        return 0.0
+    return 1 / calibrate(brentq(excess, 1e-6, 100.0), delta)
+
+
+class SearchAttack:
+    """Makes one search after another and attacks what each releases.
+
+    ``loss``: the noise of a best run shrinks a little less than that of all runs (`BestRun`).
+    """
+
+    loss: ClassVar[float] = 1.05
+
+    def __init__(self, *, epsilon: float, delta: float) -> None:
+        self._delta = delta
+        self._search = PrivateSearch(
+            PrivateMean(),
+            [{}],
+            bounds=Bounds(x=[(-1.0, 1.0)]),
+            scoring=_score,
+            mean="clipped",
+            expected_runs=_RUNS,
+            validation=_VALIDATION,
+            epsilon=epsilon,
+            delta=delta,
+        )
+
+    def run(self, *, with_a: bool) -> Run:
+        """Search once: the first record is at the upper end (A) or at the lower one (B)."""
+        records = np.zeros((_RECORDS, 1))
+        records[0] = 1.0 if with_a else -1.0
+        choice, training, validation = self._search.fit(records).releases_
+        event = choice.event
+        assert isinstance(event, Selection)
+        unit = 1 / float(training.scale[0])
+        sd = float(validation.scale[0]) / validation.n
+        stated = Stated(event, unit, sd, validation.n / _RECORDS)
+        place = training.value * unit
+        score = 0.5 + validation.value / validation.n
+        faults = []
+        if abs(score[0] - choice.value[1]) > _SAME:
+            faults.append("the score that was chosen by is not the one that was released")
+        law_a, law_b = _laws(stated)
+        ratio = np.log(law_a.density(place, score)) - np.log(law_b.density(place, score))
+        noise = (law_a if with_a else law_b).normal_numbers(place, score)
+        return Run(
+            with_a,
+            log_ratio=float(ratio[0]),
+            noise=noise,
+            shift=_shift(stated, self._delta),
+            attacked=3,
+            released=3,
+            faults=tuple(faults),
+            normal=False,
+        )
