@@ -106,7 +106,7 @@ def test_the_help_names_every_attack(run):
 
 def test_all_are_attacked():
     assert audit.chosen("all", 0.1) == [*PAIRS, *audit.STEPWISE]
-    assert audit.chosen("all", 0.0) == ["mean", "histogram", "bins", "kmeans"]
+    assert audit.chosen("all", 0.0) == ["mean", "histogram", "bins"]
 
 
 # --- what is found

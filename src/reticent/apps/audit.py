@@ -157,7 +157,7 @@ PAIRS = {
     "mixture": Pair("GaussianMixture", (1, 1, 1), (-1, 1, -1), options={"n_components": 2}, others=2000, heaps=True),
     "gp": Pair("GPRegressor", (1, 9), (1, -9), 1, options=_STAGES, others=40),
     "gp-inputs": Pair("GPRegressor", (-1, -1, -1, 9), (1, 1, 1, 9), 1, options=_INPUTS, others=40),
-    "kmeans": Pair("KMeans", (1, 1), (-1, -1), options={"n_clusters": 2}, others=2000, heaps=True, pure=True),
+    "kmeans": Pair("KMeans", (1, 1), (-1, -1), options={"n_clusters": 2}, others=2000, heaps=True),
     "factors": Pair("FactorAnalysis", (1, 1), (1, -1), options={"n_components": 1}, others=100, heaps=True),
     "components": Pair("PCA", (1, 1), (1, -1), options={"n_components": 1}, others=100, heaps=True),
     "classifier": Pair("GPClassifier", (-0.75, 1), (-0.25, 0), 1, 2, _STAGES, others=40),
