@@ -17,6 +17,7 @@ import numpy as np
 from reticent import Bounds, GPRegressor, scan
 from reticent.models.residuals import stage
 from reticent.privacy.kept import BlockSum, Keeper
+from reticent.privacy.plan import planned
 from reticent.privacy.sums import one_blas_thread
 
 
@@ -56,12 +57,12 @@ def stages(n, m, d, repeats):
     resolved, fields = bounds.resolve(source, targets=True)
     first, later = (stage(head, w * np.ones((1, head.columns)) / 10, [1.0]) for w in (0, 1))
     keeper = Keeper(resolved)
-    keeper.total(source, fields, first, n=n, threads=threads, keep=True)
+    keeper.total(source, fields, planned(first), n=n, threads=threads, keep=True)
     tasks = {
         "one Gram sum": lambda: source.total(
-            fields, BlockSum(first, resolved), rows=first.block_rows, threads=threads
+            fields, BlockSum(planned(first), resolved), rows=first.block_rows, threads=threads
         ).integers(),
-        "a later stage": lambda: keeper.total(source, fields, later, n=n, threads=threads, keep=True),
+        "a later stage": lambda: keeper.total(source, fields, planned(later), n=n, threads=threads, keep=True),
         "whole fit": lambda: model.fit(x, y),
     }
     best = by_turns(tasks, repeats)

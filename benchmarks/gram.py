@@ -24,6 +24,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from reticent import Bounds, Gram, scan
 from reticent.privacy.kept import BlockSum
+from reticent.privacy.plan import planned
 
 GRID = 2**16  # of inputs and centres, so that squared distances are exact integers
 FINE = 4096
@@ -82,7 +83,9 @@ class RBF(Gram):
 def exact(X, statistic, bounds, threads=2):
     source = scan(X)
     resolved, fields = bounds.resolve(source, targets=False)
-    return source.total(fields, BlockSum(statistic, resolved), rows=statistic.block_rows, threads=threads).integers()
+    return source.total(
+        fields, BlockSum(planned(statistic), resolved), rows=statistic.block_rows, threads=threads
+    ).integers()
 
 
 def plain(X, m):

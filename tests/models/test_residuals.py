@@ -104,7 +104,7 @@ def test_residuals_are_what_they_say(outputs):
 def test_predictions_are_exact_products_whatever_the_size_of_the_weights(size):
     head, u = features(), points(200)
     statistic = stage(head, size * np.random.default_rng(2).normal(size=(1, 12)), [1.0])
-    h = statistic.head_integers(u)
+    h = statistic.plan().head_integers(u)
     exact = h.astype(np.int64).astype(object) @ np.array(statistic.weights[0], dtype=object)
     assert abs(exact).max() <= 2**52
     assert (h @ np.array(statistic.weights[0], dtype=float) == exact.astype(float)).all()

@@ -18,6 +18,7 @@ from reticent.privacy.halves import Part, parts
 from reticent.privacy.kept import Keeper
 from reticent.privacy.selection import stop_for
 from reticent.privacy.sources import Field, Source
+from reticent.privacy.statistic import SumPlan
 
 BOUNDS = Bounds(x=[(-1.0, 1.0)])
 EVENT = Selection(noise_multiplier=0.5, stop=stop_for(12))
@@ -294,9 +295,9 @@ def test_one_choice_is_paid_for_and_no_release():
 
 def test_exact_sums_of_a_candidate_are_made_once_and_noise_every_time(monkeypatch):
     made, values = [], []
-    honest = MeanSum.block_sum
+    honest = SumPlan.block_sum
     monkeypatch.setattr(
-        MeanSum, "block_sum", lambda self, records: (made.append(len(records)), honest(self, records))[1]
+        SumPlan, "block_sum", lambda self, records: (made.append(len(records)), honest(self, records))[1]
     )
 
     def attempt(index, training, validation):

@@ -19,6 +19,7 @@ from reticent.privacy.curator import Curator, Replay
 from reticent.privacy.events import Gaussian, Laplace
 from reticent.privacy.exponential import Scores, _coin, epsilon_of, exponents, pick, sensitivity
 from reticent.privacy.noise import Bits
+from reticent.privacy.plan import planned
 from reticent.privacy.sources import scan
 from reticent.privacy.statistic import Counts
 
@@ -59,7 +60,7 @@ class Numbers(Counts):
         return third(records)[:, None]
 
 
-SIGNED, COUNTED = Sums(), Numbers()
+SIGNED, COUNTED = planned(Sums()), planned(Numbers())
 
 
 def how(n, eps, counts=None, people=1):
@@ -129,7 +130,7 @@ class Shorter(Sums):
 def test_a_record_reaches_as_far_as_the_narrower_of_its_limits():
     """A score that is one cell's sum moves from one end to the other, and the ends are those that are enforced."""
     form = Scores(np.zeros((1, 3, 3)), np.array([[1.0, 0, 0]]), np.zeros(1)).whole(SIGNED.step)[0][0]
-    far, near = (sensitivity(one, form.matrix, form.linear, 2) for one in (SIGNED, Shorter()))
+    far, near = (sensitivity(one, form.matrix, form.linear, 2) for one in (SIGNED, planned(Shorter())))
     assert far == pytest.approx(2 * math.isqrt(SIGNED.limit2) * form.linear[0], rel=1e-8)
     assert near == pytest.approx(far / 4, rel=1e-8)
 
@@ -327,18 +328,18 @@ def curator(event=None, relation="record", seed=b"0", **more):
 
 def test_a_choice_is_paid_for_told_and_replayed():
     one = curator()
-    release = one.select(SIGNED, SCORES, times=2)
+    release = one.select(Sums(), SCORES, times=2)
     assert release.value[0] in range(5)
     assert release.times == 2
     assert release.scale[0] > 0
     with pytest.raises(ReleaseRefused, match="paid for"):
-        one.select(SIGNED, SCORES)
-    assert Replay([release]).select(SIGNED, SCORES, times=2) is release
+        one.select(Sums(), SCORES)
+    assert Replay([release]).select(Sums(), SCORES, times=2) is release
     with pytest.raises(ReleaseRefused):
-        Replay([release]).select(SIGNED, forms(4), times=2)
+        Replay([release]).select(Sums(), forms(4), times=2)
     with pytest.raises(BadInput, match="altered"):
-        Replay([replace(release, value=np.array([5.0]))]).select(SIGNED, SCORES, times=2)
-    assert len({float(curator(seed=None).select(SIGNED, forms(40, 1)).value[0]) for _ in range(9)}) > 1
+        Replay([replace(release, value=np.array([5.0]))]).select(Sums(), SCORES, times=2)
+    assert len({float(curator(seed=None).select(Sums(), forms(40, 1)).value[0]) for _ in range(9)}) > 1
 
 
 def test_the_best_candidate_is_chosen_where_the_budget_allows():
@@ -348,7 +349,7 @@ def test_the_best_candidate_is_chosen_where_the_budget_allows():
     scores = Scores(np.array([np.eye(3)] * 5), 2 * wrong, -np.square(wrong).sum(axis=1))
     x = np.linspace(-0.9, 0.9, 20)[:, None]
     one = Curator(scan(x, y=x[:, 0]), bounds=LINE, event=Gaussian(1, 0.001), targets=True)
-    assert one.select(SIGNED, scores).value[0] == 1
+    assert one.select(Sums(), scores).value[0] == 1
 
 
 class Both(Sums):
@@ -368,7 +369,7 @@ class Both(Sums):
     ids=str,
 )
 def test_what_the_proof_does_not_cover_is_refused(wrong, says):
-    asked = {"statistic": SIGNED, "scores": SCORES, **wrong}
+    asked = {"statistic": Sums(), "scores": SCORES, **wrong}
     one = curator(asked.pop("event", None), asked.pop("relation", "record"))
     with pytest.raises((BadInput, ReleaseRefused), match=says):
         one.select(asked.pop("statistic"), asked.pop("scores"), **asked)

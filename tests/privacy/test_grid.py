@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 from reticent.errors import BadInput
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.grid import fraction, held, limit, log2_ceiling
+from reticent.privacy.guard import Unfit, check_numbers
+from reticent.privacy.kept import try_out
+from reticent.privacy.plan import planned
 from reticent.privacy.statistic import Counts, Gram, Sum, upper
 
 
 def on_grid(rows, *, bits=2, limit2=100, **more):
     rows = np.array(rows, dtype=np.float64)
-    return held(rows, rows.shape, bits, limit2, name="rows", **more).tolist()
+    return held(rows, bits, limit2, **more).tolist()
 
 
 def test_rows_are_truncated_toward_zero():
@@ -56,17 +60,17 @@ def test_negative_entries_go_where_none_are_allowed():
 
 @pytest.mark.parametrize("rows", [np.array([["a"]]), np.array([[1j]]), np.array([[None]])])
 def test_rows_that_are_no_numbers_are_refused(rows):
-    with pytest.raises(BadInput, match="real numbers"):
-        held(rows, (1, 1), 2, 100, name="rows")
+    with pytest.raises(Unfit, match="real numbers"):
+        check_numbers(rows, (1, 1))
 
 
 def test_rows_of_another_shape_are_refused():
-    with pytest.raises(BadInput, match="one row of 3 numbers"):
-        held(np.zeros((2, 2)), (2, 3), 2, 100, name="rows")
+    with pytest.raises(Unfit, match="one row of 3 numbers"):
+        check_numbers(np.zeros((2, 2)), (2, 3))
 
 
 def test_single_precision_is_widened_before_it_is_scaled():
-    assert held(np.array([[0.1]], dtype=np.float32), (1, 1), 24, 2**48, name="rows") == [[1677721.0]]
+    assert held(np.array([[0.1]], dtype=np.float32), 24, 2**48) == [[1677721.0]]
 
 
 def test_limits_are_rounded_down_and_lie_between_1_and_2_to_the_52():
@@ -159,7 +163,7 @@ def test_the_grid_of_a_gram_matrix(norm, bits):
 
 def test_blocks_fit_in_cache_and_are_not_too_short():
     assert Plain().block_rows == 2**16
-    assert Products().piece_rows == 2**17 // 3
+    assert planned(Products()).piece_rows == 2**17 // 3
     assert TwoGroups().block_rows == 2**16
     assert type("Long", (Plain,), {"columns": 10**6})().block_rows == 64
     assert type("Many", (TwoGroups,), {"groups": (1,) * 10**4})().block_rows == 64
@@ -201,39 +205,71 @@ def test_groups_without_cells_are_refused(groups):
         _ = wrong.size
 
 
-def test_cells_of_another_shape_are_refused():
-    with pytest.raises(BadInput, match="must give 2 cells"):
-        TwoGroups().block_sum(np.zeros((4, 3)))
-    with pytest.raises(BadInput, match="as numbers"):
-        TwoGroups().block_sum(np.array([["a", "b"]]))
+def test_cells_of_another_shape_are_refused_beforehand():
+    texts = type("Texts", (TwoGroups,), {"cells": lambda self, records: np.full((len(records), 2), "a")})
+    with pytest.raises(BadInput, match="one row of 2 numbers"):
+        try_out(planned(TwoGroups()), Bounds(x=[(-1, 1)] * 3))
+    with pytest.raises(BadInput, match="real numbers"):
+        try_out(planned(texts()), Bounds(x=[(-1, 1)] * 2))
+    try_out(planned(TwoGroups()), Bounds(x=[(-1, 1)] * 2))
+    assert planned(texts()).block_sum(np.ones((3, 2))).tolist() == [3, 0, 0, 3, 0, 0, 0]
 
 
 def test_rows_made_in_pieces_are_those_made_at_once():
-    wide = type("Wide", (Products,), {"columns": 2**11})()
+    wide = planned(type("Wide", (Products,), {"columns": 2**11})())
     assert wide.piece_rows == 64
     records = np.zeros((131, 2**11))
     records[np.arange(131), np.arange(131)] = np.linspace(-1.5, 1.5, 131)
     assert (wide.stacked(records) == wide.integers(records)).all()
-    assert type("Wider", (Products,), {"columns": 2**12})().piece_rows == 64
+    assert planned(type("Wider", (Products,), {"columns": 2**12})()).piece_rows == 64
     assert wide.stacked(records[:0]).shape == (0, 2**11)
 
 
+SAID = {
+    "sensitivity2": 1,
+    "sensitivity1": 1,
+    "step": 2.0,
+    "size": 1,
+    "kind": "sum",
+    "limit2": 2**50,
+    "block_rows": 10**9,
+}
+SAID |= {name: lambda *given: np.zeros(1) for name in ("block_sum", "coordinates", "shares", "lasting", "integers")}
+
+
 @pytest.mark.parametrize("kind", [Plain, Products, TwoGroups])
-@pytest.mark.parametrize("name", ["sensitivity2", "sensitivity1", "step", "block_sum", "shares", "size", "_settled"])
-def test_what_a_kind_has_settled_cannot_be_redefined(kind, name):
-    for bases, own in ((kind,), {name: 1}), ((type("Mixin", (), {name: 1}), kind), {}):
-        with pytest.raises(TypeError, match=f"may not define {name}"):
-            type("Own", bases, own)
-    with pytest.raises(TypeError, match=f"may not define {name}"):
-        type("Own", (kind,), {"__annotations__": {name: int}})
-    assert type("Own", (kind,), {"colour": 1}).colour == 1
+@pytest.mark.parametrize("name", SAID)
+def test_what_a_subclass_says_of_its_own_sensitivity_is_not_asked(kind, name):
+    """Nor what a mixin says, a field, an attribute that is looked up in another way, or the object's own dictionary."""
+    given, honest = np.full((5, 2 + (kind is Products)), 0.5), planned(kind())
+    said = SAID[name]
+    own = [
+        type("Own", (kind,), {name: said})(),
+        type("Own", (type("Mixin", (), {name: said}), kind), {})(),
+        type(
+            "Own",
+            (kind,),
+            {"__getattribute__": lambda self, n: said if n == name else object.__getattribute__(self, n)},
+        )(),
+        kind(),
+    ]
+    own[-1].__dict__[name] = said
+    for one in own:
+        plan = planned(one)
+        own = [(value, other) for value, other in zip(plan.numbers(), honest.numbers(), strict=True) if value != other]
+        assert own in ([], [("Own", kind.__name__)])
+        assert plan.size == honest.size
+        assert plan.block_rows == honest.block_rows
+        assert (plan.shares() == honest.shares()).all()
+        assert (plan.coordinates(plan.block_sum(given)) == honest.coordinates(honest.block_sum(given))).all()
+        assert plan.kind == honest.kind
 
 
 def test_a_gram_matrix_has_neither_a_sign_nor_an_l1_bound():
     for name in ("nonnegative", "norm1"):
-        with pytest.raises(TypeError, match=f"may not define {name}"):
-            type("Own", (Products,), {name: True})
-    assert Products().integers(np.array([[-1.0, 1.0, 0.0]])).tolist() == [[-(2.0**20), 2.0**20, 0.0]]
+        plan = planned(type("Own", (Products,), {name: True})())
+        assert (plan.limit1, plan.nonnegative, plan.sensitivity1) == (None, False, None)
+        assert plan.integers(np.array([[-1.0, 1.0, 0.0]])).tolist() == [[-(2.0**20), 2.0**20, 0.0]]
     assert Plain().integers(np.array([[-1.0, 1.0]])).tolist() == [[-(2.0**24), 2.0**24]]
 
 

@@ -16,7 +16,7 @@ import pytest
 from reticent import BadInput, Bounds, Curator, Gaussian, ReleaseRefused, scan
 from reticent.models.mean import MeanSum
 from reticent.privacy import kept
-from reticent.privacy.staged import Head, StagedGram
+from reticent.privacy.staged import Head, StagedGram, StagedPlan
 
 N = 3000
 BOUNDS = Bounds(x={"a": (-1, 1), "b": (-2, 2)}, y={"c": (0, 5)})
@@ -106,7 +106,7 @@ def test_the_integers_are_those_of_the_plain_gram_matrix(expected):
 @pytest.mark.parametrize("rows", [7, 100, 4096])
 def test_keeping_changes_no_bit_whatever_the_threads_and_blocks(expected, monkeypatch, threads, rows):
     monkeypatch.setattr("reticent.privacy.curator.available_cpus", lambda: threads)
-    monkeypatch.setattr(StagedGram, "block_rows", property(lambda self: rows))
+    monkeypatch.setattr(StagedPlan, "block_rows", property(lambda self: rows))
     assert same(values(), expected)
 
 
@@ -226,19 +226,58 @@ def test_a_keeper_is_never_copied():
             copier(one._keeper)
 
 
-def test_a_broken_stage_keeps_nothing_and_says_nothing():
+def test_a_broken_stage_is_refused_before_it_is_counted():
     class Chatty(Rest):
         def tail(self, head, records):
             raise ValueError(str(records))
 
-    one = curator()
-    with pytest.raises(ReleaseRefused, match="ValueError") as refusal:
+    one, seen = reads(count=3)
+    with pytest.raises(BadInput, match=r"Chatty\.tail failed \(ValueError\)") as refusal:
         one.release(Chatty(Powers()))
     assert refusal.value.__context__ is None
+    assert refusal.value.__cause__ is None
+    assert seen == []
     assert rows_kept(one) == []
     one.release(STAGES[0])
-    with pytest.raises(ReleaseRefused, match="ValueError"):
+    with pytest.raises(BadInput, match="ValueError"):
         one.release(Chatty(Powers()))  # the head is kept, the tail fails
+    assert repr(one) == "<Curator: 2 releases left>"
+
+
+@pytest.mark.parametrize("kept_before", [False, True])
+def test_a_head_or_tail_that_fails_for_a_record_is_zero_whether_heads_are_kept_or_not(kept_before):
+    @dataclass(frozen=True)
+    class Some(Powers):
+        def rows(self, records):
+            if (records[:, 0] == -0.5).any():
+                raise KeyError(records[0, 0])
+            return super().rows(records)
+
+    @dataclass(frozen=True)
+    class Tails(Rest):
+        def tail(self, head, records):
+            if (records[:, -1] == 0.25).any():
+                raise KeyboardInterrupt(records[0, 0])
+            return super().tail(head, records)
+
+    unit = BOUNDS.unit(DATA[:200])
+    unit[[5, 70], 0] = -0.5
+    unit[[6, 70], -1] = 0.25
+    plan = Tails(Some()).plan()
+    with np.errstate(all="ignore"):
+        q = plan.integers(unit)
+        sound = Rest(Powers()).plan().integers(unit)
+        if kept_before:
+            heads = plan.head_integers(unit)
+            total = plan.joined(heads.T @ heads, plan.tail_sum(heads.astype(np.int32), unit))
+        else:
+            total = plan.block_sum(unit)
+    assert (total == q.T @ q).all()
+    fine = np.setdiff1d(np.arange(200), [5, 6, 70])
+    assert (q[fine] == sound[fine]).all()
+    assert not q[[5, 70], :7].any()
+    assert not q[[6, 70], 7:].any()
+    assert (q[6, :7] == sound[6, :7]).all()
 
 
 def test_a_number_of_records_that_is_not_n_is_refused_and_not_kept():
@@ -309,8 +348,8 @@ def test_a_tail_cannot_change_the_head_or_the_records():
             return np.zeros((len(head), 2))
 
     for which in (0, 1):
-        with pytest.raises(ValueError, match="read-only"):
-            Rude(Powers(), which=which).integers(BOUNDS.unit(DATA))
+        with pytest.raises(BadInput, match=r"Rude\.tail failed \(ValueError\)"):
+            curator().release(Rude(Powers(), which=which))
 
 
 def test_wrong_shapes_and_norms():
@@ -319,9 +358,8 @@ def test_wrong_shapes_and_norms():
         def tail(self, head, records):
             return records[:, :1]
 
-    unit = BOUNDS.unit(DATA)
     with pytest.raises(BadInput, match=r"Narrow\.tail must give one row of 2"):
-        Narrow(Powers()).integers(unit)
+        curator().release(Narrow(Powers()))
     with pytest.raises(BadInput, match="of the tail"):
         _ = Rest(Powers(), claim=1e-30).limit2
     with pytest.raises(BadInput, match="of the head"):

@@ -8,6 +8,9 @@ import pytest
 from scipy.optimize import minimize
 
 from reticent.errors import BadInput
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.kept import try_out
+from reticent.privacy.plan import planned
 from reticent.privacy.shared import ROW_BITS, SHARE_BITS, Shared
 
 N, L = 2**SHARE_BITS, 4**ROW_BITS
@@ -131,7 +134,7 @@ def test_a_record_counts_as_one_or_not_at_all():
     given += [[1 / N, 0], [0, 1.9 / N]]
     statistic = Given(2, 1, "none", False, (1, 1, 0))
     with np.errstate(all="ignore"):
-        g = statistic.integers(np.array([[*gamma, 0.0, 0.0] for gamma in given]))[0]
+        g = planned(statistic).pairs(np.array([[*gamma, 0.0, 0.0] for gamma in given])).shares
     third, tenth = N // 3, N // 10
     held = [[N // 2, N // 2], [third, N - third], [N - tenth, tenth], [0, N], [N, 0], [0, 0], [0, 0], [0, 0], [0, 0]]
     assert g.T.tolist() == [*held, [N, 0], [0, N]]
@@ -158,8 +161,11 @@ def test_records_and_shares_cannot_be_changed_by_who_sees_them():
             records[0] = 0
             return super().split(records)
 
-    with pytest.raises(ValueError, match="read-only"):
-        Scribbler(1, 1, "none", False, (1, 1, 0)).block_sum(np.ones((2, 2)))
+    with pytest.raises(BadInput, match=r"Scribbler\.split failed \(ValueError\)"):
+        try_out(planned(Scribbler(1, 1, "none", False, (1, 1, 0))), Bounds(x=[(-1, 1)] * 2))
+    records = np.ones((2, 2))
+    assert Scribbler(1, 1, "none", False, (1, 1, 0)).block_sum(records).tolist() == [0, 0]
+    assert (records == 1).all()
     with pytest.raises(ValueError, match="read-only"):
         Given(1, 1, "none", False, (1, 1, 0)).shares()[0] = 9
 
@@ -177,8 +183,8 @@ def test_one_part_needs_less_noise():
 def test_whatever_a_map_gives_is_held(gamma, row):
     statistic = Given(2, 2, "full", False, (1, 4, 4))
     with np.errstate(all="ignore"):
-        g, found = statistic.integers(np.array([[*gamma, *row, *row]], dtype=float))
-        found = list(found)
+        pairs = planned(statistic).pairs(np.array([[*gamma, *row, *row]], dtype=float))
+        g, found = pairs.shares, list(pairs.each())
     assert ((g >= 0) & (g == np.trunc(g))).all()
     assert g.sum() in (0, N)
     for k, weighted, u in found:
@@ -188,8 +194,8 @@ def test_whatever_a_map_gives_is_held(gamma, row):
 
 
 def test_what_truncation_leaves_goes_to_the_largest_share():
-    g, _ = Given(3, 1, "none", False, (1, 1, 0)).integers(np.array([[0.2, 0.5, 0.3, 0, 0, 0]]))
-    assert g.tolist() == [[819], [4096 - 819 - 1228], [1228]]
+    pairs = planned(Given(3, 1, "none", False, (1, 1, 0))).pairs(np.array([[0.2, 0.5, 0.3, 0, 0, 0]]))
+    assert pairs.shares.tolist() == [[819], [4096 - 819 - 1228], [1228]]
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])
@@ -269,10 +275,41 @@ def test_what_the_proof_does_not_cover_is_refused(fields):
         _ = Given(*fields).sensitivity2
 
 
-def test_a_map_of_the_wrong_shape_is_refused_for_all_records():
+def test_a_map_of_the_wrong_shape_is_refused_beforehand():
+    @dataclass(frozen=True)
     class Wrong(Given):
-        def split(self, records):
-            return records[:, :1], lambda pairs: records
+        which: int = 0
 
-    with pytest.raises(BadInput, match="one real number for each record and part"):
-        Wrong(2, 2, "none", False, (1, 1, 0)).block_sum(np.zeros((3, 6)))
+        def split(self, records):
+            gamma, rows = super().split(records)
+            return (gamma[:, :1], rows) if self.which == 0 else (gamma, lambda pairs: rows(pairs)[:, :1])
+
+    box = Bounds(x=[(-1, 1)] * 6)
+    for which, numbers in ((0, 2), (1, 2)):
+        plan = planned(Wrong(2, 2, "none", False, (1, 1, 0), which))
+        with pytest.raises(BadInput, match=rf"Wrong\.split must give one row of {numbers} numbers"):
+            try_out(plan, box)
+        assert not plan.block_sum(np.ones((3, 6)) / 2).any()
+
+
+def test_a_record_whose_split_fails_has_no_share_and_the_others_keep_theirs():
+    @dataclass(frozen=True)
+    class Fails(Given):
+        which: int = 0
+
+        def fail(self, records):
+            if (records[:, -1] == 0.25).any():
+                raise SystemExit("0.25")
+
+        def split(self, records):
+            gamma, rows = super().split(records)
+            if self.which == 0:
+                self.fail(records)
+            return gamma, lambda pairs: (self.fail(records), rows(pairs))[1]
+
+    rng = np.random.default_rng(5)
+    records = np.hstack([rng.dirichlet(np.ones(2), size=50), rng.uniform(-0.4, 0.4, size=(50, 4))])
+    records[[3, 40], -1] = 0.25
+    sound = planned(Given(2, 2, "full", False, (1, 4, 4))).block_sum(np.delete(records, [3, 40], axis=0))
+    for which in (0, 1):
+        assert (planned(Fails(2, 2, "full", False, (1, 4, 4), which)).block_sum(records) == sound).all()

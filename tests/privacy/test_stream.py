@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+import signal
 import threading
 
 import numpy as np
@@ -13,8 +14,10 @@ from scipy.optimize import minimize
 from reticent.errors import BadInput, BudgetExceeded, ReleaseRefused
 from reticent.maths.factorisation import root_coefficients, row_variances, tree_variances
 from reticent.models.policy import Policy
+from reticent.models.residuals import InputCounts
 from reticent.privacy.events import Gaussian
 from reticent.privacy.ledger import Ledger
+from reticent.privacy.statistic import GramPlan, SumPlan
 from reticent.privacy.stream import BATCHES, SHIFT, TREE, Buffers, Stream, Toeplitz
 from tests.privacy.streamed import BACK, BOUNDS, ECHO, ROOT, SOME, STEPS, Both, Pair
 
@@ -268,8 +271,10 @@ def test_refusals():
     one.add(Pair(), np.zeros((1, 2)))
     with pytest.raises(ReleaseRefused, match="release that one first"):
         one.add(Both(), np.zeros((1, 2)))
-    with pytest.raises(ReleaseRefused, match="Sum or a Gram"):
+    with pytest.raises(ReleaseRefused, match="Only a Sum"):
         one.add(object(), np.zeros((1, 2)))
+    with pytest.raises(ReleaseRefused, match="Sum or a Gram"):
+        stream().add(InputCounts(1, 3), np.zeros((1, 2)))
     with pytest.raises(TypeError):
         pickle.dumps(one)
     with pytest.raises(TypeError):
@@ -304,7 +309,7 @@ def test_a_record_is_in_one_release_whoever_adds_meanwhile(monkeypatch):
     """``add`` once read the old total before ``release`` emptied it, and wrote it back afterwards."""
     one, noiseless = stream(multiplier=1e-9), Both()
     inside, go_on = threading.Event(), threading.Event()
-    sums = Both.block_sum
+    sums = SumPlan.block_sum
 
     def slow(self, records):
         inside.set()
@@ -312,7 +317,7 @@ def test_a_record_is_in_one_release_whoever_adds_meanwhile(monkeypatch):
         return sums(self, records)
 
     one.add(noiseless, np.ones((1, 2)))
-    monkeypatch.setattr(Both, "block_sum", slow)
+    monkeypatch.setattr(SumPlan, "block_sum", slow)
     adding = threading.Thread(target=one.add, args=(noiseless, np.ones((1, 2))))
     adding.start()
     inside.wait()
@@ -324,16 +329,17 @@ def test_a_record_is_in_one_release_whoever_adds_meanwhile(monkeypatch):
 
 
 def test_an_interrupted_addition_can_be_repeated_and_counts_once(monkeypatch):
-    one, blocks, exact = stream(), [], Pair.block_sum
+    one, blocks, exact = stream(), [], GramPlan.block_sum
+    one.add(Pair(), np.zeros((0, 2)))
     records = np.random.default_rng(0).uniform(-1, 1, size=(2 * Pair().block_rows + 5, 2))
 
     def interrupted(self, rows):
         blocks.append(len(rows))
         if len(blocks) == 2:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return exact(self, rows)
 
-    monkeypatch.setattr(Pair, "block_sum", interrupted)
+    monkeypatch.setattr(GramPlan, "block_sum", interrupted)
     with pytest.raises(KeyboardInterrupt):
         one.add(Pair(), records)
     assert one.rows == 0

@@ -11,6 +11,9 @@ import pytest
 
 import reticent.privacy.sums as sums
 from reticent.errors import BadInput
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.kept import try_out
+from reticent.privacy.plan import planned
 from reticent.privacy.statistic import Gram, Sum
 from reticent.privacy.sums import EXACT, Total, add_up, pieces
 
@@ -180,7 +183,7 @@ def test_wrong_shapes_are_refused():
             return np.zeros((len(records) + 1, 2))
 
     with pytest.raises(BadInput, match="one row of 2 numbers"):
-        Bad().block_sum(np.zeros((3, 1)))
+        try_out(planned(Bad()), Bounds(x=[(-1, 1)]))
 
 
 @pytest.mark.parametrize(

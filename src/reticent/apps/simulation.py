@@ -17,6 +17,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.events import Event
 from reticent.privacy.kept import Keeper
+from reticent.privacy.plan import planned
 from reticent.privacy.sources import scan
 from reticent.privacy.statistic import Statistic
 from reticent.privacy.sums import one_blas_thread
@@ -106,14 +107,15 @@ class _Curator:
     def release(self, statistic: Statistic, *, times: int = 1) -> Release:
         """Add up over the made-up records, and add noise."""
         more = len(self.releases) + 1 < self._event.count
-        _, total = self._keeper.total(self._source, self._fields, statistic, n=self._held, threads=1, keep=more)
-        exact = statistic.coordinates(total).astype(np.float64) * (statistic.step * self.n / self._held)
+        plan = planned(statistic)
+        _, total = self._keeper.total(self._source, self._fields, plan, n=self._held, threads=1, keep=more)
+        exact = plan.coordinates(total).astype(np.float64) * (plan.step * self.n / self._held)
         multiplier: float = self._event.noise_multiplier / times**0.5  # type: ignore[attr-defined]
-        scale = multiplier * self._per_person * statistic.step * np.sqrt(statistic.sensitivity2 / statistic.shares())
+        scale = multiplier * self._per_person * plan.step * np.sqrt(plan.sensitivity2 / plan.shares())
         # the same for every ε: a curve over ε is smooth
         noise = np.random.default_rng([*self._seed, len(self.releases)]).standard_normal(len(exact))
         made = Release(
-            statistic=statistic.describe(),
+            statistic=plan.describe(),
             value=exact + scale * noise,
             scale=scale,
             event=self._event,

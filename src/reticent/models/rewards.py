@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.models.residuals import Features, ResidualGram
+from reticent.privacy.staged import StagedPlan
 from reticent.privacy.statistic import Sum
 
 __all__ = ["RewardSum", "reward_sum"]
@@ -29,8 +30,8 @@ class RewardSum(Sum):
     norm2 = property(lambda self: self.head.norm2)  # ‖φ‖² ≤ R², |t| ≤ 1
 
     @cached_property
-    def _residuals(self) -> ResidualGram:
-        return ResidualGram(self.head, (self.weights,), self.shift, (self.reach,))
+    def _residuals(self) -> StagedPlan:
+        return ResidualGram(self.head, (self.weights,), self.shift, (self.reach,)).plan()
 
     def rows(self, records: Array) -> Array:
         """φ·t, by the very operations of `ResidualGram`."""

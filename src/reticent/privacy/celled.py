@@ -7,24 +7,90 @@ A record in no cell adds nothing. Proof: statistic.md, 2 to 4.
 """
 
 from abc import abstractmethod
-from operator import index
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.grid import held
-from reticent.privacy.statistic import Rows, Sum
+from reticent.privacy.guard import mapped
+from reticent.privacy.plan import common, is_kind, planned, whole
+from reticent.privacy.statistic import Rows, Sum, SumPlan, sum_limits
 
-__all__ = ["CellSum"]
+__all__ = ["CellSum", "CellSumPlan"]
 
 _CACHE = 2**17  # numbers in a block of short rows
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class CellSumPlan(SumPlan):
+    """For each of a record's ``own`` numbers all ``cells``, then the ``shared`` numbers: ``columns`` in all."""
+
+    cells: int = 0
+    own: int = 0
+    shared: int = 0
+
+    @property
+    def block_rows(self) -> int:
+        """No entry is longer than √limit2 ≤ 2²⁶: any block that fits in cache is exact."""
+        return max(64, _CACHE // (self.own + self.shared))
+
+    def integers(self, records: Rows) -> Rows:
+        """Whole rows on the integer grid, zeros and all; `block_sum` does without."""
+        places = self._places(records)
+        short = self._short(records, places)
+        q = np.zeros((len(records), self.columns))
+        inside = np.flatnonzero(places >= 0)
+        for part in range(self.own):
+            q[inside, part * self.cells + places[inside]] = short[inside, part]
+        q[:, self.own * self.cells :] = short[:, self.own :]
+        return q
+
+    def block_sum(self, records: Rows) -> NDArray[Any]:
+        """Sums of one block: whole float64 numbers below 2⁵³, so exact in any order."""
+        places = self._places(records)
+        short = self._short(records, places)
+        inside = places >= 0
+        where = places[inside]
+        sums = [np.bincount(where, weights=short[inside, part], minlength=self.cells) for part in range(self.own)]
+        total: Rows = np.concatenate([*sums, short[:, self.own :].sum(axis=0)])
+        return total
+
+    def _places(self, records: Rows) -> NDArray[np.int64]:
+        """Cells as whole numbers from 0 to cells − 1, or −1: also for a record whose cell fails."""
+
+        def cell(some: Rows) -> NDArray[Any]:
+            return np.reshape(self.statistic.cell(some), len(some))
+
+        found = mapped(f"{self.name}.cell", cell, (len(records),), records)
+        place = np.trunc(found.astype(np.float64))
+        known = (place >= 0) & (place < self.cells)  # not so for NaN
+        return np.where(known, place, -1.0).astype(np.int64)
+
+    def _short(self, records: Rows, places: NDArray[np.int64]) -> Rows:
+        """Short rows on the integer grid, within the limits; zero for a record in no cell."""
+        shape = len(records), self.own + self.shared
+        rows = mapped(f"{self.name}.short_rows", lambda some: self.statistic.short_rows(some), shape, records)
+        q = self.held(rows)
+        q[places < 0] = 0.0
+        return q
+
+
+def _cell_sum_plan(statistic: Any) -> CellSumPlan:
+    who = common(statistic)
+    name = who[1]
+    cells = whole(f"{name}.cells", statistic.cells)
+    own = whole(f"{name}.own", statistic.own, 0)
+    shared = whole(f"{name}.shared", statistic.shared, 0)
+    columns = whole(f"{name}: own · cells + shared", own * cells + shared)
+    bits, limit2, limit1, nonnegative = sum_limits(statistic, name)
+    return CellSumPlan(*who, columns, bits, limit2, limit1, nonnegative, cells, own, shared)
+
+
+@is_kind(_cell_sum_plan)
 class CellSum(Sum):
     """Abstract: for every cell the sum of its records' own numbers, and of all records' shared numbers."""
-
-    _settled = Sum._settled | {"columns", "rows", "_places", "_short"}
 
     @property
     @abstractmethod
@@ -52,57 +118,8 @@ class CellSum(Sum):
     @property
     def columns(self) -> int:
         """Length of a whole row: for each of a record's own numbers all cells, then what is shared."""
-        return index(self.own) * index(self.cells) + index(self.shared)
+        return planned(self).size
 
     def rows(self, records: Rows) -> Rows:
         """The whole rows, on the grid."""
-        return self.integers(records) * 2.0**-self.bits
-
-    def integers(self, records: Rows) -> Rows:
-        """Whole rows on the integer grid, zeros and all; `block_sum` does without."""
-        places = self._places(records)
-        short = self._short(records, places)
-        own, cells = index(self.own), index(self.cells)
-        q = np.zeros((len(records), self.columns))
-        for part in range(own):
-            inside = np.flatnonzero(places >= 0)
-            q[inside, part * cells + places[inside]] = short[inside, part]
-        q[:, own * cells :] = short[:, own:]
-        return q
-
-    @property
-    def block_rows(self) -> int:
-        """No entry is longer than √limit2 ≤ 2²⁶: any block that fits in cache is exact."""
-        return max(64, _CACHE // (index(self.own) + index(self.shared)))
-
-    def block_sum(self, records: Rows) -> NDArray[Any]:
-        """Sums of one block: whole float64 numbers below 2⁵³, so exact in any order."""
-        places = self._places(records)
-        short = self._short(records, places)
-        own, cells = index(self.own), index(self.cells)
-        inside = places >= 0
-        sums = [np.bincount(places[inside], weights=short[inside, part], minlength=cells) for part in range(own)]
-        total: Rows = np.concatenate([*sums, short[:, own:].sum(axis=0)])
-        return total
-
-    def _places(self, records: Rows) -> NDArray[np.int64]:
-        """Cells as whole numbers from 0 to cells − 1, or −1."""
-        cell = np.trunc(np.asarray(self.cell(records), dtype=np.float64).reshape(len(records)))
-        known = (cell >= 0) & (cell < index(self.cells))  # not so for NaN
-        return np.where(known, cell, -1.0).astype(np.int64)
-
-    def _short(self, records: Rows, places: NDArray[np.int64]) -> Rows:
-        """Short rows on the integer grid, within the limits; zero for a record in no cell."""
-        shape = (len(records), index(self.own) + index(self.shared))
-        name = f"{type(self).__name__}.short_rows"
-        q = held(
-            self.short_rows(records),
-            shape,
-            self.bits,
-            self.limit2,
-            limit1=self.limit1,
-            nonnegative=self.nonnegative,
-            name=name,
-        )
-        q[places < 0] = 0.0
-        return q
+        return self.integers(records) * self.step

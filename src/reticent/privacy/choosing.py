@@ -16,6 +16,7 @@ from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.draws import number_of_runs, split, uniform
 from reticent.privacy.events import Gaussian, Selection, checked_event
+from reticent.privacy.guard import attempted
 from reticent.privacy.halves import MEMORY, Part
 from reticent.privacy.kept import MEMORY as KEPT
 from reticent.privacy.kept import Keeper
@@ -135,9 +136,8 @@ def best_run(
 
 
 def _run(attempt: Attempt, index: int, sides: Sequence[Any]) -> Best:
-    try:
-        score = float(attempt(index, *sides))
-    except Exception:  # whatever it says, it says to nobody
+    score = attempted("A run", lambda: float(attempt(index, *sides)))  # whatever it says, it says to nobody
+    if score is None:
         return Best()
     training, validation = (tuple(one.releases) for one in sides)
     return Best(score, index, training, validation) if math.isfinite(score) and training and validation else Best()

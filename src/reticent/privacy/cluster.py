@@ -13,6 +13,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.guard import builtin_name
 from reticent.privacy.memory import MemorySource
 from reticent.privacy.products import check_blas
 from reticent.privacy.sources import BlockSum, Field, Kind, Source
@@ -70,7 +71,7 @@ class DaskSource(Source):
         try:
             return list(compute(*tasks))  # type: ignore[no-untyped-call]
         except Exception as error:  # its text may quote a record
-            kind = type(error).__name__
+            kind = builtin_name(error)
         raise ReleaseRefused(f"The dask frame could not be computed ({kind}). Compute it by itself to see why.")
 
 

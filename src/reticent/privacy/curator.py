@@ -12,7 +12,6 @@ import math
 import os
 import secrets
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -21,23 +20,24 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import BadInput, ReleaseRefused, ReticentError
+from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.celled import CellSum
 from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
 from reticent.privacy.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.exponential import Scores, check_scores, described, epsilon_of, exponents, pick
 from reticent.privacy.given import check_whole, whole
+from reticent.privacy.guard import heeding_signals, quiet, safely
 from reticent.privacy.halves import parts
-from reticent.privacy.kept import Keeper
+from reticent.privacy.kept import Keeper, try_out
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
+from reticent.privacy.plan import Plan, check_noise, planned
 from reticent.privacy.process import available_cpus, identity
 from reticent.privacy.products import check_blas
 from reticent.privacy.release import CHOICE, Attempt, Choice, Design, Oracle, Release, Replay
-from reticent.privacy.shared import Shared
 from reticent.privacy.sources import Source
-from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
+from reticent.privacy.statistic import Counts, Statistic
 
 __all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Replay", "Scores"]
 
@@ -111,7 +111,7 @@ class Curator:
         self._threads, self._process = available_cpus(), identity()
         self._inputs: NDArray[np.float64] | None = None
         if look is not None and relation == "label":
-            self._inputs = _safely(lambda: self._read_inputs(source), "Nothing was charged.")
+            self._inputs = safely(lambda: self._read_inputs(source), "Nothing was charged.")
             look(self._inputs)
         self._entry_hash: str | None = None  # of the ledger's entry that pays for everything released here
         if ledger is not None and dataset is not None:
@@ -145,13 +145,21 @@ class Curator:
 
         ``times``: how many of the releases that were paid for it takes; Gaussian noise is then √times smaller.
         """
-        if isinstance(self._event, Selection) or not isinstance(statistic, (Sum, Gram, Counts, Shared)):
-            raise ReleaseRefused("Only a Sum, Gram, Counts or Shared can be released: their bounds are enforced.")
+        if isinstance(self._event, Selection):
+            raise ReleaseRefused("This curator was paid for a search, which makes its own releases.")
         times = self._checked_times(times)
-        number = self._take(times)  # first: nothing of the statistic runs before the release is counted
-        scales = self._scales(statistic, times)
-        noisy, scale = self._add_noise(self._exact(statistic, number), statistic, scales, number)
-        return self._give(statistic.describe(), noisy, scale, times)
+        plan = planned(statistic)
+        told = self._tried_out(plan)
+        scales = self._scales(plan, times)
+        number = self._take(times)
+        noisy, scale = self._add_noise(self._exact(plan, number), plan, scales, number)
+        return self._give(told, noisy, scale, times)
+
+    def _tried_out(self, plan: Plan) -> dict[str, Any]:
+        """What a release will tell, settled before a record is read or a release is counted; and a map that fails is refused."""
+        told = plan.describe()
+        try_out(plan, self.bounds)
+        return told
 
     def select(
         self, statistic: CellSum | Counts, scores: Scores, *, times: int = 1, counts: NDArray[Any] | None = None
@@ -165,29 +173,31 @@ class Curator:
             raise ReleaseRefused("A choice by score is paid for as Gaussian releases are: give delta > 0.")
         if counts is not None and self._relation != "label":
             raise ReleaseRefused("How many records are in each cell is protected here.")
-        check_scores(statistic, scores, counts)
         times = self._checked_times(times)
+        plan = planned(statistic)
+        check_scores(plan, scores, counts)
+        told = self._tried_out(plan)
         number = self._take(times)
         bits = Bits(None if self._seed is None else self._seed + b" choice %d" % number)
         mu = math.sqrt(times) / self._event.noise_multiplier
         how: dict[str, Any] = {"n": self.n, "people": self._records_per_person, "counts": counts}
-        exact = self._exact(statistic, number)
-        values, scale = exponents(statistic, scores, exact, **how, epsilon=epsilon_of(mu))
-        return self._give(described(statistic, scores), np.array([float(pick(values, bits))]), np.array([scale]), times)
+        exact = self._exact(plan, number)
+        values, scale = exponents(plan, scores, exact, **how, epsilon=epsilon_of(mu))
+        return self._give(described(told, scores), np.array([float(pick(values, bits))]), np.array([scale]), times)
 
-    def _exact(self, statistic: Statistic, number: int) -> NDArray[Any]:
+    def _exact(self, plan: Plan, number: int) -> NDArray[Any]:
         """The sums of a release that was counted, in whole numbers."""
         n, threads, first, more = self.n, self._threads, number == 1, self._left > 0
         rows, total = self._guarded(
             lambda source, fields: self._keeper.total(
-                source, fields, statistic, n=n, threads=threads, first=first, keep=more
+                source, fields, plan, n=n, threads=threads, first=first, keep=more
             )
         )
         if rows != n:
             raise ReleaseRefused(
                 "The number of records changed while they were read. Nothing is released; the charge stays."
             )
-        return statistic.coordinates(total)
+        return plan.coordinates(total)
 
     def _give(
         self, told: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
@@ -241,7 +251,7 @@ class Curator:
             raise ReleaseRefused("A search needs 2 records, and columns that fit in 1 GiB of memory. The charge stays.")
         apart = drawn.split(n, self._validation)
         halves = self._guarded(lambda source, _: parts(source, self._columns, apart))
-        with _no_warnings:
+        with heeding_signals(), quiet():
             best = best_run(attempt, self._candidates, drawn.order, halves, self._side)
         if not best.training:
             raise ReleaseRefused(
@@ -303,83 +313,39 @@ class Curator:
         self._source, self._left, self._inputs = None, 0, None
         self._keeper.close()
 
-    def _scales(self, statistic: Statistic, times: int = 1) -> dict[int, Scale]:
+    def _scales(self, plan: Plan, times: int = 1) -> dict[int, Scale]:
         """Noise scale, in grid steps, for each kind of coordinate: at least multiplier × sensitivity, in exact arithmetic."""
         multiplier, k = Fraction(self._event.noise_multiplier), self._records_per_person
         if isinstance(self._event, Laplace):
-            if statistic.sensitivity1 is None:
-                raise ReleaseRefused(f"{type(statistic).__name__} cannot be released with delta = 0: give delta > 0.")
-            return {1: scale_at_least((multiplier * statistic.sensitivity1 * k) ** 2)}
-        square = multiplier**2 * statistic.sensitivity2 * k**2 / times
-        return {int(share): scale_at_least(square / int(share)) for share in np.unique(statistic.shares())}
+            if plan.sensitivity1 is None:
+                raise ReleaseRefused(f"{plan.name} cannot be released with delta = 0: give delta > 0.")
+            return {1: scale_at_least((multiplier * plan.sensitivity1 * k) ** 2)}
+        square = multiplier**2 * plan.sensitivity2 * k**2 / times
+        return {int(share): scale_at_least(square / int(share)) for share in np.unique(plan.shares())}
 
     def _add_noise(
-        self, exact: NDArray[Any], statistic: Statistic, scales: dict[int, Scale], number: int
+        self, exact: NDArray[Any], plan: Plan, scales: dict[int, Scale], number: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Noise on every number; what has no scale does not leave."""
         seed = None if self._seed is None else self._seed + b" release %d" % number
-        bits, shares = Bits(seed), statistic.shares()
-        noisy, scale = exact.astype(object), np.empty(len(exact))
+        bits, shares = Bits(seed), plan.shares()
+        noisy, scale = np.full(exact.shape, None, dtype=object), np.zeros(exact.shape)
         for share, one in scales.items():
             chosen = shares == share
-            noisy[chosen] += floor_noise(self._event.kind, one, int(chosen.sum()), bits)
-            scale[chosen] = float(one.exact) * statistic.step
+            noisy[chosen] = exact[chosen] + floor_noise(self._event.kind, one, int(chosen.sum()), bits)
+            scale[chosen] = float(one.exact) * plan.step
+        check_noise(noisy, scale)
         # ⌊·⌋ has mean −1/2. From here on everything is post-processing, this line included.
-        return (noisy.astype(np.float64) + 0.5) * statistic.step, scale
+        return (noisy.astype(np.float64) + 0.5) * plan.step, scale
 
     def _guarded(self, read: Any) -> Any:
         """Read records so that nothing about them can leave by an exception, its context, or a warning."""
         if self._source is None:
             raise ReleaseRefused("This curator has been closed.")
-        return _safely(lambda: read(self._source, self._fields), "Nothing is released; the charge stays.")
+        return safely(lambda: read(self._source, self._fields), "Nothing is released; the charge stays.")
 
     def __repr__(self) -> str:
         return f"<Curator: {self._left} releases left>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A curator holds records: it is never copied, pickled or sent.")
-
-
-def _safely(read: Callable[[], Any], after: str) -> Any:
-    failure = ""
-    with _no_warnings:
-        try:
-            return read()
-        except ReticentError as error:
-            failure = str(error) if _is_ours(error) else ""
-        except Exception as error:
-            failure = f"Reading the records failed ({type(error).__name__})."
-    failure = failure or "Reading the records failed in the statistic."
-    raise ReleaseRefused(f"{failure} {after}")
-
-
-class _NoWarnings:
-    """Swallows warnings while records are read. Python's filters belong to the process, so all readers share one change."""
-
-    def __init__(self) -> None:
-        self._lock, self._readers = threading.Lock(), 0
-        self._filters = warnings.catch_warnings()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._readers:
-                self._filters = warnings.catch_warnings()
-                self._filters.__enter__()
-                warnings.simplefilter("ignore")
-            self._readers += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._readers -= 1
-            if not self._readers:
-                self._filters.__exit__(None, None, None)
-
-
-_no_warnings = _NoWarnings()
-
-
-def _is_ours(error: BaseException) -> bool:
-    """Whether the core itself raised it, whose messages never depend on records; a statistic's own words may."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return last is not None and str(last.tb_frame.f_globals.get("__name__", "")).startswith("reticent.privacy.")

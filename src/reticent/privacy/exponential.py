@@ -11,7 +11,6 @@ a row: exactly, in any position of all other records. All is done in whole numbe
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from reticent.errors import BadInput
-from reticent.privacy.celled import CellSum
+from reticent.privacy.celled import CellSumPlan
 from reticent.privacy.draws import uniform
-from reticent.privacy.statistic import Counts
+from reticent.privacy.plan import Plan
+from reticent.privacy.statistic import CountsPlan
 
 if TYPE_CHECKING:
     from reticent.privacy.noise import Bits
@@ -70,14 +70,14 @@ class _Form:
         return int(linear @ total - total @ (G.reshape(self.matrix.shape) @ total)) + int(self.constant)
 
 
-def described(statistic: CellSum | Counts, scores: Scores) -> dict[str, Any]:
-    """What is public about a choice, in plain JSON values."""
+def described(of: dict[str, Any], scores: Scores) -> dict[str, Any]:
+    """What is public about a choice by the sums that ``of`` describes, in plain JSON values."""
     return {
         "name": "Choice by score",
         "kind": CHOSEN,
         "size": 1,
         "candidates": len(scores.constants),
-        "of": statistic.describe(),
+        "of": of,
     }
 
 
@@ -89,14 +89,12 @@ def epsilon_of(mu: float) -> float:
     )
 
 
-def sensitivity(
-    statistic: CellSum | Counts, matrix: Array, linear: Array, n: int, counts: NDArray[Any] | None = None
-) -> int:
+def sensitivity(plan: Plan, matrix: Array, linear: Array, n: int, counts: NDArray[Any] | None = None) -> int:
     """How far one record can move the score of a candidate, whatever the others are; in whole numbers, rounded up.
 
     ``counts``: how many records are in each cell, where that is public and only their numbers are protected.
     """
-    low, high = map(float, _range(statistic))
+    low, high = map(float, _range(plan))
     if counts is None:  # all others are in one cell, at one end
         others = np.stack([-2 * matrix * end * (n - 1) for end in (low, high)])
         most, least = _ends(linear + others, np.diag(matrix), low, high)
@@ -119,21 +117,22 @@ def _ends(slope: Array, curve: Array, low: float, high: float) -> tuple[Array, A
     return values.max(axis=0), values.min(axis=0)
 
 
-def _range(statistic: CellSum | Counts) -> tuple[int, int]:
+def _range(plan: Plan) -> tuple[int, int]:
     """What a record can add to its cell, in grid steps."""
-    if isinstance(statistic, Counts):
+    if isinstance(plan, CountsPlan):
         return 1, 1
-    most = math.isqrt(statistic.limit2)
-    most = most if statistic.limit1 is None else min(most, statistic.limit1)
+    assert isinstance(plan, CellSumPlan)
+    most = math.isqrt(plan.limit2)
+    most = most if plan.limit1 is None else min(most, plan.limit1)
     return -most, most
 
 
-def check_scores(statistic: CellSum | Counts, scores: Scores, counts: NDArray[Any] | None) -> None:
+def check_scores(plan: Plan, scores: Scores, counts: NDArray[Any] | None) -> None:
     """Refuse what this proof does not cover."""
-    celled = isinstance(statistic, CellSum) and (index(statistic.own), index(statistic.shared)) == (1, 0)
-    if not (celled or (isinstance(statistic, Counts) and len(statistic.groups) == 1)):
+    celled = isinstance(plan, CellSumPlan) and (plan.own, plan.shared) == (1, 0)
+    if not (celled or (isinstance(plan, CountsPlan) and len(plan.groups) == 1)):
         raise BadInput("A choice by score is about counts, or about sums by cell with one number for each record.")
-    cells, k = statistic.size, len(scores.constants)
+    cells, k = plan.size, len(scores.constants)
     if not k or (scores.matrices.shape, scores.linear.shape) != ((k, cells, cells), (k, cells)):
         raise BadInput("Scores need a matrix, a row and a number for each candidate.")
     if counts is not None and counts.shape != (cells,):
@@ -141,7 +140,7 @@ def check_scores(statistic: CellSum | Counts, scores: Scores, counts: NDArray[An
 
 
 def exponents(
-    statistic: CellSum | Counts,
+    plan: Plan,
     scores: Scores,
     total: NDArray[Any],
     *,
@@ -151,13 +150,13 @@ def exponents(
     epsilon: float,
 ) -> tuple[list[int], float]:
     """The logarithm of each candidate's chance, but for a constant, in steps of 2⁻²⁰; and 2Δ/ε, in the units of the scores."""
-    forms, unit = scores.whole(statistic.step)
+    forms, unit = scores.whole(plan.step)
     if counts is not None:  # enforced: a wrong count costs accuracy, never privacy
         number = np.array([max(int(v), 0) for v in counts], dtype=object)
-        low, high = _range(statistic)
+        low, high = _range(plan)
         total = np.minimum(np.maximum(total, number * low), number * high)
         counts = number.astype(np.float64)
-    moved = people * max(sensitivity(statistic, one.matrix, one.linear, n, counts) for one in forms)
+    moved = people * max(sensitivity(plan, one.matrix, one.linear, n, counts) for one in forms)
     rate = max(Fraction(epsilon) * _STEPS / 2 - 1, Fraction(0)) / moved  # floors move by one more at most
     return [math.floor(rate * one(total)) for one in forms], float(2 * moved * unit / Fraction(epsilon))
 

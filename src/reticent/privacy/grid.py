@@ -14,23 +14,20 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.sums import EXACT
 
-__all__ = ["check_numbers", "fraction", "held", "limit", "log2_ceiling", "read_only"]
+__all__ = ["fraction", "held", "limit", "log2_ceiling"]
 
 Rows = NDArray[np.float64]
 
 
 def held(
-    rows: Any,
-    shape: tuple[int, int],
+    rows: NDArray[Any],
     bits: int,
     limit2: int,
     *,
     limit1: int | None = None,
     nonnegative: bool = False,
-    name: str,
 ) -> Rows:
-    """Rows on the grid of 2⁻ᵇ, as whole float64 numbers: Σq² ≤ limit2 (and Σ|q| ≤ limit1, q ≥ 0) for each, whatever came."""
-    rows = check_numbers(rows, shape, name)
+    """Rows of real numbers on the grid of 2⁻ᵇ, as whole float64 numbers: Σq² ≤ limit2 (and Σ|q| ≤ limit1, q ≥ 0) for each."""
     q: Rows = np.multiply(rows, 2.0**bits, dtype=np.float64)  # float32 rows would be added up in float32
     np.trunc(q, out=q)
     if nonnegative:
@@ -39,16 +36,6 @@ def held(
     if outside.any():
         q[outside] = _shortened(q[outside], limit2, limit1)
     return q
-
-
-def check_numbers(rows: Any, shape: tuple[int, int], name: str) -> NDArray[Any]:
-    """Refuse what is not an array of real numbers with one row for each record: for all records alike."""
-    rows = np.asarray(rows)
-    if rows.dtype.kind not in "biuf":
-        raise BadInput(f"{name} must give a NumPy array of real numbers.")
-    if rows.shape != shape:
-        raise BadInput(f"{name} must give one row of {shape[1]} numbers for each record.")
-    return rows
 
 
 def _inside(q: Rows, limit2: int, limit1: int | None) -> NDArray[np.bool_]:
@@ -75,12 +62,13 @@ def _shortened(q: Rows, limit2: int, limit1: int | None) -> Rows:
     return q
 
 
-def limit(bound: Any, unit: int, what: str) -> int:
+def limit(bound: Fraction, unit: Fraction, what: str) -> int:
     """``bound`` in grid units, rounded down: what the integers are held to."""
-    steps = math.floor(fraction(bound) * unit)
+    steps = math.floor(bound * unit)
     if not 1 <= steps <= EXACT // 2:
+        order = math.log2(steps) if steps > 0 else -math.inf
         raise BadInput(
-            f"{what} must lie between 1 and 2^52, and is {float(steps):.3g}: choose fewer bits or a smaller norm."
+            f"{what} must lie between 1 and 2^52, and is about 2^{order:.3g}: choose fewer bits or a smaller norm."
         )
     return steps
 
@@ -98,10 +86,3 @@ def log2_ceiling(value: int | Fraction) -> int:
     if whole < 1:
         raise BadInput(f"norm2 must be a positive number, not {value!r}.")
     return (whole - 1).bit_length()
-
-
-def read_only(rows: Rows) -> Rows:
-    """A view that nobody changes by mistake."""
-    view = rows.view()
-    view.flags.writeable = False
-    return view

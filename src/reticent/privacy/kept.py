@@ -10,20 +10,21 @@ all sums of a stage come from the same reading of the records, even if somebody 
 
 import threading
 from dataclasses import dataclass
-from operator import index
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.guard import noted
+from reticent.privacy.plan import Plan
 from reticent.privacy.products import gram
 from reticent.privacy.sources import Field, Source
-from reticent.privacy.staged import StagedGram
-from reticent.privacy.statistic import Statistic
+from reticent.privacy.staged import StagedPlan
 from reticent.privacy.sums import add_up
 
-__all__ = ["BlockSum", "Keeper"]
+__all__ = ["BlockSum", "Keeper", "public_records", "try_out"]
 
 MEMORY = 2**30  # bytes of kept rows: at 100 columns, 2.6 million records
 
@@ -32,12 +33,39 @@ MEMORY = 2**30  # bytes of kept rows: at 100 columns, 2.6 million records
 class BlockSum:
     """From a block of raw records to its integer sum; travels to other threads and machines."""
 
-    statistic: Statistic
+    plan: Plan
     bounds: Bounds
 
     def __call__(self, raw: NDArray[np.float64]) -> NDArray[Any]:
         """Sum over one block."""
-        return self.statistic.block_sum(self.bounds.unit(raw, self.statistic.output_reach))
+        return self.plan.block_sum(self.bounds.unit(raw, self.plan.output_reach))
+
+
+def public_records(bounds: Bounds) -> NDArray[np.float64]:
+    """Three raw records that are nobody's: the lower ends of all ranges, their middles, and their upper ends."""
+    ranges = [*bounds.x]
+    if bounds.level is not None:
+        ranges.append((bounds.level.low, bounds.level.high))
+    ranges += bounds.y
+    low, high = np.array(ranges).T
+    records = np.stack([low, low / 2 + high / 2, high])
+    if bounds.classes is not None:
+        labels = np.array([0, 0, len(bounds.classes) - 1])
+        records = np.column_stack([records, labels])
+    return records
+
+
+def try_out(plan: Plan, bounds: Bounds) -> None:
+    """Ask for rows of public records, and refuse a map that fails for them: on records it would do so in silence."""
+    block_sum, records = BlockSum(plan, bounds), public_records(bounds)
+    with noted() as failures:
+        block_sum(records)
+        block_sum(records[:1])
+    if failures:
+        raise BadInput(
+            f"{failures[0]}. It was asked for rows of the middle and the ends of the bounds, scaled, which are no records: "
+            "ask it yourself for those of np.zeros((2, columns)) to see why."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +104,7 @@ class Keeper:
         self,
         source: Source,
         fields: tuple[Field, ...],
-        statistic: Statistic,
+        plan: Plan,
         *,
         n: int,
         threads: int,
@@ -88,44 +116,44 @@ class Keeper:
         The ``first`` statistic of a fit does not depend on releases: where the same fit is made again, its sum is kept too.
         """
         if not first or self._totals is None:
-            return self._sum(source, fields, statistic, n=n, threads=threads, keep=keep)
-        key = statistic.sensitivity2, statistic.sensitivity1, statistic.step, statistic.size, statistic
+            return self._sum(source, fields, plan, n=n, threads=threads, keep=keep)
+        key = plan.numbers(), plan.statistic
         if key not in self._totals:
-            self._totals[key] = self._sum(source, fields, statistic, n=n, threads=threads, keep=keep)
+            self._totals[key] = self._sum(source, fields, plan, n=n, threads=threads, keep=keep)
         return self._totals[key]
 
     def _sum(
-        self, source: Source, fields: tuple[Field, ...], statistic: Statistic, *, n: int, threads: int, keep: bool
+        self, source: Source, fields: tuple[Field, ...], plan: Plan, *, n: int, threads: int, keep: bool
     ) -> tuple[int, Any]:
-        rows = statistic.block_rows
-        if isinstance(statistic, StagedGram):
-            heads, key = self._heads, _key(statistic)
+        rows = plan.block_rows
+        if isinstance(plan, StagedPlan):
+            heads, key = self._heads, _key(plan)
             if heads is not None and heads.key == key:
                 known = heads.blocks
-                tails = add_up(known, lambda b: statistic.tail_sum(b.heads, b.records), rows=rows, threads=threads)
-                return tails.rows, statistic.joined(heads.gram, tails.integers())
+                tails = add_up(known, lambda b: plan.tail_sum(b.heads, b.records), rows=rows, threads=threads)
+                return tails.rows, plan.joined(heads.gram, tails.integers())
             self._put(None)
             most = MEMORY if self._memory is None else self._memory
-            if keep and source.local and n * (4 * index(statistic.head.columns) + 8 * len(fields)) <= most:
-                return self._sum_and_keep(source, fields, statistic, n=n, threads=threads)
-        total = source.total(fields, BlockSum(statistic, self._bounds), rows=rows, threads=threads)
+            if keep and source.local and n * (4 * plan.head_columns + 8 * len(fields)) <= most:
+                return self._sum_and_keep(source, fields, plan, n=n, threads=threads)
+        total = source.total(fields, BlockSum(plan, self._bounds), rows=rows, threads=threads)
         return total.rows, total.integers()
 
     def _sum_and_keep(
-        self, source: Source, fields: tuple[Field, ...], statistic: StagedGram, *, n: int, threads: int
+        self, source: Source, fields: tuple[Field, ...], plan: StagedPlan, *, n: int, threads: int
     ) -> tuple[int, Any]:
-        m, blocks = index(statistic.head.columns), list[_Block]()
+        m, blocks = plan.head_columns, list[_Block]()
 
         def block_sum(raw: NDArray[np.float64]) -> NDArray[Any]:
-            records = self._bounds.unit(raw, statistic.output_reach)
-            q = statistic.stacked(records)
+            records = self._bounds.unit(raw, plan.output_reach)
+            q = plan.stacked(records)
             blocks.append(_Block(q[:, :m].astype(np.int32), records))  # |q| ≤ 2^26
             return gram(q)
 
-        total = source.total(fields, block_sum, rows=statistic.block_rows, threads=threads)
+        total = source.total(fields, block_sum, rows=plan.block_rows, threads=threads)
         whole = total.integers()
         if total.rows == n == sum(map(len, blocks)):
-            self._put(_Heads(_key(statistic), whole[:m, :m], blocks))
+            self._put(_Heads(_key(plan), whole[:m, :m], blocks))
         return total.rows, whole
 
     def close(self) -> None:
@@ -141,6 +169,6 @@ class Keeper:
             self._heads = heads if self._open else None
 
 
-def _key(statistic: StagedGram) -> tuple[Any, ...]:
-    """What makes a head's integers. Equality is the head's own word; the first two entries hold whatever it says."""
-    return index(statistic.head.columns), statistic.head_limit2, statistic.output_reach, statistic.head
+def _key(plan: StagedPlan) -> tuple[Any, ...]:
+    """What makes a head's integers. Equality is the head's own word; the other entries hold whatever it says."""
+    return plan.head_columns, plan.head_limit2, plan.bits, plan.output_reach, plan.head

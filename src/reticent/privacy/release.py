@@ -191,7 +191,7 @@ class Replay:
         self, statistic: CellSum | Counts, scores: Scores, *, times: int = 1, counts: NDArray[Any] | None = None
     ) -> Release:
         """Give the recorded choice, which must be among as many candidates."""
-        release = self._recorded(described(statistic, scores), times)
+        release = self._recorded(described(statistic.describe(), scores), times)
         if release.value[0] not in range(len(scores.constants)):
             raise BadInput("A release holds a number that no curator gives: it was altered.")
         return release

@@ -13,19 +13,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from operator import index
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.grid import check_numbers, held, read_only
+from reticent.privacy.grid import held
+from reticent.privacy.guard import attempted, check_numbers, read_only
+from reticent.privacy.plan import Plan, common, is_kind, planned, whole
 from reticent.privacy.products import product
-from reticent.privacy.statistic import SETTLED, Rows, Statistic, upper
+from reticent.privacy.statistic import Rows, Statistic, upper
 from reticent.privacy.sums import pieces
 
-__all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared"]
+__all__ = ["ROW_BITS", "SECONDS", "SHARE_BITS", "Shared", "SharedPlan"]
 
 SHARE_BITS, ROW_BITS = 12, 15  # of responsibilities and of rows
 _EXACT_ROWS = 2**11  # 2^12 · 4^15 · 2^11 = 2^53: so many rows are added in floats
@@ -38,11 +39,35 @@ Share = tuple[Rows, Callable[[Pairs | None], Rows]]
 
 
 @dataclass(frozen=True)
-class Shared(Statistic):
-    """Abstract: moments of rows, shared out among parts.
+class _Pairs:
+    """What a block of records comes to, before anything is held: shares of all parts, and rows of some pairs."""
 
-    ``second`` says which second moments are released; ``together``: for all parts in one sum instead of one for each.
-    """
+    shares: Rows  # γ on the grid, parts × records
+    rows: NDArray[Any]  # u of the pairs, as the map gave them
+    chosen: Pairs | None  # which pairs (None: all), numbered k·n + i
+
+    def each(self) -> Iterator[tuple[int, Rows, Rows]]:
+        """For up to 2^11 pairs at a time the part k, (γ_k u_k)ᵀ and u_k, on the grid."""
+        parts, n = self.shares.shape
+        weights, ends = self.shares.ravel(), np.arange(parts + 1) * n
+        if self.chosen is not None:
+            weights, ends = weights.take(self.chosen), self.chosen.searchsorted(ends)
+
+        def hold(pairs: slice) -> tuple[Rows, Rows]:
+            u = held(self.rows[pairs], ROW_BITS, 4**ROW_BITS)
+            return u.T * weights[pairs], u
+
+        # all at once if they were picked out: few calls; else in pieces that stay in cache
+        weighted, u = (None, self.rows) if self.chosen is None else hold(slice(None))
+        for k, (first, end) in enumerate(pairwise(ends.tolist())):
+            for few in pieces(first, end, _EXACT_ROWS):
+                yield k, *(hold(few) if weighted is None else (weighted[:, few], u[few]))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SharedPlan(Plan):
+    """Moments of rows of ``columns`` numbers, shared out among ``parts``."""
 
     parts: int
     columns: int
@@ -51,22 +76,13 @@ class Shared(Statistic):
     weights: tuple[int, int, int]
 
     kind: ClassVar[str] = "shared"
-    _settled = SETTLED | {"integers", "sizes", "_checked", "parts", "columns", "second", "together", "weights"}
-
-    @abstractmethod
-    def split(self, records: Rows) -> Share:
-        """Responsibilities of n scaled records, a row for each, and a function that gives rows u_k of some of them.
-
-        The function is called once, with numbers k·n + i of pairs (part k, record i), ascending, or with None for all pairs: with
-        those whose γ_k > 0, and perhaps others. Each number must be a function of its own record alone, bit for bit.
-        """
 
     @property
     def sizes(self) -> tuple[int, int, int]:
         """How many zeroth, first and second moments are released."""
-        parts, d, second, together, _ = self._checked()
-        each = {"none": 0, "trace": 1, "diagonal": d, "full": d * (d + 1) // 2}[second]
-        return parts, parts * d, each * (1 if together else parts)
+        d = self.columns
+        each = {"none": 0, "trace": 1, "diagonal": d, "full": d * (d + 1) // 2}[self.second]
+        return self.parts, self.parts * d, each * (1 if self.together else self.parts)
 
     @property
     def size(self) -> int:
@@ -79,9 +95,9 @@ class Shared(Statistic):
 
         In one part alone a record can be replaced by one with no share in it: A+B+C instead of twice that.
         """
-        parts, *_, (a, b, c) = self._checked()
+        a, b, c = self.weights
         same = 4 * b if b >= 2 * c else 2 * b + 2 * c - (-b * b // (2 * c))
-        different = (2 if parts > 1 else 1) * (a + b + c)
+        different = (2 if self.parts > 1 else 1) * (a + b + c)
         return max(different, same) * 4**SHARE_BITS * 16**ROW_BITS
 
     @property
@@ -97,47 +113,51 @@ class Shared(Statistic):
     @property
     def block_rows(self) -> int:
         """Rows per block, at most 2^13: Σ|products| ≤ rows · 2^12 · 4^15 ≤ 2^55. In cache, unless moments are many."""
-        parts, d, *_ = self._checked()
-        rows = max(_CACHE // (parts * d), min(_MEMORY // (parts * d), _FEW_ROWS), _LEAST_ROWS)
+        numbers = self.parts * self.columns
+        rows = max(_CACHE // numbers, min(_MEMORY // numbers, _FEW_ROWS), _LEAST_ROWS)
         return min(rows, _MOST_ROWS)
 
-    def integers(self, records: Rows) -> tuple[Rows, Iterator[tuple[int, Rows, Rows]]]:
-        """γ of all parts on the grid, a row for each part; and, for up to 2^11 pairs at a time, the part k, (γ_k u_k)ᵀ and u_k.
+    def pairs(self, records: Rows) -> _Pairs | None:
+        """Shares and rows of a block of records; None if the map fails for it.
 
         Pairs (part, record) without a share are left out where they are many: zeros add nothing.
         """
-        parts, d, *_ = self._checked()
-        gamma, rows = self.split(read_only(records))
-        g = _held_shares(gamma, (len(records), parts), name := f"{type(self).__name__}.split")
-        shares, ends = g.ravel(), np.arange(parts + 1) * len(records)
-        some, chosen = (shares > 0).nonzero()[0], None
-        if 2 * len(some) <= len(shares):  # else picking rows out takes longer
-            chosen, shares, ends = some, shares.take(some), some.searchsorted(ends)
-        found = check_numbers(rows(chosen), (len(shares), d), name)
 
-        def hold(pairs: slice) -> tuple[Rows, Rows]:
-            u = held(found[pairs], found[pairs].shape, ROW_BITS, 4**ROW_BITS, name=name)
-            return u.T * shares[pairs], u
+        def ask() -> _Pairs:
+            gamma, rows = self.statistic.split(read_only(records))
+            g = _held_shares(check_numbers(gamma, (len(records), self.parts)))
+            some = (g.ravel() > 0).nonzero()[0]
+            chosen = some if 2 * len(some) <= g.size else None  # else picking rows out takes longer
+            found = check_numbers(rows(chosen), (g.size if chosen is None else len(chosen), self.columns))
+            return _Pairs(g, found, chosen)
 
-        def each(weighted: Rows | None, u: Rows) -> Iterator[tuple[int, Rows, Rows]]:
-            for k, (first, end) in enumerate(pairwise(ends.tolist())):
-                for few in pieces(first, end, _EXACT_ROWS):
-                    yield k, *(hold(few) if weighted is None else (weighted[:, few], u[few]))
-
-        # all at once if they were picked out: few calls; else in pieces that stay in cache
-        return g, each(None, found) if chosen is None else each(*hold(slice(None)))
+        return attempted(f"{self.name}.split", ask)
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
-        """All moments of one block, as whole numbers: floats over 2^11 rows at a time, which is exact, then int64."""
-        parts, d, second, together, _ = self._checked()
-        sums = 1 if together else parts
-        first, seconds = np.zeros((parts, d), np.int64), np.zeros((sums, self.sizes[2] // sums), np.int64)
-        g, pairs = self.integers(records)
-        for k, weighted, u in pairs:
+        """All moments of one block, as whole numbers; those of each record by itself, if the map fails for the block.
+
+        A record for which it fails alone has no share in any part.
+        """
+        pairs = self.pairs(records)
+        if pairs is not None:
+            return self._moments(pairs)
+        total = np.zeros(self.size, np.int64)
+        for i in range(len(records)):
+            one = self.pairs(records[i : i + 1])
+            if one is not None:
+                total += self._moments(one)
+        return total
+
+    def _moments(self, pairs: _Pairs) -> NDArray[np.int64]:
+        """Floats over 2^11 rows at a time, which is exact, then int64."""
+        sums = 1 if self.together else self.parts
+        first = np.zeros((self.parts, self.columns), np.int64)
+        seconds = np.zeros((sums, self.sizes[2] // sums), np.int64)
+        for k, weighted, u in pairs.each():
             first[k] += weighted.sum(axis=1).astype(np.int64)
-            if second != "none":
-                seconds[0 if together else k] += _second(second, weighted, u).astype(np.int64)
-        return np.concatenate([g.sum(axis=1).astype(np.int64), first.ravel(), seconds.ravel()])
+            if self.second != "none":
+                seconds[0 if self.together else k] += _second(self.second, weighted, u).astype(np.int64)
+        return np.concatenate([pairs.shares.sum(axis=1).astype(np.int64), first.ravel(), seconds.ravel()])
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The total with zeroth and first moments in steps of second ones."""
@@ -149,22 +169,54 @@ class Shared(Statistic):
 
     def shares(self) -> NDArray[np.int64]:
         """A, B and C; outside the diagonal of a matrix 2C."""
-        _, d, second, _, weights = self._checked()
-        return _shares(self.sizes, d, second, weights)
+        return _shares(self.sizes, self.columns, self.second, self.weights)
 
-    def _checked(self) -> tuple[int, int, str, bool, tuple[int, int, int]]:
-        """The fields, within what the proof asks for."""
-        parts, d, (a, b, c) = index(self.parts), index(self.columns), map(index, self.weights)
-        if self.second not in SECONDS:
-            raise BadInput(f"second must be one of {', '.join(SECONDS)}, not {self.second!r}.")
-        if not (1 <= parts <= 10**6 and 1 <= d <= 10**6 and parts * d * d <= 10**9):
-            raise BadInput("A statistic has from 1 to 10^6 parts and columns, and at most 10^9 moments.")
-        least = 0 if self.second == "none" else 1
-        if not (1 <= a <= 2**20 and 1 <= b <= 2**20 and least <= c <= 2**20 * least):
-            raise BadInput(
-                "The weights of moments are whole numbers from 1 to 2^20, that of second moments 0 without them."
-            )
-        return parts, d, self.second, bool(self.together), (a, b, c)
+
+def _shared_plan(statistic: Any) -> SharedPlan:
+    who = common(statistic)
+    second = str(statistic.second)
+    if second not in SECONDS:
+        raise BadInput(f"second must be one of {', '.join(SECONDS)}, not {second!r}.")
+    parts = whole(f"{who[1]}.parts", statistic.parts, 1, 10**6)
+    columns = whole(f"{who[1]}.columns", statistic.columns, 1, 10**6)
+    if parts * columns * columns > 10**9:
+        raise BadInput("A statistic has from 1 to 10^6 parts and columns, and at most 10^9 moments.")
+    a, b, c = statistic.weights
+    least = 0 if second == "none" else 1
+    what = "The weights of moments (those of second moments are 0 without them)"
+    weights = whole(what, a, 1, 2**20), whole(what, b, 1, 2**20), whole(what, c, least, 2**20 * least)
+    return SharedPlan(*who, parts, columns, second, bool(statistic.together), weights)
+
+
+@is_kind(_shared_plan)
+@dataclass(frozen=True)
+class Shared(Statistic):
+    """Abstract: moments of rows, shared out among parts.
+
+    ``second`` says which second moments are released; ``together``: for all parts in one sum instead of one for each.
+    """
+
+    parts: int
+    columns: int
+    second: str
+    together: bool
+    weights: tuple[int, int, int]
+
+    @abstractmethod
+    def split(self, records: Rows) -> Share:
+        """Responsibilities of n scaled records, a row for each, and a function that gives rows u_k of some of them.
+
+        The function is called once, with numbers k·n + i of pairs (part k, record i), ascending, or with None for all pairs: with
+        those whose γ_k > 0, and perhaps others. Each number must be a function of its own record alone, bit for bit. If either
+        fails, the records are given one by one; one that fails alone has no share in any part.
+        """
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many zeroth, first and second moments are released."""
+        plan = planned(self)
+        assert isinstance(plan, SharedPlan)
+        return plan.sizes
 
 
 @lru_cache(maxsize=4)
@@ -186,14 +238,11 @@ def _second(kind: str, weighted: Rows, u: Rows) -> Rows:
     return np.asarray(np.einsum("ji,ij->j" if kind == "diagonal" else "ji,ij->", weighted, u))
 
 
-def _held_shares(gamma: Any, shape: tuple[int, int], name: str) -> Rows:
+def _held_shares(gamma: NDArray[Any]) -> Rows:
     """Responsibilities on the grid, as whole numbers ≥ 0 that add up to at most 2^12 in each row, whatever came.
 
     What truncation leaves of a record goes to its largest share, so that a record counts as one.
     """
-    gamma = np.asarray(gamma)
-    if gamma.dtype.kind not in "biuf" or gamma.shape != shape:
-        raise BadInput(f"{name} must give one real number for each record and part.")
     one = 2.0**SHARE_BITS
     g: Rows = np.multiply(gamma.T, one, dtype=np.float64, order="C")  # the shares of one part lie side by side
     np.trunc(np.clip(g, 0.0, one, out=g), out=g)

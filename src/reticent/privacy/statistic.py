@@ -12,19 +12,17 @@ whose rows are zero but for the numbers of one cell.)
 
 The bound travels with the map and is *enforced*: rows are truncated toward zero onto a grid of 2⁻ᵇ (which cannot lengthen
 them) and every row that is still too long, or not a number, is shortened on the integers. A wrong claim costs accuracy,
-never privacy. Sensitivities are integers derived from the enforced bounds alone, so a subclass cannot change them.
+never privacy. What is enforced and how much noise there is come from one plan (plan.py), which the core makes of the
+statistic's numbers, asked once; what else a subclass says, of its sensitivity for example, is not asked.
 
 The map must be a function of one record, bit for bit: elementwise + − × ÷, comparisons, table look-ups; no float matrix
 product, no transcendental function, nothing across rows. Proof of all that is claimed here: statistic.md.
 """
 
-import json
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from inspect import get_annotations
-from operator import index
+from functools import lru_cache
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -32,107 +30,77 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.grid import held, limit, log2_ceiling
+from reticent.privacy.guard import mapped
+from reticent.privacy.plan import Plan, common, is_kind, planned, positive, whole
 from reticent.privacy.products import gram
 from reticent.privacy.sums import EXACT, pieces
 
 __all__ = ["Counts", "Gram", "Statistic", "Sum"]
 
 Rows = NDArray[np.float64]
-_KINDS = (__name__, *(f"reticent.privacy.{name}" for name in ("staged", "shared", "celled")))  # where kinds are defined
-SETTLED = (  # by every kind
-    frozenset({"kind", "size", "sensitivity2", "sensitivity1", "step", "block_rows", "block_sum"})
-    | {"coordinates", "shares", "lasting", "describe", "_settled"}
-)
 _CACHE = 2**17  # numbers in a block of rows: about 1 MB, so that all passes over it stay in cache
+MOST_BITS = 400  # of a grid, either way: powers of two that floats hold
 
 
 @dataclass(frozen=True)
-class Statistic(ABC):
+class Statistic(ABC):  # noqa: B024 - the kinds have abstract maps
     """Abstract: an exact integer sum over records, with its sensitivity under the replacement of one record.
 
-    Subclasses are frozen dataclasses; their fields are public and are written into the release.
+    Subclasses are frozen dataclasses; their fields are public and are written into the release. What is below tells what the
+    core makes of a statistic, each time anew; releases do not ask for it here.
     """
 
-    kind: ClassVar[str]
     output_reach: ClassVar[float] = 1.0  # how far from the middle outputs may lie, in half-ranges of their bounds
-    _settled: ClassVar[frozenset[str]] = frozenset()  # what a kind has settled, nobody else may touch
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.__module__ in _KINDS:
-            return
-        kinds = [base for base in cls.__mro__ if base.__module__ in _KINDS]
-        settled = frozenset().union(*(vars(kind).get("_settled", ()) for kind in kinds))
-        for base in cls.__mro__:  # behind a kind, too: a property there would stand before what an instance holds
-            own = () if base in kinds else settled & (vars(base).keys() | get_annotations(base).keys())
-            for name in own:
-                raise TypeError(f"{base.__name__} may not define {name}: the proof of {cls.__name__} depends on it.")
 
     @property
-    @abstractmethod
+    def kind(self) -> str:
+        """One word for what is added up."""
+        return planned(self).kind
+
+    @property
     def size(self) -> int:
         """How many numbers are released."""
+        return planned(self).size
 
     @property
-    @abstractmethod
     def sensitivity2(self) -> int:
         """Squared L2 distance, in grid steps, that replacing one record can move the sum (off-diagonals counted twice)."""
+        return planned(self).sensitivity2
 
     @property
-    @abstractmethod
     def sensitivity1(self) -> int | None:
         """L1 distance, in grid steps, or None where no L1 bound is enforced."""
+        return planned(self).sensitivity1
 
     @property
-    @abstractmethod
     def step(self) -> float:
         """The grid step of the released numbers: a power of two."""
+        return planned(self).step
 
     @property
-    @abstractmethod
     def block_rows(self) -> int:
         """Rows per block such that a block's sum is exact in float64."""
+        return planned(self).block_rows
 
-    @abstractmethod
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """Sum over one block of scaled records, as whole numbers."""
+        return planned(self).block_sum(records)
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The released numbers of a total, each once."""
-        return total
+        return planned(self).coordinates(total)
 
     def shares(self) -> NDArray[np.int64]:
         """For each released number, how often its square counts in the squared distance: 1, or 2 off a Gram's diagonal."""
-        return np.ones(self.size, dtype=np.int64)
+        return planned(self).shares()
 
     def lasting(self) -> NDArray[np.bool_]:
         """Which of the released numbers, where steps of a stream are released, are worth adding up over steps."""
-        return np.ones(self.size, dtype=bool)
+        return planned(self).lasting()
 
-    @final
     def describe(self) -> dict[str, Any]:
         """Everything public about the statistic, in plain JSON values."""
-        told = {"name": type(self).__name__, "kind": self.kind, "size": self.size, **_fields(self)}
-        return {name: _plain(value) for name, value in told.items()}
-
-
-def _fields(thing: Any) -> dict[str, Any]:
-    """The fields of a dataclass; `dataclasses.asdict` copies a large basis number by number."""
-    return {field.name: getattr(thing, field.name) for field in fields(thing)}
-
-
-_PLAIN, _NUMBERS = {int, float, str, bool}, ({int}, {float})
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON would give it back; long tables of numbers, which are most of it, without the detour."""
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, tuple):
-        return list(value) if set(map(type, value)) in _NUMBERS else list(map(_plain, value))
-    if is_dataclass(value):
-        return {name: _plain(one) for name, one in _fields(value).items()}
-    return json.loads(json.dumps(value, default=_fields))
+        return planned(self).describe()
 
 
 class RowMap(ABC):
@@ -150,7 +118,18 @@ class RowMap(ABC):
 
     @abstractmethod
     def rows(self, records: Rows) -> Rows:
-        """Map scaled records (`Bounds.unit`) to rows, each a function of its own record alone, bit for bit."""
+        """Map scaled records (`Bounds.unit`) to rows, each a function of its own record alone, bit for bit.
+
+        The records cannot be changed. If rows cannot be made, for whatever reason, the records are given one by one; one that
+        fails alone has a row of zeros.
+        """
+
+
+def limits(statistic: Any, name: str) -> tuple[int, int]:
+    """The grid that rows are truncated to, and ``norm2`` on it, rounded down: what a row's squared length is held to."""
+    bits = whole(f"{name}.bits", statistic.bits, -MOST_BITS, MOST_BITS)
+    norm2 = positive(f"{name}.norm2", statistic.norm2)
+    return bits, limit(norm2, Fraction(4) ** bits, f"{name}: norm2 · 4^bits")
 
 
 class _Rows(Statistic, RowMap):
@@ -162,57 +141,57 @@ class _Rows(Statistic, RowMap):
         """Grid: row entries are multiples of 2⁻ᵇ."""
 
     @property
-    def norm1(self) -> int | Fraction | None:
-        """Bound on the sum of a row's absolute values, where Laplace noise is wanted."""
-        return None
-
-    @property
-    def nonnegative(self) -> bool:
-        """Whether rows have no negative entries."""
-        return False
-
-    @cached_property
     def limit2(self) -> int:
         """``norm2`` on the grid, rounded down: what the squared length of the integer row is held to."""
-        return limit(self.norm2, 4 ** index(self.bits), f"{type(self).__name__}: norm2 · 4^bits")
+        limit2: int = planned(self).limit2  # type: ignore[attr-defined]
+        return limit2
 
-    @cached_property
+    @property
     def limit1(self) -> int | None:
         """``norm1`` on the grid, rounded down."""
-        return (
-            None
-            if self.norm1 is None
-            else limit(self.norm1, 2 ** index(self.bits), f"{type(self).__name__}: norm1 · 2^bits")
-        )
+        limit1: int | None = planned(self).limit1  # type: ignore[attr-defined]
+        return limit1
 
     def integers(self, records: Rows) -> Rows:
         """Rows on the integer grid, as whole float64 numbers, each within the limits."""
-        return held(
-            self.rows(records),
-            (len(records), self.columns),
-            self.bits,
-            self.limit2,
-            limit1=self.limit1,
-            nonnegative=self.nonnegative,
-            name=f"{type(self).__name__}.rows",
-        )
+        integers: Rows = planned(self).integers(records)  # type: ignore[attr-defined]
+        return integers
 
 
-class Sum(_Rows):
-    """Abstract: Σ f(record)."""
+@dataclass(frozen=True, eq=False)
+class _RowsPlan(Plan):
+    """Abstract: rows of ``columns`` numbers, held to Σq² ≤ limit2 (and Σ|q| ≤ limit1, q ≥ 0) on a grid of 2⁻ᵇ."""
+
+    columns: int
+    bits: int
+    limit2: int
+    limit1: int | None = None
+    nonnegative: bool = False
+
+    def integers(self, records: Rows) -> Rows:
+        """Rows on the integer grid, as whole float64 numbers, each within the limits."""
+        shape = len(records), self.columns
+        rows = mapped(f"{self.name}.rows", lambda some: self.statistic.rows(some), shape, records)
+        return self.held(rows)
+
+    def held(self, rows: NDArray[Any]) -> Rows:
+        """Rows on the grid, within the limits."""
+        return held(rows, self.bits, self.limit2, limit1=self.limit1, nonnegative=self.nonnegative)
+
+
+# ---- sums
+
+
+@dataclass(frozen=True, eq=False)
+class SumPlan(_RowsPlan):
+    """Σ f(record)."""
 
     kind: ClassVar[str] = "sum"
-    _settled = SETTLED | {"integers", "limit1", "limit2"}
 
     @property
     def size(self) -> int:
         """How many numbers are released."""
         return self.columns
-
-    @property
-    def bits(self) -> int:
-        """Grid: as fine as exactness allows, at most 2⁻²⁴."""
-        return min(24, (50 - log2_ceiling(self.norm2)) // 2)
 
     @property
     def sensitivity2(self) -> int:
@@ -240,21 +219,56 @@ class Sum(_Rows):
         return total
 
 
-class Gram(_Rows):
-    """Abstract: Σ f(record) f(record)ᵀ, a symmetric matrix, released as its upper triangle."""
+def sum_limits(statistic: Any, name: str) -> tuple[int, int, int | None, bool]:
+    """Bits, limit2, limit1 and whether rows are held to q ≥ 0."""
+    bits, limit2 = limits(statistic, name)
+    norm1 = statistic.norm1
+    limit1 = None
+    if norm1 is not None:
+        limit1 = limit(positive(f"{name}.norm1", norm1), Fraction(2) ** bits, f"{name}: norm1 · 2^bits")
+    return bits, limit2, limit1, bool(statistic.nonnegative)
+
+
+def _sum_plan(statistic: Any) -> SumPlan:
+    who = common(statistic)
+    columns = whole(f"{who[1]}.columns", statistic.columns)
+    bits, limit2, limit1, nonnegative = sum_limits(statistic, who[1])
+    return SumPlan(*who, columns, bits, limit2, limit1, nonnegative)
+
+
+@is_kind(_sum_plan)
+class Sum(_Rows):
+    """Abstract: Σ f(record)."""
+
+    @property
+    def bits(self) -> int:
+        """Grid: as fine as exactness allows, at most 2⁻²⁴."""
+        return min(24, (50 - log2_ceiling(self.norm2)) // 2)
+
+    @property
+    def norm1(self) -> int | Fraction | None:
+        """Bound on the sum of a row's absolute values, where Laplace noise is wanted."""
+        return None
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether rows have no negative entries: those that have are held to zero."""
+        return False
+
+
+# ---- Gram matrices
+
+
+@dataclass(frozen=True, eq=False)
+class GramPlan(_RowsPlan):
+    """Σ f(record) f(record)ᵀ."""
 
     kind: ClassVar[str] = "gram"
-    _settled = Sum._settled | {"nonnegative", "norm1", "piece_rows", "stacked"}
 
     @property
     def size(self) -> int:
         """How many numbers are released."""
         return self.columns * (self.columns + 1) // 2
-
-    @property
-    def bits(self) -> int:
-        """Grid: at most 2⁻²⁰, and such that blocks of 2,048 rows are exact."""
-        return min(20, (42 - log2_ceiling(self.norm2)) // 2)
 
     @property
     def sensitivity2(self) -> int:
@@ -303,6 +317,22 @@ class Gram(_Rows):
         return np.where(row == column, 1, 2)
 
 
+def _gram_plan(statistic: Any) -> GramPlan:
+    who = common(statistic)
+    columns = whole(f"{who[1]}.columns", statistic.columns)
+    return GramPlan(*who, columns, *limits(statistic, who[1]))
+
+
+@is_kind(_gram_plan)
+class Gram(_Rows):
+    """Abstract: Σ f(record) f(record)ᵀ, a symmetric matrix, released as its upper triangle."""
+
+    @property
+    def bits(self) -> int:
+        """Grid: at most 2⁻²⁰, and such that blocks of 2,048 rows are exact."""
+        return min(20, (42 - log2_ceiling(self.norm2)) // 2)
+
+
 @lru_cache(maxsize=16)  # a model asks for the same few sizes again and again
 def upper(columns: int) -> tuple[NDArray[np.intp], ...]:
     """Rows and columns of the upper triangle of a matrix, row by row."""
@@ -312,35 +342,32 @@ def upper(columns: int) -> tuple[NDArray[np.intp], ...]:
     return both
 
 
-class Counts(Statistic):
-    """Abstract: for each of several groups of cells, how many records fall into each cell."""
+# ---- counts
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CountsPlan(Plan):
+    """For each of several groups of cells, how many records fall into each cell."""
+
+    groups: tuple[int, ...]
 
     kind: ClassVar[str] = "counts"
-    _settled = SETTLED | {"_checked"}
-
-    @property
-    @abstractmethod
-    def groups(self) -> tuple[int, ...]:
-        """Number of cells in each group; a record is counted once in every group."""
-
-    @abstractmethod
-    def cells(self, records: Rows) -> Rows:
-        """For each record and group the cell, a number from 0 up; anything else is moved to the nearest cell, NaN to 0."""
 
     @property
     def size(self) -> int:
         """How many counts are released."""
-        return sum(self._checked())
+        return sum(self.groups)
 
     @property
     def sensitivity2(self) -> int:
         """In each group one count falls by one and one rises: 2 per group."""
-        return 2 * len(self._checked())
+        return 2 * len(self.groups)
 
     @property
     def sensitivity1(self) -> int | None:
         """The same: 2 per group."""
-        return 2 * len(self._checked())
+        return 2 * len(self.groups)
 
     @property
     def step(self) -> float:
@@ -354,18 +381,35 @@ class Counts(Statistic):
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """Counts of one block."""
-        groups = self._checked()
-        cells = np.asarray(self.cells(records))
-        if cells.dtype.kind not in "biuf" or cells.shape != (len(records), len(groups)):
-            raise BadInput(f"{type(self).__name__}.cells must give {len(groups)} cells, as numbers, for each record.")
-        cells = np.trunc(cells.astype(np.float64))
-        cells = np.where(cells > 0, np.minimum(cells, np.array(groups) - 1.0), 0.0)  # NaN > 0 is false
-        first = np.concatenate([[0], np.cumsum(groups)[:-1]])
+        shape = len(records), len(self.groups)
+        found = mapped(f"{self.name}.cells", lambda some: self.statistic.cells(some), shape, records)
+        cells = np.trunc(found.astype(np.float64))
+        cells = np.where(cells > 0, np.minimum(cells, np.array(self.groups) - 1.0), 0.0)  # NaN > 0 is false
+        first = np.concatenate([[0], np.cumsum(self.groups)[:-1]])
         return np.bincount((cells.astype(np.int64) + first).ravel(), minlength=self.size)
 
-    def _checked(self) -> list[int]:
-        """The groups, each with at least one cell: a record must have a place in every one."""
-        groups = [index(size) for size in self.groups]
-        if not groups or min(groups) < 1 or sum(groups) > 2**40:
-            raise BadInput(f"{type(self).__name__}.groups must be a list of whole numbers of at least 1.")
-        return groups
+
+def _counts_plan(statistic: Any) -> CountsPlan:
+    who = common(statistic)
+    groups = tuple(whole(f"{who[1]}.groups: each number of cells", size) for size in statistic.groups)
+    if not groups or sum(groups) > 2**40:
+        raise BadInput(f"{who[1]}.groups must be a list of whole numbers of at least 1.")
+    return CountsPlan(*who, groups)
+
+
+@is_kind(_counts_plan)
+class Counts(Statistic):
+    """Abstract: for each of several groups of cells, how many records fall into each cell."""
+
+    @property
+    @abstractmethod
+    def groups(self) -> tuple[int, ...]:
+        """Number of cells in each group; a record is counted once in every group."""
+
+    @abstractmethod
+    def cells(self, records: Rows) -> Rows:
+        """For each record and group the cell, a number from 0 up; anything else is moved to the nearest cell, NaN to 0.
+
+        If cells cannot be told, the records are given one by one; one that fails alone is counted in the first
+        cell of every group.
+        """

@@ -29,14 +29,18 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.cells import list_cells, numbers
 from reticent.privacy.events import Gaussian, checked_event
+from reticent.privacy.guard import safely
+from reticent.privacy.kept import BlockSum, public_records, try_out
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
+from reticent.privacy.plan import Plan, check_noise, planned
 from reticent.privacy.process import identity
 from reticent.privacy.products import check_blas
 from reticent.privacy.release import Release
-from reticent.privacy.statistic import Gram, Statistic, Sum
-from reticent.privacy.sums import one_blas_thread
+from reticent.privacy.statistic import GramPlan, Statistic, SumPlan
+from reticent.privacy.sums import Total, one_blas_thread, pieces
 
 __all__ = ["BATCHES", "TREE", "Buffers", "Correlation", "Echo", "Stream", "Toeplitz"]
 
@@ -55,9 +59,9 @@ class Correlation(ABC):
         """What noise that is remembered can be used for; another correlation has no use for it."""
         return type(self).__name__
 
-    def tied(self, statistic: Statistic) -> NDArray[np.bool_]:
+    def tied(self, plan: Plan) -> NDArray[np.bool_]:
         """Which of the released numbers have noise that steps share; the others' is drawn anew in every step."""
-        return np.ones(statistic.size, dtype=bool)
+        return np.ones(plan.size, dtype=bool)
 
     def told(self, memory: list[NDArray[Any]]) -> dict[str, Any]:
         """What is public about the noise of the step that comes next, for those who learn from its release."""
@@ -137,7 +141,7 @@ class Echo(Correlation):
     """Each step's own sum; what two steps told together has less noise, since a step takes back ρ times the noise of the last.
 
     u_t = ⌊N_t⌋ − ⌊ρ·⌊N_{t−1}⌋⌋, which is the factorisation c_i = ρⁱ; 0 ≤ ρ < 1 in units of 2⁻³⁰. Only numbers that are
-    worth adding up over steps take part (`Statistic.lasting`).
+    worth adding up over steps take part (`Plan.lasting`).
     """
 
     running = False
@@ -152,9 +156,9 @@ class Echo(Correlation):
         """With ρ: noise of one echo is none of another's."""
         return f"Echo {self.back}"
 
-    def tied(self, statistic: Statistic) -> NDArray[np.bool_]:
+    def tied(self, plan: Plan) -> NDArray[np.bool_]:
         """Those that last."""
-        return statistic.lasting()
+        return plan.lasting()
 
     def told(self, memory: list[NDArray[Any]]) -> dict[str, Any]:
         """How much of the last noise is taken back."""
@@ -281,7 +285,8 @@ class Stream:
         self._like = ""  # what the memory belongs to
         self._entry_hash: str | None = None  # of the ledger's entry that pays for this stream
         self._asked: str | None = None
-        self._statistic: Statistic | None = None
+        self._plan: Plan | None = None  # of the statistic that is being added up
+        self._described: dict[str, Any] = {}
         check_blas()
         check_exp()
         if state is not None:
@@ -292,17 +297,25 @@ class Stream:
             )
             self._entry_hash = paid.hash
 
-    def add(self, statistic: Statistic, records: NDArray[np.float64]) -> None:
+    def add(self, statistic: Statistic, records: NDArray[Any] | Sequence[object]) -> None:
         """Add raw records (inputs, then the output, one row each) to this step's sum. Nothing can fail for what is in them."""
-        if not isinstance(statistic, (Gram, Sum)):
-            raise ReleaseRefused("Only a Sum or a Gram statistic can be released step by step.")
-        with self._lock, one_blas_thread(), np.errstate(all="ignore"):
-            self._same(statistic)
-            unit, total = self.bounds.unit(records, reach=statistic.output_reach), self._total
-            for start in range(0, len(unit), statistic.block_rows):
-                block = statistic.block_sum(unit[start : start + statistic.block_rows])
-                total = total + statistic.coordinates(block).astype(np.int64).astype(object)
-            self.rows, self._total = self.rows + len(records), total  # all or, if interrupted, nothing
+        with self._lock:
+            plan = self._same(statistic)
+            width = public_records(self.bounds).shape[1]
+            table = records if isinstance(records, np.ndarray) else list_cells(records, width)
+            if table.ndim != 2 or table.shape[1] != width:
+                raise BadInput(f"Records of this stream are rows of {width} numbers: inputs, then the output.")
+            added = safely(lambda: self._added(plan, table), "Nothing was added.")
+            # all or, if interrupted, nothing
+            self.rows, self._total = self.rows + len(records), self._total + added
+
+    def _added(self, plan: Plan, records: NDArray[Any]) -> Any:
+        """The exact sum over raw records, in whole numbers."""
+        cells, block_sum, total = numbers(records), BlockSum(plan, self.bounds), Total()
+        with one_blas_thread():
+            for piece in pieces(0, len(cells), plan.block_rows):
+                total.add(block_sum(cells[piece]), piece.stop - piece.start)
+        return plan.coordinates(total.integers()) if total.rows else 0
 
     def release(self, statistic: Statistic) -> Release:
         """Give away the sum of this step, or all sums up to it, with noise; the next step begins."""
@@ -319,32 +332,34 @@ class Stream:
         self._check_process()
         if self._correlation.limited and self.made >= self._steps:
             raise ReleaseRefused(f"All {self._steps} steps that the noise was made for have been released.")
-        self._same(statistic)
-        step, tied = self.made + 1, self._correlation.tied(statistic)
+        plan = self._same(statistic)
+        step, tied = self.made + 1, self._correlation.tied(plan)
         bits = Bits(None if self._seed is None else self._seed + b" step %d" % step)
-        noise, scale = np.full(statistic.size, None, dtype=object), np.empty(statistic.size)  # what is not drawn fails
-        for at, one in self._scales(statistic, tied):
+        noise, scale = np.full(plan.size, None, dtype=object), np.zeros(plan.size)
+        for at, one in self._scales(plan, tied):
             noise[at] = floor_noise("gaussian", one, int(at.sum()), bits)
-            scale[at] = float(one.exact) * statistic.step
-        whose = sha256(tied.tobytes() + statistic.shares().tobytes()).hexdigest()
-        like = f"{self._correlation.name} {statistic.sensitivity2} {whose}"
+            scale[at] = float(one.exact) * plan.step
+        check_noise(noise, scale)
+        whose = sha256(tied.tobytes() + plan.shares().tobytes()).hexdigest()
+        like = f"{self._correlation.name} {plan.sensitivity2} {whose}"
         if self._like != like:  # other numbers, or of another size: no noise to share
             self._memory, self._like = [], like
-        told = {**statistic.describe(), "step": step, **self._correlation.told(self._memory)}
+        told = {**self._described, "step": step, **self._correlation.told(self._memory)}
         scale[tied] *= self._correlation.spread(self._memory)
         self.made = step  # only now: drawing may be interrupted, and what steps share follows their number
         noise[tied] = self._correlation.next(step, noise[tied], self._memory)
-        exact = self._total + np.zeros(statistic.size, dtype=object)
+        exact = self._total + np.zeros(plan.size, dtype=object)
         if self._correlation.running:
             exact = exact + self._sum
         self._check_process()  # again: a statistic or a correlation may have forked meanwhile
         rows = self.rows
         self._total, self.rows = 0, 0  # first: interrupted here, a step's records are lost, and never counted twice
         self._sum = exact if self._correlation.running else 0
-        self._asked = None if not self._correlation.running else self._asked
+        if not self._correlation.running:
+            self._asked = self._plan = None
         return Release(
             statistic={**told, "records": rows},
-            value=((exact + noise).astype(np.float64) + 0.5) * statistic.step,
+            value=((exact + noise).astype(np.float64) + 0.5) * plan.step,
             scale=scale,
             event=self._event,
             n=rows,
@@ -354,22 +369,33 @@ class Stream:
             fit=self._fit,
         )
 
-    def _same(self, statistic: Statistic) -> None:
-        """Within a step, and in all steps of running sums, one statistic is added up."""
-        asked = json.dumps(statistic.describe(), sort_keys=True) if self._asked is None else self._asked
-        if self._asked is None:
-            self._asked, self._statistic = asked, statistic
-        elif statistic is not self._statistic and asked != json.dumps(statistic.describe(), sort_keys=True):
-            raise ReleaseRefused("Another statistic was added up in this step: release that one first.")
+    def _same(self, statistic: Statistic) -> Plan:
+        """What this step is held to. Within a step, and in all steps of running sums, one statistic is added up.
 
-    def _scales(self, statistic: Statistic, tied: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Scale]]:
+        It is asked for its numbers once, at the beginning. Another object may go on if it says the same of everything that
+        limits, noise and releases depend on.
+        """
+        if self._plan is not None and self._plan.statistic is statistic:
+            return self._plan
+        plan = planned(statistic)
+        if not isinstance(plan, (SumPlan, GramPlan)):
+            raise ReleaseRefused("Only a Sum or a Gram statistic can be released step by step.")
+        described = plan.describe()
+        asked = plan.key(described)
+        if self._asked is not None and asked != self._asked:
+            raise ReleaseRefused("Another statistic was added up in this step: release that one first.")
+        try_out(plan, self.bounds)
+        self._asked, self._plan, self._described = asked, plan, described
+        return plan
+
+    def _scales(self, plan: Plan, tied: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Scale]]:
         """Which numbers have fresh noise of which scale."""
-        own = statistic.sensitivity2 * self._records_per_person**2
+        own = plan.sensitivity2 * self._records_per_person**2
         square = Fraction(self._event.noise_multiplier) ** 2 * own
-        shares, scales = statistic.shares(), []
+        shares, scales = plan.shares(), []
         for at, stretch in ((tied, self._correlation.stretch), (~tied, self._correlation.stretch_of_others)):
             for share in np.unique(shares[at]):
-                whole = square * stretch(self._steps, statistic.size, own)
+                whole = square * stretch(self._steps, plan.size, own)
                 scales.append((at & (shares == share), scale_at_least(whole / int(share))))
         return scales
 
@@ -395,7 +421,7 @@ class Stream:
         self._fit, self.made, self.rows = told["fit"], told["made"], told["rows"]
         self._total, self._sum = _integers(told["total"]), _integers(told["sum"])
         self._memory, self._like = [_integers(one) for one in told["memory"]], told["like"]
-        self._asked, self._statistic = told["asked"], None
+        self._asked, self._plan = told["asked"], None
 
     def __repr__(self) -> str:
         return f"<Stream: {self.made} steps released>"

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from reticent.privacy.guard import quiet
+
 __all__ = ["EXACT", "Total", "add_up", "one_blas_thread", "pieces"]
 
 EXACT = 2**53  # integers up to here, and sums that stay below, are exact in float64
@@ -82,7 +84,7 @@ def add_up(blocks: Iterable[R], block_sum: Callable[[R], NDArray[Any]], *, rows:
     ``threads`` Python threads take turns at the iterator, and BLAS is kept to one thread of its own: on a busy machine
     BLAS's own threads wait for each other, these do not.
     """
-    turn = threading.Lock()
+    turn, stopped = threading.Lock(), threading.Event()
     rest = (block[piece] for block in blocks for piece in pieces(0, len(block), rows))
     start = list(islice(rest, 2))
     threads = threads if len(start) == 2 else 1
@@ -90,10 +92,10 @@ def add_up(blocks: Iterable[R], block_sum: Callable[[R], NDArray[Any]], *, rows:
 
     def work() -> Total:
         total = Total()
-        with np.errstate(all="ignore"):  # a warning would say something about a record
+        with quiet():  # a warning would say something about a record
             while True:
                 with turn:
-                    piece = next(waiting, None)
+                    piece = None if stopped.is_set() else next(waiting, None)
                 if piece is None:
                     return total
                 total.add(block_sum(piece), len(piece))
@@ -103,8 +105,11 @@ def add_up(blocks: Iterable[R], block_sum: Callable[[R], NDArray[Any]], *, rows:
             return work()
         with ThreadPoolExecutor(threads) as pool:
             total = Total()
-            for future in [pool.submit(work) for _ in range(threads)]:
-                total.merge(future.result())
+            try:
+                for future in [pool.submit(work) for _ in range(threads)]:
+                    total.merge(future.result())
+            finally:
+                stopped.set()  # interrupted: the other threads need not read to the end
             return total
 
 

@@ -1,0 +1,191 @@
+"""What a statistic is held to: asked once, checked, and frozen; enforcement and noise both use it, and nothing else.
+
+A statistic is written by its user, and what an object of theirs answers may change from one question
+to the next. So the core asks it for its numbers (columns, norms, bits, groups, …) once each, before
+any record is read, turns them into Python's own integers and fractions, and derives limits,
+sensitivity, shares and step from these. From then on the object is asked for rows alone, under the
+guard (guard.py), and whatever they are, they are held to the plan.
+
+The kind of a statistic is the class of the core that it really descends from: one and only one.
+Proof: statistic.md, 2, 4 and 6.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from fractions import Fraction
+from hashlib import sha256
+from operator import index
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.grid import fraction
+
+__all__ = ["Plan", "check_noise", "common", "is_kind", "planned", "positive", "whole"]
+
+Rows = NDArray[np.float64]
+_MOST = 2**40  # of released numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(ABC):
+    """Abstract: the numbers of one statistic, and what the core makes of its rows.
+
+    ``statistic`` is asked for rows, and for the fields that a release tells of.
+    """
+
+    statistic: Any
+    name: str
+    output_reach: float
+
+    kind: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many numbers are released."""
+
+    @property
+    @abstractmethod
+    def sensitivity2(self) -> int:
+        """Squared L2 distance, in grid steps, that replacing one record can move the sum (each number by its share)."""
+
+    @property
+    @abstractmethod
+    def sensitivity1(self) -> int | None:
+        """L1 distance, in grid steps, or None where no L1 bound is enforced."""
+
+    @property
+    @abstractmethod
+    def step(self) -> float:
+        """The grid step of the released numbers: a power of two."""
+
+    @property
+    @abstractmethod
+    def block_rows(self) -> int:
+        """Rows per block such that a block's sum is exact in float64."""
+
+    @abstractmethod
+    def block_sum(self, records: Rows) -> NDArray[Any]:
+        """Sum over one block of scaled records, as whole numbers."""
+
+    def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
+        """The released numbers of a total, each once."""
+        return total
+
+    def shares(self) -> NDArray[np.int64]:
+        """For each released number, how often its square counts in the squared distance: 1, or 2 off a Gram's diagonal."""
+        return np.ones(self.size, dtype=np.int64)
+
+    def lasting(self) -> NDArray[np.bool_]:
+        """Which of the released numbers, where steps of a stream are released, are worth adding up over steps."""
+        return np.ones(self.size, dtype=bool)
+
+    def numbers(self) -> tuple[Any, ...]:
+        """All that decides rows' limits and noise."""
+        own = [field.name for field in fields(self) if field.name not in ("statistic", "head")]
+        shares = sha256(self.shares().tobytes() + self.lasting().tobytes()).hexdigest()
+        values = [getattr(self, name) for name in own]
+        return (self.kind, type(self).__name__, self.sensitivity2, self.sensitivity1, self.step, shares, *values)
+
+    def describe(self) -> dict[str, Any]:
+        """Everything public about the statistic, in plain JSON values: name, kind and size, then its fields."""
+        settled = {"name": self.name, "kind": self.kind, "size": self.size}
+        described = settled | _fields(self.statistic) | settled
+        return {name: _plain(value) for name, value in described.items()}
+
+    def key(self, described: dict[str, Any]) -> str:
+        """The plan and its description as a text: equal for statistics that are the same in every respect."""
+        return json.dumps([described, [str(value) for value in self.numbers()]], sort_keys=True)
+
+
+def _fields(thing: Any) -> dict[str, Any]:
+    """The fields of a dataclass; `dataclasses.asdict` copies a large basis number by number."""
+    return {field.name: getattr(thing, field.name) for field in fields(thing)}
+
+
+_PLAIN, _NUMBERS = {int, float, str, bool}, ({int}, {float})
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON would give it back; long tables of numbers, which are most of it, without the detour."""
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, tuple):
+        return list(value) if set(map(type, value)) in _NUMBERS else list(map(_plain, value))
+    if is_dataclass(value):
+        return {name: _plain(one) for name, one in _fields(value).items()}
+    return json.loads(json.dumps(value, default=_fields))
+
+
+def check_noise(noisy: NDArray[Any], scale: NDArray[np.float64]) -> None:
+    """Refuse numbers of which one has got no noise, or noise of no scale: what has no scale does not leave."""
+    if any(number is None for number in noisy) or not (scale > 0).all():
+        raise ReleaseRefused("A number of this statistic has no noise scale. Nothing is released; the charge stays.")
+
+
+# ---- which kind
+
+_KINDS: dict[type, Callable[[Any], Plan]] = {}
+C = TypeVar("C", bound=type)
+
+
+def is_kind(plan: Callable[[Any], Plan]) -> Callable[[C], C]:
+    """Make a class of the core one of the kinds; ``plan`` reads the numbers of such a statistic."""
+
+    def register(cls: C) -> C:
+        _KINDS[cls] = plan
+        return cls
+
+    return register
+
+
+def planned(statistic: object) -> Plan:
+    """Ask a statistic for its numbers, once each. Refuses what is not of one kind, and numbers that prove nothing."""
+    lineage = type.__dict__["__mro__"].__get__(type(statistic))  # the real one, whatever a metaclass says
+    found = [one for base in lineage for one in _KINDS if one is base]
+    if not found:
+        raise ReleaseRefused("Only a Sum, Gram, Counts or Shared can be released: their bounds are enforced.")
+    if any(one not in found[0].__mro__ for one in found):
+        names = ", ".join(one.__name__ for one in found)
+        raise ReleaseRefused(f"A statistic is of one kind, and this one is of several ({names}): make one of each.")
+    return _KINDS[found[0]](statistic)
+
+
+# ---- numbers that a statistic is asked for
+
+
+def whole(what: str, value: Any, least: int = 1, most: int = _MOST) -> int:
+    """A whole number, as Python's own: NumPy's would wrap around."""
+    try:
+        number = index(value)
+    except TypeError:
+        raise BadInput(f"{what} must be a whole number, not {value!r}.") from None
+    if not least <= number <= most:
+        raise BadInput(f"{what} must be at least {least} and at most {most}, not {number}.")
+    return number
+
+
+def positive(what: str, value: Any) -> Fraction:
+    """A positive number, as a fraction of Python's own integers."""
+    try:
+        number = fraction(value)
+        number = Fraction(index(number.numerator), index(number.denominator))
+    except (TypeError, ValueError, ArithmeticError):
+        raise BadInput(f"{what} must be a positive number, not {value!r}.") from None
+    if number <= 0:
+        raise BadInput(f"{what} must be a positive number, not {value!r}.")
+    return number
+
+
+def common(statistic: Any) -> tuple[Any, str, float]:
+    """What all plans begin with: the statistic, its name and how far from the middle outputs may lie."""
+    name = type.__dict__["__name__"].__get__(type(statistic))
+    reach = float(statistic.output_reach)
+    if not 0 < reach < 2.0**40:
+        raise BadInput(f"{name}.output_reach must be a positive number, not {reach!r}.")
+    return statistic, name, reach
