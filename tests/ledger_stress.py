@@ -33,6 +33,11 @@ EVENT = Gaussian(noise_multiplier=1e6)
 LINKED = "names (hard links)"
 
 
+def _refusal(error: LedgerError) -> str:
+    """A line of the log: whether the charge was recorded before the second name was found."""
+    return "refused late\n" if "stays on the ledger" in str(error) else "refused\n"
+
+
 def _spend(url: str, log: Path, wanted: int) -> None:
     """Charge until there are ``wanted`` rows; note each acknowledged row and each refusal in ``log``."""
     notes = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -44,7 +49,7 @@ def _spend(url: str, log: Path, wanted: int) -> None:
         except LedgerError as error:
             if LINKED not in str(error):
                 raise
-            os.write(notes, b"refused\n")
+            os.write(notes, _refusal(error).encode())
             time.sleep(0.01)
             continue
         number = entry.number
@@ -92,8 +97,8 @@ def _link_now_and_then(folder: Path, log: Path, ended: Path) -> None:
         try:
             entry = Ledger(other).charge("people", EVENT)
             line = f"{entry.number} {entry.hash} through another name\n"
-        except LedgerError:
-            line = "refused\n"
+        except LedgerError as error:
+            line = _refusal(error)
         time.sleep(0.03)
         os.unlink(other)
         with log.open("a") as file:
@@ -112,8 +117,8 @@ def _container(folder: Path, log: Path, ended: Path) -> None:
             try:
                 entry = Ledger(place / "budget.db").charge("people", EVENT)
                 line = f"{entry.number} {entry.hash}{' through a mounted file' if place == alone else ''}\n"
-            except LedgerError:
-                line = "refused\n"
+            except LedgerError as error:
+                line = _refusal(error)
             with log.open("a") as file:
                 file.write(line)
         time.sleep(0.2)
@@ -185,14 +190,17 @@ def _count(
 ) -> dict[str, object]:
     text = "".join(log.read_text() for log in logs if log.exists())
     lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
-    acknowledged = [(int(line[0]), line[1]) for line in lines if line != ["refused"]]
+    acknowledged = [(int(line[0]), line[1]) for line in lines if line[0] != "refused"]
+    late = lines.count(["refused", "late"])
     ledger.verify()
     recorded = {entry.number: entry.hash for entry in ledger.history("people")}
     return {
         "acknowledged": len(acknowledged),
         "recorded": len(recorded),
         "refused": lines.count(["refused"]),
+        "refused, but recorded": late,
         "killed": killed,
+        "recorded for no reason": max(0, len(recorded) - len(acknowledged) - late - killed),
         "lost": sum(recorded.get(number) != sha for number, sha in acknowledged),
         "acknowledged twice": len(acknowledged) - len({number for number, _ in acknowledged}),
         "through a second name": text.count("through"),
@@ -225,6 +233,7 @@ def _run(databases: list[str], processes: int, charges: int, kills: int, every: 
             print(f"\n{database}: killed before and after every system call of a charge" + f" ({every})" * (every > 1))
             _print(faults._asdict())
             wrong = [found["lost"], found["acknowledged twice"], found["through a second name"], found["failed"]]
+            wrong += [found["recorded for no reason"]]
             good = good and not any([*wrong, faults.lost])
     return good
 

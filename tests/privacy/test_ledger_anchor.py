@@ -205,7 +205,7 @@ def test_a_file_with_two_names_is_refused_through_both(ledger, path, head, tmp_p
     if both:
         os.link(head, tmp_path / "other.db-head")
     refused(ledger, r"2 names \(hard links\).*find / -samefile")
-    refused(other, r"2 names \(hard links\)" if both else "-head is missing")
+    refused(other, r"2 names \(hard links\)")
     os.unlink(tmp_path / "other.db")
     ledger.charge("people", EVENT)
 
@@ -215,7 +215,7 @@ def test_a_file_that_gets_a_second_name_during_a_charge_is_not_acknowledged(ledg
         with database.transaction(ledger.url, write=True):
             os.link(path, tmp_path / "other.db")
 
-    with pytest.raises(LedgerError, match="2 names"):
+    with pytest.raises(LedgerError, match=r"2 names .*stays on the ledger"):
         charge_and_link()
 
 

@@ -50,6 +50,7 @@ _RESTORE = (
     "with a release's entry), because what was spent after that backup is missing in it"
     ". Without one, release nothing more from its data sets."
 )
+_STAYS = "What was charged before this was found stays on the ledger."
 _COMMENT = "reticent ledger, format "
 _CHAINS = (TABLE, CURVES)
 
@@ -234,8 +235,11 @@ def transaction(url: str, *, write: bool = False) -> Iterator[Execute]:
             _anchor(path, handle, heads)
             with contextlib.closing(_connect(path)) as fresh:
                 _check_recorded(lambda sql, values: fresh.execute(sql, values).fetchall(), heads, path)
-        if _check_one_name(path) != place:
-            raise _replaced(path)
+        try:
+            if _check_one_name(path) != place:
+                raise _replaced(path)
+        except LedgerError as error:
+            raise LedgerError(f"{error} {_STAYS}") from None
 
 
 def has_table(url: str, execute: Execute, name: str) -> bool:
