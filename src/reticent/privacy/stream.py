@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.cells import list_cells, numbers
 from reticent.privacy.events import Gaussian, checked_event
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
@@ -292,13 +293,16 @@ class Stream:
             )
             self._entry_hash = paid.hash
 
-    def add(self, statistic: Statistic, records: NDArray[np.float64]) -> None:
+    def add(self, statistic: Statistic, records: NDArray[Any] | Sequence[object]) -> None:
         """Add raw records (inputs, then the output, one row each) to this step's sum. Nothing can fail for what is in them."""
         if not isinstance(statistic, (Gram, Sum)):
             raise ReleaseRefused("Only a Sum or a Gram statistic can be released step by step.")
         with self._lock, one_blas_thread(), np.errstate(all="ignore"):
             self._same(statistic)
-            unit, total = self.bounds.unit(records, reach=statistic.output_reach), self._total
+            outputs = 1 if self.bounds.classes is not None else len(self.bounds.y)
+            width = len(self.bounds.x) + (self.bounds.level is not None) + outputs
+            cells = records if isinstance(records, np.ndarray) else list_cells(records, width)
+            unit, total = self.bounds.unit(numbers(cells), reach=statistic.output_reach), self._total
             for start in range(0, len(unit), statistic.block_rows):
                 block = statistic.block_sum(unit[start : start + statistic.block_rows])
                 total = total + statistic.coordinates(block).astype(np.int64).astype(object)
