@@ -51,7 +51,7 @@ _LABELS = (str, bytes, *_NUMBERS)  # nothing else is hashed: a deeply nested tup
 def number(value: object) -> float:
     """Give one Python object as a float64. A str is not a number, even if it looks like one."""
     try:
-        if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64):
+        if isinstance(value, np.timedelta64) or not isinstance(value, _NUMBERS):
             return math.nan
         try:
             return float(value)
