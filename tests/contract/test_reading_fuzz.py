@@ -437,3 +437,52 @@ def test_a_stream():
             assert moved <= 1 / event.noise_multiplier + 1e-9
         array = objects(spoiled(NUMBERED, odd, 2, "cell")[0], 2)
         assert np.array_equal(released(array).value, released(spoiled(NUMBERED, odd, 2, "cell")[0]).value)
+
+
+# ---- what is refused, and what is not, by what is public
+
+
+def test_a_list_is_refused_where_nothing_public_says_how_many_columns_it_has():
+    model = reticent.PrivateMean(bounds=reticent.Bounds(x=(-1, 1)), epsilon=1, delta=1e-6)
+    told = set()
+    for X in ([[0.0, 1.0]] * 3, [[0.0], None, [1.0, 2.0]], [0.0, "x", Trap()]):
+        with pytest.raises(
+            reticent.BadInput, match=r"Give one range per column in the bounds, as in Bounds\(x=\["
+        ) as refused:
+            model.fit(X)
+        told.add(str(refused.value))
+    assert len(told) == 1
+    model.fit(np.zeros((3, 2)))
+
+
+def test_a_list_of_columns_of_one_cell_warns_of_nothing():
+    """That y is a column is a warning for arrays, whose shape is public; a list has none."""
+    model = cheap(ESTIMATORS["BinnedGPRegressor"])
+    X, y = lists_for(model)
+    ordinary = clone(model).fit(X, y)
+    for labels in ([[label] for label in y], [[y[0]], *y[1:]], [*y[:-1], [1.0, 2.0]]):
+        assert clone(model).fit(X, labels).releases_[0].n == ordinary.releases_[0].n
+    with pytest.warns(UserWarning, match="column-vector y"):
+        clone(model).fit(X, np.array(y)[:, None])
+
+
+def test_queries_are_read_as_records_are():
+    model = cheap(ESTIMATORS["BinnedGPRegressor"])
+    model.fit(*lists_for(model))
+    rows = [[0.5, 20.0], [1.0, 30.0]]
+    assert np.array_equal(model.predict(rows), model.predict(np.array(rows)))
+    missing = model.predict(np.array([*rows, [np.nan, np.nan]]))
+    for odd in (None, [1.0], [1.0, 2.0, 3.0], "x", Trap()):
+        assert np.array_equal(model.predict([*rows, odd]), missing)
+    for wrong in ([[1.0]], [1.0, 2.0], [None], [[1.0, 2.0, 3.0]] * 2):
+        with pytest.raises(reticent.BadInput, match="No row of X has 2 features"):
+            model.predict(wrong)
+    with pytest.raises(reticent.BadInput, match=r"0 sample\(s\)"):
+        model.predict([])
+
+
+def test_queries_with_and_without_noise_levels():
+    model = cheap(ESTIMATORS["GPRegressor with noise levels"])
+    model.fit(*lists_for(model))
+    assert np.array_equal(model.predict([[0.5]]), model.predict(np.array([[0.5]])))
+    assert np.array_equal(model.predict([[0.5, 1.0], None])[:1], model.predict(np.array([[0.5, 1.0]])))
