@@ -21,11 +21,11 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.errors import BadInput, BoundsMissing
 from reticent.privacy.accounting import calibrate, check_epsilon_delta
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.cells import fitting_width
 from reticent.privacy.curator import Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Laplace
 from reticent.privacy.given import whole
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.memory import fitting_width
 from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 __all__ = [
     "Column",
     "Label",
-    "cells_of",
+    "fitting_width",
     "label_table",
     "labels",
     "list_cells",
@@ -51,7 +51,7 @@ _LABELS = (str, bytes, *_NUMBERS)  # nothing else is hashed: a deeply nested tup
 def number(value: object) -> float:
     """Give one Python object as a float64. A str is not a number, even if it looks like one."""
     try:
-        if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64):
+        if isinstance(value, np.timedelta64) or not isinstance(value, _NUMBERS):
             return math.nan
         try:
             return float(value)
@@ -81,12 +81,12 @@ def list_cells(records: Sequence[object], width: int) -> NDArray[np.object_]:
     """
     cells = np.full((len(records), width), None, dtype=object)
     for i, record in enumerate(records):
-        for j, cell in enumerate(cells_of(record, width)):
+        for j, cell in enumerate(_cells_of(record, width)):
             cells[i, j] = cell
     return cells
 
 
-def cells_of(record: object, width: int) -> Sequence[object]:
+def _cells_of(record: object, width: int) -> Sequence[object]:
     """Give the cells of one record of a list, or none if it does not have ``width`` of them."""
     try:
         listed = isinstance(record, (list, tuple))
@@ -97,6 +97,14 @@ def cells_of(record: object, width: int) -> Sequence[object]:
     except Exception:  # an object that pretends to be a list
         return []
     return [record] if width == 1 else []
+
+
+def fitting_width(rows: Sequence[object], widths: Sequence[int]) -> int | None:
+    """Give the first of ``widths`` that some row has, or None. For rows that are not protected: it looks at them."""
+    for width in widths:
+        if any(_cells_of(row, width) for row in rows):
+            return width
+    return None
 
 
 def text_number(text: bytes) -> float:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.cells import Column, cells_of, label_table, labels, list_cells, numbers
+from reticent.privacy.cells import Column, label_table, labels, list_cells, numbers
 from reticent.privacy.sources import Field, Kind, Source, check_features
 
-__all__ = ["ListSource", "MemorySource", "fitting_width"]
+__all__ = ["ListSource", "MemorySource"]
 
 _BLOCK_CELLS = 2**20  # 8 MB a block
 _BLOCK_ROWS = 2**16
@@ -141,14 +141,6 @@ class ListSource(Source):
     def blocks(self, fields: Sequence[Field]) -> NoReturn:
         """Refuse: there are no columns yet."""
         raise BadInput(_NO_WIDTH)
-
-
-def fitting_width(rows: Sequence[object], widths: Sequence[int]) -> int | None:
-    """Give the first of ``widths`` that some row has, or None. For rows that are not protected: it looks at them."""
-    for width in widths:
-        if any(cells_of(row, width) for row in rows):
-            return width
-    return None
 
 
 def _target_names(width: int) -> tuple[str, ...]:

@@ -44,8 +44,9 @@ class Source(ABC):
     """Abstract: records that can be read, as often as needed, a block at a time.
 
     ``names`` are the public column names (None for plain arrays), ``width`` the number of columns (0 for lists
-    before they are `shaped`), ``targets`` how many of the last ones came as ``y``. ``known_n`` is the number of records where that costs no read, else
-    None. ``local`` is False where blocks are summed elsewhere, so that nothing of them can be kept here.
+    before they are `shaped`), ``targets`` how many of the last ones came as ``y``. ``known_n`` is the number of
+    records where that costs no read, else None. ``local`` is False where blocks are summed elsewhere, so that nothing
+    of them can be kept here.
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no error, warning or
     shape depends on the value of a record.
