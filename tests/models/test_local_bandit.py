@@ -164,7 +164,7 @@ def test_refusals():
     with pytest.raises(BadInput, match="another promise"):
         one.receive(LocalBanditClient(one.message(), epsilon=60.0, delta=0.1).tell([0.5], 0.5))
     client = LocalBanditClient(one.message(), **PROMISE)
-    for wrong in ([], [[1, 2]], [0.5]):
+    for wrong in ([], np.ones((1, 2)), np.ones(1), np.ones((1, 1, 1)), 0.5):
         with pytest.raises(BadInput):
             client.ask(wrong)
     with pytest.raises(BadInput):

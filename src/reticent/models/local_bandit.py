@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused, ReticentError
-from reticent.models.bandit_setup import check, numbers
+from reticent.models.bandit_setup import check
 from reticent.models.base import seed_bytes
-from reticent.models.policy import GROWTH, Policy, batch_sizes, best_of, upper
+from reticent.models.policy import GROWTH, Policy, batch_sizes, best_of, coins, upper
 from reticent.models.residuals import Features, ResidualGram
+from reticent.models.rounds import AskedRounds, ToldRounds
 from reticent.models.storage import plain_release, restored_release
 from reticent.privacy.accounting import calibrate, check_epsilon_delta
 from reticent.privacy.bounds import Bounds
@@ -73,32 +74,31 @@ class LocalBanditClient:
             self._width, self._batch = float(_told(told["width"])), told["batch"]
         except _NOT_OURS:
             raise BadInput("This is not a message of a LocalBanditServer.") from None
-        self._bounds, self._rng = bounds, np.random.default_rng(None if seed is None else list(seed))
+        self._bounds, self._seed, self._asks = bounds, seed, 0
         self._stream: Stream | None = Stream(bounds=bounds, event=event, seed=seed)
         self.guarantee_ = Guarantee(delta=delta, relation="record", events=(event,), private=seed is None)
 
     def ask(self, candidates: Any) -> int:
         """Choose one of the candidates (rows). Nothing of it leaves."""
-        rows = numbers(candidates, "candidates")
-        if rows.ndim != 2 or rows.shape[1] != len(self._bounds.x) or not len(rows):
-            raise BadInput(f"candidates must be rows of {len(self._bounds.x)} numbers, at least one.")
+        [rows] = AskedRounds(candidates, len(self._bounds.x), several=False).read()
+        words = coins(1, self._asks, self._seed)
+        self._asks += 1
         with np.errstate(all="ignore"):
             phi = self._statistic.head.features(self._bounds._with(y=(), y_names=None).unit(rows))
             scores = upper(phi[None], self._mean, self._root, self._width)
-            return int(best_of(scores, self._rng)[0])
+            return int(best_of(scores, words)[0])
 
     def tell(self, candidate: Any, reward: Any) -> bytes:
         """The report to send to the server: noisy, and all that leaves. A client tells once.
 
-        Whether the server counts it or finds it late, the promise is spent.
+        Whether the server counts it or finds it late, the promise is spent. A reward or a cell that is not a number is
+        missing, and stands in the middle of its range: there is a report whatever they are.
         """
-        record = np.append(numbers(candidate, "candidate"), numbers(reward, "reward"))
-        if record.shape != (len(self._bounds.x) + 1,):
-            raise BadInput(f"tell takes one candidate of {len(self._bounds.x)} numbers and its reward.")
+        record = ToldRounds(candidate, reward, len(self._bounds.x), several=False)
         if self._stream is None:
             raise ReleaseRefused("This client has told its record: telling again would cost as much again.")
         stream, self._stream = self._stream, None
-        stream.add(self._statistic, record[None])
+        stream.add(self._statistic, record.read())
         release = stream.release(self._statistic)
         told = plain_release(replace(release, statistic={}))
         return json.dumps({"batch": self._batch, "release": told}).encode()
