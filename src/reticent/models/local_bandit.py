@@ -49,7 +49,7 @@ class LocalBanditClient:
     epsilon, delta : float
         The strength of the promise: the client's own, whatever the server says.
     random_state : int, optional
-        For tests; what is told then is not private.
+        For tests; what is told then is not private, and a `LocalBanditServer` refuses it.
 
     Privacy
     -------
@@ -180,34 +180,46 @@ class LocalBanditServer:
         ).encode()
 
     def receive(self, report: bytes) -> bool:
-        """Take in a report; False if it answers an older message, whose residuals do not fit the others: it is left out."""
+        """Take in a report; False if it answers an older message, whose residuals do not fit the others: it is left out.
+
+        Nothing but its numbers is taken from a report. One that is not of the public format, whose numbers no honest noise
+        could have made, or whose noise came from a seed, is refused.
+        """
         try:
             told = json.loads(report)
             one, batch = restored_release(told["release"]), told["batch"]
         except _NOT_OURS:
             raise BadInput("This is not a report of a LocalBanditClient.") from None
         statistic = self.posterior_.statistic
-        whole = one.value.shape == one.scale.shape == (statistic.size,) and one.n == 1
+        whole = one.value.shape == one.scale.shape == (statistic.size,) and type(batch) is int
+        whole = whole and (one.n, one.records_per_person, one.times) == (1, 1, 1)
         expected = self._event.noise_multiplier * statistic.step * np.sqrt(statistic.sensitivity2 / statistic.shares())
         usual = whole and np.allclose(one.scale, expected, rtol=1e-6, atol=0)
         # no honest report is farther away, but once in e^1000; a forged one then moves a sum no more than an unlucky one
         usual = usual and bool((np.abs(one.value) <= 2 * statistic.head.radius2 + _FARTHEST * expected).all())
         if one.event != self._event or not usual:
             raise BadInput("This report was made with another promise than the server counts on, or was altered.")
+        if one.private is not True:
+            raise BadInput(
+                "The noise of this report came from a seed (random_state): it is not private, and would make the sum of "
+                "everybody's reports so. Make it without one."
+            )
         if self.rounds_ >= self.horizon:
             raise ReleaseRefused(f"The horizon of {self.horizon} rounds is used up.")
         if batch != len(self.releases_):
             return False
         before = self._reports
         n, value = (1, one.value) if before is None else (before.n + 1, before.value + one.value)
-        private = one.private and (before is None or before.private)
         known: dict[str, Any] = {
             "statistic": statistic.describe(),
             "bounds": self.bounds,
             "scale": expected,
+            "event": self._event,
+            "records_per_person": 1,
+            "times": 1,
             "fit": "reports",
         }
-        self._reports = replace(one, n=n, value=value, private=private, **known)
+        self._reports = replace(one, n=n, value=value, **known)
         self.rounds_ += 1
         if n == self._size:
             self.rounds_ -= n
