@@ -88,8 +88,9 @@ def bandit_serve(
 ) -> None:
     """Serve experiments over HTTP, until Ctrl-C. People's rounds and exact sums are in a file that only you may read.
 
-    That file is LEDGER.service (see --store): as secret as the records, and never to be put back from a backup. The ledger
-    holds charges only. Put a proxy that speaks HTTPS before it wherever others share the network.
+    That file is LEDGER.service (see --store): as secret as the records, and never to be put back
+    from a backup. The ledger holds charges only. Put a proxy that speaks HTTPS before it wherever
+    others share the network.
     """
     try:
         import uvicorn

@@ -178,11 +178,12 @@ class JointBandit:
         Parameters
         ----------
         candidates : array, frame or list
-            One set, (candidates × inputs); or several, in an array (sets × candidates × inputs) or in a list of sets,
-            which need not have the same number of candidates.
+            One set, (candidates × inputs); or several, in an array (sets × candidates × inputs) or
+            in a list of sets, which need not have the same number of candidates.
         several : bool, optional
-            Whether these are several sets. Left out, the shape says it: an array of three dimensions holds several, and
-            so does a list in which anything is a set (an array of two dimensions, or a list of lists).
+            Whether these are several sets. Left out, the shape says it: an array of three
+            dimensions holds several, and so does a list in which anything is a set (an array of two
+            dimensions, or a list of lists).
 
         Notes
         -----

@@ -91,8 +91,9 @@ class LocalBanditClient:
     def tell(self, candidate: Any, reward: Any) -> bytes:
         """The report to send to the server: noisy, and all that leaves. A client tells once.
 
-        Whether the server counts it or finds it late, the promise is spent. A reward or a cell that is not a number is
-        missing, and stands in the middle of its range: there is a report whatever they are.
+        Whether the server counts it or finds it late, the promise is spent. A reward or a cell that
+        is not a number is missing, and stands in the middle of its range: there is a report
+        whatever they are.
         """
         record = ToldRounds(candidate, reward, len(self._bounds.x), several=False)
         if self._stream is None:
@@ -182,8 +183,8 @@ class LocalBanditServer:
     def receive(self, report: bytes) -> bool:
         """Take in a report; False if it answers an older message, whose residuals do not fit the others: it is left out.
 
-        Nothing but its numbers is taken from a report. One that is not of the public format, whose numbers no honest noise
-        could have made, or whose noise came from a seed, is refused.
+        Nothing but its numbers is taken from a report. One that is not of the public format, whose
+        numbers no honest noise could have made, or whose noise came from a seed, is refused.
         """
         try:
             told = json.loads(report)

@@ -172,8 +172,9 @@ class Policy:
     def choose(self, candidates: Array | Sequence[Array], words: Words) -> NDArray[np.int64]:
         """The best of each set of candidates; among equals, the one that the round's own word draws.
 
-        An array of (rounds, candidates, inputs), or a list of sets of any size: those are judged one by one, so that
-        not even the rounding of a score depends on how many candidates others have. Of an empty set: 0.
+        An array of (rounds, candidates, inputs), or a list of sets of any size: those are judged
+        one by one, so that not even the rounding of a score depends on how many candidates others
+        have. Of an empty set: 0.
         """
         if not isinstance(candidates, np.ndarray):
             own = [self.choose(one[None], words[i : i + 1])[0] if len(one) else 0 for i, one in enumerate(candidates)]
@@ -247,7 +248,8 @@ def upper(phi: Array, mean: Array, root: NDArray[np.float32], width: float) -> A
 def coins(count: int, first: int = 0, seed: bytes | None = None) -> Words:
     """One word of 64 random bits for each round, however many candidates it has: from the operating system.
 
-    With a ``seed`` (tests; nothing is private then) the word of a round follows from the seed and the round's number.
+    With a ``seed`` (tests; nothing is private then) the word of a round follows from the seed and
+    the round's number.
     """
     if seed is None:
         return np.frombuffer(os.urandom(8 * count), dtype="<u8")

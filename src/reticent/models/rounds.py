@@ -1,9 +1,10 @@
 """Rounds as callers bring them: candidates and rewards become numbers by a public shape. Proof: bandit.md.
 
-Public of a call are: whether it is one round or several, the lengths of its outermost containers, and
-the shapes and dtypes of arrays and frames. Only these are checked, before anything is charged. All that
-lies inside belongs to the people whose rounds they are, and is read cell by cell (`privacy.cells`):
-what is not a number, or does not fit, is missing in its own round, and changes nothing in any other.
+Public of a call are: whether it is one round or several, the lengths of its outermost containers,
+and the shapes and dtypes of arrays and frames. Only these are checked, before anything is charged.
+All that lies inside belongs to the people whose rounds they are, and is read cell by cell
+(`privacy.cells`): what is not a number, or does not fit, is missing in its own round, and changes
+nothing in any other.
 """
 
 from typing import Any, NoReturn, TypeAlias
@@ -23,8 +24,9 @@ Container: TypeAlias = list[object] | NDArray[Any]
 class ToldRounds:
     """Candidates that were tried, and their rewards. ``several``: None where the shape says it.
 
-    A reward in a list, an array or a series makes several rounds, one for each; anything else is the
-    reward of one round. Candidates are rows, one for each reward; that of one round need not be in a row.
+    A reward in a list, an array or a series makes several rounds, one for each; anything else is
+    the reward of one round. Candidates are rows, one for each reward; that of one round need not be
+    in a row.
     """
 
     def __init__(self, candidate: object, reward: object, width: int, several: bool | None = None) -> None:
@@ -70,8 +72,8 @@ class ToldRounds:
 class AskedRounds:
     """Sets of candidates, one for each round. ``several``: None where the shape says it.
 
-    An array of three dimensions holds several sets, and so does a list in which anything is a set: an
-    array of two dimensions, or a list that holds lists. Everything else is one set.
+    An array of three dimensions holds several sets, and so does a list in which anything is a set:
+    an array of two dimensions, or a list that holds lists. Everything else is one set.
     """
 
     def __init__(self, candidates: object, width: int, several: bool | None = None) -> None:

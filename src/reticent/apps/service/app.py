@@ -90,8 +90,9 @@ class NewExperiment(Given):
 class NewToken(Given):
     """A client's token, and for how many days it counts.
 
-    It is one person's, who begins at most ``rounds_per_person`` rounds with it. ``relay``: that of an app which many people
-    use; it sees to it that nobody takes part more often, and has as many asks open as ``open_per_relay`` says.
+    It is one person's, who begins at most ``rounds_per_person`` rounds with it. ``relay``: that of
+    an app which many people use; it sees to it that nobody takes part more often, and has as many
+    asks open as ``open_per_relay`` says.
     """
 
     days: float = Field(default=90, gt=0, le=3650)
@@ -121,8 +122,9 @@ class Report(Given):
 def make_app(url: str, *, store_path: str | None = None, rate: float = 100.0, open_seconds: int = 3600) -> FastAPI:
     """The service on the ledger at ``url``; at most ``rate`` requests a second for each token.
 
-    ``store_path``: the file for what is secret; left out, beside the ledger (`Store`). Whoever runs this app by another
-    program than ``reticent bandit serve`` must not let it believe X-Forwarded-For of clients.
+    ``store_path``: the file for what is secret; left out, beside the ledger (`Store`). Whoever runs
+    this app by another program than ``reticent bandit serve`` must not let it believe
+    X-Forwarded-For of clients.
     """
     state: dict[str, Any] = {}
     started, answered = time.monotonic(), [0]

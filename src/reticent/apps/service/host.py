@@ -4,8 +4,9 @@ A request is answered only after the transaction that holds its ask or tell is o
 before anything computed from that release is shown. If a transaction fails, nobody was told anything, and the bandits in
 memory, which may be ahead of the disk, are thrown away and read again.
 
-Nobody can use up the horizon for others: a person's token begins as many rounds as a person may take part in, that of an app
-has a bounded number of asks open, and an ask that is not told in time gives its round back.
+Nobody can use up the horizon for others: a person's token begins as many rounds as a person may
+take part in, that of an app has a bounded number of asks open, and an ask that is not told in time
+gives its round back.
 """
 
 import json

@@ -1,6 +1,7 @@
 """The service's own file, in SQLite: its owner alone may read it, and it is that from its first byte on.
 
-It holds what the ledger must not: people's candidates and rewards until they are released, exact sums, noise.
+It holds what the ledger must not: people's candidates and rewards until they are released, exact
+sums, noise.
 """
 
 import contextlib

@@ -1,12 +1,13 @@
 """What the service keeps: experiments with their trusted state, rounds, tokens. SECRET, as the ledger is not.
 
-A state holds exact sums and noise, and a round holds a person's candidate and reward until the release that they are part
-of. Then both are blanked; that the round was told stays, so that a repeated tell counts once. All of it is in a file of its
-own beside the ledger, which its owner alone may read; with a ledger on PostgreSQL, in a schema of its own that PUBLIC may not
-use. The ledger holds charges, and nothing of this.
+A state holds exact sums and noise, and a round holds a person's candidate and reward until the
+release that they are part of. Then both are blanked; that the round was told stays, so that a
+repeated tell counts once. All of it is in a file of its own beside the ledger, which its owner
+alone may read; with a ledger on PostgreSQL, in a schema of its own that PUBLIC may not use. The
+ledger holds charges, and nothing of this.
 
-An experiment is charged in the ledger first, and is written here afterwards. Whoever is killed in between has paid for
-nothing; no experiment is here that was not paid for.
+An experiment is charged in the ledger first, and is written here afterwards. Whoever is killed in
+between has paid for nothing; no experiment is here that was not paid for.
 """
 
 import contextlib
