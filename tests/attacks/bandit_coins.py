@@ -25,10 +25,10 @@ def coins_after_another() -> Outcome:
         finally:
             os.urandom = drawn
 
-    found, runs = 0, 12
+    found, runs = 0, 6
     for run in range(runs):
         by_count = [my_answers(theirs, run) for theirs in range(1, 11)]
         secret = run % 10
         found += by_count.count(by_count[secret]) == 1
     figure = f"their number of candidates, from 1 to 10, is found in {found} of {runs} cases by whoever knows the state"
-    return Outcome(found > runs // 10, figure)
+    return Outcome(found > 1, figure)

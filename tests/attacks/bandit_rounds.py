@@ -54,7 +54,7 @@ def text_reward_from_release() -> Outcome:
         release = bandit.releases_[0]
         return release.matrix()[-1, -1], release.matrix()[0, -1]
 
-    runs = 120
+    runs = 60
     without, with_text = (np.array([released(last) for _ in range(runs)]) for last in (1.0, "x"))
     power = 0.0
     for column in range(2):
