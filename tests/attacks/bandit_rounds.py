@@ -44,27 +44,26 @@ def text_candidate() -> Outcome:
 
 @attack("1b", "Tell from the first release alone whether one reward was text")
 def text_reward_from_release() -> Outcome:
-    """An attacker who knows all other rounds: how often is he right, at 5 % false alarms?"""
+    """An attacker who knows all other rounds: how often is he right, at 5 % false alarms?
+
+    One test, fixed in advance: rewards that are missing lie in the middle of their range, so that the
+    sum of squared residuals is smaller.
+    """
 
     def released(last):
         bandit = _bandit()
         many = bandit.until_release_
         bandit.ask(np.full((many, 2, 1), 0.5))
         bandit.tell([[0.5]] * many, [1.0] * (many - 1) + [last])
-        release = bandit.releases_[0]
-        return release.matrix()[-1, -1], release.matrix()[0, -1]
+        return bandit.releases_[0].matrix()[-1, -1]
 
-    runs = 60
-    without, with_text = (np.array([released(last) for _ in range(runs)]) for last in (1.0, "x"))
-    power = 0.0
-    for column in range(2):
-        for sign in (1, -1):
-            seen, other = sign * without[:, column], sign * with_text[:, column]
-            power = max(power, float((seen > np.quantile(other, 1 - _FALSE_ALARMS)).mean()))
+    runs = 80
+    number, text = (np.array([released(last) for _ in range(runs)]) for last in (1.0, "x"))
+    power = float((number > np.quantile(text, 1 - _FALSE_ALARMS)).mean())
     allowed = float(recognised(_bandit().guarantee_, _FALSE_ALARMS))
-    noise = 4 * np.sqrt(allowed * (1 - allowed) * 2 / runs)  # four tests, and quantiles of few runs
-    figure = f"right in {power:.0%} of cases at 5 % false alarms; the promise allows {allowed:.1%}"
-    return Outcome(bool(power > allowed + noise), figure)
+    chance = 4 * float(np.sqrt(allowed * (1 - allowed) * 2 / runs))  # of the share, and of the quantile
+    figure = f"right in {power:.0%} of {runs} cases at 5 % false alarms; the promise allows {allowed:.1%}"
+    return Outcome(power > allowed + chance, f"{figure} (and chance up to {allowed + chance:.0%})")
 
 
 @attack("1b", "One reward that is a list makes the call fail for everybody")
