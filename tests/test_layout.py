@@ -46,6 +46,7 @@ MODEL_PLUMBING = {
         "residuals",
         "responsibilities",
         "rewards",
+        "rounds",
         "starts",
         "storage",
     ]

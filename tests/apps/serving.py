@@ -144,7 +144,7 @@ def kill_in_the_middle(ledger, *, tells, clients, kills, starter=None):
     server = Server(ledger, starter).start()
     operator = issue(Store(str(ledger)), "operator", days=1)
     server.call("POST", "/experiments", EXPERIMENT | {"horizon": 10 * tells}, operator)
-    token = server.call("POST", "/experiments/doses/tokens", {}, operator)[1]["token"]
+    token = server.call("POST", "/experiments/doses/tokens", {"relay": True}, operator)[1]["token"]
     done, lock, start = [], threading.Lock(), time.monotonic()
     threads = [threading.Thread(target=play, args=(server, token, tells, done, lock, k)) for k in range(clients)]
     for thread in threads:

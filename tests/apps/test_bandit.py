@@ -71,7 +71,8 @@ def test_a_token_is_an_operators_and_is_shown_once(ledger, option):
     assert (told["role"], told["days"]) == ("operator", 2)
     found = Tokens(Store(ledger)).find(told["token"])
     assert found.role == "operator"
-    assert told["token"].rsplit("_")[-1].encode() not in Path(ledger).read_bytes()
+    for kept in (Path(ledger), Path(f"{ledger}.service")):
+        assert told["token"].rsplit("_")[-1].encode() not in kept.read_bytes()
 
 
 @pytest.mark.parametrize("days", ["0", "3651", "nan"])
@@ -91,3 +92,19 @@ def test_serving_says_where(ledger, option, monkeypatch):
     assert (served["host"], served["port"], served["access_log"]) == ("127.0.0.1", 8123, False)
     wrong = CliRunner().invoke(app, ["bandit", "serve", ledger, "--rate", "0", *filter(None, [option])])
     assert wrong.exit_code == 2
+
+
+def test_who_a_client_is_says_the_connection_or_a_proxy_that_was_named(ledger, monkeypatch, tmp_path):
+    served = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **how: served.append(how))
+    for words in ((), ("--behind-proxy", "10.0.0.2", "--behind-proxy", "::1")):
+        assert CliRunner().invoke(app, ["bandit", "serve", ledger, *words]).exit_code == 0
+    assert [(how["proxy_headers"], how["forwarded_allow_ips"]) for how in served] == [
+        (False, ""),
+        (True, "10.0.0.2,::1"),
+    ]
+    for wrong in ("*", "proxy", ""):
+        assert CliRunner().invoke(app, ["bandit", "serve", ledger, "--behind-proxy", wrong]).exit_code == 2
+    store = str(tmp_path / "elsewhere")
+    assert CliRunner().invoke(app, ["bandit", "serve", ledger, "--store", store]).exit_code == 0
+    assert Path(store).stat().st_mode & 0o777 == 0o600

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -21,6 +22,7 @@ from reticent.apps.service.limits import Buckets
 from reticent.apps.service.store import Store
 from reticent.apps.service.tokens import Tokens, issue
 from reticent.errors import BadInput, LedgerError, ReleaseRefused, ReticentError
+from reticent.privacy import database
 from tests.apps.serving import EXPERIMENT, Server, kill_in_the_middle
 
 
@@ -35,7 +37,7 @@ def served(tmp_path_factory, starter):
     server.start()
     operator = issue(Store(str(ledger)), "operator", days=1)
     assert server.call("POST", "/experiments", EXPERIMENT, operator) == (201, {"name": "doses"})
-    _, given = server.call("POST", "/experiments/doses/tokens", {}, operator)
+    _, given = server.call("POST", "/experiments/doses/tokens", {"relay": True}, operator)
     yield server, operator, given["token"]
     server.stop()
     assert server.process.poll() in (0, -signal.SIGTERM)  # uvicorn ends in order, then by the signal it was sent
@@ -82,7 +84,7 @@ def test_a_local_experiment_sees_noisy_reports_only(served):
     assert server.call("POST", "/experiments", local, operator)[0] == 422  # a horizon is missing
     assert server.call("POST", "/experiments", local | {"horizon": 9, "dataset": "patients"}, operator)[0] == 422
     assert server.call("POST", "/experiments", local | {"horizon": 40}, operator)[0] == 201
-    token = server.call("POST", "/experiments/local/tokens", {}, operator)[1]["token"]
+    token = server.call("POST", "/experiments/local/tokens", {"relay": True}, operator)[1]["token"]
     client = LocalClient(server.url, experiment="local", token=token, epsilon=1, delta=1e-6)
     for _ in range(3):
         round_ = client.begin()
@@ -103,6 +105,11 @@ def test_a_local_experiment_sees_noisy_reports_only(served):
     body = {"id": "a" * 32, "report": _report(server, token)}
     for _ in range(2):  # the answer was lost
         assert server.call("POST", "/experiments/local/report", body, token) == (200, {"counted": True})
+    mine = server.call("POST", "/experiments/local/tokens", {}, operator)[1]["token"]
+    person = LocalClient(server.url, experiment="local", token=mine, epsilon=1, delta=1e-6)
+    assert person.begin().tell([0.9], 1.0)
+    with pytest.raises(ReticentError, match="takes part in at most 1 rounds"):
+        person.begin().tell([0.9], 1.0)
     for path, wrong in (("ask", {"candidates": [[0.5]]}), ("tell", {"ask": "0" * 32, "reward": 1})):
         status, said = server.call("POST", f"/experiments/local/{path}", wrong, token)
         assert (status, "may not see its records" in said["detail"]) == (422, True)
@@ -110,7 +117,7 @@ def test_a_local_experiment_sees_noisy_reports_only(served):
     server.start()
     assert server.call("POST", "/experiments/local/report", body, token) == (200, {"counted": True})
     overview = {one["name"]: one for one in server.call("GET", "/experiments", token=operator)[1]}["local"]
-    assert (overview["mode"], overview["rounds"], overview["open"], overview["dataset"]) == ("local", 4, 0, None)
+    assert (overview["mode"], overview["rounds"], overview["open"], overview["dataset"]) == ("local", 5, 0, None)
     assert server.call("GET", "/experiments/local/estimate", token=operator)[0] == 200
     kept = b"".join(one.read_bytes() for one in Path(server.ledger).parent.iterdir())
     assert b"0.123456" not in kept
@@ -256,7 +263,7 @@ def test_only_a_hash_of_a_token_is_kept(tmp_path):
     Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
     store = Store(str(ledger))
     token = issue(store, "operator", days=1)
-    assert token.split("_")[2].encode() not in ledger.read_bytes()
+    assert token.split("_")[2].encode() not in ledger.read_bytes() + Path(store.path).read_bytes()
     assert Tokens(store).find(token).role == "operator"
     assert Tokens(store).find(token + "0") is None
 
@@ -317,9 +324,10 @@ def test_tells_after_a_release_in_the_same_transaction_are_kept(tmp_path):
     Ledger(ledger).open("patients", epsilon=1, delta=1e-6)
     store = Store(str(ledger))
     host = Host(store)
-    params = {"bounds": Bounds(x=[(0, 1)], y=(0, 1)), "horizon": 100, "epsilon": 1.0, "delta": 1e-6}
+    params = {"bounds": Bounds(x=[(0, 1)], y=(0, 1)), "horizon": 1000, "epsilon": 1.0, "delta": 1e-6}
     host.create("doses", "joint", "", lambda: JointBandit(**params))
-    asks = [host.submit(lambda execute: host.ask(execute, "doses", "t", [[0.5]])).result()[0] for _ in range(60)]
+    begin = lambda execute: host.ask(execute, "doses", "t", [[0.5]], relay=True)  # noqa: E731
+    asks = [host.submit(begin).result()[0] for _ in range(60)]
     size = host.submit(lambda execute: host.running(execute, "doses").bandit._size).result()
 
     def tells(execute):
@@ -355,9 +363,55 @@ def test_what_was_given_is_neither_answered_nor_logged(served):
     assert "0.123456" not in json.dumps(said)
 
 
-def test_only_its_owner_reads_the_file(served):
+def test_what_is_secret_is_in_a_file_that_only_its_owner_reads(served):
+    """Of a round that was told: nothing in the ledger, which is public; nothing in any file that others may read."""
+    server, _, token = served
+    body = {"candidates": [[0.1357913579], [0.1357913579]]}
+    _, given = server.call("POST", "/experiments/doses/ask", body, token)
+    body = {"ask": given["ask"], "reward": 0.2468024680}
+    assert server.call("POST", "/experiments/doses/tell", body, token)[0] == 200
+    assert b"0.13579" in Path(f"{server.ledger}.service").read_bytes()
+    for one in Path(server.ledger).parent.iterdir():
+        private = os.stat(one).st_mode & 0o077 == 0
+        kept = one.read_bytes()
+        assert private or not (b"0.13579" in kept or b"0.24680" in kept or given["ask"].encode() in kept), one
+    assert os.stat(f"{server.ledger}.service").st_mode & 0o777 == 0o600
+    with database.transaction(server.ledger) as execute:
+        tables = {name for (name,) in execute("SELECT name FROM sqlite_master WHERE type = 'table'", [])}
+    assert tables == {database.TABLE}
+
+
+def test_one_person_cannot_use_up_the_horizon(served):
+    server, operator, relay = served
+    mine = server.call("POST", "/experiments/doses/tokens", {"days": 1}, operator)[1]["token"]
+    found = [server.call("POST", "/experiments/doses/ask", {"candidates": [[0.5]]}, mine) for _ in range(3)]
+    assert [status for status, _ in found] == [200, 409, 409]
+    assert "relay" in found[1][1]["detail"]
+    body = {"ask": found[0][1]["ask"], "reward": 1}
+    assert server.call("POST", "/experiments/doses/tell", body, mine)[0] == 200
+    assert server.call("POST", "/experiments/doses/ask", {"candidates": [[0.5]]}, mine)[0] == 409
+    greedy = server.call("POST", "/experiments/doses/tokens", {"relay": True}, operator)[1]["token"]
+    found = [server.call("POST", "/experiments/doses/ask", {"candidates": [[0.5]]}, greedy)[0] for _ in range(42)]
+    assert found == [200] * 40 + [409] * 2
+    assert server.call("POST", "/experiments/doses/ask", {"candidates": [[0.5]]}, relay)[0] == 200
+    overview = next(one for one in server.call("GET", "/experiments", token=operator)[1] if one["name"] == "doses")
+    assert (overview["rounds_per_person"], overview["open_per_relay"]) == (1, 40)
+
+
+def test_whoever_makes_up_addresses_has_no_more_wrong_tokens(served):
+    """Last of the tests that need this server's patience: it has answered enough wrong tokens by then."""
     server, *_ = served
-    assert os.stat(server.ledger).st_mode & 0o077 == 0
+    found = []
+    for number in range(40):
+        forwarded = {"Authorization": "Bearer rt_x", "X-Forwarded-For": f"10.0.{number}.1"}
+        request = urllib.request.Request(f"{server.url}/experiments", headers=forwarded)
+        try:
+            urllib.request.urlopen(request, timeout=30)
+        except urllib.error.HTTPError as error:
+            with error:
+                found.append(error.code)
+    assert found.count(429) >= 10
+    assert set(found) == {401, 429}
 
 
 def test_another_name_of_the_same_file_is_the_same_database(served, tmp_path):

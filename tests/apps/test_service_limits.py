@@ -261,3 +261,11 @@ def test_a_client_gives_up_after_eight_times_and_says_what_to_check(monkeypatch)
 def test_a_client_speaks_http_only(url):
     with pytest.raises(BadInput, match=r"https://example\.org"):
         BanditClient(url, experiment="a", token="t")
+
+
+def test_many_addresses_have_a_limit_together(monkeypatch):
+    monkeypatch.setattr(limits.time, "monotonic", lambda: 0.0)
+    gate = Gate(Echo(), {"good": OPERATOR}.get, rate=10, public=frozenset())
+    found = [asked(gate, b"", client=(f"10.0.0.{number}", 1))[0]["status"] for number in range(250)]
+    assert found == [401] * 200 + [429] * 50
+    assert asked(gate, b"", headers=[BEARER])[0]["status"] == 200, "whoever has a token does not wait for others"

@@ -1,7 +1,11 @@
 """What the bandit service keeps and blanks, whose tokens count, and what becomes of rounds: in one process, without HTTP."""
 
+import os
+import stat
 from dataclasses import replace
+from pathlib import Path
 
+import psycopg
 import pytest
 
 from reticent import Bounds, JointBandit, Ledger
@@ -11,7 +15,9 @@ from reticent.apps.service.app import make_app
 from reticent.apps.service.host import Host, Unknown
 from reticent.apps.service.store import Experiment, Round, Store, now
 from reticent.apps.service.tokens import Tokens, issue
-from reticent.errors import BadInput, BudgetExceeded, LedgerError
+from reticent.errors import BadInput, BudgetExceeded, LedgerError, ReleaseRefused
+from reticent.privacy import database
+from tests.postgres import server
 
 PARAMS = {"bounds": Bounds(x=[(0, 1)], y=(0, 1)), "horizon": 100, "epsilon": 1.0, "delta": 1e-6}
 
@@ -131,16 +137,15 @@ def test_the_secret_of_one_token_does_not_open_another(store):
 
 
 @pytest.fixture
-def host(store, monkeypatch):
-    monkeypatch.setattr(hosts, "_sometimes", lambda: True)
+def host(store):
     one = Host(store, open_seconds=100)
     one.create("doses", "joint", "", lambda: JointBandit(**PARAMS))
     yield one
     one.close()
 
 
-def done(host, method, *args):
-    return host.submit(lambda execute: getattr(host, method)(execute, *args)).result()
+def done(host, method, *args, **more):
+    return host.submit(lambda execute: getattr(host, method)(execute, *args, **more)).result()
 
 
 def test_a_round_is_told_by_whom_it_was_asked_and_once(host, store):
@@ -168,7 +173,7 @@ def test_names_that_nobody_has_and_the_wrong_kind_are_refused(host):
 
 def test_an_ask_that_was_never_told_gives_its_place_back(host, store, monkeypatch):
     start = now()
-    asks = [done(host, "ask", "doses", "me", [[0.5]])[0] for _ in range(3)]
+    asks = [done(host, "ask", "doses", "me", [[0.5]], relay=True)[0] for _ in range(3)]
     monkeypatch.setattr(hosts, "now", lambda: start + 500)
     done(host, "ask", "doses", "me", [[0.5]])
     with store.read() as execute:
@@ -199,7 +204,7 @@ def test_a_job_that_fails_inside_tells_nobody_why_and_throws_memory_away(host):
 
 
 def test_a_restart_goes_on_where_it_stopped(host, store):
-    told = [done(host, "ask", "doses", "me", [[0.1], [0.9]])[0] for _ in range(4)]
+    told = [done(host, "ask", "doses", "me", [[0.1], [0.9]], relay=True)[0] for _ in range(4)]
     for ask in told[:3]:
         done(host, "tell", "doses", "me", ask, 0.25)
     host.close()
@@ -219,3 +224,149 @@ def test_every_path_but_the_public_ones_has_a_gate_of_its_own(store):
             names = {call.call.__name__ for call in route.dependant.dependencies}
             mine = path.split("/")[-1] in ("ask", "tell", "message", "report")
             assert names == {"_client" if mine else "_operator"}, path
+
+
+def test_a_person_takes_part_as_often_as_the_promise_counts_on(store, monkeypatch):
+    one, start = Host(store, open_seconds=100), now()
+    one.create("doses", "joint", "", lambda: JointBandit(**PARAMS, records_per_person=2))
+    first = done(one, "ask", "doses", "me", [[0.5]])[0]
+    done(one, "ask", "doses", "me", [[0.5]])
+    done(one, "tell", "doses", "me", first, 0.5)
+    with pytest.raises(ReleaseRefused, match="at most 2 rounds"):
+        done(one, "ask", "doses", "me", [[0.5]])
+    done(one, "ask", "doses", "another", [[0.5]])
+    monkeypatch.setattr(hosts, "now", lambda: start + 500)
+    done(one, "ask", "doses", "me", [[0.5]])  # the one that was never told counts no more; the one that was told does
+    with pytest.raises(ReleaseRefused, match="at most 2 rounds"):
+        done(one, "ask", "doses", "me", [[0.5]])
+    one.close()
+
+
+@pytest.mark.parametrize(("horizon", "most"), [(None, 1000), (1, 1), (9, 1), (400, 40), (10**9, 1000)])
+def test_an_app_may_have_a_tenth_of_the_horizon_open(horizon, most):
+    assert hosts.open_quota(horizon) == most
+
+
+def test_an_app_that_never_tells_leaves_rounds_for_others(host):
+    for _ in range(10):
+        done(host, "ask", "doses", "greedy", [[0.5]], relay=True)
+    with pytest.raises(ReleaseRefused, match="after 100 seconds an ask gives its round back"):
+        done(host, "ask", "doses", "greedy", [[0.5]], relay=True)
+    for number in range(90):
+        done(host, "ask", "doses", f"other {number}", [[0.5]])
+    with pytest.raises(ReleaseRefused, match="horizon of 100"):
+        done(host, "ask", "doses", "late", [[0.5]])
+
+
+def test_a_candidate_of_another_length_is_refused_and_begins_no_round(host, store):
+    for wrong in ([[0.1, 0.2]], [[0.1], []]):
+        with pytest.raises(BadInput, match="list of 1 numbers"):
+            done(host, "ask", "doses", "me", wrong)
+    with store.read() as execute:
+        assert store.counts(execute, "doses") == (0, 0)
+
+
+def test_an_experiment_is_paid_for_before_it_is_written_down(store, monkeypatch):
+    """Killed in between, it has paid for nothing: there is no experiment without a charge."""
+    ledger = Ledger(store.url)
+    one = Host(store)
+    monkeypatch.setattr(store, "keep_state", lambda *_: (_ for _ in ()).throw(OSError("killed")))
+    params = {**PARAMS, "epsilon": 0.5, "ledger": store.url, "dataset": "patients"}
+    with pytest.raises(LedgerError):
+        one.create("doses", "joint", "patients", lambda: JointBandit(**params))
+    one.close()
+    monkeypatch.undo()
+    assert len(ledger.history("patients")) == 1
+    again = Host(store)
+    with pytest.raises(Unknown):
+        done(again, "running", "doses")
+    again.close()
+
+
+def test_the_store_is_its_owners_from_its_first_byte_on(tmp_path, monkeypatch):
+    Ledger(tmp_path / "budget.db").open("patients", epsilon=1, delta=1e-6)
+    before, seen = os.umask(0), []
+    opened = os.open
+
+    def looked(path, flags, mode=0o777, **more):
+        found = opened(path, flags, mode, **more)
+        if str(path).endswith(".service"):
+            seen.append((stat.S_IMODE(os.fstat(found).st_mode), os.fstat(found).st_size, bool(flags & os.O_EXCL)))
+        return found
+
+    monkeypatch.setattr(os, "open", looked)
+    try:
+        store = Store(str(tmp_path / "budget.db"))
+    finally:
+        os.umask(before)
+    assert seen == [(0o600, 0, True)]
+    assert stat.S_IMODE(os.stat(store.path).st_mode) == 0o600
+
+
+@pytest.mark.parametrize("wrong", ["readable", "link", "second name", "not ours", "folder", "open folder"])
+def test_a_store_that_others_may_read_or_replace_is_refused(tmp_path, wrong):
+    Ledger(tmp_path / "budget.db").open("patients", epsilon=1, delta=1e-6)
+    folder = tmp_path / "kept"
+    folder.mkdir(0o700)
+    path = folder / "secrets"
+    if wrong == "readable":
+        Store(str(tmp_path / "budget.db"), str(path))
+        path.chmod(0o640)
+    elif wrong == "link":
+        (tmp_path / "elsewhere").touch(0o600)
+        path.symlink_to(tmp_path / "elsewhere")
+    elif wrong == "second name":
+        Store(str(tmp_path / "budget.db"), str(path))
+        os.link(path, tmp_path / "again")
+    elif wrong == "not ours":
+        path.touch(0o600)
+        path.write_text("a file of another program, long enough to be one " * 40)
+    elif wrong == "folder":
+        path = tmp_path / "none" / "secrets"
+    else:
+        folder.chmod(0o777)
+    with pytest.raises(LedgerError, match=r"own file .* cannot be used"):
+        Store(str(tmp_path / "budget.db"), str(path))
+
+
+def test_a_ledger_in_which_the_old_version_kept_rounds_is_refused(tmp_path):
+    url = str(tmp_path / "budget.db")
+    Ledger(url).open("patients", epsilon=1, delta=1e-6)
+    with database.transaction(url, write=True) as execute:
+        execute("CREATE TABLE reticent_rounds (candidate TEXT)", [])
+    with pytest.raises(LedgerError, match=r"version 0\.1\.0 kept them there"):
+        Store(url)
+    assert not Path(f"{url}.service").exists()
+
+
+@pytest.fixture(scope="module")
+def postgres_url():
+    with server() as url:
+        with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+            connection.execute("CREATE DATABASE served")
+        yield f"{url}/served"
+
+
+def test_a_store_on_postgresql_is_a_schema_that_others_may_not_use(postgres_url):
+    Ledger(postgres_url).open("patients", epsilon=1, delta=1e-6)
+    store = Store(postgres_url)
+    assert Tokens(store).find(issue(store, "operator", days=1)).role == "operator"
+    one = Host(store, open_seconds=100)
+    params = {**PARAMS, "ledger": postgres_url, "dataset": "patients"}
+    one.create("doses", "joint", "patients", lambda: JointBandit(**params))
+    ask = done(one, "ask", "doses", "me", [[0.5]])[0]
+    assert done(one, "tell", "doses", "me", ask, 0.25) == 1
+    one.close()
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        where = connection.execute("SELECT schemaname FROM pg_tables WHERE tablename LIKE 'reticent%' ORDER BY 1")
+        assert [name for (name,) in where.fetchall()] == ["public", *["reticent_service"] * 4]
+        connection.execute("CREATE ROLE reader")
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+        connection.execute("SET ROLE reader")
+        assert connection.execute("SELECT COUNT(*) FROM reticent_ledger").fetchone() == (2,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT * FROM reticent_service.reticent_rounds")
+        connection.execute("RESET ROLE")
+        connection.execute("GRANT USAGE ON SCHEMA reticent_service TO PUBLIC")
+    with pytest.raises(LedgerError, match="Everybody may use the schema"):
+        store.read().__enter__()

@@ -1,9 +1,12 @@
 """Local bandits: only noisy reports leave a client, a hostile server gains nothing, and the server learns and goes on."""
 
+import contextlib
 import copy
 import json
 import math
+import os
 import pickle
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -20,13 +23,21 @@ def server(**params):
     return LocalBanditServer(**{"bounds": LINE, "horizon": 150, **PROMISE, **params})
 
 
+@contextlib.contextmanager
+def replayed(number):
+    """The operating system's randomness, the same for the same number: a server refuses reports of a seed."""
+    with mock.patch.object(os, "urandom", np.random.default_rng(number).bytes):
+        yield
+
+
 def play(one, rounds, seed=0):
     rng, regret, chance = np.random.default_rng(seed), 0.0, 0.0
     for t in range(rounds):
-        client = LocalBanditClient(one.message(), **PROMISE, random_state=1000 * seed + t)
         doses = rng.uniform(size=(6, 1))
-        k = client.ask(doses)
-        assert one.receive(client.tell(doses[k], doses[k, 0] + 0.05 * rng.normal()))
+        with replayed(1000 * seed + t):
+            client = LocalBanditClient(one.message(), **PROMISE)
+            k = client.ask(doses)
+            assert one.receive(client.tell(doses[k], doses[k, 0] + 0.05 * rng.normal()))
         regret += doses.max() - doses[k, 0]
         chance += doses.max() - doses.mean()
     return regret, chance
@@ -62,9 +73,10 @@ def test_a_restart_changes_nothing():
         doses = rng.uniform(size=(6, 1))
         noise = rng.normal()
         if t >= 17:
-            client = LocalBanditClient(b.message(), **PROMISE, random_state=t)
-            k = client.ask(doses)
-            b.receive(client.tell(doses[k], doses[k, 0] + 0.05 * noise))
+            with replayed(t):
+                client = LocalBanditClient(b.message(), **PROMISE)
+                k = client.ask(doses)
+                b.receive(client.tell(doses[k], doses[k, 0] + 0.05 * noise))
     assert (a.posterior_.belief.mean == b.posterior_.belief.mean).all()
 
 
@@ -164,7 +176,7 @@ def test_refusals():
     with pytest.raises(BadInput, match="another promise"):
         one.receive(LocalBanditClient(one.message(), epsilon=60.0, delta=0.1).tell([0.5], 0.5))
     client = LocalBanditClient(one.message(), **PROMISE)
-    for wrong in ([], [[1, 2]], [0.5]):
+    for wrong in ([], np.ones((1, 2)), np.ones(1), np.ones((1, 1, 1)), 0.5):
         with pytest.raises(BadInput):
             client.ask(wrong)
     with pytest.raises(BadInput):
@@ -200,13 +212,29 @@ def test_a_forged_report_cannot_break_the_server():
     """Anything but a report is refused; a number no honest noise could be, too; and nothing but numbers is taken from it."""
     one = server()
     honest = json.loads(LocalBanditClient(one.message(), **PROMISE).tell([0.5], 0.5))
-    for change in ({"value": [1e308] * len(honest["release"]["value"])}, {"event": 5}, {"n": 2}, {"scale": []}):
+    size = len(honest["release"]["value"])
+    wrong = [{"value": [1e308] * size}, {"value": [math.nan] * size}, {"value": [0.0]}, {"scale": []}, {"event": 5}]
+    for change in (*wrong, {"n": 2}, {"n": -1}, {"records_per_person": 1000}, {"times": 9}, {"private": "yes"}):
         forged = {**honest, "release": honest["release"] | change}
         with pytest.raises(BadInput):
             one.receive(json.dumps(forged).encode())
     for text in (b"", b"[]", b"5", b"[" * 100_000, b'{"release": {"value": 1}, "batch": 0}'):
         with pytest.raises(BadInput):
             one.receive(text)
+    for batch in (0.0, False, None, "0", [0]):
+        with pytest.raises(BadInput):
+            one.receive(json.dumps({**honest, "batch": batch}).encode())
     elsewhere = {**honest, "release": honest["release"] | {"bounds": Bounds(x=[(5, 6)], y=(0, 9)).to_dict()}}
     assert one.receive(json.dumps(elsewhere).encode())
     assert one._reports.bounds == LINE
+
+
+def test_one_report_of_a_seed_does_not_take_everybodys_promise():
+    one = server()
+    seeded = LocalBanditClient(one.message(), **PROMISE, random_state=1)
+    with pytest.raises(BadInput, match="came from a seed"):
+        one.receive(seeded.tell([0.5], 0.5))
+    assert one.rounds_ == 0
+    play(one, one.until_release_)
+    assert one.releases_[0].private
+    assert one.guarantee_.private

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reticent import Bounds, JointBandit
-from reticent.models.policy import Policy, batch_sizes, best_of, upper
+from reticent.models.policy import Policy, batch_sizes, best_of, coins, upper
 from reticent.models.rewards import reward_sum
 
 LINE = Bounds(x=[(0, 1)], y=(0, 1))
@@ -86,11 +86,20 @@ def test_upper_is_the_mean_and_so_many_standard_deviations():
 
 
 def test_the_best_is_chosen_and_among_equals_each_as_often():
-    rng = np.random.default_rng(0)
-    assert best_of(np.array([[1.0, 3.0, 2.0], [-5.0, -1.0, -2.0]]), rng).tolist() == [1, 1]
-    chosen = best_of(np.tile([0.0, 7.0, 7.0, 7.0], (3000, 1)), rng)
+    assert best_of(np.array([[1.0, 3.0, 2.0], [-5.0, -1.0, -2.0]]), coins(2)).tolist() == [1, 1]
+    chosen = best_of(np.tile([0.0, 7.0, 7.0, 7.0], (3000, 1)), coins(3000))
     assert np.bincount(chosen, minlength=4) == pytest.approx([0, 1000, 1000, 1000], abs=150)
-    assert best_of(np.full((1, 3), -np.inf), rng)[0] in range(3)
+    assert best_of(np.full((1, 3), -np.inf), coins(1))[0] in range(3)
+    ends = np.array([0, 2**64 - 1, 2**63], dtype=np.uint64)
+    assert best_of(np.zeros((3, 999)), ends).tolist() == [0, 998, 499]
+
+
+def test_coins_of_a_seed_follow_the_number_of_the_round():
+    some = coins(5, 3, b"seed")
+    assert (some[2:] == coins(3, 5, b"seed")).all()
+    assert (some != coins(5, 3, b"other")).all()
+    assert (coins(5) != coins(5)).all()
+    assert len(np.unique(some)) == 5
 
 
 def policy(**params):

@@ -1,5 +1,6 @@
 """``reticent bandit …``: a bandit on a made-up problem, the bandit service, and who may use it."""
 
+import ipaddress
 import sys
 from typing import Annotated
 
@@ -65,6 +66,12 @@ def bandit_simulate(
     )
 
 
+Secrets = Annotated[
+    str | None,
+    typer.Option("--store", metavar="FILE", help="Where people's rounds are kept, secret; else beside the ledger."),
+]
+
+
 @bandit_app.command("serve", epilog=example("reticent bandit serve budget.db --port 8080"))
 @guarded
 def bandit_serve(
@@ -72,11 +79,18 @@ def bandit_serve(
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="NUMBER", help="Port to listen on.")] = 8080,
     rate: Annotated[float, typer.Option(metavar="NUMBER", help="Requests a second that one token may make.")] = 100.0,
+    store: Secrets = None,
+    behind_proxy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ADDRESS", help="A proxy that says truly who its clients are; may be repeated."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Serve experiments over HTTP, until Ctrl-C. Their state lives in the ledger's database.
+    """Serve experiments over HTTP, until Ctrl-C. People's rounds and exact sums are in a file that only you may read.
 
-    Put a proxy that speaks HTTPS before it wherever others share the network.
+    That file is LEDGER.service (see --store): as secret as the records, and never to be put back
+    from a backup. The ledger holds charges only. Put a proxy that speaks HTTPS before it wherever
+    others share the network.
     """
     try:
         import uvicorn
@@ -87,12 +101,24 @@ def bandit_serve(
         raise BadInput('The service needs FastAPI and uvicorn: pip install "reticent[serve]".') from None
     if not rate > 0:
         raise BadInput("rate must be more than 0.")
-    with Store(ledger).alone():  # says now, in words, what the server would say by failing
+    for address in behind_proxy or []:
+        try:
+            ipaddress.ip_network(address)
+        except ValueError:
+            raise BadInput(f"behind-proxy takes the address of a proxy, such as 10.0.0.2, not {address!r}.") from None
+    with Store(ledger, store).alone():  # says now, in words, what the server would say by failing
         where = f"http://{host}:{port}/"
         print_json({"url": where}) if json else print(f"Serving on {where} (the operators' page). Ctrl-C stops it.")
         sys.stdout.flush()  # whoever started it may be waiting for this line
     uvicorn.run(
-        make_app(ledger, rate=rate), host=host, port=port, log_level="warning", access_log=False, server_header=False
+        make_app(ledger, store_path=store, rate=rate),
+        host=host,
+        port=port,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(behind_proxy),  # else a client could say who it is, and have a new limit each time
+        forwarded_allow_ips=",".join(behind_proxy or []),
     )
 
 
@@ -101,15 +127,16 @@ def bandit_serve(
 def bandit_token(
     ledger: LedgerUrl,
     days: Annotated[float, typer.Option(metavar="NUMBER", help="How long it counts.")] = 90.0,
+    store: Secrets = None,
     json: Json = False,
 ) -> None:
-    """Make an operator's token, for whoever may use this database anyway. It is shown once."""
+    """Make an operator's token, for whoever may use the service's file anyway. It is shown once."""
     from reticent.apps.service.store import Store
     from reticent.apps.service.tokens import issue
 
     if not 0 < days <= 3650:
         raise BadInput("days must be between 0 and 3650.")
-    token = issue(Store(ledger), "operator", days=days)
+    token = issue(Store(ledger, store), "operator", days=days)
     if json:
         return print_json({"token": token, "role": "operator", "days": days})
     print(token)

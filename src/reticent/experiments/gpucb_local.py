@@ -34,7 +34,7 @@ def _share(seed: int, rounds: int) -> float:
         for start in range(0, n, _PIECE):
             sets = where.draw(rng, min(_PIECE, n - start), ARMS)
             values, here = where.values(sets), np.arange(len(sets))
-            chosen = policy.choose(sets, rng)
+            chosen = policy.choose(sets, rng.integers(2**64, size=len(sets), dtype=np.uint64))
             records = np.column_stack([sets[here, chosen], where.rewards(rng, values[here, chosen])])
             stream.add(policy.statistic, records)
             regret += float((values.max(axis=1) - values[here, chosen]).sum())

@@ -19,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.models.bandit_setup import SHARED, STEPS, check, correlation, numbers
+from reticent.models.bandit_setup import SHARED, STEPS, check, correlation
 from reticent.models.base import seed_bytes
-from reticent.models.policy import GROWTH, Policy, batch_sizes
+from reticent.models.policy import GROWTH, Policy, batch_sizes, coins
 from reticent.models.rewards import reward_sum
+from reticent.models.rounds import AskedRounds, ToldRounds
 from reticent.privacy.accounting import calibrate, check_epsilon_delta
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.events import Gaussian
+from reticent.privacy.given import check_whole
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.stream import Correlation, Stream
 from reticent.privacy.sums import one_blas_thread
@@ -130,23 +132,25 @@ class JointBandit:
         self._rebuilt = False  # from releases: it advises, and learns no more
         self._seed = seed_bytes(random_state)
         self._ledger = (ledger, dataset)
-        self._rng = np.random.default_rng(None if self._seed is None else list(self._seed))
         self.journal: Callable[[bytes], None] | None = None
 
     def _settings(self, params: dict[str, Any]) -> None:
         """Check everything, before anything is charged, and build the public part."""
         check(params)
-        bounds, width, horizon = params["bounds"], params["width"], params["horizon"] and int(params["horizon"])
+        bounds, width = params["bounds"], params["width"]
+        # int: products of NumPy's integers wrap around
+        horizon = None if params["horizon"] is None else int(params["horizon"])
+        self._records_per_person = int(params["records_per_person"])
         release, mechanism, contexts = params["release"], params["mechanism"], params["contexts"]
         eps, delta = check_epsilon_delta(params["epsilon"], params["delta"], pure=False)
         self._event = Gaussian(noise_multiplier=calibrate(eps, delta))
         self._delta, self._public, self._every = delta, contexts == "public", release == "every"
         self._correlation: Correlation = SHARED
         self._variances: Array | None = None
-        if self._every:
+        if self._every and horizon is not None:
             self._correlation, self._variances = correlation(mechanism, horizon)
         self.bounds, self.horizon, self._paper = bounds, horizon, isinstance(width, str)
-        mu = 1 / (self._event.noise_multiplier * params["records_per_person"])
+        mu = 1 / (self._event.noise_multiplier * self._records_per_person)
         with one_blas_thread():
             self.posterior_ = Policy(
                 bounds,
@@ -163,26 +167,36 @@ class JointBandit:
         self._size = 1 if self._every else next(self._sizes)
         self.releases_: list[Release] = []
         self.rounds_ = self._open = self._learned = 0
+        self._begun = 0  # rounds that were asked for
         self._widen()
 
-    def ask(self, candidates: Any) -> Any:
-        """Choose one of the candidates (rows): its number. Of several sets (rounds × candidates × inputs): one number for each.
+    def ask(self, candidates: Any, *, several: bool | None = None) -> Any:
+        """Choose one of the candidates: its number. Of several sets: one number for each.
 
         The answer is for the person who brought the candidates, and for nobody else.
-        """
-        sets = numbers(candidates, "candidates")
-        one = sets.ndim == 2
-        sets = sets[None] if one else sets
-        if sets.ndim != 3 or sets.shape[-1] != self.posterior_.dimension or 0 in sets.shape:
-            raise BadInput(
-                f"candidates must be rows of {self.posterior_.dimension} numbers, at least one, or several such sets of "
-                f"the same size; not an array of shape {np.shape(candidates)}."
-            )
-        with self._lock:
-            return self._ask(sets, one)
 
-    def _ask(self, sets: Array, one: bool) -> Any:
-        used = self.rounds_ + self._open + len(sets)
+        Parameters
+        ----------
+        candidates : array, frame or list
+            One set, (candidates × inputs); or several, in an array (sets × candidates × inputs) or
+            in a list of sets, which need not have the same number of candidates.
+        several : bool, optional
+            Whether these are several sets. Left out, the shape says it: an array of three
+            dimensions holds several, and so does a list in which anything is a set (an array of two
+            dimensions, or a list of lists).
+
+        Notes
+        -----
+        A candidate that is not a row of as many numbers as there are inputs, or a cell that is not a number, is missing
+        and stands in the middle of its range. It never changes another set's answer, nor fails. An empty set is answered
+        with 0. A program that hands on what people send should give ``several``: then nothing that they send decides it.
+        """
+        asked = AskedRounds(candidates, self.posterior_.dimension, several)
+        with self._lock:
+            return self._ask(asked)
+
+    def _ask(self, asked: AskedRounds) -> Any:
+        used = self.rounds_ + self._open + asked.count
         if self.horizon is not None and used > self.horizon and not self._rebuilt:
             raise ReleaseRefused(
                 f"The horizon of {self.horizon} rounds is used up ({self.rounds_} told, {self._open} asked): the noise "
@@ -190,28 +204,43 @@ class JointBandit:
             )
         if not self._rebuilt:
             self._start()
-            self._open += len(sets)
+            self._open += asked.count
+        words = coins(asked.count, self._begun, self._seed)
+        self._begun += asked.count
         with one_blas_thread(), np.errstate(all="ignore"):
-            chosen = self.posterior_.choose(sets, self._rng)
-        return int(chosen[0]) if one else chosen
+            chosen = self.posterior_.choose(asked.read(), words)
+        return chosen if asked.several else int(chosen[0])
 
-    def tell(self, candidate: Any, reward: Any) -> None:
-        """Bring the reward of a candidate that was tried (it need not be the one that was advised); or of several, one a row."""
-        tried, rewards = np.atleast_2d(numbers(candidate, "candidate")), np.atleast_1d(numbers(reward, "reward"))
-        if tried.ndim != 2 or tried.shape[1] != self.posterior_.dimension or rewards.shape != (len(tried),):
-            raise BadInput(
-                f"tell takes a candidate of {self.posterior_.dimension} numbers and its reward, or rows of them."
-            )
+    def tell(self, candidate: Any, reward: Any, *, several: bool | None = None) -> None:
+        """Bring the reward of a candidate that was tried (it need not be the one that was advised); or of several rounds.
+
+        Parameters
+        ----------
+        candidate : array, frame or list
+            The candidate, one number for each input; of several rounds, one row each.
+        reward : number, or array or list of numbers
+            In a list, an array or a series: those of several rounds, one each.
+        several : bool, optional
+            Whether these are several rounds. Left out, the reward says it, as above.
+
+        Notes
+        -----
+        Lengths of the outermost lists and shapes of arrays are public, and must fit. What lies inside is never refused: a
+        row of another length, or a cell that is not a number, is missing in its own round, and counts as the middle of
+        its range.
+        """
+        told = ToldRounds(candidate, reward, self.posterior_.dimension, several)
         with self._lock:
-            self._tell(np.column_stack([tried, rewards]))
+            self._tell(told)
 
-    def _tell(self, records: Array) -> None:
-        if len(records) > self._open and not self._rebuilt:
+    def _tell(self, told: ToldRounds) -> None:
+        if told.count > self._open and not self._rebuilt:
             raise ReleaseRefused(
-                f"{len(records)} told, but {self._open} asked and not yet told: each tell belongs to one ask, and counts once."
+                f"{told.count} told, but {self._open} asked and not yet told: each tell belongs to one ask, and counts once."
             )
         stream = self._start()
-        self._open -= len(records)  # before anything is read: a tell that is interrupted is used up, and counts once
+        self._open -= told.count  # before anything is read: a tell that is interrupted is used up, and counts once
+        records = told.read()
         while len(records):
             now = records[: self._size - stream.rows]
             stream.add(self._statistic(), now)
@@ -231,10 +260,11 @@ class JointBandit:
 
     def cancel(self, asks: int = 1) -> None:
         """Some asks will never be told: their rounds are free again."""
+        check_whole("asks", asks, 0)
         with self._lock:
-            if not 0 <= asks <= self._open:
+            if asks > self._open:
                 raise BadInput(f"{asks} asks cannot be cancelled: {self._open} are open.")
-            self._open -= asks
+            self._open -= int(asks)
 
     def _start(self) -> Stream:
         """Pay, before the first round is looked at."""
@@ -254,7 +284,7 @@ class JointBandit:
             event=self._event,
             correlation=self._correlation,
             steps=self.horizon or STEPS,
-            records_per_person=int(self._params["records_per_person"]),
+            records_per_person=self._records_per_person,
             ledger=ledger,
             dataset=dataset,
             relation="label" if self._public else "record",
@@ -323,7 +353,7 @@ class JointBandit:
             relation="label" if self._public else "record",
             events=(self._event,),
             private=self._seed is None and all(one.private for one in self.releases_),
-            records_per_person=int(self._params["records_per_person"]),
+            records_per_person=self._records_per_person,
         )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -374,6 +404,8 @@ class JointBandit:
         """
         from reticent.models.storage import restored_params, restored_release
 
+        if open_asks is not None:
+            check_whole("open_asks", open_asks, 0)
         told = json.loads(state)
         bandit = cls.from_releases(
             [restored_release(one) for one in told["releases"]], **restored_params(told["params"])
@@ -381,7 +413,9 @@ class JointBandit:
         bandit._rebuilt = False
         bandit._stream = bandit._paid(base64.b64decode(told["stream"]))
         bandit._clear()
-        bandit.rounds_, bandit._open = told["rounds"], told["open"] if open_asks is None else open_asks
+        bandit.rounds_ = told["rounds"]
+        bandit._open = told["open"] if open_asks is None else int(open_asks)
+        bandit._begun = bandit.rounds_ + bandit._open
         if told["gram"]:
             bandit._gram = np.array(told["gram"])
         return bandit

@@ -14,12 +14,11 @@ from reticent.maths.factorisation import (
     row_variances,
     tree_variances,
 )
-from reticent.privacy import cells
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.given import check_choice, check_whole, number
 from reticent.privacy.stream import TREE, Buffers, Correlation, Echo, Toeplitz
 
-__all__ = ["SHARED", "STEPS", "check", "correlation", "numbers"]
+__all__ = ["SHARED", "STEPS", "check", "correlation"]
 
 Array = NDArray[np.float64]
 _UNIT = 2.0**30  # coefficients are whole multiples of its inverse
@@ -67,11 +66,3 @@ def correlation(mechanism: str, steps: int) -> tuple[Correlation, Array]:
     decays, weights = (np.floor(np.array(v) * _UNIT) for v in optimised_buffers(max(steps, 8)))
     c = buffer_coefficients(decays / _UNIT, weights / _UNIT, steps)
     return Buffers([int(v) for v in decays], [int(v) for v in weights]), row_variances(c)
-
-
-def numbers(value: Any, name: str) -> Array:
-    """An array of numbers, cell by cell: nothing fails for what is in it."""
-    try:
-        return cells.numbers(np.asarray(value))
-    except (TypeError, ValueError):  # lists of different lengths
-        raise BadInput(f"{name} must be numbers, in an array or in lists of the same length.") from None

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused, ReticentError
-from reticent.models.bandit_setup import check, numbers
+from reticent.models.bandit_setup import check
 from reticent.models.base import seed_bytes
-from reticent.models.policy import GROWTH, Policy, batch_sizes, best_of, upper
+from reticent.models.policy import GROWTH, Policy, batch_sizes, best_of, coins, upper
 from reticent.models.residuals import Features, ResidualGram
+from reticent.models.rounds import AskedRounds, ToldRounds
 from reticent.models.storage import plain_release, restored_release
 from reticent.privacy.accounting import calibrate, check_epsilon_delta
 from reticent.privacy.bounds import Bounds
@@ -48,7 +49,7 @@ class LocalBanditClient:
     epsilon, delta : float
         The strength of the promise: the client's own, whatever the server says.
     random_state : int, optional
-        For tests; what is told then is not private.
+        For tests; what is told then is not private, and a `LocalBanditServer` refuses it.
 
     Privacy
     -------
@@ -73,32 +74,32 @@ class LocalBanditClient:
             self._width, self._batch = float(_told(told["width"])), told["batch"]
         except _NOT_OURS:
             raise BadInput("This is not a message of a LocalBanditServer.") from None
-        self._bounds, self._rng = bounds, np.random.default_rng(None if seed is None else list(seed))
+        self._bounds, self._seed, self._asks = bounds, seed, 0
         self._stream: Stream | None = Stream(bounds=bounds, event=event, seed=seed)
         self.guarantee_ = Guarantee(delta=delta, relation="record", events=(event,), private=seed is None)
 
     def ask(self, candidates: Any) -> int:
         """Choose one of the candidates (rows). Nothing of it leaves."""
-        rows = numbers(candidates, "candidates")
-        if rows.ndim != 2 or rows.shape[1] != len(self._bounds.x) or not len(rows):
-            raise BadInput(f"candidates must be rows of {len(self._bounds.x)} numbers, at least one.")
+        [rows] = AskedRounds(candidates, len(self._bounds.x), several=False).read()
+        words = coins(1, self._asks, self._seed)
+        self._asks += 1
         with np.errstate(all="ignore"):
             phi = self._statistic.head.features(self._bounds._with(y=(), y_names=None).unit(rows))
             scores = upper(phi[None], self._mean, self._root, self._width)
-            return int(best_of(scores, self._rng)[0])
+            return int(best_of(scores, words)[0])
 
     def tell(self, candidate: Any, reward: Any) -> bytes:
         """The report to send to the server: noisy, and all that leaves. A client tells once.
 
-        Whether the server counts it or finds it late, the promise is spent.
+        Whether the server counts it or finds it late, the promise is spent. A reward or a cell that
+        is not a number is missing, and stands in the middle of its range: there is a report
+        whatever they are.
         """
-        record = np.append(numbers(candidate, "candidate"), numbers(reward, "reward"))
-        if record.shape != (len(self._bounds.x) + 1,):
-            raise BadInput(f"tell takes one candidate of {len(self._bounds.x)} numbers and its reward.")
+        record = ToldRounds(candidate, reward, len(self._bounds.x), several=False)
         if self._stream is None:
             raise ReleaseRefused("This client has told its record: telling again would cost as much again.")
         stream, self._stream = self._stream, None
-        stream.add(self._statistic, record[None])
+        stream.add(self._statistic, record.read())
         release = stream.release(self._statistic)
         told = plain_release(replace(release, statistic={}))
         return json.dumps({"batch": self._batch, "release": told}).encode()
@@ -180,34 +181,46 @@ class LocalBanditServer:
         ).encode()
 
     def receive(self, report: bytes) -> bool:
-        """Take in a report; False if it answers an older message, whose residuals do not fit the others: it is left out."""
+        """Take in a report; False if it answers an older message, whose residuals do not fit the others: it is left out.
+
+        Nothing but its numbers is taken from a report. One that is not of the public format, whose
+        numbers no honest noise could have made, or whose noise came from a seed, is refused.
+        """
         try:
             told = json.loads(report)
             one, batch = restored_release(told["release"]), told["batch"]
         except _NOT_OURS:
             raise BadInput("This is not a report of a LocalBanditClient.") from None
         statistic = self.posterior_.statistic
-        whole = one.value.shape == one.scale.shape == (statistic.size,) and one.n == 1
+        whole = one.value.shape == one.scale.shape == (statistic.size,) and type(batch) is int
+        whole = whole and (one.n, one.records_per_person, one.times) == (1, 1, 1)
         expected = self._event.noise_multiplier * statistic.step * np.sqrt(statistic.sensitivity2 / statistic.shares())
         usual = whole and np.allclose(one.scale, expected, rtol=1e-6, atol=0)
         # no honest report is farther away, but once in e^1000; a forged one then moves a sum no more than an unlucky one
         usual = usual and bool((np.abs(one.value) <= 2 * statistic.head.radius2 + _FARTHEST * expected).all())
         if one.event != self._event or not usual:
             raise BadInput("This report was made with another promise than the server counts on, or was altered.")
+        if one.private is not True:
+            raise BadInput(
+                "The noise of this report came from a seed (random_state): it is not private, and would make the sum of "
+                "everybody's reports so. Make it without one."
+            )
         if self.rounds_ >= self.horizon:
             raise ReleaseRefused(f"The horizon of {self.horizon} rounds is used up.")
         if batch != len(self.releases_):
             return False
         before = self._reports
         n, value = (1, one.value) if before is None else (before.n + 1, before.value + one.value)
-        private = one.private and (before is None or before.private)
         known: dict[str, Any] = {
             "statistic": statistic.describe(),
             "bounds": self.bounds,
             "scale": expected,
+            "event": self._event,
+            "records_per_person": 1,
+            "times": 1,
             "fit": "reports",
         }
-        self._reports = replace(one, n=n, value=value, private=private, **known)
+        self._reports = replace(one, n=n, value=value, **known)
         self.rounds_ += 1
         if n == self._size:
             self.rounds_ -= n

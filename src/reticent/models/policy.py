@@ -7,8 +7,10 @@ features of which least is known.
 """
 
 import math
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -26,9 +28,10 @@ from reticent.models.residuals import Features, stage
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 
-__all__ = ["GROWTH", "Policy", "batch_sizes", "best_of", "upper"]
+__all__ = ["GROWTH", "Policy", "batch_sizes", "best_of", "coins", "upper"]
 
 Array = NDArray[np.float64]
+Words = NDArray[np.uint64]
 GROWTH = 1.2
 _FIRST = 8.0  # records of the first batch, by μ
 _LEAST_BATCH = 6
@@ -166,11 +169,19 @@ class Policy:
         unit = self.bounds._with(y=(), y_names=None).unit(flat)
         return self.head.features(unit).reshape(*candidates.shape[:-1], self.head.columns)
 
-    def choose(self, candidates: Array, rng: np.random.Generator) -> NDArray[np.int64]:
-        """The best of each set of candidates (rounds × candidates × inputs); among equals, one at random."""
+    def choose(self, candidates: Array | Sequence[Array], words: Words) -> NDArray[np.int64]:
+        """The best of each set of candidates; among equals, the one that the round's own word draws.
+
+        An array of (rounds, candidates, inputs), or a list of sets of any size: those are judged
+        one by one, so that not even the rounding of a score depends on how many candidates others
+        have. Of an empty set: 0.
+        """
+        if not isinstance(candidates, np.ndarray):
+            own = [self.choose(one[None], words[i : i + 1])[0] if len(one) else 0 for i, one in enumerate(candidates)]
+            return np.array(own, dtype=np.int64)
         together = max(_CACHE // (candidates.shape[1] * self.head.columns), 1)  # rounds whose features stay in cache
         pieces = [candidates[start : start + together] for start in range(0, len(candidates), together)]
-        return best_of(np.concatenate([self.scores(self.features(piece)) for piece in pieces]), rng)
+        return best_of(np.concatenate([self.scores(self.features(piece)) for piece in pieces]), words)
 
     def take(self, release: Release, noise: float = 1.0) -> None:
         """Learn from a released batch, whose noise is ``noise`` times that of the release's scale."""
@@ -234,10 +245,24 @@ def upper(phi: Array, mean: Array, root: NDArray[np.float32], width: float) -> A
     return np.asarray(level + width * np.sqrt(spread.sum(axis=-1)))
 
 
-def best_of(scores: Array, rng: np.random.Generator) -> NDArray[np.int64]:
-    """The best of each row; among equals, one at random."""
+def coins(count: int, first: int = 0, seed: bytes | None = None) -> Words:
+    """One word of 64 random bits for each round, however many candidates it has: from the operating system.
+
+    With a ``seed`` (tests; nothing is private then) the word of a round follows from the seed and
+    the round's number.
+    """
+    if seed is None:
+        return np.frombuffer(os.urandom(8 * count), dtype="<u8")
+    names = (b"reticent, not private: round %d of " % number + seed for number in range(first, first + count))
+    return np.frombuffer(b"".join(sha256(name).digest()[:8] for name in names), dtype="<u8")
+
+
+def best_of(scores: Array, words: Words) -> NDArray[np.int64]:
+    """The best of each row; among k equals, the ⌊uk⌋-th, u the first 53 bits of the row's word (k·2⁻⁵³ from even)."""
     best = scores == scores.max(axis=1, keepdims=True)
-    return np.asarray((best * (1 + rng.random(best.shape))).argmax(axis=1))
+    equals = best.cumsum(axis=1, dtype=np.int32)
+    drawn = (words >> np.uint64(11)) * 2.0**-53 * equals[:, -1]
+    return np.asarray((equals > drawn.astype(np.int32)[:, None]).argmax(axis=1))
 
 
 def batch_sizes(mu: float, horizon: int | None, growth: float = GROWTH, first: float | None = None) -> Iterator[int]:

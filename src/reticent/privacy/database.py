@@ -29,7 +29,6 @@ __all__ = [
     "create",
     "has_table",
     "held_alone",
-    "keep_to_owner",
     "shown",
     "transaction",
 ]
@@ -317,13 +316,6 @@ def held_alone(url: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def keep_to_owner(url: str) -> None:
-    """Let nobody but its owner read the file, where there is one: it is about to hold more than a history."""
-    path = shown(url)
-    if not _is_postgres(url) and os.path.isfile(path):
-        os.chmod(path, 0o600)
 
 
 def _is_postgres(url: str) -> bool:

@@ -1,1 +1,1 @@
-"""The bandit service: experiments that clients ask and tell over HTTP, with their state in the ledger's database."""
+"""The bandit service: experiments that clients ask and tell over HTTP, with their state in a file of its own."""

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 import reticent
-from reticent.apps.service.host import Host, Unknown
+from reticent.apps.service.host import Host, Unknown, open_quota
 from reticent.apps.service.limits import Gate, SizeLimit, may
 from reticent.apps.service.store import Store, Token
 from reticent.apps.service.tokens import Tokens, issue
@@ -88,9 +88,15 @@ class NewExperiment(Given):
 
 
 class NewToken(Given):
-    """A client's token, and for how many days it counts."""
+    """A client's token, and for how many days it counts.
+
+    It is one person's, who begins at most ``rounds_per_person`` rounds with it. ``relay``: that of
+    an app which many people use; it sees to it that nobody takes part more often, and has as many
+    asks open as ``open_per_relay`` says.
+    """
 
     days: float = Field(default=90, gt=0, le=3650)
+    relay: bool = False
 
 
 class Candidates(Given):
@@ -113,14 +119,19 @@ class Report(Given):
     report: dict[str, Any]
 
 
-def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> FastAPI:
-    """The service on the ledger at ``url``; at most ``rate`` requests a second for each token."""
+def make_app(url: str, *, store_path: str | None = None, rate: float = 100.0, open_seconds: int = 3600) -> FastAPI:
+    """The service on the ledger at ``url``; at most ``rate`` requests a second for each token.
+
+    ``store_path``: the file for what is secret; left out, beside the ledger (`Store`). Whoever runs
+    this app by another program than ``reticent bandit serve`` must not let it believe
+    X-Forwarded-For of clients.
+    """
     state: dict[str, Any] = {}
     started, answered = time.monotonic(), [0]
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        store = Store(url)
+        store = Store(url, store_path)
         with store.alone():
             state.update(store=store, host=Host(store, open_seconds=open_seconds), tokens=Tokens(store))
             yield
@@ -212,7 +223,7 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
     def new_token(name: str, one: NewToken) -> dict[str, str]:
         """A token for a client of this experiment. It is shown once."""
         state["host"].submit(lambda execute: state["host"].running(execute, name) and None).result()
-        given = issue(state["store"], "client", name, days=one.days)
+        given = issue(state["store"], "client", name, days=one.days, relay=one.relay)
         state["tokens"].refresh(soon=True)
         return {"token": given}
 
@@ -226,7 +237,10 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
     @app.post("/experiments/{name}/ask", responses=named | {409: {"description": "The horizon is used up"}})
     async def ask(name: str, given: Candidates, who: Client) -> dict[str, Any]:
         """Begin a round: which candidate to try. The answer is for the person who brought the candidates."""
-        number, choice = await done(lambda execute: state["host"].ask(execute, name, who.id, given.candidates))
+        relay = bool(who.relay)
+        number, choice = await done(
+            lambda execute: state["host"].ask(execute, name, who.id, given.candidates, relay=relay)
+        )
         return {"ask": number, "choice": choice}
 
     @app.post("/experiments/{name}/tell", responses=named)
@@ -248,7 +262,8 @@ def make_app(url: str, *, rate: float = 100.0, open_seconds: int = 3600) -> Fast
             text = json.dumps(given.report)
         except RecursionError:
             raise BadInput("This is not a report of a LocalBanditClient.") from None
-        counted = await done(lambda execute: state["host"].report(execute, name, who.id, given.id, text))
+        relay = bool(who.relay)
+        counted = await done(lambda execute: state["host"].report(execute, name, who.id, given.id, text, relay=relay))
         return {"counted": counted}
 
     @app.get("/health")
@@ -288,6 +303,8 @@ def _overview(state: dict[str, Any], execute: Any, one: Any) -> dict[str, Any]:
         "rounds": told,
         "open": waiting,
         "horizon": bandit.horizon,
+        "rounds_per_person": promise.records_per_person,
+        "open_per_relay": open_quota(bandit.horizon),
         "releases": len(bandit.releases_),
         "epsilon": promise.epsilon,
         "delta": promise.delta,

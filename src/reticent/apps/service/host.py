@@ -3,6 +3,10 @@
 A request is answered only after the transaction that holds its ask or tell is on disk; so is the state with a release's noise,
 before anything computed from that release is shown. If a transaction fails, nobody was told anything, and the bandits in
 memory, which may be ahead of the disk, are thrown away and read again.
+
+Nobody can use up the horizon for others: a person's token begins as many rounds as a person may
+take part in, that of an app has a bounded number of asks open, and an ask that is not told in time
+gives its round back.
 """
 
 import json
@@ -14,18 +18,29 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from reticent.apps.service.store import Experiment, Round, Store, now
-from reticent.errors import BadInput, LedgerError, ReticentError
+from reticent.errors import BadInput, LedgerError, ReleaseRefused, ReticentError
 from reticent.models.bandit import JointBandit
 from reticent.models.local_bandit import LocalBanditServer
 from reticent.privacy.database import Execute
 
-__all__ = ["Host", "Unknown"]
+__all__ = ["Host", "Unknown", "open_quota"]
 
 T = TypeVar("T")
 _AT_ONCE = 256
 _LOCAL = "The service may not see its records: use reticent.LocalClient."
 _OPEN_SECONDS = 3600  # an ask that is not told by then never will be
+_OPEN_SHARE, _MOST_OPEN = (
+    10,
+    1000,
+)  # of the horizon one in so many, and at most so many asks, may wait for one app's tells
+
+
+def open_quota(horizon: int | None) -> int:
+    """How many asks of one app's token may be open at a time; public."""
+    return _MOST_OPEN if horizon is None else min(_MOST_OPEN, max(1, horizon // _OPEN_SHARE))
 
 
 class Unknown(ReticentError):
@@ -121,7 +136,7 @@ class Host:
                 return self._running[name]
             bandit = JointBandit.resume(state, open_asks=waiting + len(rounds))
             for one in rounds:
-                bandit.tell(json.loads(one.candidate or ""), json.loads(one.reward or ""))
+                bandit.tell(json.loads(one.candidate or ""), json.loads(one.reward or ""), several=False)
             self._follow(name, bandit)
             self._running[name] = _Running(found[0], bandit, told)
         return self._running[name]
@@ -160,13 +175,34 @@ class Host:
             raise
         self.submit(lambda execute: self._store.keep_state(execute, name, state, 0)).result()
 
-    def ask(self, execute: Execute, name: str, token: str, candidates: list[list[float]]) -> tuple[str, int]:
+    def _check_person(self, execute: Execute, name: str, token: str, bandit: JointBandit | LocalBanditServer) -> None:
+        """Refuse a person more rounds than the promise counts on."""
+        most = bandit.guarantee_.records_per_person
+        if self._store.begun(execute, name, token) >= most:
+            raise ReleaseRefused(
+                f"This token is one person's, and a person takes part in at most {most} rounds here. An app that many "
+                'people use needs a token of its own kind: the operator makes it with {"relay": true}.'
+            )
+
+    def ask(
+        self, execute: Execute, name: str, token: str, candidates: list[list[float]], *, relay: bool = False
+    ) -> tuple[str, int]:
         """Begin a round: its number, to be told with, and the candidate to try."""
         running = self._of_mode(execute, name, "joint", _LOCAL)
-        gone = self._store.expire(execute, name, now() - self._open_seconds) if _sometimes() else 0
+        bandit, width = running.bandit, len(running.bandit.bounds.x)
+        if any(len(one) != width for one in candidates):
+            raise BadInput(f"Every candidate must be a list of {width} numbers, one for each input.")
+        gone = self._store.expire(execute, name, now() - self._open_seconds)
         if gone:
-            running.bandit.cancel(gone)
-        choice = running.bandit.ask(candidates)
+            bandit.cancel(gone)
+        if not relay:
+            self._check_person(execute, name, token, bandit)
+        elif self._store.begun(execute, name, token, open_only=True) >= (most := open_quota(bandit.horizon)):
+            raise ReleaseRefused(
+                f"This token has {most} asks that were not told yet, and no more may be open at a time. Tell them, or "
+                f"wait: after {self._open_seconds} seconds an ask gives its round back."
+            )
+        choice = bandit.ask(np.array(candidates, dtype=np.float64))
         ask = secrets.token_hex(16)
         self._store.add_ask(execute, name, Round(ask, token, now(), None, json.dumps(candidates[choice]), None))
         return ask, choice
@@ -180,10 +216,10 @@ class Host:
         if one.told is None:
             running.told += 1
             self._store.add_tell(execute, name, ask, running.told, json.dumps(reward))
-            running.bandit.tell(json.loads(one.candidate or ""), reward)
+            running.bandit.tell(json.loads(one.candidate or ""), reward, several=False)
         return running.told
 
-    def report(self, execute: Execute, name: str, token: str, id_: str, text: str) -> bool:
+    def report(self, execute: Execute, name: str, token: str, id_: str, text: str, *, relay: bool = False) -> bool:
         """Take in a noisy report of a local experiment, once; False if it came too late to count."""
         running = self.local(execute, name)
         one = self._store.round(execute, name, id_)
@@ -191,6 +227,8 @@ class Host:
             if one.token != token:
                 raise BadInput("This id is taken: choose 32 random hexadecimal digits.")
             return True
+        if not relay:
+            self._check_person(execute, name, token, running.bandit)
         releases = len(running.bandit.releases_)
         if not running.bandit.receive(text.encode()):
             return False
@@ -200,7 +238,3 @@ class Host:
         if len(running.bandit.releases_) > releases:
             running.released = running.bandit.state().decode(), running.told
         return True
-
-
-def _sometimes() -> bool:
-    return secrets.randbelow(64) == 0

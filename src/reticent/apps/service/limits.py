@@ -14,6 +14,7 @@ __all__ = ["Buckets", "Gate", "SizeLimit", "may"]
 _MOST_BUCKETS = 100_000
 _DRAINED = 8  # times the limit
 _WRONG = 5.0, 20.0  # requests with a wrong token: a second, and at once, for each address
+_WRONG_OF_ALL = 50.0, 200.0  # and of all addresses together, which someone may have many of
 _CLIENTS = ("ask", "tell", "message", "report")  # what clients of an experiment may do; all the rest is for operators
 
 
@@ -80,6 +81,7 @@ class Gate:
     def __init__(self, app: Any, find: Callable[[str], Token | None], rate: float, public: frozenset[str]) -> None:
         self._app, self._find, self._public = app, find, public
         self._known, self._wrong = Buckets(rate, 2 * rate), Buckets(*_WRONG)
+        self._wrong_of_all = Buckets(*_WRONG_OF_ALL)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass the request on with its token, if that is for such requests."""
@@ -92,7 +94,10 @@ class Gate:
             token = self._find(text) if scheme.lower() == "bearer" else None
         except LedgerError:
             return await _answer(send, 503, "The database cannot be used.")
-        wait = self._known.take(token.id) if token else self._wrong.take((scope["client"] or ("",))[0])
+        if token is not None:
+            wait = self._known.take(token.id)
+        else:
+            wait = self._wrong.take((scope["client"] or ("",))[0]) or self._wrong_of_all.take("")
         if wait:
             return await _answer(send, 429, "Too many requests: wait a moment.", retry_after=str(math.ceil(wait)))
         if token is None:

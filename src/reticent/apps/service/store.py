@@ -1,14 +1,23 @@
-"""What the service keeps, in the ledger's database: experiments with their trusted state, rounds, tokens.
+"""What the service keeps: experiments with their trusted state, rounds, tokens. SECRET, as the ledger is not.
 
-TRUSTED, as the ledger's history is not: a state holds exact sums, and a round holds a person's candidate and reward until the
-release that they are part of. Then both are blanked; that the round was told stays, so that a repeated tell counts once.
+A state holds exact sums and noise, and a round holds a person's candidate and reward until the
+release that they are part of. Then both are blanked; that the round was told stays, so that a
+repeated tell counts once. All of it is in a file of its own beside the ledger, which its owner
+alone may read; with a ledger on PostgreSQL, in a schema of its own that PUBLIC may not use. The
+ledger holds charges, and nothing of this.
+
+An experiment is charged in the ledger first, and is written here afterwards. Whoever is killed in
+between has paid for nothing; no experiment is here that was not paid for.
 """
 
 import contextlib
+import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from reticent.apps.service import secret_file
 from reticent.errors import LedgerError
 from reticent.privacy import database
 from reticent.privacy.database import Execute
@@ -23,10 +32,17 @@ _TABLES = (
         experiment TEXT NOT NULL, ask TEXT NOT NULL, token TEXT NOT NULL, asked BIGINT NOT NULL, told BIGINT,
         candidate TEXT, reward TEXT, PRIMARY KEY (experiment, ask))""",
     "CREATE TABLE IF NOT EXISTS reticent_serving (id TEXT NOT NULL)",
-    """CREATE INDEX IF NOT EXISTS reticent_rounds_told ON reticent_rounds (experiment, told)""",
+    "CREATE INDEX IF NOT EXISTS reticent_rounds_told ON reticent_rounds (experiment, told, asked)",
+    "CREATE INDEX IF NOT EXISTS reticent_rounds_token ON reticent_rounds (experiment, token, told)",
     """CREATE TABLE IF NOT EXISTS reticent_tokens (
         id TEXT NOT NULL PRIMARY KEY, hash TEXT NOT NULL, role TEXT NOT NULL, experiment TEXT NOT NULL,
-        expires BIGINT NOT NULL, revoked BIGINT NOT NULL)""",
+        expires BIGINT NOT NULL, revoked BIGINT NOT NULL, relay BIGINT NOT NULL)""",
+)
+_SCHEMA = "reticent_service"  # on PostgreSQL
+_OLD = (
+    "The ledger {} holds rounds, exact sums and noise of the bandit service: version 0.1.0 kept them there, where "
+    "whoever may read the ledger can read them. Let nobody read it. Let its experiments end with version 0.1.0, remove its "
+    "tables (reticent_rounds, reticent_experiments, reticent_tokens, reticent_serving), and then serve new ones."
 )
 
 
@@ -55,7 +71,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Token:
-    """Who may do what: role ``operator`` or ``client``, the latter for one experiment. Only a hash of its secret is kept."""
+    """Who may do what: role ``operator`` or ``client``, the latter for one experiment. Only a hash of its secret is kept.
+
+    A client's token is one person's, or, if ``relay`` is 1, that of an app which many people use.
+    """
 
     id: str
     hash: str
@@ -63,6 +82,7 @@ class Token:
     experiment: str
     expires: int
     revoked: int
+    relay: int = 0
 
 
 _ROUND = "SELECT ask, token, asked, told, candidate, reward FROM reticent_rounds WHERE experiment = ?"
@@ -71,20 +91,47 @@ _ROUND = "SELECT ask, token, asked, told, candidate, reward FROM reticent_rounds
 class Store:
     """The service's tables. Every method takes the ``execute`` of a transaction: what belongs together is kept together."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, path: str | None = None) -> None:
         self.url = database.check_url(url)
-        database.keep_to_owner(self.url)
+        with database.transaction(self.url) as execute:
+            if database.has_table(self.url, execute, "reticent_rounds"):
+                raise LedgerError(_OLD.format(database.shown(self.url)))
+        self.path = _place(self.url, path)
+        if self.path is not None:
+            secret_file.create(self.path)
+        else:
+            with database.transaction(self.url, write=True) as execute:
+                if execute(f"SELECT to_regnamespace('{_SCHEMA}') IS NULL", [])[0][0]:
+                    execute(f"CREATE SCHEMA {_SCHEMA}", [])
+                    execute(f"REVOKE ALL ON SCHEMA {_SCHEMA} FROM PUBLIC", [])
         with self.write() as execute:
             for statement in _TABLES:
                 execute(statement, [])
 
     def write(self) -> contextlib.AbstractContextManager[Execute]:
-        """A transaction that holds the database's write lock."""
-        return database.transaction(self.url, write=True)
+        """A transaction that holds the write lock."""
+        return self._transaction(write=True)
 
     def read(self) -> contextlib.AbstractContextManager[Execute]:
         """A transaction that only looks."""
-        return database.transaction(self.url)
+        return self._transaction(write=False)
+
+    def _transaction(self, *, write: bool) -> contextlib.AbstractContextManager[Execute]:
+        if self.path is not None:
+            return secret_file.transaction(self.path, write=write)
+        return self._server_transaction(write=write)
+
+    @contextlib.contextmanager
+    def _server_transaction(self, *, write: bool) -> Iterator[Execute]:
+        with database.transaction(self.url, write=write) as execute:
+            if execute(f"SELECT has_schema_privilege('public', '{_SCHEMA}', 'USAGE')", [])[0][0]:
+                raise LedgerError(
+                    f"Everybody may use the schema {_SCHEMA} in {database.shown(self.url)}, which holds people's "
+                    f"rounds: REVOKE ALL ON SCHEMA {_SCHEMA} FROM PUBLIC."
+                )
+            there = f"concat_ws(', ', '{_SCHEMA}', nullif(current_setting('search_path'), ''))"
+            execute(f"SELECT set_config('search_path', {there}, true)", [])
+            yield execute
 
     @staticmethod
     def start_serving(execute: Execute, id_: str) -> None:
@@ -160,6 +207,13 @@ class Store:
         return told, asked - told
 
     @staticmethod
+    def begun(execute: Execute, name: str, token: str, *, open_only: bool = False) -> int:
+        """How many rounds a token has begun; or how many of them are open."""
+        rows = "SELECT COUNT(*) FROM reticent_rounds WHERE experiment = ? AND token = ?"
+        [(count,)] = execute(f"{rows} AND told IS NULL" if open_only else rows, [name, token])
+        return int(count)
+
+    @staticmethod
     def expire(execute: Execute, name: str, before: int) -> int:
         """Forget open asks older than that; how many there were."""
         old = "FROM reticent_rounds WHERE experiment = ? AND told IS NULL AND asked < ?"
@@ -171,17 +225,15 @@ class Store:
     @staticmethod
     def tokens(execute: Execute) -> list[Token]:
         """All of them."""
-        rows = execute("SELECT id, hash, role, experiment, expires, revoked FROM reticent_tokens", [])
+        rows = execute("SELECT id, hash, role, experiment, expires, revoked, relay FROM reticent_tokens", [])
         return [Token(*row) for row in rows]
 
     @staticmethod
     def add_token(execute: Execute, one: Token) -> None:
         """A new one."""
-        values: list[Any] = [one.id, one.hash, one.role, one.experiment, one.expires, one.revoked]
-        execute(
-            "INSERT INTO reticent_tokens (id, hash, role, experiment, expires, revoked) VALUES (?, ?, ?, ?, ?, ?)",
-            values,
-        )
+        values: list[Any] = [one.id, one.hash, one.role, one.experiment, one.expires, one.revoked, one.relay]
+        columns = "id, hash, role, experiment, expires, revoked, relay"
+        execute(f"INSERT INTO reticent_tokens ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
 
     @staticmethod
     def revoke(execute: Execute, id_: str, experiment: str) -> bool:
@@ -192,8 +244,17 @@ class Store:
         return True
 
     def alone(self) -> contextlib.AbstractContextManager[None]:
-        """Hold the database for one server: two that go on from the same state would draw different noise for the same sums."""
-        return database.held_alone(self.url)
+        """Hold the store for one server: two that go on from the same state would draw different noise for the same sums."""
+        return database.held_alone(self.path or self.url)
+
+
+def _place(url: str, path: str | None) -> str | None:
+    """The store's file; None: on the ledger's own server."""
+    if path is not None:
+        return os.path.abspath(path)
+    if url.startswith(("postgresql://", "postgres://")):
+        return None
+    return f"{os.path.realpath(database.shown(url))}.service"
 
 
 def now() -> int:

@@ -18,10 +18,10 @@ _FORM = re.compile(r"rt_([0-9a-f]{16})_([0-9a-f]{64})")
 _FRESH = 2.0  # seconds until tokens that another process made or revoked are seen
 
 
-def issue(store: Store, role: str, experiment: str = "", *, days: float) -> str:
-    """Make a token and give it away: it cannot be shown again."""
+def issue(store: Store, role: str, experiment: str = "", *, days: float, relay: bool = False) -> str:
+    """Make a token and give it away: it cannot be shown again. ``relay``: for an app that many people use."""
     id_, secret = secrets.token_hex(8), secrets.token_hex(32)
-    one = Token(id_, _hash(secret), role, experiment, now() + int(days * 86400), 0)
+    one = Token(id_, _hash(secret), role, experiment, now() + int(days * 86400), 0, int(relay))
     with store.write() as execute:
         store.add_token(execute, one)
     return f"rt_{id_}_{secret}"
