@@ -17,11 +17,12 @@ TOP = ROOT.parent.parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = {
     "errors": set(),
-    "maths": {"maths"},
-    "privacy": {"errors", "privacy"},
-    "models": {"errors", "maths", "privacy", "models"},
+    "memo": set(),
+    "maths": {"memo", "maths"},
+    "privacy": {"errors", "memo", "privacy"},
+    "models": {"errors", "memo", "maths", "privacy", "models"},
     "experiments": {"errors", "maths", "privacy", "models", "experiments"},
-    "apps": {"errors", "privacy", "models", "experiments", "apps"},
+    "apps": {"errors", "memo", "privacy", "models", "experiments", "apps"},
     "plot": {"apps"},  # a public name for what apps draw
 }
 HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals", "matplotlib", "jinja2")
@@ -97,6 +98,14 @@ def test_imports_go_one_way(path):
             and path.name not in ("base.py", "storage.py")
         ):
             assert name in MODEL_PLUMBING, f"{path.name}: a model does not know other models"
+
+
+def test_no_cache_of_the_library_counts_how_often_it_is_asked():
+    """How many runs a search made is not released, and counters of caches would tell: `reticent.memo` has none."""
+    library = [path for path in FILES if layer(path) not in ("experiments", "memo")]
+    assert [
+        path.name for path in library if re.search(r"\blru_cache|functools import.*\bcache\b", path.read_text())
+    ] == []
 
 
 def test_heavy_packages_are_imported_in_one_file():

@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
-from functools import lru_cache
 from typing import Any
 
 from reticent.errors import BadInput, BudgetExceeded, LedgerError
+from reticent.memo import memo
 from reticent.privacy import accounting, database
 from reticent.privacy.database import CURVES, TABLE, Execute
 from reticent.privacy.events import (
@@ -388,7 +388,7 @@ def _event_fields(event: object) -> dict[str, Any]:
     raise BadInput(f"Only an Event can be charged, such as Gaussian(noise_multiplier=4.0), not {event!r}.")
 
 
-@lru_cache(maxsize=1024)
+@memo(1024)
 def _charged(body: str) -> tuple[Event, dict[str, Any] | None]:
     """The event in the text of a charge, and its unit; None in format 1, where it is the account's."""
     told = json.loads(body)

@@ -11,7 +11,6 @@ on these at the expense of the others. The sensitivity does not depend on the nu
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from operator import index
 from typing import Any, ClassVar
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.memo import memo
 from reticent.privacy.grid import check_numbers, held, read_only
 from reticent.privacy.products import product
 from reticent.privacy.statistic import SETTLED, Rows, Statistic, upper
@@ -167,7 +167,7 @@ class Shared(Statistic):
         return parts, d, self.second, bool(self.together), (a, b, c)
 
 
-@lru_cache(maxsize=4)
+@memo(4)
 def _shares(sizes: tuple[int, int, int], d: int, second: str, weights: tuple[int, int, int]) -> NDArray[np.int64]:
     """How often the square of each number counts: the same for every look of a stage."""
     each = np.full(sizes[2], weights[2])

@@ -22,7 +22,7 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from inspect import get_annotations
 from operator import index
 from typing import Any, ClassVar, final
@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.memo import memo
 from reticent.privacy.grid import held, limit, log2_ceiling
 from reticent.privacy.products import gram
 from reticent.privacy.sums import EXACT, pieces
@@ -303,7 +304,7 @@ class Gram(_Rows):
         return np.where(row == column, 1, 2)
 
 
-@lru_cache(maxsize=16)  # a model asks for the same few sizes again and again
+@memo(16)  # a model asks for the same few sizes again and again
 def upper(columns: int) -> tuple[NDArray[np.intp], ...]:
     """Rows and columns of the upper triangle of a matrix, row by row."""
     both = np.triu_indices(columns)
