@@ -418,8 +418,8 @@ def describe_user() -> str:
     """Give user and machine, as the operating system says: no proof of identity."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number that has no name
-        user = f"uid {os.getuid()}"
+    except (ImportError, KeyError, OSError):  # a container may run under a number that has no name
+        user = f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
     return "".join(c if c.isprintable() else "?" for c in f"{user}@{socket.gethostname()}")[:200]
 
 
