@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -163,9 +164,21 @@ def test_every_estimator_states_its_privacy():
 
 
 def tracked() -> list[str]:
-    """All files of the project, as git knows them."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, capture_output=True, text=True)
+    """All files of the project: what git tracks, and nothing that lies beside it, such as an environment."""
+    listed = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True)
     return list(filter(None, listed.stdout.split("\n"))) if listed.returncode == 0 else []
+
+
+def test_an_environment_inside_the_folder_is_no_part_of_the_project():
+    """The README says `python3 -m venv env`: neither git, nor ruff, nor the documentation, nor the tests may look into it."""
+    ignored = subprocess.run(["git", "check-ignore", "-q", "env/lib/x.py"], cwd=TOP)
+    assert ignored.returncode in (0, 128)  # 128: not a git repository
+    settings = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]
+    assert "env" in settings["ruff"]["extend-exclude"]
+    assert settings["mypy"]["files"] == ["src"]
+    assert "env" not in settings["pytest"]["ini_options"]["testpaths"]
+    assert re.search(r'^exclude_patterns = .*"env"', (TOP / "docs" / "conf.py").read_text(), re.MULTILINE)
+    assert not [name for name in tracked() if name.startswith(("env/", "venv/", ".venv/"))]
 
 
 def test_each_file_says_what_it_is():
