@@ -9,7 +9,6 @@ Everything is timed in one run, by turns, so that the ratios mean something on a
 
 import argparse
 import math
-import os
 import time
 
 import numpy as np
@@ -18,6 +17,7 @@ from reticent import Bounds, GPRegressor, scan
 from reticent.models.residuals import stage
 from reticent.privacy.kept import BlockSum, Keeper
 from reticent.privacy.plan import planned
+from reticent.privacy.process import available_cpus
 from reticent.privacy.sums import one_blas_thread
 
 
@@ -53,7 +53,7 @@ def stages(n, m, d, repeats):
     bounds = Bounds(x=[(-1, 1)] * d, y=(-4, 4))
     model = GPRegressor(bounds=bounds, epsilon=1, delta=1e-8, basis=m)
     model.fit(x[:5000], y[:5000])  # for its features; the machine's caches are warm, too
-    head, source, threads = model._head, scan(x, y=y), len(os.sched_getaffinity(0))
+    head, source, threads = model._head, scan(x, y=y), available_cpus()
     resolved, fields = bounds.resolve(source, targets=True)
     first, later = (stage(head, w * np.ones((1, head.columns)) / 10, [1.0]) for w in (0, 1))
     keeper = Keeper(resolved)

@@ -10,7 +10,6 @@ anything else, so an environment of their own is best. Without one, only ours is
 
 import argparse
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from gp import surface, timed
 from sklearn.gaussian_process.kernels import RBF
 
 from reticent import Bounds, GPRegressor
+from reticent.privacy.process import available_cpus
 
 GPFLOW = """
 import gpflow
@@ -89,7 +89,7 @@ np.savez(sys.argv[2], mean=predict(given["at"]), seconds=seconds, version=versio
 
 def theirs(python, given):
     """What the peer predicts and how long it took; nothing if that interpreter has none."""
-    threads = len(os.sched_getaffinity(0))
+    threads = available_cpus()
     for package, name, code in (("gpytorch", "GPyTorch", GPYTORCH), ("gpflow", "GPflow", GPFLOW)):
         if subprocess.run([python, "-c", f"import {package}"], capture_output=True).returncode:
             continue

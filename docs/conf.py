@@ -28,7 +28,7 @@ project_copyright = "The reticent developers. Apache-2.0"
 
 root_doc = "docs/index"
 include_patterns = ["docs/**", "src/reticent/**/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
-exclude_patterns = [".*", "build", "dist", "tests", "benchmarks", "examples", "docs/theme"]
+exclude_patterns = [".*", "env", "venv", "build", "dist", "tests", "benchmarks", "examples", "docs/theme"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_copybutton"]
 needs_sphinx = "8.1"
 

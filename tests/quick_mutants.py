@@ -7,7 +7,6 @@ What was made before (an event at the top of a test file) is not made again: wha
 
 import ast
 import contextlib
-import functools
 import gc
 import importlib
 import math
@@ -19,6 +18,8 @@ import types
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from reticent.memo import _Memo
 
 __all__ = ["FirstLook"]
 
@@ -43,7 +44,7 @@ class FirstLook:
         module = importlib.import_module(f"reticent.privacy.{self.path.stem}")
         everything = gc.get_objects()
         functions = [f for f in everything if isinstance(f, types.FunctionType) and f.__module__ == module.__name__]
-        caches = [f for f in everything if isinstance(f, functools._lru_cache_wrapper)]
+        caches = [f for f in everything if isinstance(f, _Memo)]
         del everything
         before = self.path.read_text(encoding="utf-8")
 
@@ -54,7 +55,7 @@ class FirstLook:
                 try:
                     if _change(before, after, functions, module) or before == after:
                         for cache in caches:
-                            cache.cache_clear()
+                            cache.forget()
                         self._ask(session, write)
                 finally:
                     os._exit(0)

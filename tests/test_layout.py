@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -17,11 +18,12 @@ TOP = ROOT.parent.parent
 FILES = sorted(ROOT.rglob("*.py"))
 LAYERS = {
     "errors": set(),
-    "maths": {"maths"},
-    "privacy": {"errors", "privacy"},
-    "models": {"errors", "maths", "privacy", "models"},
+    "memo": set(),
+    "maths": {"memo", "maths"},
+    "privacy": {"errors", "memo", "privacy"},
+    "models": {"errors", "memo", "maths", "privacy", "models"},
     "experiments": {"errors", "maths", "privacy", "models", "experiments"},
-    "apps": {"errors", "privacy", "models", "experiments", "apps"},
+    "apps": {"errors", "memo", "privacy", "models", "experiments", "apps"},
     "plot": {"apps"},  # a public name for what apps draw
 }
 HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals", "matplotlib", "jinja2")
@@ -100,6 +102,14 @@ def test_imports_go_one_way(path):
             assert name in MODEL_PLUMBING, f"{path.name}: a model does not know other models"
 
 
+def test_no_cache_of_the_library_counts_how_often_it_is_asked():
+    """How many runs a search made is not released, and counters of caches would tell: `reticent.memo` has none."""
+    library = [path for path in FILES if layer(path) not in ("experiments", "memo")]
+    assert [
+        path.name for path in library if re.search(r"\blru_cache|functools import.*\bcache\b", path.read_text())
+    ] == []
+
+
 def test_heavy_packages_are_imported_in_one_file():
     library = [path for path in FILES if layer(path) != "experiments"]  # studies draw their own pictures
     for package in HEAVY:
@@ -155,9 +165,21 @@ def test_every_estimator_states_its_privacy():
 
 
 def tracked() -> list[str]:
-    """All files of the project, as git knows them."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=TOP, capture_output=True, text=True)
+    """All files of the project: what git tracks, and nothing that lies beside it, such as an environment."""
+    listed = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True)
     return list(filter(None, listed.stdout.split("\n"))) if listed.returncode == 0 else []
+
+
+def test_an_environment_inside_the_folder_is_no_part_of_the_project():
+    """The README says `python3 -m venv env`: neither git, nor ruff, nor the documentation, nor the tests may look into it."""
+    ignored = subprocess.run(["git", "check-ignore", "-q", "env/lib/x.py"], cwd=TOP)
+    assert ignored.returncode in (0, 128)  # 128: not a git repository
+    settings = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]
+    assert "env" in settings["ruff"]["extend-exclude"]
+    assert settings["mypy"]["files"] == ["src"]
+    assert "env" not in settings["pytest"]["ini_options"]["testpaths"]
+    assert re.search(r'^exclude_patterns = .*"env"', (TOP / "docs" / "conf.py").read_text(), re.MULTILINE)
+    assert not [name for name in tracked() if name.startswith(("env/", "venv/", ".venv/"))]
 
 
 def test_each_file_says_what_it_is():

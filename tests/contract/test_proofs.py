@@ -21,6 +21,7 @@ def test_everything_that_matters_has_a_proof():
     covered = {file for proof in PROOFS for file in stamped(proof)[0]}
     assert {"noise.py", "accounting.py", "statistic.py", "grid.py", "staged.py", "shared.py"} <= covered
     assert {"sums.py", "bounds.py", "curator.py", "selection.py", "choosing.py", "draws.py"} <= covered
+    assert {"plan.py", "guard.py", "products.py"} <= covered
     assert {"ledger.py", "database.py", "anchor.py"} <= covered
     assert {"sources.py", "cells.py", "lines.py", "files.py", "memory.py", "cluster.py"} <= covered
     models = {path.name for path in (ROOT / "models").glob("*.py")} - {"__init__.py", "base.py", "storage.py"}

@@ -42,7 +42,7 @@ def tree(n):
 @pytest.mark.parametrize(("n", "root", "buffers"), [(1024, 0.098, 0.098), (10_000, 0.088, 0.089)])
 def test_variance_relative_to_the_tree(n, root, buffers):
     assert f.largest_variance(f.root_coefficients(n)) / tree(n) <= root
-    f.optimised_buffers.cache_clear()
+    f.optimised_buffers.forget()
     start = time.process_time()
     decays, weights = f.optimised_buffers(n)
     assert time.process_time() - start < 5

@@ -90,12 +90,12 @@ def test_what_is_kept_is_made_in_one_thread_whoever_asks(monkeypatch):
 
     monkeypatch.setattr("reticent.models.hypotheses.AnovaPriors", made)
     monkeypatch.setattr("reticent.models.hypotheses.KernelPriors", made)
-    _default.cache_clear()
+    _default.forget()
     try:
         with threadpool_limits(2, "blas"):
             hypotheses_of(None, BOX, 1.0, learn=True)
             priors(RBF(0.123))
     finally:
-        _default.cache_clear()
-        _kept.cache_clear()
+        _default.forget()
+        _kept.forget()
     assert set(seen) == {1}

@@ -56,6 +56,20 @@ def test_a_score_is_held_to_its_limits_and_none_is_the_worst(score, row):
     assert asked.sensitivity2 == (2**asked.bits) ** 2, "two scores differ by one at most"
 
 
+@pytest.mark.parametrize("mean", list(MEANS))
+@pytest.mark.parametrize("scoring", [lambda m, X, y: 1 / 0, lambda m, X, y: np.full(len(X), np.nan)])
+def test_with_every_mean_scores_that_fail_are_the_worst(mean, scoring):
+    """No better than a score of 0 for everybody, and far worse than .9."""
+
+    def judged(score):
+        with np.errstate(all="ignore"):
+            return judge(model(), Exact(np.zeros((500, 2)), AGES), score, mean).score
+
+    worst = judged(lambda m, X, y: np.zeros(len(X)))
+    assert judged(scoring) <= worst + 1e-6
+    assert worst < 0.1 < 0.8 < judged(lambda m, X, y: np.full(len(X), 0.9))
+
+
 @pytest.mark.parametrize(
     ("score", "cell"),
     [
@@ -69,6 +83,9 @@ def test_a_score_is_held_to_its_limits_and_none_is_the_worst(score, row):
         (-1.0, 0),
         (-9.0, 0),
         (9.0, 12),
+        (np.inf, 12),
+        (-np.inf, 0),
+        (np.nan, 0),
     ],
 )
 def test_scores_are_counted_by_how_far_they_fall_short(score, cell):

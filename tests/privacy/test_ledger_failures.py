@@ -375,6 +375,8 @@ def test_a_user_without_a_name(monkeypatch):
 
     monkeypatch.setattr("getpass.getuser", nameless)
     assert describe_user().startswith(f"uid {os.getuid()}@")
+    monkeypatch.delattr(os, "getuid")  # Windows
+    assert describe_user().startswith("unknown@")
 
 
 def test_what_only_looks_like_an_event_is_not_charged(tmp_path):

@@ -145,10 +145,10 @@ def test_finer_cells_only_lower_the_bounds(event, monkeypatch):
     monkeypatch.setattr(selection, "_CELLS", 4 * selection._CELLS)
     monkeypatch.setattr(selection, "_KNOTS", 2 * selection._KNOTS)
     for cached in (selection._cells, selection._chords):
-        cached.cache_clear()
+        cached.forget()
     fine = selection_delta(event, 1.0), selection_renyi(event, 5.0)
     for cached in (selection._cells, selection._chords):
-        cached.cache_clear()
+        cached.forget()
     for a, b in zip(coarse, fine, strict=True):
         assert b <= a * (1 + 1e-9)
         assert b > 0.97 * a, "and hardly"

@@ -1,13 +1,14 @@
 """Functions drawn from a model's own prior, known everywhere: the truth of simulated fits."""
 
 import math
-from functools import lru_cache
 from itertools import combinations
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel, Product, Sum
+
+from reticent.memo import memo
 
 __all__ = ["Effects", "Function", "Truth", "truth"]
 
@@ -128,7 +129,7 @@ class Effects:
         return np.asarray(values)
 
 
-@lru_cache(maxsize=4)
+@memo(4)
 def _of_one_input(kind: Any, linear: float, length: float) -> tuple[Array, Array]:
     """Eigenfunctions on the grid, times the roots of their variances, and how much of the variance the first ones have."""
     grid = np.linspace(-1, 1, _GRID)

@@ -9,10 +9,11 @@ A record moves C·x by at most its own sensitivity times the longest column of C
 """
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.memo import memo
 
 __all__ = [
     "buffer_coefficients",
@@ -64,7 +65,7 @@ def tree_variances(n: int) -> Array:
     return np.array([float(t.bit_count()) for t in range(1, n + 1)])
 
 
-@lru_cache(maxsize=16)
+@memo(16)
 def optimised_buffers(n: int, buffers: int = 4) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Decays and weights of ``buffers`` buffers with the least largest variance over n steps."""
     from scipy.optimize import minimize

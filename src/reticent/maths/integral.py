@@ -18,13 +18,15 @@ constant taken from H so that narrow boxes lose no digits.) Derivatives are by l
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, erf, gammaln
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, RationalQuadratic, Sum
+
+from reticent.memo import memo
 
 __all__ = ["Boxes", "Mixture", "Pairs", "covariance", "mixture", "pairs"]
 
@@ -141,7 +143,7 @@ def _product(a: Mixture, b: Mixture) -> Mixture:
     return Mixture(a.log_weights[i] + b.log_weights[j], inverse, np.hstack([a.d_weights[i], b.d_weights[j]]), d_inverse)
 
 
-@lru_cache(maxsize=64)
+@memo(64)
 def _gamma(shape: float) -> tuple[Array, Array, Array]:
     """Nodes log w and log weights of E over w ~ Gamma(shape, rate shape), and ∂ log weight / ∂ log shape."""
     step = min(_STEP, 0.6 / math.sqrt(shape))

@@ -8,7 +8,7 @@ E[γ_k(x) h(x)] = π_k E_k[h(x)] for every h.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
 from reticent.maths.gram import denoised
+from reticent.memo import memo
 
 __all__ = [
     "Gains",
@@ -48,13 +49,13 @@ class Gains:
     trace: float
 
 
-@lru_cache(maxsize=64)
+@memo(64)
 def reach(d: int, share: float) -> float:
     """The length that this share of vectors from N(0, I) stays within."""
     return float(np.sqrt(chi2.ppf(share, d)))
 
 
-@lru_cache(maxsize=64)
+@memo(64)
 def gains(d: int, radius: float) -> Gains:
     """Moments of z/max(‖z‖, r) for z ~ N(δ, I + E), to first order in δ and E."""
     r2 = radius * radius

@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from reticent.maths.evidence import population
 from reticent.maths.priors import KernelPriors, kernels_around, projected, range_around
 from reticent.maths.stages import Staged
 from reticent.maths.warp import outskirts, unwarped
+from reticent.memo import memo
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.sums import one_blas_thread
 
@@ -99,13 +99,13 @@ class _Asked:
     make: Callable[[], KernelPriors] = field(compare=False)
 
 
-@lru_cache(maxsize=8)  # of 2 MB each: whoever fits often, fits the same again
+@memo(8)  # of 2 MB each: whoever fits often, fits the same again
 def _kept(asked: _Asked) -> KernelPriors:
     with one_blas_thread():  # whoever asked first: a rebuild elsewhere must give the same bits
         return asked.make()
 
 
-@lru_cache(maxsize=8)
+@memo(8)
 def _default(dimension: int, trials: int) -> AnovaPriors:
     with one_blas_thread():
         return AnovaPriors(dimension, trials)

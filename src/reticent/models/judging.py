@@ -85,11 +85,14 @@ class ScoreCounts(_Scored, Counts):
         return (_HALVINGS + 1,)
 
     def cells(self, records: Array) -> Array:
-        """Bin j holds scores that fall short of the best by more than 2⁻ʲ⁻¹ of the range; the last one the best ones."""
+        """Bin j holds scores that fall short of the best by more than 2⁻ʲ⁻¹ of the range; the last one the best ones.
+
+        A score that is not a number is in bin 0, with the worst.
+        """
         scores = self._judge(records)  # type: ignore[attr-defined]
         short = (self.high - scores) / (self.high - self.low)
         edges = 2.0 ** -np.arange(1, _HALVINGS + 1)
-        return np.sum(~(short[:, None] > edges), axis=1)[:, None].astype(np.float64)
+        return np.sum(short[:, None] <= edges, axis=1)[:, None].astype(np.float64)
 
 
 @dataclass(frozen=True)

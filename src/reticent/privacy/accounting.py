@@ -17,7 +17,6 @@ The best of several runs (`Selection`) is counted by itself in selection.py, and
 import math
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, ndtr, ndtri
 
 from reticent.errors import BadInput
+from reticent.memo import memo
 from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection, is_event
 from reticent.privacy.given import check_whole, number
 from reticent.privacy.selection import ORDERS, best_order, renyi_to_epsilon, selection_epsilon, selection_renyi
@@ -105,7 +105,7 @@ def gaussian_mu(events: Iterable[Event]) -> float:
     return math.nextafter(root / (1 << _FIXED // 2), math.inf)
 
 
-@lru_cache(maxsize=4096)
+@memo(4096)
 def _gaussian_epsilon(mu: float, delta: float) -> float:
     target = math.log(delta)
     if mu == math.inf:

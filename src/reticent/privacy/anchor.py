@@ -1,9 +1,8 @@
 """The file beside a SQLite ledger, ``budget.db-head``: its lock, and the heads that were acknowledged.
 
-*Lock.* Every operation on the ledger, reading too, first locks this file (``flock``). Such a lock belongs
-to the open file: a program that opens, reads and closes the database (a checksum, a backup) in the same
-process drops SQLite's own locks, and not this one. Where Python has no ``fcntl`` (Windows), SQLite's locks
-belong to the open file themselves, and they are all there is.
+*Lock.* Every operation on the ledger, reading too, first locks this file (locks.py). A program that opens,
+reads and closes the database (a checksum, a backup) in the same process drops SQLite's own locks on the
+database, and not this one.
 
 *Anchor.* One line for each commit, appended and written through to the disk before the commit is
 acknowledged: number and hash of the last row of the ledger, then of the remembered curves. A database that
@@ -16,10 +15,13 @@ import errno
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-__all__ = ["EMPTY", "Head", "anchor_of", "append_heads", "locked", "mounted", "read_heads", "sync_folder", "try_lock"]
+from reticent.privacy.locks import try_lock
+from reticent.privacy.process import identity
+
+__all__ = ["EMPTY", "Head", "anchor_of", "append_heads", "locked", "mounted", "read_heads", "sync_folder"]
 
 
 class Head(NamedTuple):
@@ -41,27 +43,6 @@ def anchor_of(path: str) -> str:
     return os.path.realpath(path) + "-head"
 
 
-def try_lock(handle: int) -> bool:
-    """Lock an open file for this one description of it, without waiting. True where there is no such lock."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _unlock(handle: int) -> None:
-    """Unlock, although a process that was forked meanwhile may have the file open still."""
-    with contextlib.suppress(ImportError, OSError):
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_UN)
-
-
 @contextlib.contextmanager
 def locked(anchor: str, seconds: float, *, write: bool, mode: int | None = None) -> Iterator[int]:
     """Hold the lock in this block; give the open file. TimeoutError if somebody else held it for ``seconds``.
@@ -69,13 +50,16 @@ def locked(anchor: str, seconds: float, *, write: bool, mode: int | None = None)
     ``mode``: make the file, with these permissions, if there is none.
     """
     deadline, pause = time.monotonic() + seconds, _SHORTEST
-    process, handle, held = os.getpid(), -1, False
+    process, handle = identity(), -1
+    unlock: Callable[[], None] | None = None
     try:
-        while not held:
+        while unlock is None:
             handle = _opened(anchor, write=write, mode=mode) if handle < 0 else handle
-            if try_lock(handle):
-                held = _still_there(handle, anchor)
-                if not held:  # replaced while we waited: the lock is that of another file
+            unlock = try_lock(handle, anchor)
+            if unlock is not None:
+                if not _still_there(handle, anchor):  # replaced while we waited: the lock is that of another file
+                    unlock()
+                    unlock = None
                     os.close(handle)
                     handle = -1
             elif time.monotonic() > deadline:
@@ -86,8 +70,8 @@ def locked(anchor: str, seconds: float, *, write: bool, mode: int | None = None)
         yield handle
     finally:
         if handle >= 0:
-            if held and os.getpid() == process:  # a fork inside the block must not unlock its parent's
-                _unlock(handle)
+            if unlock is not None and identity() == process:  # a fork in the block must not unlock its parent's
+                unlock()
             os.close(handle)
 
 

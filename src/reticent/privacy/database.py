@@ -20,6 +20,7 @@ from urllib.parse import quote
 from reticent.errors import BadInput, LedgerError
 from reticent.privacy import anchor
 from reticent.privacy.anchor import EMPTY, Head
+from reticent.privacy.locks import try_lock
 
 __all__ = [
     "CURVES",
@@ -309,11 +310,16 @@ def held_alone(url: str) -> Iterator[None]:
                 raise LedgerError(taken)
             yield
         return
-    handle = os.open(f"{os.path.realpath(shown(url))}.serving", os.O_RDWR | os.O_CREAT, 0o600)
+    path = f"{os.path.realpath(shown(url))}.serving"
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if not anchor.try_lock(handle):
+        unlock = try_lock(handle, path)
+        if unlock is None:
             raise LedgerError(taken)
-        yield
+        try:
+            yield
+        finally:
+            unlock()
     finally:
         os.close(handle)
 

@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
-from functools import lru_cache
 from typing import Any
 
 from reticent.errors import BadInput, BudgetExceeded, LedgerError
+from reticent.memo import memo
 from reticent.privacy import accounting, database
 from reticent.privacy.database import CURVES, TABLE, Execute
 from reticent.privacy.events import (
@@ -389,7 +389,7 @@ def _event_fields(event: object) -> dict[str, Any]:
     raise BadInput(f"Only an Event can be charged, such as Gaussian(noise_multiplier=4.0), not {event!r}.")
 
 
-@lru_cache(maxsize=1024)
+@memo(1024)
 def _charged(body: str) -> tuple[Event, dict[str, Any] | None]:
     """The event in the text of a charge, and its unit; None in format 1, where it is the account's."""
     told = json.loads(body)
@@ -419,8 +419,8 @@ def describe_user() -> str:
     """Give user and machine, as the operating system says: no proof of identity."""
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may run under a number that has no name
-        user = f"uid {os.getuid()}"
+    except (ImportError, KeyError, OSError):  # a container may run under a number that has no name
+        user = f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown"
     return "".join(c if c.isprintable() else "?" for c in f"{user}@{socket.gethostname()}")[:200]
 
 

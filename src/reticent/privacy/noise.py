@@ -29,7 +29,7 @@ from decimal import (
     localcontext,
 )
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import sha256
 from math import isqrt
 from typing import Any, NoReturn
@@ -39,6 +39,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.memo import memo
 from reticent.privacy.process import identity
 
 __all__ = ["LAWS", "Bits", "Scale", "check_exp", "floor_noise", "scale_at_least"]
@@ -69,7 +70,7 @@ class Scale:
         return Fraction(self.w) / Fraction(2) ** self.e
 
 
-@lru_cache(maxsize=64)
+@memo(64)
 def scale_at_least(square: Fraction) -> Scale:
     """Least scale w/2ᵉ with (w/2ᵉ)² ≥ ``square`` > 0. Integers only: no rounding to the unsafe side.
 
@@ -209,7 +210,7 @@ def _integers(bits: Bits, count: int, size: int) -> NDArray[Any]:
     return out
 
 
-@lru_cache(maxsize=len(LAWS))
+@memo(len(LAWS))
 def _thresholds(law: str) -> NDArray[np.uint64]:
     """⌊2³² P(≤ k)⌋ for k = 0, 1, … up to the first that is 2³² − 1: any other u lies strictly between two of them."""
     with localcontext(_digits(60)):

@@ -13,7 +13,6 @@ Proof: selection.md.
 """
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from reticent.errors import BadInput
+from reticent.memo import memo
 from reticent.privacy.events import Selection
 from reticent.privacy.given import number
 
@@ -86,7 +86,7 @@ def stop_for(runs: float, shape: int = 1) -> float:
     return math.ceil(exact / _GRID) * _GRID
 
 
-@lru_cache(maxsize=256)
+@memo(256)
 def _cells(event: Selection) -> tuple[Array, Array]:
     """For cells that cover all u: log w at their lower end, log w(G) at their upper end; so no u is worse than its cell."""
     x = np.linspace(0.0, 1.0, _CELLS + 1)
@@ -98,7 +98,7 @@ def _cells(event: Selection) -> tuple[Array, Array]:
     return log_weight(event, u[:-1]), log_weight(event, worse[1:])
 
 
-@lru_cache(maxsize=256)
+@memo(256)
 def _chords(event: Selection) -> tuple[Array, Array, Array]:
     """Knots log t_j, and a_j + b_j·t ≥ H(t) = sup_u (t·w(u) − w(G(u)))₊ between them; H is convex and H(0) = 0."""
     here, there = _cells(event)
@@ -123,7 +123,7 @@ def selection_delta(event: Selection, eps: float) -> float:
     return float(np.maximum(terms, 0.0).sum() * (1 + _SAFE) + 1e-12 * doubt.sum())
 
 
-@lru_cache(maxsize=4096)
+@memo(4096)
 def selection_epsilon(event: Selection, delta: float) -> float:
     """An upper bound on ε at ``delta`` > 0 of one search (``event.count`` is not looked at)."""
     target = math.log(delta)
@@ -146,7 +146,7 @@ def selection_epsilon(event: Selection, delta: float) -> float:
     return eps
 
 
-@lru_cache(maxsize=1024)
+@memo(1024)
 def calibrate_selection(eps: float, delta: float, *, shape: int = 1, stop: float = 1.0, most: int = 0) -> float:
     """Least noise multiplier of one run with which the search as a whole is (ε, δ)-DP; rounded up."""
 
@@ -178,7 +178,7 @@ def renyi_to_epsilon(divergence: float, order: float, delta: float) -> float:
     return max((divergence + math.log1p(-1 / order) - log / (order - 1)) * (1 + 1e-12) + 1e-12, 0.0)
 
 
-@lru_cache(maxsize=1024)
+@memo(1024)
 def best_order(event: Selection, delta: float) -> float:
     """The order at which one search is cheapest: what an account that begins with it is counted by."""
     totals = [renyi_to_epsilon(selection_renyi(event, order), order, delta) for order in ORDERS]

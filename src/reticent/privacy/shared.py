@@ -11,7 +11,6 @@ on these at the expense of the others. The sensitivity does not depend on the nu
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, final
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.memo import memo
 from reticent.privacy.grid import held
 from reticent.privacy.guard import attempted, check_numbers, read_only
 from reticent.privacy.plan import Plan, common, is_kind, planned, whole
@@ -219,7 +219,7 @@ class Shared(Statistic):
         return plan.sizes
 
 
-@lru_cache(maxsize=4)
+@memo(4)
 def _shares(sizes: tuple[int, int, int], d: int, second: str, weights: tuple[int, int, int]) -> NDArray[np.int64]:
     """How often the square of each number counts: the same for every look of a stage."""
     each = np.full(sizes[2], weights[2])

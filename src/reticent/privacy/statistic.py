@@ -22,13 +22,13 @@ product, no transcendental function, nothing across rows. Proof of all that is c
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.memo import memo
 from reticent.privacy.grid import held, limit, log2_ceiling
 from reticent.privacy.guard import mapped
 from reticent.privacy.plan import Plan, common, is_kind, planned, positive, whole
@@ -333,7 +333,7 @@ class Gram(_Rows):
         return min(20, (42 - log2_ceiling(self.norm2)) // 2)
 
 
-@lru_cache(maxsize=16)  # a model asks for the same few sizes again and again
+@memo(16)  # a model asks for the same few sizes again and again
 def upper(columns: int) -> tuple[NDArray[np.intp], ...]:
     """Rows and columns of the upper triangle of a matrix, row by row."""
     both = np.triu_indices(columns)

@@ -10,7 +10,6 @@ records. Products are made in products.py, which checks the BLAS. Proof: statist
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from reticent.memo import memo
 from reticent.privacy.guard import quiet
 
 __all__ = ["EXACT", "Total", "add_up", "one_blas_thread", "pieces"]
@@ -118,7 +118,7 @@ def one_blas_thread() -> Any:
     return _blas().limit(limits=1, user_api="blas")
 
 
-@lru_cache(maxsize=1)
+@memo(1)
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all loaded libraries, which takes a while
 

@@ -1,0 +1,46 @@
+"""A lock on an open file, wherever Python runs: no wait, and gone when the process is.
+
+Where Python has ``fcntl``, the lock is ``flock``, which belongs to the open file: a program that opens, reads and closes
+the same file in the same process does not drop it. Elsewhere (Windows) it is an exclusive transaction on an
+empty SQLite database beside the file, ``…-lock``: SQLite knows how to lock files on every system.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Callable
+
+__all__ = ["try_lock"]
+
+
+def try_lock(handle: int, path: str) -> Callable[[], None] | None:
+    """Lock the open file ``handle`` at ``path`` without waiting; give what unlocks it, or None if it is locked.
+
+    It is unlocked by calling what is given; closing the file does that too under ``fcntl``, and only there.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return _lock_beside(f"{path}-lock")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+
+    def unlock() -> None:  # although a process that was forked meanwhile may have the file open still
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_UN)
+
+    return unlock
+
+
+def _lock_beside(path: str) -> Callable[[], None] | None:
+    with contextlib.ExitStack() as opened:
+        try:
+            connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+            opened.callback(connection.close)
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                return None
+            # else the file cannot be made or written: who may only read here changes nothing, and needs no lock
+        return opened.pop_all().close

@@ -1,0 +1,52 @@
+"""Scores of a search that fail: a candidate that cannot be judged must not win."""
+
+import numpy as np
+
+import reticent
+from tests.attacks.harness import Outcome, attack
+
+_SEARCHES = 3
+
+
+def _fails(model, X, y=None):
+    if model.bins == 3:
+        raise RuntimeError("fails for every record")
+    return np.full(len(X), 0.9)
+
+
+def _no_number(model, X, y=None):
+    return np.full(len(X), np.nan if model.bins == 3 else 0.9)
+
+
+def _outcome(scoring, mean: str) -> Outcome:
+    """Search between a candidate whose scores all fail and one that has .9 of 1 for every record."""
+    data = np.random.default_rng(0).uniform(size=(1000, 1))
+    found = []
+    for _ in range(_SEARCHES):
+        search = reticent.PrivateSearch(
+            reticent.PrivateHistogram(),
+            {"bins": [3, 50]},
+            bounds=reticent.Bounds(x=(0, 1)),
+            epsilon=20,
+            delta=1e-6,
+            scoring=scoring,
+            mean=mean,
+            expected_runs=8,
+        ).fit(data)
+        if search.best_candidate_["bins"] == 3:
+            found.append(search.best_score_)
+    wins = [score for score in found if score > 0.5]
+    figure = f"the candidate that always fails wins {len(wins)} of {_SEARCHES} searches against one that scores .9"
+    if wins:
+        figure += f", with a score of {max(wins):.2f}"
+    return Outcome(bool(wins), figure)
+
+
+@attack("7", "A scoring function that fails makes its candidate the best (mean robust, the default)")
+def failing() -> Outcome:
+    return _outcome(_fails, "robust")
+
+
+@attack("7", "A score that is not a number makes its candidate the best (mean robust, the default)")
+def not_a_number() -> Outcome:
+    return _outcome(_no_number, "robust")

@@ -1,0 +1,101 @@
+"""A lock on a file, with fcntl and without: held by one at a time, and gone with the process that held it."""
+
+import builtins
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from reticent.privacy.locks import try_lock
+
+_import = builtins.__import__
+
+
+@pytest.fixture(params=["fcntl", "sqlite"])
+def system(request, monkeypatch):
+    if request.param == "sqlite":
+
+        def without(name, *arguments, **options):
+            if name == "fcntl":
+                raise ImportError
+            return _import(name, *arguments, **options)
+
+        monkeypatch.setattr(builtins, "__import__", without)
+    return request.param
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Open the same file, as often as wanted."""
+    path, handles = str(tmp_path / "file"), []
+
+    def once():
+        handles.append(os.open(path, os.O_RDWR | os.O_CREAT))
+        return handles[-1], path
+
+    yield once
+    for handle in handles:
+        os.close(handle)
+
+
+def test_one_at_a_time(system, opened):
+    unlock = try_lock(*opened())
+    assert unlock is not None
+    assert try_lock(*opened()) is None
+    unlock()
+    again = try_lock(*opened())
+    assert again is not None
+    again()
+
+
+def test_threads_of_one_process_too(system, opened):
+    unlock, found = try_lock(*opened()), []
+    thread = threading.Thread(target=lambda: found.append(try_lock(*opened())))
+    thread.start()
+    thread.join()
+    assert found == [None]
+    unlock()
+
+
+def test_reading_and_closing_the_file_does_not_unlock_it(system, opened, tmp_path):
+    unlock = try_lock(*opened())
+    (tmp_path / "file").read_bytes()
+    assert try_lock(*opened()) is None
+    unlock()
+
+
+def test_it_is_gone_when_its_process_is_killed(system, opened, tmp_path):
+    code = f"""if True:
+        import builtins, os, time
+        from reticent.privacy.locks import try_lock
+        real = builtins.__import__
+        def without(name, *arguments, **options):
+            if name == "fcntl" and {system == "sqlite"}:
+                raise ImportError
+            return real(name, *arguments, **options)
+        builtins.__import__ = without
+        path = {str(tmp_path / "file")!r}
+        held = try_lock(os.open(path, os.O_RDWR | os.O_CREAT), path)
+        print("held", flush=True)
+        time.sleep(60)
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline() == "held\n"
+        assert try_lock(*opened()) is None
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+    unlock = try_lock(*opened())
+    assert unlock is not None
+    unlock()
+
+
+def test_where_nothing_can_be_written_nothing_is_locked(monkeypatch, opened, tmp_path):
+    """Who may only read a ledger reads it."""
+    (tmp_path / "file-lock").mkdir()
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    unlock = try_lock(*opened())
+    assert unlock is not None
+    unlock()
