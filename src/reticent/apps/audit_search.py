@@ -13,7 +13,6 @@ over j: the record is in the training half (μ_A or μ_B), or in the other one, 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from reticent.apps.audit_attacker import Run
+from reticent.memo import memo
 from reticent.models.mean import PrivateMean
 from reticent.models.search import PrivateSearch
 from reticent.privacy.accounting import calibrate
@@ -142,12 +142,12 @@ class Stated:
         return BestRun(mean, self.away, self.sd, lambda u: log_weight(self.event, u), factor)
 
 
-@cache
+@memo(64)
 def _laws(stated: Stated) -> tuple[BestRun, BestRun]:
     return stated.law(with_a=True), stated.law(with_a=False)
 
 
-@cache
+@memo(64)
 def _shift(stated: Stated, delta: float) -> float:
     """μ of the Gaussian mechanism that has the same ε at ``delta`` as this attack."""
     a, b = (one.cells for one in _laws(stated))
