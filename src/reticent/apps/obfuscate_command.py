@@ -8,6 +8,7 @@ import typer
 
 from reticent.apps.options import Json, Quietly, flag, option, with_options
 from reticent.apps.outfile import check_new, new_text
+from reticent.apps.saving import save_or_rescue
 from reticent.apps.tables import TableWriter
 from reticent.apps.terminal import advise, aside, compact, line, print_json, progress
 from reticent.errors import BadInput, ReleaseRefused
@@ -163,7 +164,7 @@ def obfuscate_command(
         lines.line([name, output])
         lines.lines([repr(float(a)), repr(float(w))] for a, w in zip(at, released, strict=True))
     if model_file is not None:
-        model.save(model_file)
+        save_or_rescue(model, model_file, f"The released values are in {out}.")
     if report is not None:
         write_report(model, report)
     if json:
