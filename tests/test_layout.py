@@ -102,6 +102,12 @@ def test_imports_go_one_way(path):
             assert name in MODEL_PLUMBING, f"{path.name}: a model does not know other models"
 
 
+def test_tables_of_the_command_line_are_written_in_one_place():
+    """Where formulas become text."""
+    users = [path.name for path in FILES if layer(path) == "apps" and "csv.writer" in path.read_text()]
+    assert users == ["tables.py"]
+
+
 def test_no_cache_of_the_library_counts_how_often_it_is_asked():
     """How many runs a search made is not released, and counters of caches would tell: `reticent.memo` has none."""
     library = [path for path in FILES if layer(path) not in ("experiments", "memo")]

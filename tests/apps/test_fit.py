@@ -284,7 +284,70 @@ def test_a_full_disk_says_what_was_charged(fit, budget, monkeypatch):
     monkeypatch.setattr(reticent.PrivateMean, "save", full)
     answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
     assert answer.code == 5
-    assert "No space left on device. The release is lost. Charged to data set 'people'" in answer.err
+    said = " ".join(answer.err.split())
+    assert "No space left on device. The release is lost" in said
+    assert "Charged to data set 'people'" in said
+    assert "in memory" not in said
+    assert len(reticent.Ledger(budget).history("people")) == 1
+
+
+def test_a_model_that_cannot_be_saved_is_rescued(fit, tmp_path, budget, monkeypatch):
+    """The disk filled up after the charge, or somebody made the file meanwhile: the model is elsewhere, and whole."""
+    real = reticent.PrivateMean.save
+
+    def taken(self, path, **options):
+        if path == tmp_path / "m.reticent":
+            path.write_text("somebody else's")
+        real(self, path, **options)
+
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(reticent.PrivateMean, "save", taken)
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    assert answer.code == 5
+    assert "in memory" not in answer.err
+    [rescued] = (tmp_path / "work").glob("m-rescued-*.reticent")
+    assert rescued.name in "".join(answer.err.split())
+    assert "Charged to data set 'people'" in " ".join(answer.err.split())
+    assert len(reticent.load(rescued).releases_) == 1
+    assert (tmp_path / "m.reticent").read_text() == "somebody else's"
+
+
+def test_if_the_working_folder_is_no_place_the_temporary_one_is(fit, tmp_path, budget, monkeypatch):
+    real = reticent.PrivateMean.save
+
+    def only_there(self, path, **options):
+        if Path(path).parent != tmp_path / "temporary":
+            raise OSError(28, "No space left on device", str(path))
+        real(self, path, **options)
+
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "temporary"))
+    monkeypatch.setattr(reticent.PrivateMean, "save", only_there)
+    assert "The model was saved as" in " ".join(fit(*AGE, *PROMISE).err.split())
+    assert len(list((tmp_path / "temporary").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["m" * 300 + ".reticent", "folder"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_charge(fit, tmp_path, budget, name):
+    (tmp_path / "folder").mkdir()
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people", out=tmp_path / name)
+    assert answer.code == 5
+    assert reticent.Ledger(budget).history("people") == []
+
+
+def test_a_full_disk_is_found_before_the_charge(fit, tmp_path, budget, monkeypatch):
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("reticent.apps.saving.os.fsync", full)
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    assert answer.code == 5
+    said = " ".join(answer.err.split())
+    assert "No space left on device" in said
+    assert "Nothing was charged" in said
+    assert not (tmp_path / "m.reticent").exists()
+    assert reticent.Ledger(budget).history("people") == []
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """Files of obfuscated curves: ``reticent inspect`` and ``reticent predict``, for what `Obfuscator.save` wrote."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
 from reticent.apps.outfile import new_text
+from reticent.apps.tables import TableWriter
 from reticent.apps.terminal import BadFile, aside, compact, console, indented, line
 from reticent.errors import ReticentError
 from reticent.models.obfuscator import Obfuscator
@@ -105,10 +105,10 @@ def predict_curve(model: Any, data: str, out: Path) -> dict[str, Any]:
     mean, sd = model.predict(at, return_std=True)
     columns = [output if output not in inputs else f"predicted_{output}", f"{output}_std"]
     with new_text(out) as text:
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow([*inputs, *columns])
+        lines = TableWriter(text)
+        lines.line([*inputs, *columns])
         for row, one, spread in zip(at.tolist(), mean.tolist(), sd.tolist(), strict=True):
-            lines.writerow([*map(repr, row), f"{one:.9g}", f"{spread:.6g}"])
+            lines.line([*map(repr, row), f"{one:.9g}", f"{spread:.6g}"])
     return {
         "model": "Obfuscator",
         "private": model.private_,

@@ -10,8 +10,8 @@ from typing import Any
 import reticent
 from reticent.apps.labels import as_the_column_has_them, parse_classes
 from reticent.apps.notes import heard
-from reticent.apps.outfile import check_new
 from reticent.apps.results import MODELS
+from reticent.apps.saving import check_place, save_or_rescue
 from reticent.apps.terminal import BadFile
 from reticent.errors import BadInput, BoundsMissing
 from reticent.privacy.bounds import Bounds
@@ -137,16 +137,14 @@ def fit(
     )
     estimator = wrap(estimator)
     estimator._event()  # refuses parameters that make no sense
-    check_new(out, "What is in it may have been paid for")
+    check_place(out)
     charged = _Charged(ledger, dataset)
     try:
         with heard() as notes:
             _fit(estimator, source, advance)
-        estimator.save(out)
+        save_or_rescue(estimator, out, charged.words())
     except KeyboardInterrupt:
         raise KeyboardInterrupt(charged.words()) from None
-    except OSError as error:
-        raise BadFile(f"{out} cannot be written: {error.strerror}. The release is lost. {charged.words()}") from None
     return estimator, notes, _read_as(source, data)
 
 

@@ -1,6 +1,5 @@
 """``reticent obfuscate``: release a curve so that part of it stays unknown. Inferential privacy, not differential privacy."""
 
-import csv
 import re
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +8,8 @@ import typer
 
 from reticent.apps.options import Json, Quietly, flag, option, with_options
 from reticent.apps.outfile import check_new, new_text
+from reticent.apps.saving import save_or_rescue
+from reticent.apps.tables import TableWriter
 from reticent.apps.terminal import advise, aside, compact, line, print_json, progress
 from reticent.errors import BadInput, ReleaseRefused
 
@@ -159,11 +160,11 @@ def obfuscate_command(
         released = model.obfuscate(at, values, number=given["number"])
     model.names_ = [name, output]
     with new_text(out) as text:
-        lines = csv.writer(text, lineterminator="\n")
-        lines.writerow([name, output])
-        lines.writerows([repr(float(a)), repr(float(w))] for a, w in zip(at, released, strict=True))
+        lines = TableWriter(text)
+        lines.line([name, output])
+        lines.lines([repr(float(a)), repr(float(w))] for a, w in zip(at, released, strict=True))
     if model_file is not None:
-        model.save(model_file)
+        save_or_rescue(model, model_file, f"The released values are in {out}.")
     if report is not None:
         write_report(model, report)
     if json:

@@ -22,6 +22,7 @@ from reticent.apps.outputs import output_names, outputs
 from reticent.apps.results import MODELS, model_of
 from reticent.apps.searched import seen
 from reticent.apps.structure import placed, placed_names, placed_words
+from reticent.apps.tables import TableWriter
 from reticent.apps.terminal import BadFile, aside, line
 from reticent.errors import BadInput
 from reticent.models.storage import load
@@ -63,8 +64,8 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
     )
     records = missing = outside = 0
     with new_text(out) as written:
-        lines = csv.writer(written, lineterminator="\n")
-        lines.writerow([*columns, *results])
+        lines = TableWriter(written)
+        lines.line([*columns, *results])
         for block in _blocks(source, fields):
             given = ([_cell(v) for v in row] for row in block.tolist())
             told = (
@@ -74,7 +75,7 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
                 if classes
                 else _predicted(model, block, spread=spread)
             )
-            lines.writerows([*one, *found] for one, found in zip(given, told, strict=True))
+            lines.lines([*one, *found] for one, found in zip(given, told, strict=True))
             records += len(block)
             missing += int(np.isnan(block).sum())
             outside += int(((block < low) | (block > high)).sum())

@@ -6,12 +6,13 @@ of their own. Weight is a median body-mass index by age times height squared, wi
 blood pressure rises with age and build. Nothing here comes from real records.
 """
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.apps.tables import TableWriter
 
 __all__ = ["RANGES", "mean_weight", "people", "write_csv"]
 
@@ -113,6 +114,6 @@ def _median_bmi(age: Column) -> Column:
 def write_csv(table: dict[str, Column], path: Path) -> None:
     """Write a table as a CSV file with a header."""
     with open(path, "x", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file)
-        lines.writerow(table)
-        lines.writerows(zip(*([f"{v:g}" for v in column.tolist()] for column in table.values()), strict=True))
+        lines = TableWriter(file)
+        lines.line(table)
+        lines.lines(zip(*([f"{v:g}" for v in column.tolist()] for column in table.values()), strict=True))

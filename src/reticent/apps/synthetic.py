@@ -1,6 +1,5 @@
 """``reticent sample``: synthetic records from a released model, in a file that looks like the one it was fitted to."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from reticent.apps.figures import column_names
 from reticent.apps.notes import heard
 from reticent.apps.outfile import check_new, new_file, new_text
 from reticent.apps.searched import seen
+from reticent.apps.tables import TableWriter
 from reticent.apps.terminal import aside, line
 from reticent.errors import BadInput
 from reticent.models.storage import load
@@ -41,11 +41,11 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
         digits = [_digits(low, high) for low, high in model.releases_[0].bounds.x]
         rng = np.random.default_rng(seed)
         with new_text(out) as written:
-            lines = csv.writer(written, lineterminator="\n")
-            lines.writerow(names)
+            lines = TableWriter(written)
+            lines.line(names)
             for start in range(0, count, _ROWS):
                 block = model.sample(min(_ROWS, count - start), random_state=rng)
-                lines.writerows([f"{v:.{k}f}" for v, k in zip(row, digits, strict=True)] for row in block.tolist())
+                lines.lines([f"{v:.{k}f}" for v, k in zip(row, digits, strict=True)] for row in block.tolist())
     return {
         "model": type(model).__name__,
         "private": model.guarantee_.private,

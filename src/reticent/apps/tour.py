@@ -18,6 +18,7 @@ import reticent
 from reticent.apps.accounts import spendable
 from reticent.apps.letters import spelled
 from reticent.apps.registry import RANGES, mean_weight, people, write_csv
+from reticent.apps.saving import save_or_rescue
 from reticent.apps.slices import BAND
 from reticent.apps.terminal import BadFile, compact, progress
 
@@ -107,7 +108,7 @@ def _fit(folder: Path, data: Path, say: Say) -> Any:
     model, start = _model(ledger=str(folder / "budget.db"), dataset=_DATASET), perf_counter()
     with progress(f"Fitting {type(model).__name__}"):
         model.fit(reticent.scan(data))
-    model.save(folder / "weight.reticent")
+    save_or_rescue(model, folder / "weight.reticent", f"The tour's own ledger in {folder} was charged; no other.")
     numbers = sum(len(release.value) for release in model.releases_)
     say(
         "Fit",

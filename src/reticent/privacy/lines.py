@@ -15,6 +15,7 @@ import numpy as np
 
 from reticent.errors import BadInput
 from reticent.privacy.cells import text_number
+from reticent.privacy.formulas import original
 
 __all__ = ["LONGEST", "count_lines", "cut", "read_header", "sort_out", "split"]
 
@@ -108,7 +109,8 @@ def read_header(file: BinaryIO, path: object, delimiter: bytes) -> tuple[str, ..
     wrong = f"The first line of {path} must name the columns"
     try:
         text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter.decode(), strict=True)))
+        cells = next(csv.reader([text], delimiter=delimiter.decode(), strict=True))
+        names = tuple(original(cell.strip()) for cell in cells)
     except (csv.Error, UnicodeDecodeError):
         raise BadInput(f"{wrong}, in UTF-8, on one line that ends with LF or CRLF. It could not be read.") from None
     if any(text_number(name.encode()) == text_number(name.encode()) and not name.isdigit() for name in names):
