@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import reticent
 from reticent import Bounds, LocalBanditClient, LocalBanditServer
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.models.storage import plain_release, restored_release
 
 LINE = Bounds(x=[(0, 1)], y=(0, 1))
 PROMISE = {"epsilon": 50.0, "delta": 0.1}
@@ -30,6 +32,12 @@ def play(one, rounds, seed=0):
         regret += doses.max() - doses[k, 0]
         chance += doses.max() - doses.mean()
     return regret, chance
+
+
+def forged(report, **changes):
+    """A report with some fields changed, and a checksum that is right again."""
+    release = replace(restored_release(report["release"]), checksum=None, **changes)
+    return json.dumps({**report, "release": plain_release(release)}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -183,9 +191,12 @@ def test_a_report_with_another_noise_is_refused(scale):
     client = LocalBanditClient(host.message(), epsilon=1.0, delta=0.1)
     told = json.loads(client.tell([0.5], 0.5))
     assert host.receive(json.dumps(told).encode())
-    told["release"]["scale"] = [scale] * len(told["release"]["scale"])
-    with pytest.raises(BadInput, match="another promise"):
-        host.receive(json.dumps(told).encode())
+    scales = np.full(len(told["release"]["scale"]), scale)
+    with pytest.raises(BadInput, match="not a report"):
+        host.receive(json.dumps(told | {"release": told["release"] | {"scale": scales.tolist()}}).encode())
+    if np.isfinite(scale):
+        with pytest.raises(BadInput, match="another promise"):
+            host.receive(forged(told, scale=scales))
 
 
 def test_a_client_cannot_be_copied():
@@ -201,12 +212,13 @@ def test_a_forged_report_cannot_break_the_server():
     one = server()
     honest = json.loads(LocalBanditClient(one.message(), **PROMISE).tell([0.5], 0.5))
     for change in ({"value": [1e308] * len(honest["release"]["value"])}, {"event": 5}, {"n": 2}, {"scale": []}):
-        forged = {**honest, "release": honest["release"] | change}
+        wrong = {**honest, "release": honest["release"] | change}
         with pytest.raises(BadInput):
-            one.receive(json.dumps(forged).encode())
+            one.receive(json.dumps(wrong).encode())
+    with pytest.raises(BadInput, match="another promise"):
+        one.receive(forged(honest, value=np.full(len(honest["release"]["value"]), 1e308)))
     for text in (b"", b"[]", b"5", b"[" * 100_000, b'{"release": {"value": 1}, "batch": 0}'):
         with pytest.raises(BadInput):
             one.receive(text)
-    elsewhere = {**honest, "release": honest["release"] | {"bounds": Bounds(x=[(5, 6)], y=(0, 9)).to_dict()}}
-    assert one.receive(json.dumps(elsewhere).encode())
+    assert one.receive(forged(honest, bounds=Bounds(x=[(5, 6)], y=(0, 9))))
     assert one._reports.bounds == LINE

@@ -179,32 +179,17 @@ def plain_release(release: Release) -> dict[str, Any]:
 
 
 def restored_release(told: Mapping[str, Any]) -> Release:
-    """A release from `plain_release`, or from a file's header with its arrays."""
-    return Release(
-        statistic=told["statistic"],
-        value=np.asarray(told["value"], dtype=np.float64),
-        scale=np.asarray(told["scale"], dtype=np.float64),
-        event=event_from_dict(told["event"]),
-        n=told["n"],
-        bounds=Bounds.from_dict(told["bounds"]),
-        records_per_person=told["records_per_person"],
-        private=told["private"],
-        fit=told["fit"],
-        times=told.get("times", 1),
-    )
+    """A release from `plain_release`, or from a file's header with its arrays; refuse any other fields, or an altered one."""
+    fields = dict(told)
+    value, scale = (np.asarray(fields.pop(name), dtype=np.float64) for name in ("value", "scale"))
+    event, bounds = event_from_dict(fields.pop("event")), Bounds.from_dict(fields.pop("bounds"))
+    if not isinstance(fields.get("checksum"), str):
+        raise BadInput("A release has a checksum.")
+    return Release(value=value, scale=scale, event=event, bounds=bounds, **fields)
 
 
 def _header(release: Release) -> dict[str, Any]:
-    return {
-        "statistic": release.statistic,
-        "event": release.event.to_dict(),
-        "n": release.n,
-        "bounds": release.bounds.to_dict(),
-        "records_per_person": release.records_per_person,
-        "private": release.private,
-        "fit": release.fit,
-        "times": release.times,
-    }
+    return {**release.header(), "checksum": release.checksum}
 
 
 def _plain(name: str, value: Any) -> Any:
