@@ -67,3 +67,13 @@ def forged_scale() -> Outcome:
     washed = forged(model.releases_, scale=model.releases_[0].scale / 1000)
     again = reticent.PrivateMean.from_releases(washed, bounds=BOX, **PROMISE)
     return Outcome(True, f"the mean says ± {again.mean_sd_[0]:.1g} and has ± {model.mean_sd_[0]:.1g}")
+
+
+@attack("7", "The statement of a promise rounds its numbers down")
+def rounded_statement() -> Outcome:
+    eps, delta = 1.0000004, 1.0000004e-6
+    event = reticent.Gaussian(noise_multiplier=reticent.calibrate(eps, delta))
+    promise = reticent.Guarantee(delta=delta, relation="record", events=(event,), private=True)
+    told = [float(word) for word in promise.statement.partition(")")[0].strip("(").split(", ")]
+    worse = told[0] < promise.epsilon or told[1] < promise.delta
+    return Outcome(worse, f"says ({told[0]}, {told[1]}), and is ({promise.epsilon:.8g}, {promise.delta:.8g})")

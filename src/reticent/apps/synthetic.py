@@ -8,7 +8,7 @@ import numpy as np
 
 from reticent.apps.figures import column_names
 from reticent.apps.notes import heard
-from reticent.apps.outfile import check_new, new_file, new_text
+from reticent.apps.outfile import check_new, new_binary, new_text
 from reticent.apps.searched import seen
 from reticent.apps.terminal import aside, line
 from reticent.errors import BadInput
@@ -35,13 +35,13 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
         raise BadInput(f"-n must be at least 1, not {count}: how many records shall be drawn?")
     names = [str(name) for name in getattr(model, "feature_names_in_", [])] or column_names(model)
     if out.suffix.lower() == ".parquet":
-        with new_file(out) as scratch:
-            write_parquet(scratch, dict(zip(names, model.sample(count, random_state=seed).T, strict=True)))
+        with new_binary(out) as written:
+            write_parquet(written, dict(zip(names, model.sample(count, random_state=seed).T, strict=True)))
     else:
         digits = [_digits(low, high) for low, high in model.releases_[0].bounds.x]
         rng = np.random.default_rng(seed)
-        with new_text(out) as written:
-            lines = csv.writer(written, lineterminator="\n")
+        with new_text(out) as text:
+            lines = csv.writer(text, lineterminator="\n")
             lines.writerow(names)
             for start in range(0, count, _ROWS):
                 block = model.sample(min(_ROWS, count - start), random_state=rng)

@@ -330,11 +330,11 @@ class JointBandit:
             records_per_person=int(self._params["records_per_person"]),
         )
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
         """Write what was released so far and the public parameters to a file; ``reticent.load`` reads it. Free at any time."""
         from reticent.models.storage import save
 
-        save(self, path, overwrite=overwrite)
+        save(self, path, overwrite=overwrite, sign_with=sign_with)
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:

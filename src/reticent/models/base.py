@@ -182,15 +182,16 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"these parameters would say one {asked[0]}, up to {asked[1]}: rebuild with the parameters they had."
             )
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
         """Write the releases and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it.
 
-        A file that exists is refused unless ``overwrite=True``: the release in it may have been paid for.
+        A file that exists is refused unless ``overwrite=True``: the release in it may have been paid for. ``sign_with``: a
+        private key (Ed25519, PEM: ``openssl genpkey -algorithm ed25519``), whose public key then proves who wrote the file.
         """
         from reticent.models.storage import save
 
         check_is_fitted(self)
-        save(self, path, overwrite=overwrite)
+        save(self, path, overwrite=overwrite, sign_with=sign_with)
 
     def report(
         self,
@@ -218,7 +219,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         check_is_fitted(self)
         check_free(Path(path), overwrite=overwrite)
-        write(self, Path(path), ledger=ledger or self._params["ledger"], expected=expected)
+        account = ledger or self._params["ledger"]
+        write(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
 
     @available_if(lambda self: hasattr(self, "score_samples"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:

@@ -228,11 +228,11 @@ class LocalBanditServer:
             self.posterior_.take(release)
         self._size = next(self._sizes, 1)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
         """Write the sums of reports and the parameters to a file; ``reticent.load`` reads it."""
         from reticent.models.storage import save
 
-        save(self, path, overwrite=overwrite)
+        save(self, path, overwrite=overwrite, sign_with=sign_with)
 
     def state(self) -> bytes:
         """All that is needed to go on after a restart; it holds noisy reports only."""
