@@ -8,7 +8,7 @@ import typer
 import reticent
 from reticent import errors
 from reticent.apps import terminal
-from reticent.apps.outfile import check_new, new_file, new_text
+from reticent.apps.outfile import check_new, new_binary, new_text
 from reticent.apps.terminal import BadFile, advise, aside, fail, guarded, indented, line, table
 from tests.apps.made import kept
 from tests.apps.standins import said
@@ -140,10 +140,23 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
         assert not out.exists()
     assert out.read_bytes() == b"a\r\nb"
     for error in (ValueError, KeyboardInterrupt):
-        with pytest.raises(error), new_file(tmp_path / "p") as scratch:  # noqa: PT012
-            scratch.write_text("half")
-            raise error
+        for opened in (new_binary, new_text):
+            with pytest.raises(error), opened(tmp_path / "p") as file:  # noqa: PT012
+                file.write("half" if opened is new_text else b"half")
+                raise error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.csv"]
+
+
+def test_a_file_that_appears_while_another_is_written_is_not_replaced(tmp_path):
+    out = tmp_path / "o.csv"
+    with pytest.raises(BadFile, match="appeared meanwhile"), new_text(out) as file:  # noqa: PT012
+        file.write("mine")
+        out.write_text("theirs")
+    assert out.read_text() == "theirs"
+    with new_text(out, overwrite=True) as file:
+        file.write("mine")
+    assert out.read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["o.csv"]
 
 
 @pytest.mark.parametrize(
@@ -238,11 +251,11 @@ def test_every_refusal_has_its_code_and_says_what_to_do(run, files, monkeypatch,
 
 
 KEYS = {
-    "inspect mean": "file sha256 model reticent private guarantee releases results notes",
+    "inspect mean": "file sha256 signed_by model reticent private guarantee releases results notes",
     "report mean --out {}/r.html": "out model_sha256",
     "predict gp new.csv --out {}/p.csv": "model private outputs records missing outside inputs columns out",
     "sample mixture -n 3 --out {}/s.csv": "model private records columns out",
-    "fit mean new.csv --x age=0:9 --epsilon 1 --delta 1e-5 --out {}/m": "file sha256 model reticent private guarantee "
+    "fit mean new.csv --x age=0:9 --epsilon 1 --delta 1e-5 --out {}/m": "file sha256 signed_by model reticent private guarantee "
     "releases results notes read",
     "ledger open {}/l.db a --epsilon 1 --delta 1e-5": "dataset relation records_per_person epsilon delta spent left charges",
     "bandit simulate --rounds 20": "environment rounds releases last_quarter private not_private",

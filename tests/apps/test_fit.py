@@ -184,7 +184,7 @@ def test_no_bounds_names_other_columns_too(fit, tmp_path):
         ([*AGE, *PROMISE, "--bins", 5], 2, "mean has no option --bins"),
         ([*AGE, *PROMISE, "--noise", 5], 2, "mean has no option --noise"),
         ([*AGE, *PROMISE, "--y", "weight=2:150"], 2, "mean has no outputs: leave --y out"),
-        ([*AGE, *PROMISE, "--records-per-person", 0], 2, "--records-per-person must be at least 1"),
+        ([*AGE, *PROMISE, "--records-per-person", 0], 2, "--records-per-person must be a whole number from 1"),
         ([*AGE, "--x", "height=5:5", *PROMISE], 4, "height=5:5 has no width"),
         ([*AGE, *PROMISE, "--norm", -1], 4, "--norm must be"),
         ([*AGE, "--epsilon", 1.5, "--delta", 1e-5], 3, "cap"),
@@ -278,7 +278,7 @@ def test_ctrl_c_says_what_was_charged(fit, budget, monkeypatch):
 
 
 def test_a_full_disk_says_what_was_charged(fit, budget, monkeypatch):
-    def full(self, path):
+    def full(self, path, **how):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(reticent.PrivateMean, "save", full)

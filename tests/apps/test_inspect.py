@@ -1,6 +1,7 @@
 """``reticent inspect``: a model file, shown."""
 
 import json
+import subprocess
 from hashlib import sha256
 from types import SimpleNamespace
 
@@ -200,3 +201,34 @@ def test_a_subclass_is_shown_as_what_it_is():
     assert model_of(Own()) is MODELS["mean"]
     with pytest.raises(reticent.BadInput, match="no report and no drawing of object"):
         model_of(object())
+
+
+def test_who_signed_a_file_is_said_and_that_nobody_did(run, saved, people_csv, tmp_path):
+    _, path = saved("PrivateMean")
+    assert "Signed   no: nothing proves who wrote this file" in run("inspect", path).out
+    assert json.loads(run("inspect", path, "--json").out)["signed_by"] is None
+    reticent.load(path).report(tmp_path / "plain.html")
+    assert "nothing proves who wrote this file" in (tmp_path / "plain.html").read_text()
+    key, out = tmp_path / "key.pem", tmp_path / "signed.reticent"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True, capture_output=True)
+    asked = ("--x", "age=0:110", "--epsilon", 1, "--delta", 1e-5, "--out", out)
+    assert run("fit", "mean", people_csv, *asked, "--sign", tmp_path / "absent").code == 2
+    assert not out.exists()
+    assert run("fit", "mean", people_csv, *asked, "--sign", key).code == 0
+    signer = json.loads(run("inspect", out, "--json").out)["signed_by"]
+    public = ["openssl", "pkey", "-in", key, "-pubout", "-outform", "DER"]
+    assert signer == sha256(subprocess.run(public, check=True, capture_output=True).stdout).hexdigest()
+    assert f"by the key with the fingerprint {signer}" in run("inspect", out).out.replace("\n", "")
+    reticent.load(out).report(tmp_path / "signed.html")
+    assert signer in (tmp_path / "signed.html").read_text()
+
+
+def test_a_key_that_cannot_be_used_is_said_before_the_charge(run, people_csv, tmp_path):
+    ledger = tmp_path / "budget.db"
+    run("ledger", "open", ledger, "people", "--epsilon", 2, "--delta", 1e-5)
+    (tmp_path / "key.pem").write_text("no key")
+    asked = ("--x", "age=0:110", "--epsilon", 1, "--delta", 1e-5, "--ledger", ledger, "--dataset", "people")
+    answer = run("fit", "mean", people_csv, *asked, "--out", tmp_path / "m", "--sign", tmp_path / "key.pem")
+    assert answer.code == 2
+    assert "openssl genpkey -algorithm ed25519" in " ".join(answer.err.split())
+    assert reticent.Ledger(ledger).history("people") == []

@@ -32,7 +32,8 @@ def rebuilt(model, releases=None, **changed):
 
 
 def altered(release, **changed):
-    return replace(copy.copy(release), **changed)
+    """Forged, with a checksum that is right again: what is said must be refused for what it says."""
+    return replace(release, checksum=None, **changed)
 
 
 @each
@@ -75,24 +76,77 @@ def test_releases_that_do_not_belong_together_are_refused(name):
         {"n": last.n + 1},
         {"event": reticent.Gaussian(noise_multiplier=1e-3)},
         {"records_per_person": 2},
-        {"private": False},
+        {"private": not last.private},
         {"fit": "0" * 16},
+        {"entry": "0" * 64},
+        {"relation": "record" if last.relation == "label" else "label"},
     ):
         with pytest.raises(reticent.ReticentError):
             rebuilt(FEW[name], [*others, altered(last, **change)])
 
 
 @each
-def test_no_parameter_makes_the_promise_better_than_what_was_drawn(model):
-    """The guarantee is read off the releases: a smaller ε or more records of a person, said later, changes no word of it."""
+@pytest.mark.parametrize(
+    "change", [{"epsilon": 1e-3}, {"epsilon": 7.0}, {"delta": 1e-4}, {"records_per_person": 50}], ids=str
+)
+def test_parameters_that_pay_for_something_else_are_refused(model, change):
+    """The guarantee is read off the releases, and parameters that would have paid for other ones make no model of them."""
+    with pytest.raises(reticent.ReticentError):
+        rebuilt(model, **change)
+
+
+@each
+def test_a_forged_event_is_refused_though_its_checksum_is_right(model):
+    """A better one in all releases, beside the parameters of the fit: ε is that of what the parameters paid for."""
     one = fitted_once(model)
-    for change in ({"epsilon": 1e-3}, {"records_per_person": 50}, {"epsilon": 1e-3, "records_per_person": 50}):
-        try:
-            again = rebuilt(model, **change)
-        except reticent.ReticentError:
-            continue  # its public numbers follow from these: then it asks for other releases, and has none
-        assert again.guarantee_ == one.guarantee_
-        assert again.guarantee_.statement == one.guarantee_.statement
+    for better in (1.001, 1e20):
+        event = replace(one.releases_[0].event, noise_multiplier=one.releases_[0].event.noise_multiplier * better)
+        with pytest.raises(reticent.BadInput, match="paid for with"):
+            rebuilt(model, [altered(release, event=event) for release in one.releases_])
+    assert one.guarantee_.epsilon == pytest.approx(one.epsilon, rel=1e-6)
+
+
+@each
+def test_a_forged_noise_scale_is_refused_though_its_checksum_is_right(model):
+    *others, last = fitted_once(model).releases_
+    for wrong in (0.999, 1.001, 1e-6):
+        with pytest.raises(reticent.BadInput, match="another noise scale"):
+            rebuilt(model, [*others, altered(last, scale=last.scale * wrong)])
+
+
+@each
+def test_a_release_that_was_changed_by_hand_is_refused(model):
+    """Copied with another field, or written to in place."""
+    one = fitted_once(model)
+    release = one.releases_[-1]
+    for change in ({"private": True}, {"private": False}, {"value": release.value + 1}, {"n": release.n + 1}):
+        if getattr(release, next(iter(change))) is not next(iter(change.values())):
+            with pytest.raises(reticent.BadInput, match="altered"):
+                replace(release, **change)
+    with pytest.raises(ValueError, match="read-only"):
+        release.value[0] = 0.0
+    statistic = copy.deepcopy(release.statistic)
+    release.statistic["name"] += "s"
+    try:
+        with pytest.raises(reticent.BadInput, match="altered"):
+            rebuilt(model)
+    finally:
+        release.statistic.clear()
+        release.statistic.update(statistic)
+    rebuilt(model)
+
+
+@each
+def test_what_is_protected_is_read_off_the_releases(model):
+    one = fitted_once(model)
+    first = one.releases_[0]
+    assert one.guarantee_.relation == first.relation == one._relation
+    other = "record" if first.relation == "label" else "label"
+    with pytest.raises(reticent.BadInput, match="These releases protect one"):
+        rebuilt(model, [altered(release, relation=other) for release in one.releases_])
+    washing = type("Washing", (type(one),), {"_relation": other})
+    with pytest.raises(reticent.BadInput, match=r"These releases protect one|protects less than whole records"):
+        washing.from_releases(one.releases_, **one.get_params(deep=False))
 
 
 @pytest.mark.parametrize("name", [name for name, model in FEW.items() if model.bounds in (BOX, PLANE, CLASSED)])

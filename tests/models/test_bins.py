@@ -204,7 +204,19 @@ class Counting:
         self.asked.append((type(statistic).__name__, times, statistic))
         size, event = statistic.size, Gaussian(noise_multiplier=1.0)
         value = np.zeros(size) if isinstance(statistic, ColumnMoments) else np.full(size, 1e-3)
-        return Release(statistic.describe(), value, np.ones(size), event, self.n, self.bounds, 1, True, "x", times)
+        return Release(
+            statistic.describe(),
+            value,
+            np.ones(size),
+            event,
+            self.n,
+            self.bounds,
+            1,
+            True,
+            "x",
+            times,
+            relation="record",
+        )
 
 
 @pytest.mark.parametrize("releases", [4, 7, 8])

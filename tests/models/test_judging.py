@@ -30,7 +30,16 @@ class Exact:
         total = statistic.coordinates(statistic.block_sum(self.unit)).astype(float) * float(statistic.step)
         sd = np.full(len(total), max(self.noise, 1e-12))
         return Release(
-            statistic.describe(), total, sd, Gaussian(noise_multiplier=1.0), self.n, self.bounds, 1, True, "x"
+            statistic.describe(),
+            total,
+            sd,
+            Gaussian(noise_multiplier=1.0),
+            self.n,
+            self.bounds,
+            1,
+            True,
+            "x",
+            relation="record",
         )
 
 

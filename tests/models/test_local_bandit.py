@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pickle
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import reticent
 from reticent import Bounds, LocalBanditClient, LocalBanditServer
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.models.storage import plain_release, restored_release
 
 LINE = Bounds(x=[(0, 1)], y=(0, 1))
 PROMISE = {"epsilon": 50.0, "delta": 0.1}
@@ -41,6 +43,12 @@ def play(one, rounds, seed=0):
         regret += doses.max() - doses[k, 0]
         chance += doses.max() - doses.mean()
     return regret, chance
+
+
+def forged(report, **changes):
+    """A report with some fields changed, and a checksum that is right again."""
+    release = replace(restored_release(report["release"]), checksum=None, **changes)
+    return json.dumps({**report, "release": plain_release(release)}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -195,9 +203,12 @@ def test_a_report_with_another_noise_is_refused(scale):
     client = LocalBanditClient(host.message(), epsilon=1.0, delta=0.1)
     told = json.loads(client.tell([0.5], 0.5))
     assert host.receive(json.dumps(told).encode())
-    told["release"]["scale"] = [scale] * len(told["release"]["scale"])
-    with pytest.raises(BadInput, match="another promise"):
-        host.receive(json.dumps(told).encode())
+    scales = np.full(len(told["release"]["scale"]), scale)
+    with pytest.raises(BadInput, match="not a report"):
+        host.receive(json.dumps(told | {"release": told["release"] | {"scale": scales.tolist()}}).encode())
+    if np.isfinite(scale):
+        with pytest.raises(BadInput, match="another promise"):
+            host.receive(forged(told, scale=scales))
 
 
 def test_a_client_cannot_be_copied():
@@ -215,17 +226,18 @@ def test_a_forged_report_cannot_break_the_server():
     size = len(honest["release"]["value"])
     wrong = [{"value": [1e308] * size}, {"value": [math.nan] * size}, {"value": [0.0]}, {"scale": []}, {"event": 5}]
     for change in (*wrong, {"n": 2}, {"n": -1}, {"records_per_person": 1000}, {"times": 9}, {"private": "yes"}):
-        forged = {**honest, "release": honest["release"] | change}
+        altered = {**honest, "release": honest["release"] | change}
         with pytest.raises(BadInput):
-            one.receive(json.dumps(forged).encode())
+            one.receive(json.dumps(altered).encode())
+    with pytest.raises(BadInput, match="another promise"):
+        one.receive(forged(honest, value=np.full(len(honest["release"]["value"]), 1e308)))
     for text in (b"", b"[]", b"5", b"[" * 100_000, b'{"release": {"value": 1}, "batch": 0}'):
         with pytest.raises(BadInput):
             one.receive(text)
     for batch in (0.0, False, None, "0", [0]):
         with pytest.raises(BadInput):
             one.receive(json.dumps({**honest, "batch": batch}).encode())
-    elsewhere = {**honest, "release": honest["release"] | {"bounds": Bounds(x=[(5, 6)], y=(0, 9)).to_dict()}}
-    assert one.receive(json.dumps(elsewhere).encode())
+    assert one.receive(forged(honest, bounds=Bounds(x=[(5, 6)], y=(0, 9))))
     assert one._reports.bounds == LINE
 
 

@@ -224,7 +224,18 @@ def test_a_release_is_taken_apart_into_the_moments_that_were_summed(second, toge
     value = asked.coordinates(asked.block_sum(RECORDS)).astype(float) * asked.step
     bounds = Bounds(x=[(-1, 1)] * d)
     sd = np.sqrt(1 / asked.shares())
-    release = Release(asked.describe(), value, sd, Gaussian(noise_multiplier=1.0), len(RECORDS), bounds, 1, True, "x")
+    release = Release(
+        asked.describe(),
+        value,
+        sd,
+        Gaussian(noise_multiplier=1.0),
+        len(RECORDS),
+        bounds,
+        1,
+        True,
+        "x",
+        relation="record",
+    )
     found = told(release)
     away = RECORDS[:, None] - centres
     square = (away**2).sum(axis=2)

@@ -1,14 +1,19 @@
 """Model files: what is inside, and what happens when they are damaged."""
 
+import hashlib
 import json
 import random
+import subprocess
+from dataclasses import fields
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import reticent
-from reticent import BadInput, Bounds, CorruptModel, PrivateMean
+from reticent import BadInput, Bounds, CorruptModel, PrivateMean, Release
 from reticent.models import storage
 
 
@@ -57,11 +62,11 @@ def rewritten(path, change):
     from safetensors.numpy import load as from_bytes
     from safetensors.numpy import save as to_bytes
 
-    header, _, _ = storage.read(path)
+    header = storage.read(path).header
     body = path.read_bytes().partition(b"\n")[2]
     change(header)
     body = to_bytes(from_bytes(body), metadata={"reticent": json.dumps(header)})
-    path.write_bytes(b"reticent 1 " + sha256(body).hexdigest().encode() + b"\n" + body)
+    path.write_bytes(b"reticent 2 " + sha256(body).hexdigest().encode() + b"\n" + body)
 
 
 @pytest.mark.parametrize("name", ["NoSuchModel", "Bounds", "__version__", "os", "load"])
@@ -81,12 +86,213 @@ def test_files_that_do_not_fit_are_refused(path):
 
 
 def test_what_is_inside(path):
-    header, releases, digest = storage.read(path)
+    header, releases, digest, signer = storage.read(path)
+    assert signer is None
     assert set(header) == {"model", "version", "params", "releases"}
     assert "ledger" not in header["params"]
     assert len(releases) == 1
     assert len(digest) == 64
     assert b"pickle" not in path.read_bytes()
+
+
+def forge(path, **changes):
+    """The same file with some fields of its release changed, and all checksums made right again."""
+
+    def change(header):
+        release = storage.read(path).releases[0]
+        values = {field.name: getattr(release, field.name) for field in fields(release)}
+        forged = Release(**{**values, **changes, "checksum": None})
+        header["releases"][0] = {**forged.header(), "checksum": forged.checksum}
+
+    rewritten(path, change)
+
+
+def test_a_forged_promise_is_refused_whatever_the_checksums_say(path):
+    """Beside these parameters there is one event, one unit and one noise scale."""
+    for wrong in (
+        {"event": reticent.Gaussian(noise_multiplier=1e20)},
+        {"event": reticent.Laplace(noise_multiplier=5.0)},
+        {"records_per_person": 50},
+        {"relation": "label"},
+        {"times": 2},
+    ):
+        before = path.read_bytes()
+        forge(path, **wrong)
+        with pytest.raises(CorruptModel, match="does not fit"):
+            reticent.load(path)
+        path.write_bytes(before)
+    reticent.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("n", wrong) for wrong in (0, -7, float("nan"), "5", 3.0, True, None, 10**30)],
+        *[("records_per_person", wrong) for wrong in (0, 1.999, "1", None)],
+        *[("times", wrong) for wrong in (0, -1, 1.5, 10**9)],
+        *[("statistic", wrong) for wrong in (None, [], {}, {"size": 1})],
+        ("private", 1),
+        ("private", True),
+        ("relation", "people"),
+        ("relation", ["record"]),
+        ("entry", 5),
+        ("fit", None),
+        ("bounds", {"x": [[0, 1]] * 3}),
+        ("event", {"kind": "gaussian"}),
+        ("checksum", None),
+        ("checksum", "0" * 64),
+        ("unknown", 1),
+    ],
+    ids=str,
+)
+def test_fields_that_no_curator_gives_are_refused(path, name, value):
+    if name == "private":  # of a seeded fit, then
+        PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6, random_state=1).fit(np.zeros((3, 1))).save(
+            path, overwrite=True
+        )
+    rewritten(path, lambda header: header["releases"][0].update({name: value}))
+    with pytest.raises(CorruptModel):
+        reticent.load(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: header.update(more=1),
+        lambda header: header.pop("version"),
+        lambda header: header.update(version=5),
+        lambda header: header.update(params=[1]),
+        lambda header: header.update(model=5),
+        lambda header: header.update(release={}),
+        lambda header: header["releases"].append(header["releases"][0]),
+        lambda header: header["params"].update(epsilon=-1),
+        lambda header: header["params"].update(epsilon=2.0),
+        lambda header: header["params"].update(bounds=nested(300)),
+        lambda header: header["params"].update(ledger="postgresql://somebody.invalid/x", dataset="p"),
+        lambda header: header["params"].update(ledger=None),
+    ],
+)
+def test_headers_that_are_never_written_are_refused(path, change):
+    rewritten(path, change)
+    with pytest.raises(CorruptModel):
+        reticent.load(path)
+
+
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = {"Dict": {"a": value}}
+    return value
+
+
+@pytest.mark.parametrize("where", ["metadata", "header", "size"])
+def test_headers_of_any_depth_and_size_are_refused(path, where):
+    from hashlib import sha256
+
+    deep = "[" * 200_000 + "]" * 200_000
+    told = json.dumps({"__metadata__": {"reticent": deep}}) if where == "metadata" else deep
+    size = 10**9 if where == "size" else len(told)
+    body = size.to_bytes(8, "little") + told.encode()
+    path.write_bytes(b"reticent 2 " + sha256(body).hexdigest().encode() + b"\n" + body)
+    with pytest.raises(CorruptModel, match="not the contents"):
+        reticent.load(path)
+
+
+def test_an_estimator_inside_another_brings_no_account_along(tmp_path):
+    search = reticent.PrivateSearch(
+        PrivateMean(), [{}], expected_runs=1, bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6
+    )
+    search.fit(np.zeros((30, 1))).save(tmp_path / "m")
+    rewritten(tmp_path / "m", lambda header: header["params"]["estimator"]["params"].update(ledger="budget.db"))
+    with pytest.raises(CorruptModel, match="no account"):
+        reticent.load(tmp_path / "m")
+
+
+def test_a_file_of_version_one_says_what_to_do(path):
+    path.write_bytes(path.read_bytes().replace(b"reticent 2", b"reticent 1", 1))
+    with pytest.raises(CorruptModel, match=r"written by reticent 0\.1.*fit the model again"):
+        reticent.load(path)
+
+
+@pytest.fixture
+def keys(tmp_path):
+    """Two pairs of keys, private and public."""
+    made = []
+    for name in ("ours", "theirs"):
+        key = Ed25519PrivateKey.generate()
+        private, public = tmp_path / f"{name}.pem", tmp_path / f"{name}.pub"
+        how = Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+        private.write_bytes(key.private_bytes(*how))
+        public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+        made.append((private, public))
+    return made
+
+
+def test_a_signature_tells_who_wrote_a_file(tmp_path, keys):
+    (ours, our_public), (_, their_public) = keys
+    model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
+    model.save(tmp_path / "signed", sign_with=ours)
+    model.save(tmp_path / "plain")
+    assert (tmp_path / "signed").read_bytes().partition(b"\n")[2] == (tmp_path / "plain").read_bytes().partition(b"\n")[
+        2
+    ]
+    der = subprocess.run(["openssl", "pkey", "-pubin", "-in", our_public, "-outform", "DER"], capture_output=True)
+    assert storage.read(tmp_path / "signed").signer == hashlib.sha256(der.stdout).hexdigest()
+    assert storage.read(tmp_path / "plain").signer is None
+    for load in (reticent.load(tmp_path / "signed"), reticent.load(tmp_path / "signed", signed_by=our_public)):
+        assert np.array_equal(load.mean_, model.mean_)
+    with pytest.raises(CorruptModel, match=r"is signed by [0-9a-f]{64}, and not signed by"):
+        reticent.load(tmp_path / "signed", signed_by=their_public)
+    with pytest.raises(CorruptModel, match="is not signed, and not signed by"):
+        reticent.load(tmp_path / "plain", signed_by=our_public)
+
+
+def test_a_signature_is_checked_in_any_case(tmp_path, keys):
+    """Nothing of a signed file can be changed, and no signature is good for another file."""
+    (ours, public), _ = keys
+    mean = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6)
+    mean.fit(np.zeros((3, 1))).save(tmp_path / "one", sign_with=ours)
+    mean.fit(np.zeros((3, 1))).save(tmp_path / "two", sign_with=ours)
+    first, other = ((tmp_path / name).read_bytes() for name in ("one", "two"))
+    line, _, body = first.partition(b"\n")
+    words, others = line.split(b" "), other.partition(b"\n")[0].split(b" ")
+    wrong = [
+        b" ".join([*words[:5], others[5]]),
+        b" ".join([*words[:4], others[4][::-1], words[5]]),
+        b" ".join([*words[:3], b"rsa", *words[4:]]),
+        b" ".join(words[:5]),
+        b" ".join([*words, b"more"]),
+        line + b" ",
+        b" ".join([*words[:5], words[5].upper()]),
+        b" ".join(words[:3]) + b"  " + b" ".join(words[3:]),
+        b" ".join([*others[:3], *words[3:]]),
+    ]
+    for told in wrong:
+        (tmp_path / "one").write_bytes(told + b"\n" + body)
+        with pytest.raises(CorruptModel, match="not what was saved"):
+            reticent.load(tmp_path / "one")
+    for place in random.sample(range(8 * len(first)), 200):
+        damaged = bytearray(first)
+        damaged[place // 8] ^= 1 << place % 8
+        (tmp_path / "one").write_bytes(damaged)
+        with pytest.raises(CorruptModel):
+            reticent.load(tmp_path / "one", signed_by=public)
+    (tmp_path / "one").write_bytes(b" ".join(words[:3]) + b"\n" + body)
+    assert storage.read(tmp_path / "one").signer is None, "whoever takes a signature away leaves a file without one"
+
+
+def test_keys_that_cannot_be_used_are_refused_with_words(tmp_path, keys):
+    (ours, public), _ = keys
+    model = PrivateMean(bounds=Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((3, 1)))
+    (tmp_path / "text").write_text("hello")
+    for wrong, says in ((tmp_path / "absent", "cannot be read"), (tmp_path / "text", "genpkey"), (public, "genpkey")):
+        with pytest.raises(BadInput, match=says):
+            model.save(tmp_path / "m", sign_with=wrong)
+    assert not (tmp_path / "m").exists()
+    model.save(tmp_path / "m", sign_with=ours)
+    for wrong, says in ((tmp_path / "absent", "cannot be read"), (tmp_path / "text", "pubout"), (ours, "pubout")):
+        with pytest.raises(BadInput, match=says):
+            reticent.load(tmp_path / "m", signed_by=wrong)
 
 
 def test_a_password_in_the_ledger_url_is_not_saved(tmp_path):

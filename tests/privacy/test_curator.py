@@ -345,16 +345,18 @@ def test_what_was_paid_for_something_else_is_refused():
     [
         ({"value": np.zeros(3)}, "as many numbers"),
         ({"scale": np.ones(1)}, "as many numbers"),
-        ({"value": np.array([0.0, np.nan])}, "no curator gives"),
+        ({"value": np.zeros(3), "scale": np.ones(3)}, "as many numbers as its statistic"),
+        ({"value": np.array([0.0, np.nan])}, "must be finite"),
         ({"scale": np.zeros(2)}, "no curator gives"),
-        ({"times": 0}, "how often it counts"),
+        ({"n": 0}, "no curator gives"),
+        ({"times": 0}, "times must be a whole number of at least 1"),
         ({"times": 4}, "more releases than were paid for"),
     ],
     ids=str,
 )
 def test_releases_that_were_altered_are_not_replayed(altered, says):
     with pytest.raises(BadInput, match=says):
-        Replay([replace(curator().release(MeanSum(2, 2)), **altered)])
+        Replay([replace(curator().release(MeanSum(2, 2)), checksum=None, **altered)])
 
 
 def test_a_replay_gives_what_was_asked_and_no_more():

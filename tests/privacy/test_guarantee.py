@@ -1,8 +1,11 @@
 """The promise in words: who is protected, how strongly, and what is not."""
 
+import math
+import re
+
 import pytest
 
-from reticent import Gaussian, calibrate
+from reticent import BadInput, Gaussian, calibrate
 from reticent.privacy.guarantee import Guarantee
 
 
@@ -37,6 +40,28 @@ def test_who_is_protected(fields, told):
     assert "at most e^1 = 2.72 times as likely" in words
     assert "but for a chance of 1e-06." in words
     assert ("inputs are NOT protected" in words) == ("relation" in fields)
+
+
+@pytest.mark.parametrize("eps", [1.0000004, 0.1, 0.3, 1.99999951, 9.0000001, 123.00001, 1e-7])
+@pytest.mark.parametrize("delta", [1e-6, 1.0000004e-6, 0.1, 1.55e-5])
+def test_no_number_of_the_statement_is_below_the_promise(eps, delta):
+    one = promise(events=(Gaussian(noise_multiplier=calibrate(eps, delta)),), delta=delta)
+    pair, _, rest = one.statement.partition(")")
+    told = [float(word) for word in pair.strip("(").split(", ")]
+    exponent, chance = re.search(r"e\^(\S+) = ", rest)[1], re.search(r"chance of (\S+)\.$", rest)[1]
+    assert one.epsilon <= told[0] <= one.epsilon * (1 + 1e-5)
+    assert delta <= told[1] <= delta * (1 + 1e-5)
+    assert one.epsilon <= float(exponent) <= one.epsilon * (1 + 1e-3)
+    assert delta <= float(chance) <= delta * 1.1
+    if eps < 100:
+        factor = float(re.search(r" = (\S+) times", rest)[1])
+        assert math.exp(one.epsilon) <= factor <= 1.01 * math.exp(one.epsilon)
+
+
+@pytest.mark.parametrize("wrong", [1.999, 0, True, "1"])
+def test_people_have_whole_records(wrong):
+    with pytest.raises(BadInput, match="records_per_person must be a whole number"):
+        promise(records_per_person=wrong)
 
 
 def test_a_promise_in_name_only_is_no_number_to_be_proud_of():

@@ -46,7 +46,7 @@ def test_a_choice_that_is_no_candidate_is_refused():
     assert Replay([release]).select(Sides(), SCORES) is release
     for number in (2.0, -1.0, 0.5):
         with pytest.raises(BadInput, match="altered"):
-            Replay([replace(release, value=np.array([number]))]).select(Sides(), SCORES)
+            Replay([replace(release, checksum=None, value=np.array([number]))]).select(Sides(), SCORES)
 
 
 def test_what_looks_like_a_search_and_is_none_is_refused():
@@ -60,9 +60,9 @@ def test_what_looks_like_a_search_and_is_none_is_refused():
     first, *rest = one.releases
     Replay(one.releases)
     with pytest.raises(BadInput, match="not all releases of a search"):
-        Replay([replace(first, value=np.zeros(3)), *rest])
+        Replay([replace(first, checksum=None, value=np.zeros(3), scale=np.zeros(3)), *rest])
     with pytest.raises(BadInput, match="not all releases of a search"):
-        Replay([replace(release, event=noise) for release in one.releases])
+        Replay([replace(release, checksum=None, event=noise) for release in one.releases])
     for own in (0, 2, 3, -1, None):
         with pytest.raises(BadInput):
-            Replay([replace(first, statistic={**first.statistic, "releases": own}), *rest])
+            Replay([replace(first, checksum=None, statistic={**first.statistic, "releases": own}), *rest])

@@ -15,16 +15,19 @@ from reticent.errors import BadInput, BudgetExceeded, ReleaseRefused
 from reticent.maths.factorisation import root_coefficients, row_variances, tree_variances
 from reticent.models.policy import Policy
 from reticent.models.residuals import InputCounts
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.events import Gaussian
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.statistic import GramPlan, SumPlan
-from reticent.privacy.stream import BATCHES, SHIFT, TREE, Buffers, Stream, Toeplitz
+from reticent.privacy.stream import BATCHES, SHIFT, TREE, Buffers, Echo, Stream, Toeplitz
 from tests.privacy.streamed import BACK, BOUNDS, ECHO, ROOT, SOME, STEPS, Both, Pair
 
 
 def stream(correlation=BATCHES, steps=STEPS, multiplier=2.0, seed=b"1", **kwargs):
     event = Gaussian(noise_multiplier=multiplier)
-    return Stream(bounds=BOUNDS, event=event, correlation=correlation, steps=steps, seed=seed, **kwargs)
+    return Stream(
+        **{"bounds": BOUNDS, "event": event, "correlation": correlation, "steps": steps, "seed": seed, **kwargs}
+    )
 
 
 def test_sums_are_exact_and_only_of_their_step():
@@ -246,7 +249,17 @@ def test_paid_once_before_anything_is_read(tmp_path):
     for _ in range(5):
         one.release(Both())
     assert len(Ledger(url).history("people")) == 1
-    Stream(bounds=BOUNDS, event=event, state=one.state())
+    again = Stream(bounds=BOUNDS, event=event, state=one.state())
+    also = Stream(bounds=BOUNDS, event=event, state=one.state(), ledger=url, dataset="people")
+    [entry] = Ledger(url).history("people")
+    assert {each.release(Both()).entry for each in (one, again, also)} == {entry.hash}
+    Ledger(url).open("others", 1.0, 1e-6)
+    for account in ({"ledger": url, "dataset": "others"}, {"ledger": url, "dataset": "people"}):
+        unpaid = Stream(bounds=BOUNDS, event=event)
+        state = one.state() if account["dataset"] == "others" else unpaid.state()
+        with pytest.raises(BadInput, match="not paid for from data set"):
+            Stream(bounds=BOUNDS, event=event, state=state, **account)
+    assert unpaid.release(Both()).entry is None
     assert len(Ledger(url).history("people")) == 1
     with pytest.raises(BudgetExceeded):
         Stream(bounds=BOUNDS, event=Gaussian(noise_multiplier=1.0), ledger=url, dataset="people")
@@ -294,6 +307,119 @@ def test_noise_is_made_from_pythons_integers(correlation):
         one.add(Pair(), np.zeros((3, 2)))
         scales.append(one.release(Pair()).scale)
     np.testing.assert_array_equal(*scales)
+
+
+OTHER_TERMS = {
+    "event": {"multiplier": 2.0000001},
+    "correlation": {"correlation": Toeplitz([1 << SHIFT] + [0] * (STEPS - 1))},
+    "steps": {"steps": STEPS - 1},
+    "bounds": {"bounds": Bounds(x=[(-1, 1), (-1, 2)])},
+    "records_per_person": {"records_per_person": 2},
+    "relation": {"relation": "label"},
+    "seed": {"seed": b"2"},
+}
+
+
+@pytest.mark.parametrize(("name", "other"), [*OTHER_TERMS.items(), ("seed", {"seed": None})])
+@pytest.mark.parametrize("correlation", [BATCHES, TREE, ROOT, ECHO], ids=lambda one: one.name)
+def test_a_state_goes_on_with_the_terms_that_were_paid_for_and_with_no_others(name, other, correlation):
+    how = {"bounds": Bounds(x=[(-1, 1), (-1, 1)]), "correlation": correlation}
+    one = stream(**how)
+    one.add(Both(), np.ones((1, 2)))
+    one.release(Both())
+    with pytest.raises(BadInput, match=f"paid for with another {name}: "):
+        stream(**{**how, **other}, state=one.state())
+    again = stream(**how, state=one.state())
+    assert again.release(Both()).private is False
+    assert again._terms().keys() == {"format", *OTHER_TERMS}, "all that a payment depends on is tried above"
+
+
+def test_coefficients_are_part_of_the_terms():
+    """Of each kind: one in 2⁻³⁰ more is another correlation."""
+    root = list(ROOT.coefficients)
+    pairs = [
+        (ROOT, Toeplitz([*root[:-1], root[-1] + 1])),
+        (Echo(100), Echo(101)),
+        (Buffers([5, 6], [7, 8]), Buffers([5, 6], [7, 9])),
+        (Buffers([5, 6], [7, 8]), Buffers([5, 7], [7, 8])),
+        (BATCHES, TREE),
+    ]
+    for one, other in pairs:
+        state = stream(one).state()
+        stream(one, state=state)
+        with pytest.raises(BadInput, match="another correlation"):
+            stream(other, state=state)
+
+
+class Cheaper(Echo):
+    """Somebody's own, which asks for less noise."""
+
+    def stretch(self, steps, size, sensitivity2):
+        return super().stretch(steps, size, sensitivity2) / 100
+
+
+def test_a_correlation_of_ones_own_is_refused():
+    for wrong in (Cheaper(100), "TREE", None, Echo):
+        with pytest.raises(BadInput, match="only these are proved"):
+            stream(wrong)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"made": -1},
+        {"made": 0.5},
+        {"made": True},
+        {"rows": "1"},
+        {"total": [0.5]},
+        {"total": 7},
+        {"total": [True]},
+        {"sum": None},
+        {"memory": {}},
+        {"memory": [[1, "2"]]},
+        {"fit": 5},
+        {"like": None},
+        {"asked": 1},
+        {"entry": 1},
+        {"terms": []},
+        {"terms": {}},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_what_is_not_a_state_is_refused_with_words(change):
+    told = json.loads(stream().state()) | change
+    with pytest.raises(BadInput, match=r"state of (a|this) stream|written by another version"):
+        stream(state=json.dumps(told).encode())
+
+
+@pytest.mark.parametrize("text", [b"", b"5", b"[]", b"{}", b"[" * 100_000, b"\xff", 5])
+def test_what_is_no_state_at_all_is_refused_with_words(text):
+    with pytest.raises(BadInput, match="not the state of a stream"):
+        stream(state=text)
+
+
+def test_a_state_of_another_version_is_refused_with_words():
+    told = json.loads(stream().state())
+    older = {name: value for name, value in told.items() if name not in ("terms", "entry")}
+    newer = {**told, "terms": {**told["terms"], "format": 3, "seed": None}}
+    for one in (older, newer):
+        with pytest.raises(BadInput, match="written by another version of reticent"):
+            stream(state=json.dumps(one).encode())
+
+
+@pytest.mark.parametrize("wrong", [1.999, 1.0, 0, -1, True, "1", None, 10**6 + 1, np.float64(2)])
+def test_people_and_steps_are_whole_numbers_and_that_is_said_before_the_charge(wrong, tmp_path):
+    account = {"ledger": str(tmp_path / "budget.db"), "dataset": "people"}
+    Ledger(account["ledger"]).open("people", 1.0, 1e-6)
+    for name in ("records_per_person", "steps")[: 1 if wrong == 10**6 + 1 else 2]:
+        with pytest.raises(BadInput, match=f"{name} must be a whole number"):
+            stream(**{"multiplier": 5.0, name: wrong, **account})
+    for how in ({"relation": "people"}, {"seed": 1}, {"bounds": [(0, 1)]}):
+        with pytest.raises(BadInput):
+            stream(**{"multiplier": 5.0, **how, **account})
+    assert Ledger(account["ledger"]).history("people") == []
+    assert stream(steps=np.int64(3), records_per_person=np.int32(2)).release(Both()).records_per_person == 2
 
 
 def test_the_state_is_plain_and_exact():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.apps.letters import spelled
 from reticent.apps.notes import COMPOSED
-from reticent.apps.terminal import compact, indented, table
+from reticent.apps.terminal import compact, compact_up, indented, table
 from reticent.privacy.accounting import account_epsilon
 from reticent.privacy.ledger import Ledger
 from reticent.privacy.remembered import remembered
@@ -93,7 +93,7 @@ def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
 
     rows = table("data set", "protects", "cap ε", "δ", "spent ε", "left ε (one more release)", "charges", left=2)
     for one in states:
-        cap, delta, spent = (compact(one[key]) for key in ("epsilon", "delta", "spent"))
+        cap, delta, spent = (compact_up(one[key]) for key in ("epsilon", "delta", "spent"))
         left = compact(spendable(one["left"]))
         rows.add_row(one["dataset"], _protected(one), cap, delta, spent, left, f"{one['charges']:,}")
     if any(one["delta"] and one["charges"] for one in states):
@@ -152,10 +152,10 @@ def history_table(entries: list[dict[str, Any]]) -> "RenderableType":
         for one in own:
             number, when = str(one["number"]), one["when"][:16].replace("T", " ")
             if one["kind"] == "open":
-                cap = f"cap ε={compact(one['epsilon'])} δ={compact(one['delta'])}, protects {_protected(one)}"
+                cap = f"cap ε={compact_up(one['epsilon'])} δ={compact_up(one['delta'])}, protects {_protected(one)}"
                 rows.add_row(number, when, cap, "", one["who"])
             else:
-                rows.add_row(number, when, one["what"], compact(one["epsilon_alone"]), one["who"])
+                rows.add_row(number, when, one["what"], compact_up(one["epsilon_alone"]), one["who"])
         parts += [Text(""), Text(f'Data set "{dataset}"', "bold"), indented(rows)]
         if len(own) == 1:
             parts.append(Text("  Nothing was charged yet.", "dim"))

@@ -8,9 +8,23 @@ from reticent.apps.tables import TableWriter
 from reticent.apps.terminal import BadFile, aside, compact, console, indented, line
 from reticent.errors import ReticentError
 from reticent.models.obfuscator import Obfuscator
+from reticent.models.storage import ModelFile
 from reticent.privacy.sources import Field, scan
 
-__all__ = ["describe_curve", "is_curve", "predict_curve", "print_curve", "print_promise", "read_columns", "told"]
+__all__ = [
+    "describe_curve",
+    "is_curve",
+    "predict_curve",
+    "print_curve",
+    "print_promise",
+    "print_seal",
+    "read_columns",
+    "signed",
+    "told",
+]
+
+
+NOT_SIGNED = "no: nothing proves who wrote this file"
 
 
 def is_curve(model: Any) -> bool:
@@ -37,10 +51,10 @@ def told(model: Any) -> dict[str, Any]:
     }
 
 
-def describe_curve(model: Any, path: Path, header: dict[str, Any], digest: str) -> dict[str, Any]:
+def describe_curve(model: Any, path: Path, file: ModelFile) -> dict[str, Any]:
     """Everything about the file of a curve, as plain values."""
-    file = {"file": str(path), "sha256": digest, "model": header["model"], "reticent": header["version"]}
-    return {**file, **told(model)}
+    names = {"model": file.header["model"], "reticent": file.header["version"]}
+    return {"file": str(path), "sha256": file.digest, "signed_by": file.signer, **names, **told(model)}
 
 
 def print_curve(model: Any, about: dict[str, Any]) -> None:
@@ -59,7 +73,20 @@ def print_curve(model: Any, about: dict[str, Any]) -> None:
     aside(f"Kernel {model.kernel_}, mean {compact(model.mean_)}.", 12)
     console().print(Text("\nGuarantee", "bold"))
     console().print(indented(about["statement"]), "", sep="\n")
-    console().print(Text("SHA-256  ", "bold"), Text(about["sha256"]), sep="", soft_wrap=True)
+    print_seal(about)
+
+
+def print_seal(about: dict[str, Any]) -> None:
+    """Say what the file's SHA-256 is, and who signed it."""
+    from rich.text import Text
+
+    for title, text in (("SHA-256", about["sha256"]), ("Signed", signed(about["signed_by"]))):
+        console().print(Text(f"{title:<9}", "bold"), Text(text), sep="", soft_wrap=True)
+
+
+def signed(signer: str | None) -> str:
+    """Say who signed a file: the fingerprint of the key."""
+    return NOT_SIGNED if signer is None else f"by the key with the fingerprint {signer}"
 
 
 def print_promise(model: Any) -> None:

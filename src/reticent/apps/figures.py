@@ -6,12 +6,14 @@ from typing import Any
 
 from reticent.apps.letters import printable
 from reticent.apps.terminal import compact
+from reticent.privacy.accounting import rounded_up
 
 __all__ = [
     "column_names",
     "counted",
     "digits_beside",
     "figure",
+    "figure_up",
     "level_name",
     "listed",
     "measured",
@@ -67,6 +69,15 @@ def figure(number: float, digits: int = 4) -> str:
     if power:
         main = ("" if main == "1" else f"{main}·") + f"10{str(int(power)).translate(_RAISED)}"
     return main.replace("-", "−")
+
+
+def figure_up(number: float, digits: int = 4) -> str:
+    """Write an ε or δ in the same way, rounded up: what is shown of a promise is never better than it.
+
+    >>> figure_up(1.00001), figure(1.00001)
+    ('1.001', '1')
+    """
+    return figure(rounded_up(number, digits), digits)
 
 
 def listed(names: Sequence[str]) -> str:

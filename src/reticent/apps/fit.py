@@ -14,6 +14,7 @@ from reticent.apps.results import MODELS
 from reticent.apps.saving import check_place, save_or_rescue
 from reticent.apps.terminal import BadFile
 from reticent.errors import BadInput, BoundsMissing
+from reticent.models.signature import private_key
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.ledger import Entry, Ledger
 from reticent.privacy.sources import Source, scan
@@ -79,6 +80,7 @@ def fit(
     dataset: str | None,
     records_per_person: int,
     out: Path,
+    sign: Path | None = None,
     wrap: Callable[[Any], Any] = lambda estimator: estimator,
     advance: Callable[[int], None] | None = None,
 ) -> tuple[Any, list[str], str]:
@@ -138,11 +140,13 @@ def fit(
     estimator = wrap(estimator)
     estimator._event()  # refuses parameters that make no sense
     check_place(out)
+    if sign is not None:
+        private_key(sign)  # refuses what cannot be signed with
     charged = _Charged(ledger, dataset)
     try:
         with heard() as notes:
             _fit(estimator, source, advance)
-        save_or_rescue(estimator, out, charged.words())
+        save_or_rescue(estimator, out, charged.words(), sign=sign)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(charged.words()) from None
     return estimator, notes, _read_as(source, data)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.apps.accounts import spendable
 from reticent.apps.chances import class_names
-from reticent.apps.curve_files import describe_curve, is_curve, print_curve
+from reticent.apps.curve_files import describe_curve, is_curve, print_curve, print_seal
 from reticent.apps.letters import spelled
 from reticent.apps.notes import COMPOSED, heard
 from reticent.apps.outfile import page_of
@@ -18,7 +18,7 @@ from reticent.apps.outputs import output_names, public_ranges
 from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_numbers, search_table, search_words, seen
-from reticent.apps.terminal import advise, aside, compact, indented, ledger_word, line, table
+from reticent.apps.terminal import advise, aside, compact, compact_up, indented, ledger_word, line, table
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
 
@@ -30,17 +30,18 @@ __all__ = ["describe", "print_fit", "print_model"]
 
 def describe(path: Path) -> tuple[Any, dict[str, Any]]:
     """Load a model file: the model, and everything about it as plain values."""
-    header, releases, digest = read(path)
+    file = read(path)
     with heard() as notes:
         model = seen(load(path))
     if is_curve(model):
-        return model, describe_curve(model, path, header, digest)
+        return model, describe_curve(model, path, file)
     guarantee = model.guarantee_
     return model, {
         "file": str(path),
-        "sha256": digest,
-        "model": header["model"],
-        "reticent": header["version"],
+        "sha256": file.digest,
+        "signed_by": file.signer,
+        "model": file.header["model"],
+        "reticent": file.header["version"],
         "private": guarantee.private,
         "guarantee": {
             "epsilon": guarantee.epsilon,
@@ -58,8 +59,9 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
                 "event": one.event.to_dict(),
                 "noise_sd": [float(one.sd.min()), float(one.sd.max())],
                 "bounds": one.bounds.to_dict(),
+                "entry": one.entry,
             }
-            for one in releases
+            for one in file.releases
         ],
         "results": model_of(model).numbers(model) | _search(model),
         "notes": [*notes, *model_of(model).notes(model)],
@@ -114,13 +116,13 @@ def print_fit(
     whom = f"one {promise.relation}{' (inputs are NOT protected)' if promise.relation == 'label' else ''}"
     if promise.records_per_person > 1:
         whom = f"one person with up to {promise.records_per_person} records"
-    line("Promise", f"ε={compact(promise.epsilon)}, δ={compact(promise.delta)}, protects {whom}")
+    line("Promise", f"ε={compact_up(promise.epsilon)}, δ={compact_up(promise.delta)}, protects {whom}")
     if ledger is not None and dataset is not None:
         account = Ledger(ledger)
         spent, left = account.spent(dataset), account.remaining(dataset)
         delta = account.account(dataset).delta
-        more = f"left ε={compact(spendable(left))} for one more release with δ={compact(delta)}"
-        line("Ledger", f'"{dataset}": spent ε={compact(spent)}, {more}')
+        more = f"left ε={compact(spendable(left))} for one more release with δ={compact_up(delta)}"
+        line("Ledger", f'"{dataset}": spent ε={compact_up(spent)}, {more}')
         if delta:
             aside(COMPOSED, margin=12)
     else:
@@ -172,5 +174,5 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
 
     console.print(Text("\nGuarantee", "bold"))
     console.print(indented(about["guarantee"]["statement"]), "", sep="\n")
-    console.print(Text("SHA-256  ", "bold"), Text(about["sha256"]), sep="", soft_wrap=True)
+    print_seal(about)
     return None

@@ -37,9 +37,9 @@ def promise_in_words(model: Any) -> str:
     return f"{what} for {_WORDS[one.solution]}{together}"
 
 
-def write(model: Any, out: Path, *, file: Path | None = None) -> str:
+def write(model: Any, out: Path, *, file: Path | None = None, overwrite: bool = False) -> str:
     """Write the report of a fitted ``Obfuscator``; give the SHA-256 of the ``file`` that it was loaded from, if it was."""
-    one, digest = model.certificate_, "" if file is None else read(file)[2]
+    one, digest = model.certificate_, "" if file is None else read(file).digest
     names = (", ".join(model.names_[:-1]), model.names_[-1])
     drawings = [
         {
@@ -61,7 +61,7 @@ def write(model: Any, out: Path, *, file: Path | None = None) -> str:
         version=reticent.__version__,
         digest=digest,
     )
-    with new_text(out) as text:
+    with new_text(out, overwrite=overwrite) as text:
         text.write(page)
     return digest
 

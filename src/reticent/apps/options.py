@@ -78,6 +78,9 @@ ASKED = {  # of every fit: columns, the promise, and who pays, for whom; with wh
     "norm": option(float, "NUMBER", "Public bound on a record's distance from the middle of the ranges."),
     "ledger": (LedgerUrl, None),
     "dataset": option(str, "NAME", "Data set to charge in the ledger."),
+    "sign": option(
+        Path, "KEY", "Private key to sign the model file with (Ed25519, PEM): openssl genpkey -algorithm ed25519."
+    ),
     "records_per_person": option(int, "K", "Protect people who have up to K records each.", default=1),
 }
 

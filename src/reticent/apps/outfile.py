@@ -3,18 +3,20 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from itertools import count
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 from reticent.apps.terminal import BadFile
+from reticent.models.new_files import new_file
 
-__all__ = ["check_new", "new_file", "new_text", "page_of"]
+__all__ = ["check_new", "new_binary", "new_text", "page_of"]
 
 
 def check_new(out: Path, why: str) -> None:
     """Find out before any work whether a file can be written; one that exists is never replaced, and ``why`` says why."""
-    if out.exists():
+    if os.path.lexists(out):
         raise BadFile(f"{out} exists already. {why}: choose another name for --out.")
     if not out.parent.is_dir():
         raise BadFile(f"{out} cannot be written: there is no folder {out.parent}. Make it first.")
@@ -32,19 +34,21 @@ def page_of(model: Path) -> Path:
 
 
 @contextmanager
-def new_text(out: Path) -> Iterator[TextIO]:
+def new_text(out: Path, *, overwrite: bool = False) -> Iterator[TextIO]:
     """Open a text file that appears under its name when all of it is written, and not at all if that fails."""
-    with new_file(out) as scratch, open(scratch, "w", newline="", encoding="utf-8") as file:
-        yield file
+    with new_binary(out, overwrite=overwrite) as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
 
 
 @contextmanager
-def new_file(out: Path) -> Iterator[Path]:
-    """Give the name of a scratch file that takes its final name when all of it is written, and vanishes if that fails."""
-    scratch = out.with_name(out.name + ".part")
+def new_binary(out: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """Open a binary file in the same way."""
     try:
-        yield scratch
-        os.replace(scratch, out)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
+        with new_file(out, overwrite=overwrite) as file:
+            yield file
+    except FileExistsError:
+        raise BadFile(f"{out} appeared meanwhile, and is not replaced: choose another name for --out.") from None

@@ -18,7 +18,8 @@ from reticent.apps.attacker import FALSE_ALARMS, percent, recognised
 from reticent.apps.canvas import raw_svg
 from reticent.apps.chances import class_names
 from reticent.apps.colours import COLOURS
-from reticent.apps.figures import figure
+from reticent.apps.curve_files import signed
+from reticent.apps.figures import figure, figure_up
 from reticent.apps.outfile import new_text
 from reticent.apps.outputs import output_name, outputs
 from reticent.apps.report_budget import budget
@@ -43,12 +44,14 @@ def write(
     ledger: str | None = None,
     dataset: str | None = None,
     expected: Mapping[str, float] | None = None,
+    overwrite: bool = False,
 ) -> str:
     """Write the report of a fitted model to ``out``; give the SHA-256 of the model file that it names.
 
     ``file``: where the model was loaded from, if it was. ``ledger``: shows its account of ``dataset``, or, if that is not
     given, of the data set that the model was charged to. ``expected``: a row of a plan.
     """
+    signer = getattr(model, "_signer", None)  # of the file that it was loaded from
     model = seen(model)
     header, digest = _file(model, file)
     account = None if ledger is None else budget(model, ledger, dataset)
@@ -67,8 +70,9 @@ def write(
         expected=expected,
         public=report_facts.public(model),
         reproduce={**report_facts.reproduce(model), "digest": digest, "written_by": header["version"]},
+        signed=signed(signer),
     )
-    with new_text(out) as text:
+    with new_text(out, overwrite=overwrite) as text:
         text.write(page)
     return digest
 
@@ -76,8 +80,8 @@ def write(
 def _file(model: Any, file: Path | None) -> tuple[dict[str, Any], str]:
     """Give the header and the SHA-256 of the model's file, or of the one that ``save`` would write."""
     if file is not None:
-        header, _, digest = read(file)
-        return header, digest
+        found = read(file)
+        return found.header, found.digest
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model.reticent")
         return _file(model, Path(folder) / "model.reticent")
@@ -95,7 +99,7 @@ def render(template: str, **parts: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(figure=figure, drawing=Markup, typeset=_typeset, unbroken=_unbroken)
+    environment.filters.update(figure=figure, figure_up=figure_up, drawing=Markup, typeset=_typeset, unbroken=_unbroken)
     style, script = (files("reticent.apps").joinpath("templates", name).read_text("utf-8") for name in _FILES)
     seal = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     page = environment.get_template(template)

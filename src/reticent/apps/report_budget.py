@@ -3,9 +3,9 @@
 from typing import Any
 
 from reticent.apps.accounts import spendable
+from reticent.apps.figures import figure, figure_up
 from reticent.apps.notes import COMPOSED
 from reticent.errors import BadInput
-from reticent.models.base import columns_words
 from reticent.privacy.accounting import account_epsilon
 from reticent.privacy.ledger import Entry, Ledger
 
@@ -24,8 +24,9 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         raise BadInput("The model does not say which data set of the ledger it was charged to: give --dataset.")
     ledger = Ledger(url)
     head, account, entries = ledger.verify(), ledger.account(name), ledger.history(name)
-    mine = [i for i, entry in enumerate(entries) if _is_for(entry, model)]
-    at = mine[-1] if mine else None
+    paid = model.releases_[0].entry  # the hash of the charge that paid for it
+    hashes = [entry.hash for entry in entries]
+    at = hashes.index(paid) if paid in hashes else None
 
     def spent(until: int) -> float:
         return account_epsilon([one.event for one in entries[:until]], account.delta)
@@ -42,9 +43,10 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
     for kind, title, until in [*stops, ("left", "not spent", account.epsilon)]:
         share = max(until - before, 0.0) / account.epsilon
         if share or kind in ("this", "left"):
-            parts.append(
-                {"kind": kind, "title": title, "epsilon": share * account.epsilon, "percent": f"{100 * share:.2f}"}
-            )
+            epsilon = share * account.epsilon
+            shown = figure(epsilon, 3) if kind == "left" else figure_up(round(epsilon, 12), 3)
+            numbers = {"epsilon": epsilon, "shown": shown, "percent": f"{100 * share:.2f}"}
+            parts.append({"kind": kind, "title": title, **numbers})
         before = until
     return {
         "dataset": name,
@@ -53,9 +55,8 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         "spent": stops[-1][-1],
         "remaining": spendable(ledger.remaining(name)),
         "parts": parts,
-        "alike": len(mine),
         "alone": None if at is None else account_epsilon([entries[at].event], account.delta),
-        "charged": f"{_time(entries[mine[0]])} UTC" if len(mine) == 1 else None,
+        "charged": None if at is None else f"{_time(entries[at])} UTC",
         "entries": [
             {
                 "number": entry.number,
@@ -71,13 +72,6 @@ def budget(model: Any, url: str, dataset: str | None) -> dict[str, Any]:
         "head": head,
         "composed": COMPOSED if account.delta else "",
     }
-
-
-def _is_for(entry: Entry, model: Any) -> bool:
-    fitting = (f"{type(model).__name__},", f"{type(model).__name__} of ")
-    columns = entry.what.partition(": ")[2]  # none from fits whose bounds have no names, and from searches
-    own = columns_words(model.releases_[0].bounds).removeprefix(": ") if columns else ""
-    return entry.event == model.releases_[0].event and entry.what.startswith(fitting) and columns == own
 
 
 def _time(entry: Entry) -> str:

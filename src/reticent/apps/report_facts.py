@@ -11,7 +11,7 @@ from sklearn.base import clone
 import reticent
 from reticent.apps.attacker import composed_mu
 from reticent.apps.chances import class_names
-from reticent.apps.figures import column_names, counted, figure, listed
+from reticent.apps.figures import column_names, counted, figure, figure_up, listed
 from reticent.apps.outputs import output_names, public_ranges
 from reticent.apps.release_groups import Group, groups
 from reticent.apps.results import model_of
@@ -65,8 +65,8 @@ def words(model: Any) -> dict[str, Any]:
     if promise.private:
         plain += [
             "Whoever reads it, even somebody who knows every other record, this software and all its settings, learns almost the "
-            f"same about {_protected(promise)} as if the truth about it had been different; ε = {figure(promise.epsilon)} says "
-            "how strong this “almost” is: smaller protects more.",
+            f"same about {_protected(promise)} as if the truth about it had been different; "
+            f"ε = {figure_up(promise.epsilon)} says how strong this “almost” is: smaller protects more.",
             "What holds for people in general can be learned from it: that is its purpose.",
         ]
     else:

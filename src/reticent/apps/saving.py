@@ -41,14 +41,17 @@ def check_place(out: Path) -> None:
                 out.unlink()
 
 
-def save_or_rescue(model: Any, out: Path, charged: str) -> None:
-    """Save a model, or write it to another place and say which. ``charged``: what the error says of the account."""
+def save_or_rescue(model: Any, out: Path, charged: str, *, sign: Path | None = None) -> None:
+    """Save a model, or write it to another place and say which.
+
+    ``charged``: what the error says of the account; ``sign``: a private key to sign the file with.
+    """
     try:
-        model.save(out)
+        model.save(out, sign_with=sign)
         return
     except (ReticentError, OSError) as error:
         reason = _reason(error)
-    place = _rescued(model, out.name.removesuffix(".reticent"))
+    place = _rescued(model, out.name.removesuffix(".reticent"), sign)
     if place is None:
         raise BadFile(
             f"{out} cannot be written: {reason}. The release is lost: no other place could be either. {charged}"
@@ -59,12 +62,12 @@ def save_or_rescue(model: Any, out: Path, charged: str) -> None:
     )
 
 
-def _rescued(model: Any, name: str) -> Path | None:
+def _rescued(model: Any, name: str, sign: Path | None) -> Path | None:
     """Save in the working folder or in that for temporary files, under a name that nothing has; None if neither can be."""
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):
         place = folder / f"{name[:100]}-rescued-{secrets.token_hex(4)}.reticent"
         with suppress(ReticentError, OSError):
-            model.save(place)
+            model.save(place, sign_with=sign)
             return place
     return None
 

@@ -7,7 +7,7 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from reticent.apps.figures import measured, printable
-from reticent.apps.terminal import compact, table
+from reticent.apps.terminal import compact, compact_up, table
 from reticent.models.search import PrivateSearch
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.selection import expected_runs
@@ -76,7 +76,8 @@ def search_words(search: Any) -> list[str]:
         "best of several, the score flatters.",
         f"About {compact(expected_runs(event))} runs were to be expected; how many there were, and what the other candidates "
         "scored, was not released and is not known.",
-        f"The whole search cost ε = {compact(search.guarantee_.epsilon)}; showing every run would have cost that of all of them.",
+        f"The whole search cost ε = {compact_up(search.guarantee_.epsilon)}; showing every run would have cost that of "
+        "all of them.",
     ]
 
 

@@ -95,13 +95,19 @@ class _Curator:
     """Answers like a `Curator` of the n records for which the made-up ones stand, with noise of the same scale."""
 
     def __init__(
-        self, data: MadeUp, bounds: Bounds, event: Event, records_per_person: int, seed: Sequence[int]
+        self,
+        data: MadeUp,
+        bounds: Bounds,
+        event: Event,
+        records_per_person: int,
+        relation: str,
+        seed: Sequence[int],
     ) -> None:
         self.n, self._held = data.n, len(data.X)
         self._source = scan(data.X, y=data.y)
         self.bounds, self._fields = bounds.unnamed().resolve(self._source, targets=True)
         self._keeper, self._seed = Keeper(self.bounds), list(seed)
-        self._event, self._per_person = event, records_per_person
+        self._event, self._per_person, self._relation = event, records_per_person, relation
         self.releases: list[Release] = []
 
     def release(self, statistic: Statistic, *, times: int = 1) -> Release:
@@ -125,6 +131,7 @@ class _Curator:
             private=False,
             fit="made up",
             times=times,
+            relation=self._relation,
         )
         self.releases.append(made)
         return made
@@ -139,7 +146,7 @@ def fit_made_up(
     """
     copy = clone(model).set_params(epsilon=epsilon, ledger=None, dataset=None, random_state=0, **other)
     copy._rehearsed = priors  # public, and the same for every fit: made once
-    curator = _Curator(data, bounds, copy._event(), int(model.records_per_person), seed)
+    curator = _Curator(data, bounds, copy._event(), int(model.records_per_person), copy._relation, seed)
     with one_blas_thread():
         copy.learn(curator)
     return copy._fitted(curator.releases)

@@ -7,7 +7,7 @@ import numpy as np
 
 from reticent.apps.figures import column_names
 from reticent.apps.notes import heard
-from reticent.apps.outfile import check_new, new_file, new_text
+from reticent.apps.outfile import check_new, new_binary, new_text
 from reticent.apps.searched import seen
 from reticent.apps.tables import TableWriter
 from reticent.apps.terminal import aside, line
@@ -35,8 +35,8 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
         raise BadInput(f"-n must be at least 1, not {count}: how many records shall be drawn?")
     names = [str(name) for name in getattr(model, "feature_names_in_", [])] or column_names(model)
     if out.suffix.lower() == ".parquet":
-        with new_file(out) as scratch:
-            write_parquet(scratch, dict(zip(names, model.sample(count, random_state=seed).T, strict=True)))
+        with new_binary(out) as written:
+            write_parquet(written, dict(zip(names, model.sample(count, random_state=seed).T, strict=True)))
     else:
         digits = [_digits(low, high) for low, high in model.releases_[0].bounds.x]
         rng = np.random.default_rng(seed)

@@ -31,6 +31,7 @@ __all__ = [
     "advise",
     "aside",
     "compact",
+    "compact_up",
     "console",
     "fail",
     "guarded",
@@ -102,6 +103,17 @@ def compact(number: float, digits: int | None = None) -> str:
     number = number if digits is None else float(f"{number:.{digits}g}")
     text = f"{number:,.0f}" if 9999.5 <= abs(number) < 1e12 else f"{number:z.{max(digits or 4, 4)}g}"
     return text.replace("e-0", "e-")
+
+
+def compact_up(number: float, digits: int = 4) -> str:
+    """Write an ε or δ as `compact` does, rounded up: what is shown of a promise is never better than it.
+
+    >>> compact_up(1.00001), compact_up(1e-5), compact(1.00001)
+    ('1.001', '1e-5', '1')
+    """
+    from reticent.privacy.accounting import rounded_up  # which brings all of SciPy along
+
+    return compact(rounded_up(number, digits))
 
 
 def indented(content: "RenderableType", margin: int = 2) -> "RenderableType":

@@ -20,7 +20,7 @@ from reticent.apps.letters import spelled
 from reticent.apps.registry import RANGES, mean_weight, people, write_csv
 from reticent.apps.saving import save_or_rescue
 from reticent.apps.slices import BAND
-from reticent.apps.terminal import BadFile, compact, progress
+from reticent.apps.terminal import BadFile, compact, compact_up, progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -62,7 +62,9 @@ def take(folder: Path, say: Say) -> dict[str, Any]:
         )
     except KeyboardInterrupt:
         spent = ledger.spent(_DATASET)
-        raise KeyboardInterrupt(f"The tour's own ledger in {folder} was charged ε={spent:.3g}; no other.") from None
+        raise KeyboardInterrupt(
+            f"The tour's own ledger in {folder} was charged ε={compact_up(spent)}; no other."
+        ) from None
     return {"folder": str(folder), "records": _PEOPLE, "expected": expected, **found}
 
 
@@ -143,7 +145,8 @@ def _compare(model: Any, say: Say) -> dict[str, Any]:
 def _balance(ledger: reticent.Ledger, say: Say) -> dict[str, Any]:
     spent, left = ledger.spent(_DATASET), ledger.remaining(_DATASET)
     say(
-        "Ledger", f"spent ε={compact(spent)}, left ε={compact(spendable(left))} for one more release (composed exactly)"
+        "Ledger",
+        f"spent ε={compact_up(spent)}, left ε={compact(spendable(left))} for one more release (composed exactly)",
     )
     return {"spent": spent, "left": left, "head": ledger.verify()}
 

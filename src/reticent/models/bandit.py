@@ -11,7 +11,6 @@ import json
 import math
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,6 +29,7 @@ from reticent.privacy.curator import Release
 from reticent.privacy.events import Gaussian
 from reticent.privacy.given import check_whole
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.release import check_scale, derived, same_event, symmetric
 from reticent.privacy.stream import Correlation, Stream
 from reticent.privacy.sums import one_blas_thread
 
@@ -273,12 +273,11 @@ class JointBandit:
                 "This bandit was rebuilt from releases: it can be asked, but it learns no more. See trusted_state."
             )
         if self._stream is None:
-            self._stream = self._paid(None)
+            self._stream = self._paid(None, *self._ledger)
             self._clear()
         return self._stream
 
-    def _paid(self, state: bytes | None) -> Stream:
-        ledger, dataset = self._ledger if state is None else (None, None)
+    def _paid(self, state: bytes | None, ledger: str | None = None, dataset: str | None = None) -> Stream:
         return Stream(
             bounds=self.bounds,
             event=self._event,
@@ -287,7 +286,7 @@ class JointBandit:
             records_per_person=self._records_per_person,
             ledger=ledger,
             dataset=dataset,
-            relation="label" if self._public else "record",
+            relation=self._relation,
             what=f"JointBandit, {self.horizon or 'any number of'} rounds",
             seed=self._seed,
             state=state,
@@ -306,7 +305,7 @@ class JointBandit:
         if self._public:  # what is public needs no noise, and a rebuild needs it
             upper = self._gram[np.triu_indices(len(self._gram))]
             value, scale = np.concatenate([release.value, upper]), np.concatenate([release.scale, 0 * upper])
-            release = replace(release, value=value, scale=scale)
+            release = derived(release, value=value, scale=scale)
         self.releases_.append(release)
         if self.journal is not None:
             try:
@@ -323,13 +322,13 @@ class JointBandit:
         with one_blas_thread():
             if self._public:
                 m = policy.head.columns
-                B = replace(release, value=release.value[m:], scale=release.scale[m:]).matrix()
+                B = symmetric(release.value[m:])
                 centre = np.array(told["weights"]) * 2.0 ** -told["shift"]
                 seen = release.value[:m], float(release.scale[0]), B, release.n, told["reach"]
                 policy.take_public(*seen, centre, told.get("echo", 0.0))
             elif self._variances is not None:
                 policy.again()
-                running = replace(release, n=told["step"])
+                running = derived(release, n=told["step"])
                 policy.take(running, noise=math.sqrt(self._variances[told["step"] - 1]))
             else:
                 policy.take(release)
@@ -346,39 +345,56 @@ class JointBandit:
             self.posterior_.width = self.posterior_.paper_width()
 
     @property
+    def _relation(self) -> str:
+        """What is protected: of a record with public contexts, the reward alone."""
+        return "label" if self._public else "record"
+
+    @property
     def guarantee_(self) -> Guarantee:
         """What holds for everything that is shown, whether it was released already or not."""
         return Guarantee(
             delta=self._delta,
-            relation="label" if self._public else "record",
+            relation=self._relation,
             events=(self._event,),
             private=self._seed is None and all(one.private for one in self.releases_),
             records_per_person=self._records_per_person,
         )
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
         """Write what was released so far and the public parameters to a file; ``reticent.load`` reads it. Free at any time."""
         from reticent.models.storage import save
 
-        save(self, path, overwrite=overwrite)
+        save(self, path, overwrite=overwrite, sign_with=sign_with)
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:
         """Rebuild the public part from releases: choices and posterior as they were, bit for bit. It cannot be told anything."""
         bandit = cls(**params)
+        stream = bandit._paid(None)  # of the same terms, charged to nobody: it knows the noise of every step
         for number, release in enumerate(releases, start=1):
-            told = release.statistic
-            asked = bandit._statistic().describe()
-            same = told["name"] == asked["name"] and told.get("step") == number and _alike(told["head"], asked["head"])
-            if not same or release.event != bandit._event or not np.isfinite(release.value).all():
-                raise BadInput(
-                    "These releases do not fit the parameters, or were altered: rebuild with those they had."
-                )
+            bandit._check_release(release, number, stream)
             bandit.releases_.append(release)
-            bandit.rounds_ += told["records"]
+            bandit.rounds_ += release.n
             bandit._take(release)
         bandit._rebuilt = True
         return bandit
+
+    def _check_release(self, release: Release, number: int, stream: Stream) -> None:
+        """Refuse what a bandit with these parameters does not release in this step."""
+        release.check()
+        statistic, told = self._statistic(), release.statistic
+        asked = statistic.describe()
+        same = told["name"] == asked["name"] and told.get("step") == number and _alike(told["head"], asked["head"])
+        size = release.n == told["records"] == self._size
+        first = release if not self.releases_ else self.releases_[0]
+        together = (release.fit, release.entry, release.private) == (first.fit, first.entry, first.private)
+        unit = release.relation, release.records_per_person
+        paid = same_event(self._event, release.event) and unit == (self._relation, self._params["records_per_person"])
+        if not (same and size and together and paid):
+            raise BadInput("These releases do not fit the parameters, or were altered: rebuild with those they had.")
+        scale = stream.scale(statistic, told.get("echo", 0.0))
+        public = np.zeros(len(release.scale) - len(scale) if self._public else 0)
+        check_scale(release, np.concatenate([scale, public]))
 
     def trusted_state(self) -> bytes:
         """All that is needed to go on after a restart. TRUSTED: exact sums and noise. Keep it as you keep the records."""
@@ -387,7 +403,8 @@ class JointBandit:
         with self._lock:
             stream = self._start()
             told = {
-                "params": plain_params(self._params),
+                # the seed in use, for a generator cannot be stored: a bandit that goes on is seeded as it was
+                "params": plain_params({**self._params, "random_state": self._seed and int(self._seed)}),
                 "releases": [plain_release(one) for one in self.releases_],
                 "stream": base64.b64encode(stream.state()).decode(),
                 "gram": self._gram.tolist() if stream.rows else [],  # a batch that was just released is no longer open

@@ -24,13 +24,14 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.cells import fitting_width
 from reticent.privacy.curator import Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Laplace
-from reticent.privacy.given import whole
+from reticent.privacy.given import check_whole, whole
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sources import Field, Source, scan
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["COMMON", "PrivateEstimator", "columns_words", "seed_bytes"]
 
+_MOST_RECORDS = 10**6  # of one person
 _NAMED, _LONG = 3, 60  # columns, and letters of their names, in the history of a ledger
 
 
@@ -165,24 +166,32 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         The same, bit for bit; on another kind of machine linear algebra may differ in the last digits.
         """
         model = cls(**params)
-        if not model._pure:
-            model._promise()  # a guarantee of Gaussian releases with delta = 0 would say nothing
-        model._check()
-        replay = Replay(releases)
+        replay = Replay(releases, paid=model._event())
+        model._check_unit(releases[0])
         with one_blas_thread():
             model.learn(replay)
         replay.check_used()
         return model._fitted(list(releases))
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def _check_unit(self, release: Release) -> None:
+        """Refuse to read a release as if it protected something else than it does."""
+        paid, asked = (release.relation, release.records_per_person), (self._relation, self.records_per_person)
+        if paid != asked:
+            raise BadInput(
+                f"These releases protect one {paid[0]}, up to {paid[1]} of one person, and {type(self).__name__} with "
+                f"these parameters would say one {asked[0]}, up to {asked[1]}: rebuild with the parameters they had."
+            )
+
+    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
         """Write the releases and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it.
 
-        A file that exists is refused unless ``overwrite=True``: the release in it may have been paid for.
+        A file that exists is refused unless ``overwrite=True``: the release in it may have been paid for. ``sign_with``: a
+        private key (Ed25519, PEM: ``openssl genpkey -algorithm ed25519``), whose public key then proves who wrote the file.
         """
         from reticent.models.storage import save
 
         check_is_fitted(self)
-        save(self, path, overwrite=overwrite)
+        save(self, path, overwrite=overwrite, sign_with=sign_with)
 
     def report(
         self,
@@ -210,7 +219,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         check_is_fitted(self)
         check_free(Path(path), overwrite=overwrite)
-        write(self, Path(path), ledger=ledger or self._params["ledger"], expected=expected)
+        account = ledger or self._params["ledger"]
+        write(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
 
     @available_if(lambda self: hasattr(self, "score_samples"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:
@@ -232,6 +242,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _event(self) -> Event:
         """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
         eps, delta = self._promise()
+        check_whole("records_per_person", self.records_per_person, 1, _MOST_RECORDS)
         self._check()
         self._bounds()
         multiplier = calibrate(eps, delta, releases=self._releases)
@@ -251,7 +262,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self.releases_ = releases
         self.guarantee_ = Guarantee(
             delta=float(self.delta or 0.0),
-            relation=self._relation,
+            relation=first.relation,
             events=(first.event,),
             private=all(release.private for release in releases),
             records_per_person=first.records_per_person,

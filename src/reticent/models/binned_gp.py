@@ -25,7 +25,7 @@ from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums,
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
 from reticent.privacy.given import check_choice, check_whole, generator, number
-from reticent.privacy.release import alike
+from reticent.privacy.release import alike, check_scale, noise_scale
 from reticent.privacy.sums import one_blas_thread
 
 __all__ = ["BinnedGPRegressor"]
@@ -258,8 +258,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if self.protect == "labels":
             told = release.statistic
             given = tuple(told.get("counts", ()))
-            if len(given) != size or not alike(told, LabelSums(grid, bounds, spread, given).describe()):
+            asked = LabelSums(grid, bounds, spread, given)
+            if len(given) != size or not alike(told, asked.describe()):
                 raise BadInput("These releases were made with other parameters: rebuild them with those they had.")
+            check_scale(release, noise_scale(asked, release.event, release.records_per_person, release.times))
             self.counts_, self.counts_sd_ = np.array(given, dtype=np.float64), np.zeros(size)
             sums, sums_sd = value[:size], sd[:size]
             counts, doubt = self.counts_, np.zeros(size)

@@ -5,7 +5,7 @@ column by its own input, bit by bit; what it adds is a function of that record, 
 """
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.curator import Release
+from reticent.privacy.release import check_scale, noise_scale
 from reticent.privacy.statistic import Sum
 
 __all__ = ["LabelSum", "Told", "label_sum", "told"]
@@ -109,6 +110,8 @@ def told(release: Release) -> Told:
     asked, n = release.statistic, release.n
     if asked["name"] != LabelSum.__name__:
         raise BadInput("These releases are not of a label-only model: rebuild them with the estimator that made them.")
+    statistic = LabelSum(**{one.name: asked[one.name] for one in fields(LabelSum)})
+    check_scale(release, noise_scale(statistic, release.event, release.records_per_person, release.times))
     inputs, counts, centre = (
         unpacked(asked[name], np.float64, width)
         for name, width in (("inputs", asked["dimension"]), ("counts", 1), ("centre", 1))

@@ -8,7 +8,6 @@ does; but the noise of a batch of n reports is √n times as large.
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -27,6 +26,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.events import Gaussian
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.release import check_scale, derived, noise_scale, same_event
 from reticent.privacy.stream import Stream
 from reticent.privacy.sums import one_blas_thread
 
@@ -101,7 +101,7 @@ class LocalBanditClient:
         stream, self._stream = self._stream, None
         stream.add(self._statistic, record.read())
         release = stream.release(self._statistic)
-        told = plain_release(replace(release, statistic={}))
+        told = plain_release(derived(release, statistic={}))
         return json.dumps({"batch": self._batch, "release": told}).encode()
 
     def __reduce__(self) -> NoReturn:
@@ -194,7 +194,7 @@ class LocalBanditServer:
         statistic = self.posterior_.statistic
         whole = one.value.shape == one.scale.shape == (statistic.size,) and type(batch) is int
         whole = whole and (one.n, one.records_per_person, one.times) == (1, 1, 1)
-        expected = self._event.noise_multiplier * statistic.step * np.sqrt(statistic.sensitivity2 / statistic.shares())
+        expected = noise_scale(statistic, self._event, 1)
         usual = whole and np.allclose(one.scale, expected, rtol=1e-6, atol=0)
         # no honest report is farther away, but once in e^1000; a forged one then moves a sum no more than an unlucky one
         usual = usual and bool((np.abs(one.value) <= 2 * statistic.head.radius2 + _FARTHEST * expected).all())
@@ -220,11 +220,11 @@ class LocalBanditServer:
             "times": 1,
             "fit": "reports",
         }
-        self._reports = replace(one, n=n, value=value, **known)
+        self._reports = derived(one, n=n, value=value, **known)
         self.rounds_ += 1
         if n == self._size:
             self.rounds_ -= n
-            self.learn(replace(self._reports, scale=expected * math.sqrt(n)))
+            self.learn(derived(self._reports, scale=expected * math.sqrt(n)))
             self._reports = None
         return True
 
@@ -241,11 +241,11 @@ class LocalBanditServer:
             self.posterior_.take(release)
         self._size = next(self._sizes, 1)
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
         """Write the sums of reports and the parameters to a file; ``reticent.load`` reads it."""
         from reticent.models.storage import save
 
-        save(self, path, overwrite=overwrite)
+        save(self, path, overwrite=overwrite, sign_with=sign_with)
 
     def state(self) -> bytes:
         """All that is needed to go on after a restart; it holds noisy reports only."""
@@ -261,8 +261,13 @@ class LocalBanditServer:
         params.pop("random_state", None)
         server = cls(**params)
         for release in releases:
-            if release.n != server._size or release.value.shape != (server.posterior_.statistic.size,):
+            release.check()
+            statistic = server.posterior_.statistic
+            fits = release.n == server._size and release.value.shape == (statistic.size,)
+            unit = release.relation, release.records_per_person
+            if not fits or unit != ("record", 1) or not same_event(server._event, release.event):
                 raise BadInput("These releases do not fit the parameters: rebuild with those they had.")
+            check_scale(release, noise_scale(statistic, server._event, 1) * math.sqrt(release.n))
             server.learn(release)
         return server
 

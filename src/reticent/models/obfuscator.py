@@ -204,13 +204,13 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         }
         return {**told, **stamps, "names": list(self.names_)}
 
-    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
         """Write the release and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it."""
         from reticent.models.storage import save_curve
 
         check_is_fitted(self, "released_")
         self._check_unchanged()
-        save_curve(self, path, overwrite=overwrite)
+        save_curve(self, path, overwrite=overwrite, sign_with=sign_with)
 
     @property
     def covariance_(self) -> Array:
@@ -272,7 +272,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "released_")
         self._check_unchanged()
         check_free(Path(path), overwrite=overwrite)
-        write(self, Path(path))
+        write(self, Path(path), overwrite=overwrite)
 
     def _check(self) -> None:
         if not isinstance(self.kernel, Kernel):

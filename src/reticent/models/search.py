@@ -24,7 +24,7 @@ from reticent.privacy.accounting import calibrate, epsilon
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release, Replay
 from reticent.privacy.events import Event, Gaussian, Selection
-from reticent.privacy.given import check_choice, number
+from reticent.privacy.given import check_choice, check_whole, number
 from reticent.privacy.selection import calibrate_selection, liu_talwar_split, stop_for
 from reticent.privacy.sources import Source
 
@@ -156,6 +156,7 @@ class PrivateSearch(PrivateEstimator):
 
     def _event(self) -> Event:
         """What the search costs as a whole."""
+        check_whole("records_per_person", self.records_per_person, 1, 10**6)
         self._check()
         bounds = self._bounds()
         check(self._scoring(bounds), self.mean, targets=self._targets, bounds=bounds)
@@ -192,8 +193,7 @@ class PrivateSearch(PrivateEstimator):
         """Rehearse every candidate, so that one that makes no sense is found before anything is charged."""
         multiplier = self._event().noise_multiplier  # type: ignore[attr-defined]
         bounds.resolve(data, targets=self._targets)
-        steps = MEANS[self.mean]
-        judging = Gaussian(count=steps, noise_multiplier=multiplier * math.sqrt(steps) * _SLACK)
+        judging = self._judging(multiplier)
         ready, candidates = [], []
         for index in range(len(self._grid())):
             model = self._model(index, multiplier)
@@ -206,6 +206,11 @@ class PrivateSearch(PrivateEstimator):
             ready.append(model)
         self._ready = ready
         return {"candidates": candidates, "validation": float(self.validation)}
+
+    def _judging(self, multiplier: float) -> Gaussian:
+        """The noise of the scores, with the budget of one run."""
+        steps = MEANS[self.mean]
+        return Gaussian(count=steps, noise_multiplier=multiplier * math.sqrt(steps) * _SLACK)
 
     def _judged(self, own: Bounds, bounds: Bounds) -> Bounds:
         """A candidate's own inputs, and the outputs as all candidates have them: narrow bounds must not make a task easy."""
@@ -234,7 +239,7 @@ class PrivateSearch(PrivateEstimator):
         self.candidates_ = self._grid()
         self.best_index_, self.best_candidate_ = choice.index, self.candidates_[choice.index]
         self.best_estimator_ = type(model).from_releases(choice.training, **model.get_params(deep=False))
-        replay = Replay(choice.validation)
+        replay = Replay(choice.validation, paid=self._judging(event.noise_multiplier))
         told = judge(self.best_estimator_, replay, scoring, self.mean)
         replay.check_used()
         self.best_score_, self.best_score_sd_ = told.score, told.sd

@@ -1,18 +1,21 @@
 """Model files: the releases, the public parameters, and a SHA-256 over all of it. No pickle, nothing else inside.
 
-A file is one line, ``reticent 1 <sha-256 of the rest>``, and then a safetensors block: one tensor per released array, and
+A file is one line, ``reticent 2 <sha-256 of the rest>``, and then a safetensors block: one tensor per released array, and
 all that is not an array as JSON in its header. Loading rebuilds the model from the releases (`from_releases`), so a file
-cannot hold anything that the releases do not say. The ledger's URL is left out: it may hold a password.
+cannot hold anything that the releases do not say. The ledger's URL is left out: it may hold a password; and a file that
+names one is refused, so that no file decides what a program connects to.
 The file of an obfuscated curve holds its inputs X and its release W as tensors.
+
+The first line of a signed file goes on with the signature of what stands before it (`signature`). A SHA-256 and checksums
+tell that a file is whole. Who wrote it, only a signature tells: whoever can write files can write one with any numbers.
 """
 
 import json
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +23,15 @@ from sklearn.gaussian_process import kernels
 from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.errors import BadInput, CorruptModel, ReticentError
+from reticent.models.new_files import new_file
+from reticent.models.signature import fingerprint, private_key, public_key, signature, signer_of
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.events import event_from_dict
 
 __all__ = [
     "NOT_STORED",
+    "ModelFile",
     "check_free",
     "load",
     "plain_params",
@@ -37,9 +43,31 @@ __all__ = [
     "save_curve",
 ]
 
-_MAGIC = b"reticent 1 "
+_MAGIC, _OLD = b"reticent 2 ", b"reticent 1 "
+# what making a model of somebody's numbers may raise
+_UNFIT = (
+    ReticentError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+_HEADER = {"model", "version", "params", "releases"}
 _KEPT = "The fitted model is still in memory, and needs no other fit"  # nor another charge, which whoever reads this may fear
 NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
+
+
+class ModelFile(NamedTuple):
+    """What is in a model file: its header, its releases (none: a curve), its SHA-256, and the signer's fingerprint, if any."""
+
+    header: dict[str, Any]
+    releases: list[Release]
+    digest: str
+    signer: str | None
 
 
 def check_free(path: Path, *, overwrite: bool) -> None:
@@ -48,16 +76,18 @@ def check_free(path: Path, *, overwrite: bool) -> None:
         raise BadInput(f"{path} exists already. {_KEPT}: choose another name, or replace the file with overwrite=True.")
 
 
-def save(model: Any, path: str | Path, *, overwrite: bool) -> None:
-    """Write ``model`` to ``path``, whole or not at all."""
+def save(model: Any, path: str | Path, *, overwrite: bool, sign_with: str | os.PathLike[str] | None = None) -> None:
+    """Write ``model`` to ``path``, whole or not at all; signed, if a private key is given."""
     header = {"params": plain_params(model._params), "releases": [_header(release) for release in model.releases_]}
     tensors: dict[str, NDArray[np.float64]] = {}
     for i, release in enumerate(model.releases_):
         tensors[f"{i}.value"], tensors[f"{i}.scale"] = release.value, release.scale
-    _write(model, Path(path), header, tensors, overwrite=overwrite)
+    _write(model, Path(path), header, tensors, overwrite=overwrite, sign_with=sign_with)
 
 
-def save_curve(model: Any, path: str | Path, *, overwrite: bool) -> None:
+def save_curve(
+    model: Any, path: str | Path, *, overwrite: bool, sign_with: str | os.PathLike[str] | None = None
+) -> None:
     """Write a released curve to ``path``: what the curve was trained on is no part of it, only what was learned."""
     told = model.release()
     params = {**model.get_params(deep=False), "train_on": None, "random_state": None}  # a seed would tell the noise
@@ -66,63 +96,85 @@ def save_curve(model: Any, path: str | Path, *, overwrite: bool) -> None:
         "release": {name: value for name, value in told.items() if name != "w"},
         "releases": [],
     }
-    _write(model, Path(path), header, {"X": model.X_, "w": model.released_}, overwrite=overwrite)
+    tensors = {"X": model.X_, "w": model.released_}
+    _write(model, Path(path), header, tensors, overwrite=overwrite, sign_with=sign_with)
 
 
 def _write(
-    model: Any, path: Path, header: dict[str, Any], tensors: dict[str, NDArray[np.float64]], *, overwrite: bool
+    model: Any,
+    path: Path,
+    header: dict[str, Any],
+    tensors: dict[str, NDArray[np.float64]],
+    *,
+    overwrite: bool,
+    sign_with: str | os.PathLike[str] | None,
 ) -> None:
     from safetensors.numpy import save as to_bytes
 
     import reticent
 
+    key = None if sign_with is None else private_key(sign_with)
     check_free(path, overwrite=overwrite)
     header = {"model": type(model).__name__, "version": reticent.__version__, **header}
     whole = {name: np.ascontiguousarray(one) for name, one in tensors.items()}
     body = to_bytes(whole, metadata={"reticent": json.dumps(header, sort_keys=True)})
-    scratch = path.with_name(path.name + ".part")
+    first = _MAGIC + sha256(body).hexdigest().encode()
+    if key is not None:
+        first += b" " + signature(key, first)
     try:
-        with open(scratch, "wb") as file:
-            file.write(_MAGIC + sha256(body).hexdigest().encode() + b"\n" + body)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
+        with new_file(path, overwrite=overwrite) as file:
+            file.write(first + b"\n" + body)
+    except FileExistsError:
+        check_free(path, overwrite=overwrite)
+        raise BadInput(f"{path} cannot be written: its name is taken. {_KEPT}: choose another name.") from None
     except OSError as error:
-        with suppress(OSError):
-            scratch.unlink()
         raise BadInput(
             f"{path} cannot be written: {error.strerror}. {_KEPT}: give a file name in a folder that exists."
         ) from None
 
 
-def load(path: str | Path) -> Any:
-    """Read a model file and rebuild the fitted model from its releases."""
-    header, tensors, _ = _contents(path)
-    releases = _releases(path, header, tensors)
+def load(path: str | Path, *, signed_by: str | os.PathLike[str] | None = None) -> Any:
+    """Read a model file and rebuild the fitted model from its releases.
+
+    Parameters
+    ----------
+    path : str or Path
+        What ``save`` wrote.
+    signed_by : str or Path, optional
+        A public key (Ed25519, PEM): a file that was not signed with its private key is refused. Without it nothing proves
+        who wrote a file; a signature that is there is checked in any case.
+    """
+    expected = None if signed_by is None else fingerprint(public_key(signed_by))
+    (header, releases, _, signer), tensors = _contents(path)
+    if expected is not None and signer != expected:
+        whose = "not signed" if signer is None else f"signed by {signer}"
+        raise CorruptModel(f"{path} is {whose}, and not signed by {expected}, the key in {signed_by}: do not trust it.")
     try:
         cls = _class_named(header["model"])
-    except ValueError:
+    except (TypeError, ValueError):
         raise CorruptModel(
             f"{path} holds a {header['model']!r}, which this version of reticent does not know: upgrade it."
         ) from None
     try:
         params = restored_params(header["params"])
         if "release" in header:
-            return cls.from_release(tensors["X"], {**header["release"], "w": tensors["w"].tolist()}, **params)
-        return cls.from_releases(releases, **params)
-    except (ReticentError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            model = cls.from_release(tensors["X"], {**header["release"], "w": tensors["w"].tolist()}, **params)
+        else:
+            model = cls.from_releases(releases, **params)
+    except _UNFIT as error:
         raise CorruptModel(
             f"{path} was written by reticent {header['version']} and does not fit this one: {error}"
         ) from None
+    model._signer = signer
+    return model
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], list[Release], str]:
-    """Read and check a model file: its header, its releases (none: a curve), and its SHA-256."""
-    header, tensors, digest = _contents(path)
-    return header, _releases(path, header, tensors), digest
+def read(path: str | Path) -> ModelFile:
+    """Read and check a model file."""
+    return _contents(path)[0]
 
 
-def _contents(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]], str]:
+def _contents(path: str | Path) -> tuple[ModelFile, dict[str, NDArray[np.float64]]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load as from_bytes
 
@@ -131,33 +183,49 @@ def _contents(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[np.fl
     except OSError as error:
         raise CorruptModel(f"{path} cannot be read: {error.strerror}.") from None
     first, _, body = content.partition(b"\n")
-    digest = sha256(body).hexdigest()
+    if first.startswith(_OLD):
+        raise CorruptModel(
+            f"{path} was written by reticent 0.1, whose files do not say what was protected and paid for: read it with "
+            "that version, or fit the model again, which is charged again."
+        )
     if not first.startswith(_MAGIC):
         raise CorruptModel(f"{path} is not a reticent model file.")
-    if first != _MAGIC + digest.encode():
+    digest = sha256(body).hexdigest()
+    signed = _MAGIC + digest.encode()
+    rest = first.removeprefix(signed)
+    signer = signer_of(rest.removeprefix(b" "), signed) if rest.startswith(b" ") else None
+    if not first.startswith(signed) or (rest and signer is None):
         raise CorruptModel(
             f"{path} is not what was saved: it is truncated or has been altered. Restore it from a copy."
         )
     try:
         size = int.from_bytes(body[:8], "little")
         header = json.loads(json.loads(body[8 : 8 + size])["__metadata__"]["reticent"])
-        return header, from_bytes(body), digest
-    except (SafetensorError, AttributeError, LookupError, ValueError, TypeError):
-        raise _other_contents(path) from None
-
-
-def _releases(path: str | Path, header: dict[str, Any], tensors: dict[str, NDArray[np.float64]]) -> list[Release]:
-    try:
-        return [
+        tensors = from_bytes(body)
+        _check_header(header, tensors)
+        releases = [
             restored_release({**one, "value": tensors[f"{i}.value"], "scale": tensors[f"{i}.scale"]})
             for i, one in enumerate(header["releases"])
         ]
-    except (AttributeError, LookupError, ValueError, TypeError):
-        raise _other_contents(path) from None
+    except ReticentError as error:
+        raise CorruptModel(f"{path} has the right checksum, but a release in it is none: {error}") from None
+    except (SafetensorError, *_UNFIT):
+        raise CorruptModel(f"{path} has the right checksum but not the contents of a reticent model file.") from None
+    return ModelFile(header, releases, digest, None if signer is None else fingerprint(signer)), tensors
 
 
-def _other_contents(path: str | Path) -> CorruptModel:
-    return CorruptModel(f"{path} has the right checksum but not the contents of a reticent model file.")
+def _check_header(header: Any, tensors: Mapping[str, Any]) -> None:
+    """Refuse a header or arrays that `save` does not write, by names and types."""
+    curve = "release" in header
+    if header.keys() != _HEADER | ({"release"} if curve else set()):
+        raise ValueError("other keys than a model file has")
+    kinds = {"model": str, "version": str, "params": dict, "releases": list, "release": dict}
+    if not all(isinstance(value, kinds[name]) for name, value in header.items()):
+        raise ValueError("a part of another type than in a model file")
+    numbers = range(len(header["releases"]))
+    expected = {"X", "w"} if curve else {f"{i}.{name}" for i in numbers for name in ("value", "scale")}
+    if tensors.keys() != expected or (curve and header["releases"]):
+        raise ValueError("other arrays than the releases have")
 
 
 def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,7 +237,9 @@ def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restored_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters from JSON values."""
+    """Parameters from JSON values; refuse a ledger, which is never stored."""
+    if "ledger" in params:
+        raise ValueError("a ledger is named, which no model file does")
     return {name: _restored(value) for name, value in params.items()}
 
 
@@ -179,32 +249,17 @@ def plain_release(release: Release) -> dict[str, Any]:
 
 
 def restored_release(told: Mapping[str, Any]) -> Release:
-    """A release from `plain_release`, or from a file's header with its arrays."""
-    return Release(
-        statistic=told["statistic"],
-        value=np.asarray(told["value"], dtype=np.float64),
-        scale=np.asarray(told["scale"], dtype=np.float64),
-        event=event_from_dict(told["event"]),
-        n=told["n"],
-        bounds=Bounds.from_dict(told["bounds"]),
-        records_per_person=told["records_per_person"],
-        private=told["private"],
-        fit=told["fit"],
-        times=told.get("times", 1),
-    )
+    """A release from `plain_release`, or from a file's header with its arrays; refuse any other fields, or an altered one."""
+    fields = dict(told)
+    value, scale = (np.asarray(fields.pop(name), dtype=np.float64) for name in ("value", "scale"))
+    event, bounds = event_from_dict(fields.pop("event")), Bounds.from_dict(fields.pop("bounds"))
+    if not isinstance(fields.get("checksum"), str):
+        raise BadInput("A release has a checksum.")
+    return Release(value=value, scale=scale, event=event, bounds=bounds, **fields)
 
 
 def _header(release: Release) -> dict[str, Any]:
-    return {
-        "statistic": release.statistic,
-        "event": release.event.to_dict(),
-        "n": release.n,
-        "bounds": release.bounds.to_dict(),
-        "records_per_person": release.records_per_person,
-        "private": release.private,
-        "fit": release.fit,
-        "times": release.times,
-    }
+    return {**release.header(), "checksum": release.checksum}
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -250,6 +305,8 @@ def _restored(value: Any) -> Any:
     if "Dict" in value:
         return {key: _restored(part) for key, part in value["Dict"].items()}
     if "Estimator" in value:
+        if not value["params"].keys().isdisjoint(NOT_STORED):
+            raise ValueError("an estimator inside another has no account and no seed of its own")
         return _class_named(value["Estimator"])(**{key: _restored(part) for key, part in value["params"].items()})
     cls = getattr(kernels, str(value.get("Kernel")), None)
     if not (isinstance(cls, type) and issubclass(cls, Kernel)):

@@ -17,6 +17,7 @@ The best of several runs (`Selection`) is counted by itself in selection.py, and
 import math
 from collections import Counter
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ __all__ = [
     "gaussian_mu",
     "log_delta",
     "remaining_epsilon",
+    "rounded_up",
 ]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -357,3 +359,14 @@ def _remaining_beside(events: list[Event], search: Selection, cap: float, delta:
     order = best_order(search, delta)
     room = (cap - _renyi_epsilon(events, order, delta)) * (1 - 1e-9) - 1e-9
     return _gaussian_epsilon(math.sqrt(2 * room / order), delta) * (1 - 1e-9) if room > 0 else 0.0
+
+
+def rounded_up(value: float, digits: int) -> float:
+    """The least number of so many digits that is not below ``value``: what is printed of a promise is never better than it.
+
+    >>> rounded_up(1.0000004, 6), rounded_up(0.1, 6), rounded_up(9.99e-6, 2)
+    (1.00001, 0.1, 1e-05)
+    """
+    if not math.isfinite(value):
+        return value
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value))))

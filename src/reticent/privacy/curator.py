@@ -13,7 +13,6 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -26,16 +25,16 @@ from reticent.privacy.celled import CellSum
 from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
 from reticent.privacy.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.exponential import Scores, check_scores, described, epsilon_of, exponents, pick
-from reticent.privacy.given import check_whole, whole
+from reticent.privacy.given import check_choice, check_whole, whole
 from reticent.privacy.guard import heeding_signals, quiet, safely
 from reticent.privacy.halves import parts
 from reticent.privacy.kept import Keeper, try_out
-from reticent.privacy.ledger import Ledger
+from reticent.privacy.ledger import RELATIONS, Ledger
 from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
 from reticent.privacy.plan import Plan, check_noise, planned
 from reticent.privacy.process import available_cpus, identity
 from reticent.privacy.products import check_blas
-from reticent.privacy.release import CHOICE, Attempt, Choice, Design, Oracle, Release, Replay
+from reticent.privacy.release import CHOICE, Attempt, Choice, Design, Oracle, Release, Replay, derived
 from reticent.privacy.sources import Source
 from reticent.privacy.statistic import Counts, Statistic
 
@@ -96,6 +95,7 @@ class Curator:
         event = checked_event(event, Gaussian, Laplace, Selection)
         if not whole(records_per_person, 1, 10**6):
             raise BadInput(f"records_per_person must be at least 1 (and at most 10^6), not {records_per_person!r}.")
+        check_choice("relation", relation, RELATIONS)
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
         source = bounds.shaped(source, targets=targets)
@@ -214,6 +214,8 @@ class Curator:
             private=self._seed is None,
             fit=self._fit,
             times=times,
+            relation=self._relation,
+            entry=self._entry_hash,
         )
         self.releases.append(release)
         return release
@@ -260,10 +262,10 @@ class Curator:
         training, validation = ([self._ours(one) for one in some] for some in (best.training, best.validation))
         told = {"candidates": len(self._candidates), "releases": len(training)}
         told |= {"training": training[0].n, "validation": validation[0].n}
-        first = replace(
+        first = derived(
             training[0],
             statistic={"name": "Choice", "kind": CHOICE, "size": 2, **told},
-            value=np.array([best.index, best.score]),
+            value=np.array([best.index, best.score], dtype=np.float64),
             scale=np.zeros(2),  # of their own: the noise is in the releases that follow
             n=n,
             times=1,
@@ -274,8 +276,15 @@ class Curator:
     def _side(self, half: Source, bounds: Bounds, event: Event, name: bytes) -> "Curator":
         """A curator for one side of one run, within what this one has paid."""
         seed = None if self._seed is None else self._seed + b" " + name
-        whose = self._records_per_person
-        return Curator(half, bounds=bounds, event=event, targets=self._targets, records_per_person=whose, seed=seed)
+        return Curator(
+            half,
+            bounds=bounds,
+            event=event,
+            targets=self._targets,
+            records_per_person=self._records_per_person,
+            relation=self._relation,
+            seed=seed,
+        )
 
     def share(self, keeper: Keeper) -> None:
         """Use what another fit of the same candidate on the same records has kept."""
@@ -283,7 +292,7 @@ class Curator:
 
     def _ours(self, release: Release) -> Release:
         """A release of a run carries what the search as a whole has paid."""
-        return replace(release, event=self._event, fit=self._fit)
+        return derived(release, event=self._event, fit=self._fit, entry=self._entry_hash)
 
     def _checked_times(self, times: int) -> int:
         """How often a release counts: a whole number; only Gaussian releases add up to one that is as good."""

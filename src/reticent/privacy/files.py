@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, BinaryIO, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -311,6 +311,6 @@ def _text_labels(cells: Any, table: dict[object, int]) -> Column:
     return _each(cells, lambda text: text_label(text, table))
 
 
-def write_parquet(path: Path, columns: dict[str, Any]) -> None:
+def write_parquet(file: Path | BinaryIO, columns: dict[str, Any]) -> None:
     """Write columns of numbers that need no protection to a Parquet file."""
-    pq.write_table(pa.table(columns), path)
+    pq.write_table(pa.table(columns), file)

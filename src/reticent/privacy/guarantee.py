@@ -1,9 +1,11 @@
 """The guarantee: what a release promises, in numbers and in words."""
 
+import math
 from dataclasses import dataclass
 
-from reticent.privacy.accounting import epsilon
+from reticent.privacy.accounting import epsilon, rounded_up
 from reticent.privacy.events import Event
+from reticent.privacy.given import check_whole
 from reticent.privacy.ledger import RELATIONS
 
 __all__ = ["Guarantee"]
@@ -26,6 +28,9 @@ class Guarantee:
     private: bool
     records_per_person: int = 1
 
+    def __post_init__(self) -> None:
+        check_whole("records_per_person", self.records_per_person)
+
     @property
     def epsilon(self) -> float:
         """ε at ``delta``, composed exactly from the events."""
@@ -33,7 +38,7 @@ class Guarantee:
 
     @property
     def statement(self) -> str:
-        """The promise in words."""
+        """The promise in words; its numbers are rounded up."""
         if not self.private:
             return (
                 "NOT PRIVATE: the noise was drawn from a seed (random_state), so whoever knows the seed can take it away again. "
@@ -48,13 +53,19 @@ class Guarantee:
         if self.relation == "label":
             who = who.replace("record", "label")
             rest = " The inputs are NOT protected: they are part of the release."
+        eps = self.epsilon
         return (
-            f"({self.epsilon:.6g}, {self.delta:.6g})-differential privacy; {neighbours}. "
-            f"Whatever an attacker concludes from this release, knowing all other records, is at most e^{self.epsilon:.4g} = "
-            f"{_factor(self.epsilon)} times as likely as it would be had any one {who} been another, but for a chance of "
-            f"{self.delta:.2g}.{rest}"
+            f"({_at_most(eps, 6)}, {_at_most(self.delta, 6)})-differential privacy; {neighbours}. "
+            f"Whatever an attacker concludes from this release, knowing all other records, is at most "
+            f"e^{_at_most(eps, 4)} = {_factor(eps)} times as likely as it would be had any one {who} been another, "
+            f"but for a chance of {_at_most(self.delta, 2)}.{rest}"
         )
 
 
+def _at_most(value: float, digits: int) -> str:
+    """A number of the promise in so many digits, never below it."""
+    return f"{rounded_up(value, digits):.{digits}g}"
+
+
 def _factor(eps: float) -> str:
-    return f"{2.718281828459045**eps:.3g}" if eps < 100 else "a very large number of"
+    return _at_most(math.exp(eps), 3) if eps < 100 else "a very large number of"

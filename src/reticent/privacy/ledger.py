@@ -233,8 +233,8 @@ class Ledger:
             if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):
                 raise LedgerError(
                     f"Data set {dataset!r} of {self!r} is past its cap ({_cap(account)}): its events add up "
-                    f"to ε = {total:.6g}. Release nothing more from it, and find out which program wrote its "
-                    "history."
+                    f"to ε = {accounting.rounded_up(total, 6):.6g}. Release nothing more from it, and find out which "
+                    "program wrote its history."
                 )
         return heads[-1]
 
@@ -452,9 +452,10 @@ def _refusal(account: Account, events: Sequence[Event], event: Event, total: flo
     if account.delta == 0 and isinstance(event, (Gaussian, Selection)):
         advice = "A cap with δ = 0 admits no Gaussian noise: use a mechanism with pure ε"
     which = " at the cap's δ" if account.delta else ""
-    would = f"it would be ε = {total:.6g}{which}" if total < math.inf else "no ε would hold"
+    would = f"it would be ε = {accounting.rounded_up(total, 6):.6g}{which}" if total < math.inf else "no ε would hold"
+    spent = accounting.rounded_up(accounting.account_epsilon(events, account.delta), 6)
     return (
         f"Refused: data set {account.dataset!r} has a cap of {_cap(account)}. Spent so far: ε = "
-        f"{accounting.account_epsilon(events, account.delta):.6g}{which}; with {event} {would}. "
+        f"{spent:.6g}{which}; with {event} {would}. "
         f"{advice}. Nothing was read and nothing was charged; a cap never changes."
     )

@@ -14,6 +14,7 @@ here, in integers, from the coefficients in use.
 """
 
 import json
+import math
 import os
 import secrets
 import threading
@@ -31,9 +32,10 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.cells import list_cells, numbers
 from reticent.privacy.events import Gaussian, checked_event
+from reticent.privacy.given import check_choice, check_whole, whole
 from reticent.privacy.guard import safely
 from reticent.privacy.kept import BlockSum, public_records, try_out
-from reticent.privacy.ledger import Ledger
+from reticent.privacy.ledger import RELATIONS, Ledger
 from reticent.privacy.noise import Bits, Scale, check_exp, floor_noise, scale_at_least
 from reticent.privacy.plan import Plan, check_noise, planned
 from reticent.privacy.process import identity
@@ -58,6 +60,10 @@ class Correlation(ABC):
     def name(self) -> str:
         """What noise that is remembered can be used for; another correlation has no use for it."""
         return type(self).__name__
+
+    def describe(self) -> dict[str, Any]:
+        """Its kind and all its coefficients, in plain JSON values: what the noise is made from."""
+        return {"name": type(self).__name__, **vars(self)}
 
     def tied(self, plan: Plan) -> NDArray[np.bool_]:
         """Which of the released numbers have noise that steps share; the others' is drawn anew in every step."""
@@ -232,6 +238,9 @@ def _stretch(column2: int, steps: int, size: int, error: int, sensitivity2: int)
 
 
 BATCHES, TREE = _Batches(), _Tree()
+_KNOWN = (_Batches, _Tree, Toeplitz, Echo, Buffers)  # those that are proved
+_FORMAT = 2  # of a state
+_STATE = {"terms", "entry", "fit", "made", "rows", "total", "sum", "memory", "like", "asked"}
 
 
 class Stream:
@@ -246,7 +255,8 @@ class Stream:
     steps : int
         How many releases there will be at most; ``BATCHES`` needs none.
     state : bytes, optional
-        Go on from ``Stream.state``; nothing is charged, since that stream was.
+        Go on from ``Stream.state``; nothing is charged, since that stream was. All other parameters must be those which that
+        stream was paid and seeded with; with a ledger, the entry that paid for it must be in the account.
 
     Privacy
     -------
@@ -272,11 +282,21 @@ class Stream:
         if type(event) is not Gaussian or event.count != 1:
             raise BadInput(f"A stream is one Gaussian release, in however many steps, not {event}.")
         event = checked_event(event, Gaussian)
+        if type(correlation) not in _KNOWN:
+            raise BadInput("correlation must be BATCHES, TREE, a Toeplitz, an Echo or Buffers: only these are proved.")
+        if not isinstance(bounds, Bounds):
+            raise BadInput(f"bounds must be a reticent.Bounds, not {type(bounds).__name__}.")
+        if not (seed is None or isinstance(seed, bytes)):
+            raise BadInput("seed must be bytes, for tests, or None for a private release.")
+        check_whole("steps", steps, 1, 2**62)
+        check_whole("records_per_person", records_per_person, 1, 10**6)
+        check_choice("relation", relation, RELATIONS)
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
         # int: the noise is made from products, and those of NumPy's integers would wrap around
         self.bounds, self._event, self._correlation, self._steps = bounds, event, correlation, int(steps)
         self._records_per_person, self._seed, self._process = int(records_per_person), seed, identity()
+        self._relation = relation
         self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0
         self._lock = threading.Lock()
         self._total: Any = 0
@@ -290,12 +310,18 @@ class Stream:
         check_blas()
         check_exp()
         if state is not None:
-            self._restore(json.loads(state))
-        elif ledger is not None and dataset is not None:
-            paid = Ledger(ledger).charge(
-                dataset, event, relation=relation, records_per_person=self._records_per_person, what=what
-            )
-            self._entry_hash = paid.hash
+            self._restore(_parsed(state))
+        if ledger is not None and dataset is not None:
+            if state is None:
+                paid = Ledger(ledger).charge(
+                    dataset, event, relation=relation, records_per_person=self._records_per_person, what=what
+                )
+                self._entry_hash = paid.hash
+            elif self._entry_hash not in {entry.hash for entry in Ledger(ledger).history(dataset)}:
+                raise BadInput(
+                    f"This state is of a stream that was not paid for from data set {dataset!r} of that ledger. Give "
+                    "the account that paid, or begin another stream, which is charged."
+                )
 
     def add(self, statistic: Statistic, records: NDArray[Any] | Sequence[object]) -> None:
         """Add raw records (inputs, then the output, one row each) to this step's sum. Nothing can fail for what is in them."""
@@ -367,6 +393,8 @@ class Stream:
             records_per_person=self._records_per_person,
             private=self._seed is None,
             fit=self._fit,
+            relation=self._relation,
+            entry=self._entry_hash,
         )
 
     def _same(self, statistic: Statistic) -> Plan:
@@ -399,13 +427,39 @@ class Stream:
                 scales.append((at & (shares == share), scale_at_least(whole / int(share))))
         return scales
 
+    def scale(self, statistic: Statistic, echo: float = 0.0) -> NDArray[np.float64]:
+        """The noise scales that a release of this statistic names; ``echo``: how much of the last noise it took back."""
+        plan = planned(statistic)
+        tied = self._correlation.tied(plan)
+        scale = np.empty(plan.size)
+        for at, one in self._scales(plan, tied):
+            scale[at] = float(one.exact) * plan.step
+        scale[tied] *= sqrt(1 + echo**2)
+        return scale
+
     def state(self) -> bytes:
         """All that is needed to go on elsewhere. TRUSTED: it holds exact sums and noise. Never to be shown."""
         with self._lock:
             return self._state()
 
+    def _terms(self) -> dict[str, Any]:
+        """Everything that the payment and the noise depend on: a state is good for a stream with the same terms alone."""
+        coefficients = json.dumps(self._correlation.describe(), sort_keys=True)
+        return {
+            "format": _FORMAT,
+            "event": self._event.to_dict(),
+            "correlation": sha256(coefficients.encode()).hexdigest(),
+            "steps": self._steps,
+            "bounds": self.bounds.to_dict(),
+            "records_per_person": self._records_per_person,
+            "relation": self._relation,
+            "seed": None if self._seed is None else sha256(self._seed).hexdigest(),
+        }
+
     def _state(self) -> bytes:
         told = {
+            "terms": self._terms(),
+            "entry": self._entry_hash,
             "fit": self._fit,
             "made": self.made,
             "rows": self.rows,
@@ -418,16 +472,61 @@ class Stream:
         return json.dumps(told).encode()
 
     def _restore(self, told: Mapping[str, Any]) -> None:
+        self._check_terms(told["terms"])
+        self._entry_hash = told["entry"]
         self._fit, self.made, self.rows = told["fit"], told["made"], told["rows"]
         self._total, self._sum = _integers(told["total"]), _integers(told["sum"])
         self._memory, self._like = [_integers(one) for one in told["memory"]], told["like"]
         self._asked, self._plan = told["asked"], None
+
+    def _check_terms(self, paid: Mapping[str, Any]) -> None:
+        """Refuse to go on with other terms than those that were paid for."""
+        own = json.loads(json.dumps(self._terms()))
+        other = [name for name in own if name not in paid or own[name] != paid[name]]
+        if not other and paid.keys() == own.keys():
+            return
+        if "format" in other:
+            raise BadInput(
+                "This state was written by another version of reticent, in a format that this one does not know: go "
+                "on with that version, or begin another stream, which is charged."
+            )
+        raise BadInput(
+            f"This state was paid for with another {' and another '.join(other) or 'set of terms'}: noise that was "
+            "paid for holds for those terms only. Go on with the same, or begin another stream, which is charged."
+        )
 
     def __repr__(self) -> str:
         return f"<Stream: {self.made} steps released>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A stream holds exact sums and noise: it is never copied, pickled or sent. See Stream.state.")
+
+
+def _parsed(state: bytes) -> dict[str, Any]:
+    """A state as it was written, with the shapes and types that it must have."""
+    try:
+        told = json.loads(state)
+    except (RecursionError, TypeError, ValueError):
+        told = None
+    if isinstance(told, dict) and told.keys() == _STATE - {"terms", "entry"}:  # as version 0.1 wrote it
+        told |= {"terms": {}, "entry": None}
+    if not isinstance(told, dict) or told.keys() != _STATE or not isinstance(told["terms"], dict):
+        raise BadInput("This is not the state of a stream, as Stream.state gives it.")
+    texts = isinstance(told["fit"], str) and isinstance(told["like"], str)
+    optional = all(told[name] is None or isinstance(told[name], str) for name in ("entry", "asked"))
+    counts = whole(told["made"], 0) and whole(told["rows"], 0)
+    memory = told["memory"]
+    sums = isinstance(memory, list) and all(map(_is_sum, [told["total"], told["sum"], *memory]))
+    if not (texts and optional and counts and sums):
+        raise BadInput("The state of this stream was altered: go on from a copy of what Stream.state gave.")
+    return told
+
+
+def _is_sum(numbers: object) -> bool:
+    """Whether these are exact sums, in whole numbers: 0 before the first record, then a list."""
+    if isinstance(numbers, list):
+        return all(whole(one, -math.inf) for one in numbers)
+    return type(numbers) is int and numbers == 0
 
 
 def _plain(numbers: Any) -> Any:
