@@ -134,7 +134,7 @@ def _start_container(folder: Path, log: Path, ended: Path) -> subprocess.Popen[b
     return subprocess.Popen([*unshare, sys.executable, "-m", "tests.ledger_stress", "--container", folder, log, ended])
 
 
-def stress(url: str, scratch: Path, *, processes: int, charges: int, kills: int) -> dict[str, object]:
+def stress(url: str, scratch: Path, *, processes: int, charges: int, kills: int) -> dict[str, int]:
     """Charge ``charges`` times by ``processes``, with ``kills`` of them killed and started anew; count.
 
     ``url``: a PostgreSQL database, or ``scratch / "ledger" / "budget.db"``.
@@ -177,7 +177,7 @@ def stress(url: str, scratch: Path, *, processes: int, charges: int, kills: int)
         failed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
     if container is not None:
         failed += container.wait() != 0
-    return _count(ledger, logs, killed, failed, container is not None or not files, time.monotonic() - began)
+    return _count(ledger, logs, killed, failed, container is not None, time.monotonic() - began)
 
 
 def _pace(charges: int, kills: int) -> float:
@@ -185,9 +185,7 @@ def _pace(charges: int, kills: int) -> float:
     return 0.02 * charges / max(kills, 1)
 
 
-def _count(
-    ledger: Ledger, logs: list[Path], killed: int, failed: int, mounted: bool, seconds: float
-) -> dict[str, object]:
+def _count(ledger: Ledger, logs: list[Path], killed: int, failed: int, mounted: bool, seconds: float) -> dict[str, int]:
     text = "".join(log.read_text() for log in logs if log.exists())
     lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
     acknowledged = [(int(line[0]), line[1]) for line in lines if line[0] != "refused"]
@@ -205,7 +203,7 @@ def _count(
         "acknowledged twice": len(acknowledged) - len({number for number, _ in acknowledged}),
         "through a second name": text.count("through"),
         "failed": failed,
-        "container": "yes" if mounted else "not on this machine",
+        "in a container, too": mounted,
         "seconds": round(seconds),
     }
 
@@ -238,9 +236,9 @@ def _run(databases: list[str], processes: int, charges: int, kills: int, every: 
     return good
 
 
-def _print(found: dict[str, object]) -> None:
+def _print(found: dict[str, int]) -> None:
     for name, value in found.items():
-        shown = f"{value:,}" if isinstance(value, int) else value
+        shown = ("no", "yes")[value] if isinstance(value, bool) else f"{value:,}"
         print(f"  {name.replace('_', ' '):28} {shown:>12}", flush=True)
 
 
