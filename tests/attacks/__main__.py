@@ -20,6 +20,16 @@ from tests.attacks.harness import all_attacks, as_record
 TOP = Path(__file__).parents[2]
 OLD = "540f509"  # the last commit of version 0.1.0
 _SECONDS = 900
+_INTRODUCTION = """# Attacks on the promise
+
+A hostile review found these ways past the promise of version 0.1.0. Each is a program that an adversary, or a careless
+caller, could write; each is kept in `tests/attacks`, and a test sees to it that none succeeds any more. This page is what
+`python -m tests.attacks --out docs/attacks.md` prints: every attack against version 0.1.0, taken from the history of this
+repository, and against this version. *Succeeds*: it got more than the promise allows. *No advantage*: it ran, and got
+nothing. *Refused*: it was told why not, for a reason that depends on no record. Noise is fresh in every run, so figures
+differ a little from run to run.
+
+"""
 
 
 def old_source(folder: Path) -> Path:
@@ -53,7 +63,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="attacks to run, by the beginnings of their names; default: all")
     parser.add_argument("--one", help="run one attack here, and print what came of it as JSON")
-    parser.add_argument("--out", type=Path, help="write the table to this file, too, in Markdown")
+    parser.add_argument("--out", type=Path, help="write the table to this page, too (docs/attacks.md)")
     arguments = parser.parse_args()
     attacks = all_attacks()
     if arguments.one:
@@ -73,7 +83,7 @@ def main() -> None:
             rows.append(" | ".join([f"| {one.item}", one.title, *told]).replace("\n", " ") + " |")
             print(rows[-1], flush=True)
     if arguments.out:
-        arguments.out.write_text("\n".join(rows) + "\n")
+        arguments.out.write_text(_INTRODUCTION + "\n".join(rows) + "\n")
     print(f"\n{len(attacks) - wrong} passed, {wrong} failed")
     sys.exit(wrong > 0)
 
