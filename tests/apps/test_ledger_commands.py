@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 import reticent
-from reticent.privacy.accounting import epsilon
+from reticent.privacy.accounting import epsilon, rounded_up
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_history_in_order_and_by_data_set(run, charged):
     assert opened[3:9] == ["cap", "ε=1", "δ=1e-5,", "protects", "a", "record"]
     assert opened[-1] == rows[0][-1] == entries[0]["who"]
     assert [row[0] for row in rows] == ["3", "4"]
-    assert [row[5] for row in rows] == [f"{alone:.4g}"] * 2
+    assert [row[5] for row in rows] == [f"{rounded_up(alone, 4):.4g}"] * 2
     assert "labels" not in run("ledger", "history", charged, "people").out
 
 

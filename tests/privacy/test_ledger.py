@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import BadInput, BudgetExceeded, LedgerError
 from reticent.privacy import database
-from reticent.privacy.accounting import account_epsilon, calibrate, epsilon, remaining_epsilon
+from reticent.privacy.accounting import account_epsilon, calibrate, epsilon, remaining_epsilon, rounded_up
 from reticent.privacy.events import Gaussian, Laplace, Pure
 from reticent.privacy.ledger import RELATIONS, Ledger, _append
 from reticent.privacy.remembered import recall, recall_or, remembered
@@ -99,7 +99,7 @@ def test_a_charge_past_the_cap_is_refused_and_leaves_no_trace(ledger):
         ledger.charge("people", Gaussian(noise_multiplier=4.0))
     text = str(refusal.value)
     assert "1 gaussian release (noise multiplier 4)" in text
-    assert f"{ledger.spent('people'):.6g} at the cap's δ" in text
+    assert f"{rounded_up(ledger.spent('people'), 6):.6g} at the cap's δ" in text
     assert "with delta = 1e-06 in one release" in text  # ε alone says nothing
     assert ledger.verify() == head
     advised = float(text.partition("at most epsilon = ")[2].split()[0])
