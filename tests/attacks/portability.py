@@ -15,14 +15,16 @@ def processors() -> Outcome:
     model = reticent.PrivateMean(
         bounds=reticent.Bounds(x=(-1, 1)), epsilon=0.5, delta=1e-7, ledger="budget.db", dataset="people"
     )
-    real = os.sched_getaffinity
-    del os.sched_getaffinity
+    real = getattr(os, "sched_getaffinity", None)
+    if real is not None:
+        del os.sched_getaffinity
     try:
         model.fit(np.zeros((100, 2)))
         said = "a model"
     except AttributeError as error:
         said = f"{type(error).__name__}: {error}"
     finally:
-        os.sched_getaffinity = real
+        if real is not None:
+            os.sched_getaffinity = real
     charges = len(ledger.history("people"))
     return Outcome(said != "a model" and charges > 0, f"charged {charges} time, and got {said}")
