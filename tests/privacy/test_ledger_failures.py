@@ -360,7 +360,6 @@ def test_psycopg_not_installed(monkeypatch):
     fails(Ledger("postgresql://me@host/budget"), r'pip install "reticent\[postgres\]"', opening=True)
 
 
-@pytest.mark.usefixtures("flock")
 def test_one_server_at_a_time(url):
     Ledger(url).create()
     with database.held_alone(url), pytest.raises(LedgerError, match="Another server"), database.held_alone(url):
