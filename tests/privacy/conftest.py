@@ -57,13 +57,6 @@ def url(request, tmp_path):
     return found
 
 
-@pytest.fixture
-def flock(monkeypatch):
-    """For tests of this lock itself: it is there, although the suite may run with ``fcntl`` taken away."""
-    if sys.modules.get("fcntl", sys) is None:
-        monkeypatch.delitem(sys.modules, "fcntl")
-
-
 class Spenders:
     """Child processes that charge in a loop, forked from one that has imported everything; see spender.py."""
 

@@ -379,7 +379,6 @@ def test_texts_have_their_lengths(tmp_path):
         ledger.history("x" * 201)
 
 
-@pytest.mark.usefixtures("flock")
 def test_the_lock_is_taken_before_anything_is_read(ledger, monkeypatch):
     """Whoever reads first and locks then decides by a history that others have spent from in between: refusals wait, too."""
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.05)

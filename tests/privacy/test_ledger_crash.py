@@ -104,7 +104,6 @@ def test_killed_at_system_calls_of_a_charge(url):
     assert faults.killed > 5
 
 
-@pytest.mark.usefixtures("flock")
 def test_readers_backups_links_containers_and_kills_at_once(url, tmp_path):
     """A little of it; `python -m tests.ledger_stress` does it with 16 processes and ten thousand charges."""
     (tmp_path / "ledger").mkdir()
