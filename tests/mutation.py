@@ -49,10 +49,12 @@ class Target(NamedTuple):
 TARGETS = {
     "grid.py": Target("", "test_grid.py"),
     "statistic.py": Target(
-        "__init_subclass__ limit1 limit2 integers nonnegative norm1 sensitivity1 sensitivity2 step bits size block_rows "
-        "piece_rows stacked shares coordinates upper block_sum _checked",
+        "limits sum_limits integers nonnegative norm1 sensitivity1 sensitivity2 step bits size block_rows piece_rows "
+        "stacked shares coordinates upper block_sum _counts_plan",
         "test_grid.py test_sums.py",
     ),
+    "plan.py": Target("", "test_grid.py test_curator.py ../contract/test_statistics.py"),
+    "guard.py": Target("", "test_guard.py test_curator.py"),
     "events.py": Target("_LEAST __post_init__ to_dict to_json event_from_dict event_from_json", "test_events.py"),
     "given.py": Target("number whole check_whole", "test_given.py"),
     "accounting.py": Target(
@@ -76,7 +78,7 @@ TARGETS = {
         "sd matrix matrix_sd symmetric __init__ release select _recorded _whole release_given_inputs _following check_used",
         "test_replay.py test_curator.py test_choosing.py",
     ),
-    "kept.py": Target("__init__ total _sum close _put _key", "test_kept.py test_choosing.py"),
+    "kept.py": Target("__init__ try_out total _sum close _put _key", "test_kept.py test_choosing.py test_guard.py"),
     "database.py": Target(
         "create _create_file _drop_name_of_a_crash transaction has_table _heads _head _readable _hash_of _check_recorded "
         "append_only _lock _check_one_name _check_anchor _upgrade _anchor _check_version _check_is_file _check_sqlite_format "
@@ -87,14 +89,14 @@ TARGETS = {
     "noise.py": Target("", "test_noise_bits.py test_noise.py"),
     "levels.py": Target("held weights", "test_levels.py"),
     "staged.py": Target(
-        "columns norm2 head_limit2 tail_limit2 limit2 sensitivity2 head_integers tail_integers integers stacked tail_sum joined",
+        "columns norm2 tail_columns _staged_plan head_integers tail_integers integers stacked tail_sum joined",
         "test_kept.py test_grid.py",
     ),
     "shared.py": Target(
-        "sizes sensitivity2 step block_rows integers block_sum coordinates shares _shares _checked _held_shares",
+        "sizes sensitivity2 step block_rows each pairs _moments block_sum coordinates shares _shares _shared_plan _held_shares",
         "test_shared.py",
     ),
-    "celled.py": Target("columns integers block_rows block_sum _places _short", "test_celled.py"),
+    "celled.py": Target("_cell_sum_plan integers block_rows block_sum _places _short", "test_celled.py"),
     "sums.py": Target(
         "EXACT _SPILL __init__ add merge integers _spill add_up one_blas_thread pieces",
         "test_sums.py",

@@ -8,7 +8,7 @@ import pytest
 
 from reticent import BadInput, Bounds
 from reticent.models import judging
-from reticent.models.judging import MEANS, SCORES, ScoreCounts, ScoreSum, check, default_score, judge
+from reticent.models.judging import MEANS, SCORES, ScoreCounts, ScoreSum, _own, check, default_score, judge
 from reticent.privacy.events import Gaussian
 from reticent.privacy.release import Release
 
@@ -256,3 +256,15 @@ def test_outputs_come_back_in_their_own_units():
     assert judging._outputs(np.array([[0.0], [1.0]]), ILL).tolist() == ["no", "yes"]
     assert judging._outputs(np.zeros((2, 0)), ALONE) is None
     assert judging._outputs(np.array([[-1.0, 0.5]]), PAIR).tolist() == [[0.0, 75.0]]
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+def test_whatever_an_own_score_raises_is_the_worst_score_of_that_record(error):
+    def score(model, X, y):
+        if X[0, 0] > 0.5:
+            raise error(str(X))
+        return np.ones(1)
+
+    X = np.array([[0.1], [0.9], [0.3]])
+    values = _own(score).values(None, X, None, None)
+    assert np.array_equal(values, [1.0, np.nan, 1.0], equal_nan=True)

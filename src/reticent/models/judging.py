@@ -187,7 +187,7 @@ def _own(score: Any) -> _Score:
         try:
             found = np.asarray(score(model, X, y), dtype=np.float64)
             return float(found[0]) if found.shape == (1,) else math.nan
-        except Exception:
+        except BaseException:  # what a signal raises is raised again by the guard around row maps
             return math.nan
 
     def values(model: Any, X: Array, y: Any, bounds: Bounds) -> Array:

@@ -20,7 +20,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -155,12 +155,14 @@ def heeding_signals() -> Iterator[None]:
     _Main.depth = 1
     _Main.raised = None
     try:
-        for one, handler in handlers.items():
-            signal.signal(one, _remembering(handler))
+        with suppress(ValueError):  # in a subinterpreter, where no handler runs
+            for one, handler in handlers.items():
+                signal.signal(one, _remembering(handler))
         yield
     finally:
-        for one, handler in handlers.items():
-            signal.signal(one, handler)
+        with suppress(ValueError):
+            for one, handler in handlers.items():
+                signal.signal(one, handler)
         _Main.depth = 0
 
 
