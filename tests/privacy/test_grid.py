@@ -265,6 +265,12 @@ def test_what_a_subclass_says_of_its_own_sensitivity_is_not_asked(kind, name):
         assert plan.kind == honest.kind
 
 
+def test_fields_that_cannot_be_written_into_a_release_are_refused():
+    with pytest.raises(BadInput, match=r"fields of Plain \(norm\) are written into the release"):
+        planned(Plain()).describe()
+    assert planned(Plain(3)).describe() == {"name": "Plain", "kind": "sum", "size": 2, "norm": 3}
+
+
 def test_a_gram_matrix_has_neither_a_sign_nor_an_l1_bound():
     for name in ("nonnegative", "norm1"):
         plan = planned(type("Own", (Products,), {name: True})())

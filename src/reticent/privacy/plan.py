@@ -96,7 +96,14 @@ class Plan(ABC):
         """Everything public about the statistic, in plain JSON values: name, kind and size, then its fields."""
         settled = {"name": self.name, "kind": self.kind, "size": self.size}
         described = settled | _fields(self.statistic) | settled
-        return {name: _plain(value) for name, value in described.items()}
+        try:
+            return {name: _plain(value) for name, value in described.items()}
+        except (TypeError, ValueError):
+            fields = ", ".join(name for name in described if name not in settled)
+        raise BadInput(
+            f"The fields of {self.name} ({fields}) are written into the release: make them numbers, texts, tuples or "
+            "dataclasses of these."
+        )
 
     def key(self, described: dict[str, Any]) -> str:
         """The plan and its description as a text: equal for statistics that are the same in every respect."""
