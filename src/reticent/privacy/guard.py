@@ -45,6 +45,7 @@ __all__ = [
 
 Rows = NDArray[np.float64]
 T = TypeVar("T")
+_CORE = ("reticent.privacy.", "concurrent.futures.", "contextlib")  # whose words name public things
 _TRIES = 3  # of a map that another thread's filters turned a warning of into an error
 
 
@@ -295,7 +296,7 @@ def _from_the_core(error: BaseException) -> bool:
     while trace is not None:
         names = trace.tb_frame.f_globals
         module = str(names.get("__name__"))
-        known = module.startswith("reticent.privacy.") or module.startswith("concurrent.futures.")
+        known = module.startswith(_CORE)
         if not known or vars(sys.modules.get(module, builtins)) is not names:
             return False
         trace = trace.tb_next
