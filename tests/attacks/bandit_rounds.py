@@ -57,7 +57,7 @@ def text_reward_from_release() -> Outcome:
         bandit.tell([[0.5]] * many, [1.0] * (many - 1) + [last])
         return bandit.releases_[0].matrix()[-1, -1]
 
-    runs = 80
+    runs = 40
     number, text = (np.array([released(last) for _ in range(runs)]) for last in (1.0, "x"))
     power = float((number > np.quantile(text, 1 - _FALSE_ALARMS)).mean())
     allowed = float(recognised(_bandit().guarantee_, _FALSE_ALARMS))

@@ -9,7 +9,7 @@ import reticent
 from reticent.privacy import choosing
 from tests.attacks.harness import Outcome, attack
 
-_SEARCHES = 12
+_SEARCHES = 7
 
 
 def _counted() -> dict[str, int]:
