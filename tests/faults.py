@@ -16,7 +16,9 @@ from reticent.privacy.ledger import Entry, Ledger
 
 EVENT = Gaussian(noise_multiplier=1e6)
 
-_TRACE_ME, _SYSCALL, _SET_OPTIONS = 0, 24, 0x4200
+_TRACE_ME = 0
+_SYSCALL = 24
+_SET_OPTIONS = 0x4200
 _OPTIONS = 0x100001  # a system call's stop is told from a signal's; the child dies with its tracer
 _SYSCALL_STOP = signal.SIGTRAP | 0x80
 
@@ -53,7 +55,8 @@ def killed_at(stops: int, charge: Callable[[], Entry]) -> Stopped:
     os.close(tell)
     os.waitpid(child, 0)
     _ptrace(_SET_OPTIONS, child, _OPTIONS)
-    seen, passed_on = 0, 0
+    seen = 0
+    passed_on = 0
     while True:
         _ptrace(_SYSCALL, child, passed_on)
         _, status = os.waitpid(child, 0)

@@ -20,7 +20,8 @@ class _Memo(Generic[P, R]):
     def __init__(self, function: Callable[P, R], most: int) -> None:
         update_wrapper(self, function)
         self.__qualname__: str = function.__qualname__
-        self._function, self._most = function, most
+        self._function = function
+        self._most = most
         self._results: dict[Any, R] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -37,7 +37,8 @@ def text_reward() -> Outcome:
 
 @attack("1b", "One candidate that is text makes everybody's candidates missing")
 def text_candidate() -> Outcome:
-    rows, rewards = [[0.9]] * 200, [1.0] * 200
+    rows = [[0.9]] * 200
+    rewards = [1.0] * 200
     moved = max(_moved([rows, [*rows[1:], [odd]]], [rewards] * 2) for odd in ("x", b"x", 1j))
     return Outcome(moved > 1.001, f"the exact sum moves by {moved:.2f} times the sensitivity")
 
@@ -79,7 +80,8 @@ def list_reward() -> Outcome:
 
 @attack("1b", "My candidates decide what another person is advised")
 def other_answers() -> Outcome:
-    rng, bandit = np.random.default_rng(0), _bandit(horizon=4000, epsilon=1e4)
+    rng = np.random.default_rng(0)
+    bandit = _bandit(horizon=4000, epsilon=1e4)
     while not bandit.releases_:
         sets = rng.uniform(size=(1, 5, 1))
         chosen = bandit.ask(sets)[0]

@@ -13,7 +13,8 @@ _matmul = np.matmul
 
 def _strassen(a: np.ndarray, b: np.ndarray, levels: int = 2) -> np.ndarray:
     """Strassen's method: seven products of sums instead of eight products."""
-    (m, k), n = a.shape, b.shape[1]
+    m, k = a.shape
+    n = b.shape[1]
     if not levels or m % 2 or k % 2 or n % 2:
         return _matmul(a, b)
     a11, a12, a21, a22 = (a[i : i + m // 2, j : j + k // 2] for i in (0, m // 2) for j in (0, k // 2))

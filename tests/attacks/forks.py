@@ -14,7 +14,8 @@ import reticent
 from reticent.privacy.stream import Stream
 from tests.attacks.harness import Outcome, attack
 
-_NEW_USER, _NEW_PID = 0x10000000, 0x20000000  # of unshare(2)
+_NEW_USER = 0x10000000  # CLONE_NEWUSER of unshare(2)
+_NEW_PID = 0x20000000  # CLONE_NEWPID
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ import time
 import reticent
 from tests.attacks.harness import Outcome, attack, first_sentence
 
-_CAP, _SPENT, _DELTA = 1.0, 0.9, 1e-6
+_CAP = 1.0
+_SPENT = 0.9
+_DELTA = 1e-6
 _MAGIC = bytes.fromhex("d9d505f920a163d7")  # of SQLite's journal
 _CHARGES = """
 import sys, reticent

@@ -22,7 +22,9 @@ def _counted() -> dict[str, int]:
 
 @attack("7", "Counters of caches tell how many runs a search made")
 def cache_counters() -> Outcome:
-    real, runs, changes = choosing.number_of_runs, [], []
+    real = choosing.number_of_runs
+    runs = []
+    changes = []
 
     def number_of_runs(*arguments):
         """The truth, to compare with."""
@@ -30,7 +32,8 @@ def cache_counters() -> Outcome:
         return runs[-1]
 
     data = np.random.default_rng(0).uniform(0, 1, (100, 1))
-    model, candidates = reticent.PrivateHistogram(), {"bins": [3, 5]}
+    model = reticent.PrivateHistogram()
+    candidates = {"bins": [3, 5]}
     choosing.number_of_runs = number_of_runs
     try:
         for _ in range(_SEARCHES):

@@ -51,7 +51,9 @@ def rounds_in_the_ledger() -> Outcome:
 
 @attack("7", "One client's asks that are never told use up the horizon for everybody")
 def asks_never_told() -> Outcome:
-    host, mine, theirs = _host(_ledger()), 0, 0
+    host = _host(_ledger())
+    mine = 0
+    theirs = 0
     for token in ["A"] * _HORIZON + [f"other {number}" for number in range(10)]:
         try:
             _ask(host, token, [[0.5]])
@@ -77,7 +79,8 @@ def forwarded_for() -> Outcome:
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    refused, tries = 0, 60
+    refused = 0
+    tries = 60
     for number in range(tries):
         line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         line.request(

@@ -71,7 +71,8 @@ def forged_scale() -> Outcome:
 
 @attack("7", "The statement of a promise rounds its numbers down")
 def rounded_statement() -> Outcome:
-    eps, delta = 1.0000004, 1.0000004e-6
+    eps = 1.0000004
+    delta = 1.0000004e-6
     event = reticent.Gaussian(noise_multiplier=reticent.calibrate(eps, delta))
     promise = reticent.Guarantee(delta=delta, relation="record", events=(event,), private=True)
     told = [float(word) for word in promise.statement.partition(")")[0].strip("(").split(", ")]

@@ -228,7 +228,8 @@ class Evidence:
             return 0.0, 0.0
         trials = [(here[:count], there[:count]), (-there[:count], -here[:count])]  # bet on A, or on B
         best = -math.inf
-        chosen, threshold = trials[0], 0.0
+        chosen = trials[0]
+        threshold = 0.0
         for guess, other in trials:
             pooled = np.concatenate([guess[:half], other[:half]])
             for t in np.quantile(pooled, np.linspace(0, 1, _THRESHOLDS, endpoint=False)):
@@ -236,7 +237,9 @@ class Evidence:
                 alarms = int((other[:half] > t).sum())
                 bound = lower_bound(hits, alarms, half, self.delta, _CAUTIOUS)
                 if bound > best:
-                    best, chosen, threshold = bound, (guess, other), float(t)
+                    best = bound
+                    chosen = (guess, other)
+                    threshold = float(t)
         hits, alarms = (int((scores[half:] > threshold).sum()) for scores in chosen)
         levels = (_CONFIDENCE, 1 - _LEVEL)
         shown, sure = (max(lower_bound(hits, alarms, rest, self.delta, level), 0.0) for level in levels)

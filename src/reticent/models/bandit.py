@@ -137,7 +137,8 @@ class JointBandit:
     def _settings(self, params: dict[str, Any]) -> None:
         """Check everything, before anything is charged, and build the public part."""
         check(params)
-        bounds, width = params["bounds"], params["width"]
+        bounds = params["bounds"]
+        width = params["width"]
         # int: products of NumPy's integers wrap around
         horizon = None if params["horizon"] is None else int(params["horizon"])
         self._records_per_person = int(params["records_per_person"])
@@ -382,7 +383,8 @@ class JointBandit:
     def _check_release(self, release: Release, number: int, stream: Stream) -> None:
         """Refuse what a bandit with these parameters does not release in this step."""
         release.check()
-        statistic, told = self._statistic(), release.statistic
+        statistic = self._statistic()
+        told = release.statistic
         asked = statistic.describe()
         same = told["name"] == asked["name"] and told.get("step") == number and _alike(told["head"], asked["head"])
         size = release.n == told["records"] == self._size

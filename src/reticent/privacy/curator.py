@@ -108,7 +108,8 @@ class Curator:
             self._columns = check_candidates(self._candidates, event, source, targets=targets)
         check_blas()
         check_exp()
-        self._threads, self._process = available_cpus(), identity()
+        self._threads = available_cpus()
+        self._process = identity()
         self._inputs: NDArray[np.float64] | None = None
         if look is not None and relation == "label":
             self._inputs = safely(lambda: self._read_inputs(source), "Nothing was charged.")
@@ -187,7 +188,10 @@ class Curator:
 
     def _exact(self, plan: Plan, number: int) -> NDArray[Any]:
         """The sums of a release that was counted, in whole numbers."""
-        n, threads, first, more = self.n, self._threads, number == 1, self._left > 0
+        n = self.n
+        threads = self._threads
+        first = number == 1
+        more = self._left > 0
         rows, total = self._guarded(
             lambda source, fields: self._keeper.total(
                 source, fields, plan, n=n, threads=threads, first=first, keep=more
@@ -337,8 +341,10 @@ class Curator:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Noise on every number; what has no scale does not leave."""
         seed = None if self._seed is None else self._seed + b" release %d" % number
-        bits, shares = Bits(seed), plan.shares()
-        noisy, scale = np.full(exact.shape, None, dtype=object), np.zeros(exact.shape)
+        bits = Bits(seed)
+        shares = plan.shares()
+        noisy = np.full(exact.shape, None, dtype=object)
+        scale = np.zeros(exact.shape)
         for share, one in scales.items():
             chosen = shares == share
             noisy[chosen] = exact[chosen] + floor_noise(self._event.kind, one, int(chosen.sum()), bits)

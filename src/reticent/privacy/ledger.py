@@ -247,8 +247,10 @@ class Ledger:
         rows = execute(f"{_SELECT} ORDER BY number", [])
         hashed, opened = _HASHED.get(self.url, ((), frozenset()))
         if rows[: len(hashed)] != list(hashed):
-            hashed, opened = (), frozenset()
-        position, names = len(hashed), set(opened)
+            hashed = ()
+            opened = frozenset()
+        position = len(hashed)
+        names = set(opened)
         head = hashed[-1][-1] if hashed else _FIRST
         for row in rows[position:]:
             position += 1

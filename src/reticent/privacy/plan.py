@@ -108,7 +108,8 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {field.name: getattr(thing, field.name) for field in fields(thing)}
 
 
-_PLAIN, _NUMBERS = {int, float, str, bool}, ({int}, {float})
+_PLAIN = {int, float, str, bool}
+_NUMBERS = ({int}, {float})
 
 
 def _plain(value: Any) -> Any:

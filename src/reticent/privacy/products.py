@@ -25,7 +25,8 @@ Matrix = NDArray[np.float64]
 Axis = Literal["inner", "left", "right"]
 Order = Literal["C", "F"]
 
-_LEAST_ROWS, _MOST_ROWS = 2**12, 2**17  # of the records' side of a product: at least and at most so many are tried
+_LEAST_ROWS = 2**12  # of the records' side of a product: at least so many are tried,
+_MOST_ROWS = 2**17  # and at most so many
 _COLUMNS = 24, 256  # that are tried before anything is charged, when the statistic is not known yet
 _VECTORS = 2
 _NEAR = 512  # entries lie within 1/512 of the largest that the limit allows
@@ -38,7 +39,8 @@ _verified: set[_Sizes] = set()
 
 def gram(q: Matrix) -> Matrix:
     """qᵀq of whole numbers, a row for each record, exact; refused if this machine's BLAS is not."""
-    columns, order = q.shape[1], _order(q)
+    columns = q.shape[1]
+    order = _order(q)
     _check((columns, columns, "inner", order, order, True, _most(len(q))))
     return np.matmul(q.T, q)
 

@@ -295,7 +295,9 @@ class Stream:
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
         # int: the noise is made from products, and those of NumPy's integers would wrap around
         self.bounds, self._event, self._correlation, self._steps = bounds, event, correlation, int(steps)
-        self._records_per_person, self._seed, self._process = int(records_per_person), seed, identity()
+        self._records_per_person = int(records_per_person)
+        self._seed = seed
+        self._process = identity()
         self._relation = relation
         self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0
         self._lock = threading.Lock()
@@ -332,12 +334,16 @@ class Stream:
             if table.ndim != 2 or table.shape[1] != width:
                 raise BadInput(f"Records of this stream are rows of {width} numbers: inputs, then the output.")
             added = safely(lambda: self._added(plan, table), "Nothing was added.")
-            # all or, if interrupted, nothing
-            self.rows, self._total = self.rows + len(records), self._total + added
+            rows = self.rows + len(records)
+            total = self._total + added
+            self.rows = rows  # with no call between the two: if interrupted, both or none
+            self._total = total
 
     def _added(self, plan: Plan, records: NDArray[Any]) -> Any:
         """The exact sum over raw records, in whole numbers."""
-        cells, block_sum, total = numbers(records), BlockSum(plan, self.bounds), Total()
+        cells = numbers(records)
+        block_sum = BlockSum(plan, self.bounds)
+        total = Total()
         with one_blas_thread():
             for piece in pieces(0, len(cells), plan.block_rows):
                 total.add(block_sum(cells[piece]), piece.stop - piece.start)
@@ -359,9 +365,11 @@ class Stream:
         if self._correlation.limited and self.made >= self._steps:
             raise ReleaseRefused(f"All {self._steps} steps that the noise was made for have been released.")
         plan = self._same(statistic)
-        step, tied = self.made + 1, self._correlation.tied(plan)
+        step = self.made + 1
+        tied = self._correlation.tied(plan)
         bits = Bits(None if self._seed is None else self._seed + b" step %d" % step)
-        noise, scale = np.full(plan.size, None, dtype=object), np.zeros(plan.size)
+        noise = np.full(plan.size, None, dtype=object)
+        scale = np.zeros(plan.size)
         for at, one in self._scales(plan, tied):
             noise[at] = floor_noise("gaussian", one, int(at.sum()), bits)
             scale[at] = float(one.exact) * plan.step
@@ -413,14 +421,17 @@ class Stream:
         if self._asked is not None and asked != self._asked:
             raise ReleaseRefused("Another statistic was added up in this step: release that one first.")
         try_out(plan, self.bounds)
-        self._asked, self._plan, self._described = asked, plan, described
+        self._asked = asked
+        self._plan = plan
+        self._described = described
         return plan
 
     def _scales(self, plan: Plan, tied: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Scale]]:
         """Which numbers have fresh noise of which scale."""
         own = plan.sensitivity2 * self._records_per_person**2
         square = Fraction(self._event.noise_multiplier) ** 2 * own
-        shares, scales = plan.shares(), []
+        shares = plan.shares()
+        scales = []
         for at, stretch in ((tied, self._correlation.stretch), (~tied, self._correlation.stretch_of_others)):
             for share in np.unique(shares[at]):
                 whole = square * stretch(self._steps, plan.size, own)
@@ -477,7 +488,8 @@ class Stream:
         self._fit, self.made, self.rows = told["fit"], told["made"], told["rows"]
         self._total, self._sum = _integers(told["total"]), _integers(told["sum"])
         self._memory, self._like = [_integers(one) for one in told["memory"]], told["like"]
-        self._asked, self._plan = told["asked"], None
+        self._asked = told["asked"]
+        self._plan = None
 
     def _check_terms(self, paid: Mapping[str, Any]) -> None:
         """Refuse to go on with other terms than those that were paid for."""
