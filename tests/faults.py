@@ -1,7 +1,8 @@
 """Kill a charging process at a system call of a charge, whichever: a small tracer, by ptrace (Linux).
 
-A traced child stops before and after every system call. `killed_at` lets it go on ``stops`` times and
-kills it there, so that every order in which files are written, renamed and flushed is cut at every place.
+A traced child stops before and after every system call. `killed_at` lets it go on ``stops`` times
+and kills it there, so that every order in which files are written, renamed and flushed is cut at
+every place.
 """
 
 import ctypes
@@ -93,8 +94,8 @@ class Faults(NamedTuple):
 def kill_everywhere(url: str, *, first: int = 1, every: int = 1) -> Faults:
     """Kill a charge at its ``first`` stop, ``every`` further one after that, until one ends by itself.
 
-    After each kill: what was acknowledged is recorded, the chain fits and continues the one before, no row
-    was acknowledged with two hashes, and the next charge works.
+    After each kill: what was acknowledged is recorded, the chain fits and continues the one before,
+    no row was acknowledged with two hashes, and the next charge works.
     """
     ledger = Ledger(url)
     ledger.open("people", 1.0, 1e-6)

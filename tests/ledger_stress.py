@@ -1,9 +1,9 @@
 """A ledger under everything at once: `python -m tests.ledger_stress` prints what was acknowledged and what is recorded.
 
-Processes charge; other threads of the same processes read and back up the files; hard links appear; a process
-in a mount namespace uses the file and the folder as a container would; processes are killed at random. Then a
-charge is killed at every system call (tests/faults.py). On SQLite, then on PostgreSQL. Ends with 1 if an
-acknowledged charge is not recorded.
+Processes charge; other threads of the same processes read and back up the files; hard links appear;
+a process in a mount namespace uses the file and the folder as a container would; processes are
+killed at random. Then a charge is killed at every system call (tests/faults.py). On SQLite, then on
+PostgreSQL. Ends with 1 if an acknowledged charge is not recorded.
 """
 
 import argparse

@@ -1,7 +1,8 @@
 """Results of functions that are asked for again and again, without a counter of how often.
 
-`functools.lru_cache` counts its hits for everybody to see. How many runs a search made is not released, and every run
-asks for the same noise scales and tables: such counters would tell. All caches of the library are these.
+`functools.lru_cache` counts its hits for everybody to see. How many runs a search made is not
+released, and every run asks for the same noise scales and tables: such counters would tell. All
+caches of the library are these.
 """
 
 from collections.abc import Callable

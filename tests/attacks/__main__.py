@@ -81,8 +81,8 @@ def main() -> None:
             old = run(one.name, before)
             new = run(one.name, TOP / "src")
             wrong += old["verdict"] != "succeeds" or new["verdict"] not in ("refused", "no advantage")
-            told = [f"**{outcome['verdict']}**: {outcome['figure']}" for outcome in (old, new)]
-            rows.append(" | ".join([f"| {one.item}", one.title, *told]).replace("\n", " ") + " |")
+            verdicts = [f"**{outcome['verdict']}**: {outcome['figure']}" for outcome in (old, new)]
+            rows.append(" | ".join([f"| {one.item}", one.title, *verdicts]).replace("\n", " ") + " |")
             print(rows[-1], flush=True)
     if arguments.out:
         arguments.out.write_text(_INTRODUCTION + "\n".join(rows) + "\n")

@@ -47,8 +47,8 @@ def text_candidate() -> Outcome:
 def text_reward_from_release() -> Outcome:
     """An attacker who knows all other rounds: how often is he right, at 5 % false alarms?
 
-    One test, fixed in advance: rewards that are missing lie in the middle of their range, so that the
-    sum of squared residuals is smaller.
+    One test, fixed in advance: rewards that are missing lie in the middle of their range, so that
+    the sum of squared residuals is smaller.
     """
 
     def released(last):
@@ -62,9 +62,9 @@ def text_reward_from_release() -> Outcome:
     number, text = (np.array([released(last) for _ in range(runs)]) for last in (1.0, "x"))
     power = float((number > np.quantile(text, 1 - _FALSE_ALARMS)).mean())
     allowed = float(recognised(_bandit().guarantee_, _FALSE_ALARMS))
-    chance = 4 * float(np.sqrt(allowed * (1 - allowed) * 2 / runs))  # of the share, and of the quantile
+    margin = 4 * float(np.sqrt(allowed * (1 - allowed) * 2 / runs))  # of the share, and of the quantile
     figure = f"right in {power:.0%} of {runs} cases at 5 % false alarms; the promise allows {allowed:.1%}"
-    return Outcome(power > allowed + chance, f"{figure} (and chance up to {allowed + chance:.0%})")
+    return Outcome(power > allowed + margin, f"{figure} (and chance up to {allowed + margin:.0%})")
 
 
 @attack("1b", "One reward that is a list makes the call fail for everybody")

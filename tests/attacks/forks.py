@@ -62,7 +62,8 @@ def say(curator: reticent.Curator | Stream, statistic: reticent.Sum) -> None:
 def as_number_one(work: Callable[[], None]) -> None:
     """Run ``work`` in a process that is number 1, and whose next child is number 1 too; then end.
 
-    In PID namespaces of their own, as in containers; where those are not allowed, processes are told so.
+    In PID namespaces of their own, as in containers; where those are not allowed, processes are
+    told so.
     """
     libc = ctypes.PyDLL(None, use_errno=True)
     if libc.unshare(_NEW_USER | _NEW_PID) != 0:

@@ -49,15 +49,15 @@ def _fails(X: list[object], y: list[object]) -> bool:
 def odd_row() -> Outcome:
     odd = {"missing": None, "ragged": [0.0, 1.0], "empty": [], "bare": 0.0, "text": "x"}
     rows: list[object] = [[0.0]] * 99
-    told = [name for name, row in odd.items() if _fails([*rows, row], [[1.0]] * 100)]
-    figure = f"of {len(odd)} odd rows {len(told)} make the fit refuse, where an ordinary row does not"
-    return Outcome(bool(told), figure)
+    refused = [name for name, row in odd.items() if _fails([*rows, row], [[1.0]] * 100)]
+    figure = f"of {len(odd)} odd rows {len(refused)} make the fit refuse, where an ordinary row does not"
+    return Outcome(bool(refused), figure)
 
 
 @attack("1a", "One row of y that is ragged makes the fit refuse")
 def odd_label() -> Outcome:
     odd = {"ragged": [0.0, 1.0], "empty": []}
     labels: list[object] = [[1.0]] * 99
-    told = [name for name, row in odd.items() if _fails([[0.0]] * 100, [*labels, row])]
-    figure = f"of {len(odd)} odd labels {len(told)} make the fit refuse, where an ordinary label does not"
-    return Outcome(bool(told), figure)
+    refused = [name for name, row in odd.items() if _fails([[0.0]] * 100, [*labels, row])]
+    figure = f"of {len(odd)} odd labels {len(refused)} make the fit refuse, where an ordinary label does not"
+    return Outcome(bool(refused), figure)

@@ -43,9 +43,9 @@ def rounds_in_the_ledger() -> Outcome:
     ask, _ = _ask(host, "A", [[0.1234567], [0.1234567]])
     host.submit(lambda execute: host.tell(execute, "doses", "A", ask, 0.7654321)).result()
     host.close()
-    kept = Path(url).read_bytes()
+    content = Path(url).read_bytes()
     found = {"a candidate": b"0.1234567", "a reward": b"0.7654321", "a state with exact sums": b'"stream"'}
-    seen = [name for name, text in found.items() if text in kept]
+    seen = [name for name, text in found.items() if text in content]
     return Outcome(bool(seen), f"the ledger's file holds {', '.join(seen) or 'none of them'}")
 
 

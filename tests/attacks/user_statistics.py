@@ -1,7 +1,7 @@
 """Statistics that users write: a class that says one thing to the noise and another to the limits.
 
-Each attack releases the sum of one record, −1 or 1, at a noise multiplier of 10: the two sums may lie
-a tenth of the noise apart, and the noise itself moves them by 1.4 standard deviations.
+Each attack releases the sum of one record, −1 or 1, at a noise multiplier of 10: the two sums may
+lie a tenth of the noise apart, and the noise itself moves them by 1.4 standard deviations.
 """
 
 import itertools

@@ -1,7 +1,8 @@
 """Replacing one record never changes what is read for another, never raises and never warns.
 
-Whatever a caller may give: lists, ragged rows, objects, masked arrays, frames, Arrow, CSV and Parquet files; with the odd
-cells of `odd_cells`; read by themselves, by every estimator, and by a stream. Claim and argument: reading.md.
+Whatever a caller may give: lists, ragged rows, objects, masked arrays, frames, Arrow, CSV and
+Parquet files; with the odd cells of `odd_cells`; read by themselves, by every estimator, and by a
+stream. Claim and argument: reading.md.
 """
 
 import math

@@ -24,8 +24,8 @@ _MODE = 0o666  # less what the umask takes away
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     """Open a binary file that takes its name when the block ends, and vanishes if that fails.
 
-    Raises FileExistsError if the name is taken by then, unless ``overwrite``, and OSError if the file
-    cannot be written.
+    Raises FileExistsError if the name is taken by then, unless ``overwrite``, and OSError if the
+    file cannot be written.
     """
     scratch = path.with_name(f".{secrets.token_hex(8)}.part")
     try:

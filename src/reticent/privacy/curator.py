@@ -150,17 +150,17 @@ class Curator:
             raise ReleaseRefused("This curator was paid for a search, which makes its own releases.")
         times = self._checked_times(times)
         plan = planned(statistic)
-        told = self._tried_out(plan)
+        description = self._tried_out(plan)
         scales = self._scales(plan, times)
         number = self._take(times)
         noisy, scale = self._add_noise(self._exact(plan, number), plan, scales, number)
-        return self._give(told, noisy, scale, times)
+        return self._give(description, noisy, scale, times)
 
     def _tried_out(self, plan: Plan) -> dict[str, Any]:
         """What a release will tell, settled before a record is read or a release is counted; and a map that fails is refused."""
-        told = plan.describe()
+        description = plan.describe()
         try_out(plan, self.bounds)
-        return told
+        return description
 
     def select(
         self, statistic: CellSum | Counts, scores: Scores, *, times: int = 1, counts: NDArray[Any] | None = None
@@ -177,14 +177,16 @@ class Curator:
         times = self._checked_times(times)
         plan = planned(statistic)
         check_scores(plan, scores, counts)
-        told = self._tried_out(plan)
+        description = self._tried_out(plan)
         number = self._take(times)
         bits = Bits(None if self._seed is None else self._seed + b" choice %d" % number)
         mu = math.sqrt(times) / self._event.noise_multiplier
         how: dict[str, Any] = {"n": self.n, "people": self._records_per_person, "counts": counts}
         exact = self._exact(plan, number)
         values, scale = exponents(plan, scores, exact, **how, epsilon=epsilon_of(mu))
-        return self._give(described(told, scores), np.array([float(pick(values, bits))]), np.array([scale]), times)
+        return self._give(
+            described(description, scores), np.array([float(pick(values, bits))]), np.array([scale]), times
+        )
 
     def _exact(self, plan: Plan, number: int) -> NDArray[Any]:
         """The sums of a release that was counted, in whole numbers."""
@@ -204,11 +206,11 @@ class Curator:
         return plan.coordinates(total)
 
     def _give(
-        self, told: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
+        self, description: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
     ) -> Release:
         self._check_process()  # again: a statistic may have forked while it was added up
         release = Release(
-            statistic=told,
+            statistic=description,
             value=value,
             scale=scale,
             event=self._event,

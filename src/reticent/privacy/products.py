@@ -1,13 +1,15 @@
 """Products of whole numbers by BLAS: exact, and checked to be so at the very sizes in use. Proof: statistic.md, 3.
 
-A matrix product in float64 of whole numbers is exact, in whatever order a library adds, as long as the absolute values
-of all terms of one output add up to at most 2⁵³. That holds for libraries which multiply in the classical way, and not
-for Strassen's method, lower precision or emulation, which some libraries take from some size on. So before a product of
-new sizes is used, products of public numbers of these sizes are made, close to the limit, and verified in integers.
+A matrix product in float64 of whole numbers is exact, in whatever order a library adds, as long as
+the absolute values of all terms of one output add up to at most 2⁵³. That holds for libraries which
+multiply in the classical way, and not for Strassen's method, lower precision or emulation, which
+some libraries take from some size on. So before a product of new sizes is used, products of public
+numbers of these sizes are made, close to the limit, and verified in integers.
 
-Verified by Freivalds' method in the integers modulo 2⁶⁴, where NumPy's own int64 arithmetic is exact: C = A·B if
-C·r = A·(B·r) for random vectors r. An entry of C that is off by e, 0 < |e| ≤ 2⁵⁴, is overlooked by one r with a
-probability of at most 2⁻¹⁰, and of 2⁻⁶³ where e is odd or twice an odd number; there are two such r.
+Verified by Freivalds' method in the integers modulo 2⁶⁴, where NumPy's own int64 arithmetic is
+exact: C = A·B if C·r = A·(B·r) for random vectors r. An entry of C that is off by e, 0 < |e| ≤ 2⁵⁴,
+is overlooked by one r with a probability of at most 2⁻¹⁰, and of 2⁻⁶³ where e is odd or twice an
+odd number; there are two such r.
 """
 
 from math import isqrt
@@ -48,7 +50,8 @@ def gram(q: Matrix) -> Matrix:
 def product(a: Matrix, b: Matrix, *, records: Axis) -> Matrix:
     """a·b of whole numbers (or of whole multiples of powers of two), exact; refused if this machine's BLAS is not.
 
-    ``records`` says which side has one row or column for each record: the "inner" one, the "left" or the "right".
+    ``records`` says which side has one row or column for each record: the "inner" one, the "left"
+    or the "right".
     """
     shape = a.shape[0], a.shape[1], b.shape[1]
     place = {"left": 0, "inner": 1, "right": 2}[records]

@@ -378,7 +378,7 @@ class Stream:
         like = f"{self._correlation.name} {plan.sensitivity2} {whose}"
         if self._like != like:  # other numbers, or of another size: no noise to share
             self._memory, self._like = [], like
-        told = {**self._described, "step": step, **self._correlation.told(self._memory)}
+        description = {**self._described, "step": step, **self._correlation.told(self._memory)}
         scale[tied] *= self._correlation.spread(self._memory)
         self.made = step  # only now: drawing may be interrupted, and what steps share follows their number
         noise[tied] = self._correlation.next(step, noise[tied], self._memory)
@@ -392,7 +392,7 @@ class Stream:
         if not self._correlation.running:
             self._asked = self._plan = None
         return Release(
-            statistic={**told, "records": rows},
+            statistic={**description, "records": rows},
             value=((exact + noise).astype(np.float64) + 0.5) * plan.step,
             scale=scale,
             event=self._event,
@@ -468,7 +468,7 @@ class Stream:
         }
 
     def _state(self) -> bytes:
-        told = {
+        fields = {
             "terms": self._terms(),
             "entry": self._entry_hash,
             "fit": self._fit,
@@ -480,15 +480,15 @@ class Stream:
             "like": self._like,
             "asked": self._asked,
         }
-        return json.dumps(told).encode()
+        return json.dumps(fields).encode()
 
-    def _restore(self, told: Mapping[str, Any]) -> None:
-        self._check_terms(told["terms"])
-        self._entry_hash = told["entry"]
-        self._fit, self.made, self.rows = told["fit"], told["made"], told["rows"]
-        self._total, self._sum = _integers(told["total"]), _integers(told["sum"])
-        self._memory, self._like = [_integers(one) for one in told["memory"]], told["like"]
-        self._asked = told["asked"]
+    def _restore(self, fields: Mapping[str, Any]) -> None:
+        self._check_terms(fields["terms"])
+        self._entry_hash = fields["entry"]
+        self._fit, self.made, self.rows = fields["fit"], fields["made"], fields["rows"]
+        self._total, self._sum = _integers(fields["total"]), _integers(fields["sum"])
+        self._memory, self._like = [_integers(one) for one in fields["memory"]], fields["like"]
+        self._asked = fields["asked"]
         self._plan = None
 
     def _check_terms(self, paid: Mapping[str, Any]) -> None:
@@ -517,21 +517,21 @@ class Stream:
 def _parsed(state: bytes) -> dict[str, Any]:
     """A state as it was written, with the shapes and types that it must have."""
     try:
-        told = json.loads(state)
+        fields = json.loads(state)
     except (RecursionError, TypeError, ValueError):
-        told = None
-    if isinstance(told, dict) and told.keys() == _STATE - {"terms", "entry"}:  # as version 0.1 wrote it
-        told |= {"terms": {}, "entry": None}
-    if not isinstance(told, dict) or told.keys() != _STATE or not isinstance(told["terms"], dict):
+        fields = None
+    if isinstance(fields, dict) and fields.keys() == _STATE - {"terms", "entry"}:  # as version 0.1 wrote it
+        fields |= {"terms": {}, "entry": None}
+    if not isinstance(fields, dict) or fields.keys() != _STATE or not isinstance(fields["terms"], dict):
         raise BadInput("This is not the state of a stream, as Stream.state gives it.")
-    texts = isinstance(told["fit"], str) and isinstance(told["like"], str)
-    optional = all(told[name] is None or isinstance(told[name], str) for name in ("entry", "asked"))
-    counts = whole(told["made"], 0) and whole(told["rows"], 0)
-    memory = told["memory"]
-    sums = isinstance(memory, list) and all(map(_is_sum, [told["total"], told["sum"], *memory]))
+    texts = isinstance(fields["fit"], str) and isinstance(fields["like"], str)
+    optional = all(fields[name] is None or isinstance(fields[name], str) for name in ("entry", "asked"))
+    counts = whole(fields["made"], 0) and whole(fields["rows"], 0)
+    memory = fields["memory"]
+    sums = isinstance(memory, list) and all(map(_is_sum, [fields["total"], fields["sum"], *memory]))
     if not (texts and optional and counts and sums):
         raise BadInput("The state of this stream was altered: go on from a copy of what Stream.state gave.")
-    return told
+    return fields
 
 
 def _is_sum(numbers: object) -> bool:
