@@ -51,7 +51,8 @@ def falling_kernels():
         first, second, how, exponent = parts
 
         def made(columns, farthest):
-            one, two = first(columns, farthest), second(columns, farthest)
+            one = first(columns, farthest)
+            two = second(columns, farthest)
             return {"sum": one + two, "product": one * two, "power": one**exponent, "part": one + 0.1 * two}[how]
 
         return made

@@ -1,7 +1,8 @@
 """Kill a charging process at a system call of a charge, whichever: a small tracer, by ptrace (Linux).
 
-A traced child stops before and after every system call. `killed_at` lets it go on ``stops`` times and
-kills it there, so that every order in which files are written, renamed and flushed is cut at every place.
+A traced child stops before and after every system call. `killed_at` lets it go on ``stops`` times
+and kills it there, so that every order in which files are written, renamed and flushed is cut at
+every place.
 """
 
 import ctypes
@@ -16,7 +17,9 @@ from reticent.privacy.ledger import Entry, Ledger
 
 EVENT = Gaussian(noise_multiplier=1e6)
 
-_TRACE_ME, _SYSCALL, _SET_OPTIONS = 0, 24, 0x4200
+_TRACE_ME = 0
+_SYSCALL = 24
+_SET_OPTIONS = 0x4200
 _OPTIONS = 0x100001  # a system call's stop is told from a signal's; the child dies with its tracer
 _SYSCALL_STOP = signal.SIGTRAP | 0x80
 
@@ -53,7 +56,8 @@ def killed_at(stops: int, charge: Callable[[], Entry]) -> Stopped:
     os.close(tell)
     os.waitpid(child, 0)
     _ptrace(_SET_OPTIONS, child, _OPTIONS)
-    seen, passed_on = 0, 0
+    seen = 0
+    passed_on = 0
     while True:
         _ptrace(_SYSCALL, child, passed_on)
         _, status = os.waitpid(child, 0)
@@ -90,8 +94,8 @@ class Faults(NamedTuple):
 def kill_everywhere(url: str, *, first: int = 1, every: int = 1) -> Faults:
     """Kill a charge at its ``first`` stop, ``every`` further one after that, until one ends by itself.
 
-    After each kill: what was acknowledged is recorded, the chain fits and continues the one before, no row
-    was acknowledged with two hashes, and the next charge works.
+    After each kill: what was acknowledged is recorded, the chain fits and continues the one before,
+    no row was acknowledged with two hashes, and the next charge works.
     """
     ledger = Ledger(url)
     ledger.open("people", 1.0, 1e-6)

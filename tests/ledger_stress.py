@@ -1,9 +1,9 @@
 """A ledger under everything at once: `python -m tests.ledger_stress` prints what was acknowledged and what is recorded.
 
-Processes charge; other threads of the same processes read and back up the files; hard links appear; a process
-in a mount namespace uses the file and the folder as a container would; processes are killed at random. Then a
-charge is killed at every system call (tests/faults.py). On SQLite, then on PostgreSQL. Ends with 1 if an
-acknowledged charge is not recorded.
+Processes charge; other threads of the same processes read and back up the files; hard links appear;
+a process in a mount namespace uses the file and the folder as a container would; processes are
+killed at random. Then a charge is killed at every system call (tests/faults.py). On SQLite, then on
+PostgreSQL. Ends with 1 if an acknowledged charge is not recorded.
 """
 
 import argparse
@@ -107,7 +107,8 @@ def _link_now_and_then(folder: Path, log: Path, ended: Path) -> None:
 
 def _container(folder: Path, log: Path, ended: Path) -> None:
     """In a mount namespace: the file alone is refused, the folder is the same ledger."""
-    alone, whole = folder.parent / "file", folder.parent / "folder"
+    alone = folder.parent / "file"
+    whole = folder.parent / "folder"
     for name in ("budget.db", "budget.db-head"):
         (alone / name).touch()
         subprocess.run(["mount", "--bind", folder / name, alone / name], check=True)
@@ -139,7 +140,8 @@ def stress(url: str, scratch: Path, *, processes: int, charges: int, kills: int)
 
     ``url``: a PostgreSQL database, or ``scratch / "ledger" / "budget.db"``.
     """
-    folder, ended = scratch / "ledger", scratch / "ended"
+    folder = scratch / "ledger"
+    ended = scratch / "ended"
     folder.mkdir(exist_ok=True)
     files = "://" not in url
     ledger = Ledger(url)
@@ -147,7 +149,8 @@ def stress(url: str, scratch: Path, *, processes: int, charges: int, kills: int)
     logs = [scratch / f"log {i}" for i in range(processes)]
     began = time.monotonic()
     running = {_worker(url, folder, log, charges + 1): log for log in logs}
-    others, container = [], None
+    others = []
+    container = None
     if files:
         logs += [scratch / "log links", scratch / "log container"]
         others = [_forked(lambda: _link_now_and_then(folder, logs[-2], ended))]
@@ -221,9 +224,11 @@ def _run(databases: list[str], processes: int, charges: int, kills: int, every: 
         address = stack.enter_context(server()) if "postgresql" in databases else ""
         for database in databases:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ledger-stress-")))
-            place, other = str(scratch / "ledger" / "budget.db"), str(scratch / "faults.db")
+            place = str(scratch / "ledger" / "budget.db")
+            other = str(scratch / "faults.db")
             if database == "postgresql":
-                place, other = _fresh(address), _fresh(address)
+                place = _fresh(address)
+                other = _fresh(address)
             found = stress(place, scratch, processes=processes, charges=charges, kills=kills)
             print(f"\n{database}: {processes} processes, charges until there are {charges:,}")
             _print(found)

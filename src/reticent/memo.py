@@ -1,7 +1,8 @@
 """Results of functions that are asked for again and again, without a counter of how often.
 
-`functools.lru_cache` counts its hits for everybody to see. How many runs a search made is not released, and every run
-asks for the same noise scales and tables: such counters would tell. All caches of the library are these.
+`functools.lru_cache` counts its hits for everybody to see. How many runs a search made is not
+released, and every run asks for the same noise scales and tables: such counters would tell. All
+caches of the library are these.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,8 @@ class _Memo(Generic[P, R]):
     def __init__(self, function: Callable[P, R], most: int) -> None:
         update_wrapper(self, function)
         self.__qualname__: str = function.__qualname__
-        self._function, self._most = function, most
+        self._function = function
+        self._most = most
         self._results: dict[Any, R] = {}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:

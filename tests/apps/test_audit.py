@@ -66,7 +66,8 @@ def test_the_tables_are_neighbours():
 @pytest.mark.filterwarnings("ignore:delta = ")
 def test_exact_sums_are_the_curators(name):
     """With hardly any noise, what is released is what the attacker computes for the table that it was."""
-    pair, tables = PAIRS[name], PAIRS[name].tables()
+    pair = PAIRS[name]
+    tables = pair.tables()
     attack = FitAttack(pair, epsilon=1e9, delta=0.1, limit=math.inf)
     run = attack.run(with_a=False)
     assert np.concatenate(run.noise) == pytest.approx(0, abs=8)

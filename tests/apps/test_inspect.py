@@ -209,7 +209,8 @@ def test_who_signed_a_file_is_said_and_that_nobody_did(run, saved, people_csv, t
     assert json.loads(run("inspect", path, "--json").out)["signed_by"] is None
     reticent.load(path).report(tmp_path / "plain.html")
     assert "nothing proves who wrote this file" in (tmp_path / "plain.html").read_text()
-    key, out = tmp_path / "key.pem", tmp_path / "signed.reticent"
+    key = tmp_path / "key.pem"
+    out = tmp_path / "signed.reticent"
     subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True, capture_output=True)
     asked = ("--x", "age=0:110", "--epsilon", 1, "--delta", 1e-5, "--out", out)
     assert run("fit", "mean", people_csv, *asked, "--sign", tmp_path / "absent").code == 2

@@ -227,7 +227,8 @@ def test_every_path_but_the_public_ones_has_a_gate_of_its_own(store):
 
 
 def test_a_person_takes_part_as_often_as_the_promise_counts_on(store, monkeypatch):
-    one, start = Host(store, open_seconds=100), now()
+    one = Host(store, open_seconds=100)
+    start = now()
     one.create("doses", "joint", "", lambda: JointBandit(**PARAMS, records_per_person=2))
     first = done(one, "ask", "doses", "me", [[0.5]])[0]
     done(one, "ask", "doses", "me", [[0.5]])
@@ -285,7 +286,8 @@ def test_an_experiment_is_paid_for_before_it_is_written_down(store, monkeypatch)
 
 def test_the_store_is_its_owners_from_its_first_byte_on(tmp_path, monkeypatch):
     Ledger(tmp_path / "budget.db").open("patients", epsilon=1, delta=1e-6)
-    before, seen = os.umask(0), []
+    before = os.umask(0)
+    seen = []
     opened = os.open
 
     def looked(path, flags, mode=0o777, **more):

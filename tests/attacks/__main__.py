@@ -72,15 +72,17 @@ def main() -> None:
         return
     if arguments.names:
         attacks = [one for one in attacks if one.name.startswith(tuple(arguments.names))]
-    rows, wrong = ["| item | attack | version 0.1.0 | now |", "| :-- | :-- | :-- | :-- |"], 0
+    rows = ["| item | attack | version 0.1.0 | now |", "| :-- | :-- | :-- | :-- |"]
+    wrong = 0
     print("\n".join(rows), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         before = old_source(Path(folder))
         for one in attacks:
-            old, new = run(one.name, before), run(one.name, TOP / "src")
+            old = run(one.name, before)
+            new = run(one.name, TOP / "src")
             wrong += old["verdict"] != "succeeds" or new["verdict"] not in ("refused", "no advantage")
-            told = [f"**{outcome['verdict']}**: {outcome['figure']}" for outcome in (old, new)]
-            rows.append(" | ".join([f"| {one.item}", one.title, *told]).replace("\n", " ") + " |")
+            verdicts = [f"**{outcome['verdict']}**: {outcome['figure']}" for outcome in (old, new)]
+            rows.append(" | ".join([f"| {one.item}", one.title, *verdicts]).replace("\n", " ") + " |")
             print(rows[-1], flush=True)
     if arguments.out:
         arguments.out.write_text(_INTRODUCTION + "\n".join(rows) + "\n")

@@ -49,7 +49,7 @@ def later_stages() -> Outcome:
 
 @attack("11", "A quick audit says that a promise holds with half the noise in everything")
 def everything() -> Outcome:
-    times = 10
+    times = 5
     with mock.patch.object(noise, "_attempts", half_the_noise):
         verdicts = quick_verdicts("mean", times)
     caught = sum(one in ("BROKEN", "violated") for one in verdicts)

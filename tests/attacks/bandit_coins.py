@@ -18,14 +18,16 @@ def coins_after_another() -> Outcome:
         bandit.ask([[0.5]])  # pays
         replayed = np.random.Generator(np.random.PCG64(run))
         bandit._rng = np.random.Generator(np.random.PCG64(run))  # which version 0.1.0 throws coins with
-        drawn, os.urandom = os.urandom, replayed.bytes
+        drawn = os.urandom
+        os.urandom = replayed.bytes
         try:
             bandit.ask(np.full((theirs, 1), 0.5))
             return [bandit.ask(np.full((50, 1), 0.5)) for _ in range(6)]
         finally:
             os.urandom = drawn
 
-    found, runs = 0, 6
+    found = 0
+    runs = 6
     for run in range(runs):
         by_count = [my_answers(theirs, run) for theirs in range(1, 11)]
         secret = run % 10

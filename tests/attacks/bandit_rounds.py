@@ -37,7 +37,8 @@ def text_reward() -> Outcome:
 
 @attack("1b", "One candidate that is text makes everybody's candidates missing")
 def text_candidate() -> Outcome:
-    rows, rewards = [[0.9]] * 200, [1.0] * 200
+    rows = [[0.9]] * 200
+    rewards = [1.0] * 200
     moved = max(_moved([rows, [*rows[1:], [odd]]], [rewards] * 2) for odd in ("x", b"x", 1j))
     return Outcome(moved > 1.001, f"the exact sum moves by {moved:.2f} times the sensitivity")
 
@@ -46,8 +47,8 @@ def text_candidate() -> Outcome:
 def text_reward_from_release() -> Outcome:
     """An attacker who knows all other rounds: how often is he right, at 5 % false alarms?
 
-    One test, fixed in advance: rewards that are missing lie in the middle of their range, so that the
-    sum of squared residuals is smaller.
+    One test, fixed in advance: rewards that are missing lie in the middle of their range, so that
+    the sum of squared residuals is smaller.
     """
 
     def released(last):
@@ -57,13 +58,13 @@ def text_reward_from_release() -> Outcome:
         bandit.tell([[0.5]] * many, [1.0] * (many - 1) + [last])
         return bandit.releases_[0].matrix()[-1, -1]
 
-    runs = 80
+    runs = 40
     number, text = (np.array([released(last) for _ in range(runs)]) for last in (1.0, "x"))
     power = float((number > np.quantile(text, 1 - _FALSE_ALARMS)).mean())
     allowed = float(recognised(_bandit().guarantee_, _FALSE_ALARMS))
-    chance = 4 * float(np.sqrt(allowed * (1 - allowed) * 2 / runs))  # of the share, and of the quantile
+    margin = 4 * float(np.sqrt(allowed * (1 - allowed) * 2 / runs))  # of the share, and of the quantile
     figure = f"right in {power:.0%} of {runs} cases at 5 % false alarms; the promise allows {allowed:.1%}"
-    return Outcome(power > allowed + chance, f"{figure} (and chance up to {allowed + chance:.0%})")
+    return Outcome(power > allowed + margin, f"{figure} (and chance up to {allowed + margin:.0%})")
 
 
 @attack("1b", "One reward that is a list makes the call fail for everybody")
@@ -79,7 +80,8 @@ def list_reward() -> Outcome:
 
 @attack("1b", "My candidates decide what another person is advised")
 def other_answers() -> Outcome:
-    rng, bandit = np.random.default_rng(0), _bandit(horizon=4000, epsilon=1e4)
+    rng = np.random.default_rng(0)
+    bandit = _bandit(horizon=4000, epsilon=1e4)
     while not bandit.releases_:
         sets = rng.uniform(size=(1, 5, 1))
         chosen = bandit.ask(sets)[0]

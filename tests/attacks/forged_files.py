@@ -27,10 +27,10 @@ def saved() -> tuple[bytes, Header, Header, bytes]:
     return first[:11], outer, json.loads(outer["__metadata__"]["reticent"]), body[8 + size :]
 
 
-def write(magic: bytes, outer: Header, told: object, arrays: bytes) -> None:
+def write(magic: bytes, outer: Header, fields: object, arrays: bytes) -> None:
     """Write a file with other contents, and a SHA-256 that is right."""
     outer = copy.deepcopy(outer)
-    outer["__metadata__"]["reticent"] = told if isinstance(told, str) else json.dumps(told)
+    outer["__metadata__"]["reticent"] = fields if isinstance(fields, str) else json.dumps(fields)
     text = json.dumps(outer).encode()
     text += b" " * (-len(text) % 8)
     body = struct.pack("<Q", len(text)) + text + arrays
@@ -39,17 +39,17 @@ def write(magic: bytes, outer: Header, told: object, arrays: bytes) -> None:
 
 def forged(change: Callable[[Header], None]) -> Any:
     """Load a file whose header was changed."""
-    magic, outer, told, arrays = saved()
-    change(told)
-    write(magic, outer, told, arrays)
+    magic, outer, fields, arrays = saved()
+    change(fields)
+    write(magic, outer, fields, arrays)
     return reticent.load(FILE)
 
 
 @attack("4l", "A file's event says less was spent than its parameters do")
 def forged_event() -> Outcome:
-    def change(told: Header) -> None:
-        told["releases"][0]["event"]["noise_multiplier"] = 1e20
-        told["releases"][0]["private"] = True
+    def change(fields: Header) -> None:
+        fields["releases"][0]["event"]["noise_multiplier"] = 1e20
+        fields["releases"][0]["private"] = True
 
     promise = forged(change).guarantee_
     return Outcome(promise.epsilon < 0.9, f"ε = {promise.epsilon:.1g} beside epsilon=1; private={promise.private}")
@@ -57,14 +57,14 @@ def forged_event() -> Outcome:
 
 @attack("4m", "A file edited by hand forgets that its noise came from a seed")
 def forged_stamp() -> Outcome:
-    promise = forged(lambda told: told["releases"][0].update(private=True)).guarantee_
+    promise = forged(lambda fields: fields["releases"][0].update(private=True)).guarantee_
     return Outcome(promise.private, f"private={promise.private}, from a fit with random_state=1")
 
 
 @attack("4n", "A file names a ledger, and report() connects to it")
 def forged_ledger() -> Outcome:
     url = "postgresql://somebody.invalid:1/x"
-    model = forged(lambda told: told["params"].update(ledger=url, dataset="p"))
+    model = forged(lambda fields: fields["params"].update(ledger=url, dataset="p"))
     return Outcome(model._params["ledger"] == url, f"report() would connect to {model._params['ledger']}")
 
 
@@ -74,7 +74,7 @@ def forged_counts() -> Outcome:
     for n in (0, -7, float("nan"), 3.5):
         try:
             with np.errstate(all="ignore"):
-                forged(lambda told, n=n: told["releases"][0].update(n=n))
+                forged(lambda fields, n=n: fields["releases"][0].update(n=n))
         except reticent.CorruptModel:
             continue
         taken.append(n)
@@ -83,14 +83,20 @@ def forged_counts() -> Outcome:
 
 @attack("4p", "A file that is nested deeply ends a program with RecursionError")
 def deep() -> Outcome:
-    magic, outer, told, arrays = saved()
+    magic, outer, fields, arrays = saved()
     ended = []
     nested: object = 1
     for _ in range(300):
         nested = {"Dict": {"a": nested}}
-    deep_params = copy.deepcopy(told)
+    deep_params = copy.deepcopy(fields)
     deep_params["params"]["bounds"] = nested
-    for contents in ("[" * 200_000 + "]" * 200_000, [1, 2], deep_params, {**told, "params": [1]}, {**told, "model": 5}):
+    for contents in (
+        "[" * 200_000 + "]" * 200_000,
+        [1, 2],
+        deep_params,
+        {**fields, "params": [1]},
+        {**fields, "model": 5},
+    ):
         write(magic, outer, contents, arrays)
         try:
             reticent.load(FILE)

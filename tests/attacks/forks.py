@@ -14,7 +14,8 @@ import reticent
 from reticent.privacy.stream import Stream
 from tests.attacks.harness import Outcome, attack
 
-_NEW_USER, _NEW_PID = 0x10000000, 0x20000000  # of unshare(2)
+_NEW_USER = 0x10000000  # CLONE_NEWUSER of unshare(2)
+_NEW_PID = 0x20000000  # CLONE_NEWPID
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def say(curator: reticent.Curator | Stream, statistic: reticent.Sum) -> None:
 def as_number_one(work: Callable[[], None]) -> None:
     """Run ``work`` in a process that is number 1, and whose next child is number 1 too; then end.
 
-    In PID namespaces of their own, as in containers; where those are not allowed, processes are told so.
+    In PID namespaces of their own, as in containers; where those are not allowed, processes are
+    told so.
     """
     libc = ctypes.PyDLL(None, use_errno=True)
     if libc.unshare(_NEW_USER | _NEW_PID) != 0:

@@ -11,7 +11,7 @@ import time
 import reticent
 from tests.attacks.harness import Outcome, attack
 
-_SECONDS = 6.0
+_SECONDS = 3.0
 
 
 def _spend(dataset: str) -> list[str]:

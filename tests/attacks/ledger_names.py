@@ -10,7 +10,9 @@ import time
 import reticent
 from tests.attacks.harness import Outcome, attack, first_sentence
 
-_CAP, _SPENT, _DELTA = 1.0, 0.9, 1e-6
+_CAP = 1.0
+_SPENT = 0.9
+_DELTA = 1e-6
 _MAGIC = bytes.fromhex("d9d505f920a163d7")  # of SQLite's journal
 _CHARGES = """
 import sys, reticent
@@ -62,11 +64,11 @@ def _spend_twice(first: str, second: str) -> Outcome:
     """After a crash through the first name, release through the second one, then through the first one again."""
     refusals = [_release(path) for path in (second, first)]
     made = refusals.count("")
-    told = f"{made} of 2 releases with ε = {_SPENT} under a cap of {_CAP:g}"
+    figure = f"{made} of 2 releases with ε = {_SPENT} under a cap of {_CAP:g}"
     refused = [text for text in refusals if text and "cap of" not in text]
     if made == 2:
-        return Outcome(True, f"{told}; the first one is no longer on the ledger, and it verifies")
-    return Outcome(False, f"{told}: {refused[0]}" if refused else told, refused=bool(refused))
+        return Outcome(True, f"{figure}; the first one is no longer on the ledger, and it verifies")
+    return Outcome(False, f"{figure}: {refused[0]}" if refused else figure, refused=bool(refused))
 
 
 @attack("2a", "A ledger with a hard link: a crash through one name takes back what was paid through the other")

@@ -30,7 +30,7 @@ def five_records_then_one() -> Outcome:
             shares.append(records_per_person / 5)
         except reticent.LedgerError as error:
             refusal = f" ({str(error).partition(': ')[2].partition('.')[0]})"
-    told = ledger.spent("people")
+    stated = ledger.spent("people")
     lost = reticent.epsilon([reticent.Gaussian(noise_multiplier=noise * share) for share in shares], delta)
-    figure = f"the account says ε = {told:.2f}; a person with five records has lost {lost:.2f}"
-    return Outcome(lost > 1.01 * told, figure + refusal, refused=bool(refusal))
+    figure = f"the account says ε = {stated:.2f}; a person with five records has lost {lost:.2f}"
+    return Outcome(lost > 1.01 * stated, figure + refusal, refused=bool(refusal))

@@ -6,35 +6,32 @@ import reticent
 from tests.attacks.harness import Outcome, attack
 
 
-@attack("1a", "One label that is missing makes everybody's label missing")
-def missing_label() -> Outcome:
-    n = 1000
-    bounds = reticent.Bounds(x=[(-1, 1)], y=(-1, 1))
-    released = []
-    for last in ([1.0], None):
-        model = reticent.BinnedGPRegressor(bins=1, bounds=bounds, epsilon=1, delta=1e-6, learn_kernel=False)
-        model.fit([[0.0]] * n, [[1.0]] * (n - 1) + [last])
-        released.append(float(model.sums_[0]))
-    moved, sd = abs(released[0] - released[1]), float(model.sums_sd_[0])
-    return Outcome(moved > 12 * sd, f"the released sum moves by {moved:.0f}; its noise is {sd:.0f}, one record is 2")
-
-
 def _binned(X: list[object], y: list[object]) -> tuple[float, float]:
-    """The released sum of the outputs in one bin, and its noise."""
+    """The released sum of the outputs in one bin, and the standard deviation of its noise."""
     bounds = reticent.Bounds(x=[(-1, 1)], y=(-1, 1))
     model = reticent.BinnedGPRegressor(bins=1, bounds=bounds, epsilon=1, delta=1e-6, learn_kernel=False)
     model.fit(X, y)
     return float(model.sums_[0]), float(model.sums_sd_[0])
 
 
-@attack("1a", "One label that is a bare number makes everybody's label missing")
-def bare_label() -> Outcome:
+def _moved_by(last: object) -> Outcome:
+    """How far the released sum moves if the last of 1,000 labels is replaced."""
     n = 1000
     first, sd = _binned([[0.0]] * n, [[1.0]] * n)
-    second, _ = _binned([[0.0]] * n, [[1.0]] * (n - 1) + [1.0])
+    second, _ = _binned([[0.0]] * n, [[1.0]] * (n - 1) + [last])
     moved = abs(first - second)
     figure = f"the released sum moves by {moved:.0f}; its noise is {sd:.0f}, one record is 2"
     return Outcome(moved > 12 * sd, figure)
+
+
+@attack("1a", "One label that is missing makes everybody's label missing")
+def missing_label() -> Outcome:
+    return _moved_by(None)
+
+
+@attack("1a", "One label that is a bare number makes everybody's label missing")
+def bare_label() -> Outcome:
+    return _moved_by(1.0)
 
 
 def _fails(X: list[object], y: list[object]) -> bool:
@@ -52,15 +49,15 @@ def _fails(X: list[object], y: list[object]) -> bool:
 def odd_row() -> Outcome:
     odd = {"missing": None, "ragged": [0.0, 1.0], "empty": [], "bare": 0.0, "text": "x"}
     rows: list[object] = [[0.0]] * 99
-    told = [name for name, row in odd.items() if _fails([*rows, row], [[1.0]] * 100)]
-    figure = f"of {len(odd)} odd rows {len(told)} make the fit refuse, where an ordinary row does not"
-    return Outcome(bool(told), figure)
+    refused = [name for name, row in odd.items() if _fails([*rows, row], [[1.0]] * 100)]
+    figure = f"of {len(odd)} odd rows {len(refused)} make the fit refuse, where an ordinary row does not"
+    return Outcome(bool(refused), figure)
 
 
 @attack("1a", "One row of y that is ragged makes the fit refuse")
 def odd_label() -> Outcome:
     odd = {"ragged": [0.0, 1.0], "empty": []}
     labels: list[object] = [[1.0]] * 99
-    told = [name for name, row in odd.items() if _fails([[0.0]] * 100, [*labels, row])]
-    figure = f"of {len(odd)} odd labels {len(told)} make the fit refuse, where an ordinary label does not"
-    return Outcome(bool(told), figure)
+    refused = [name for name, row in odd.items() if _fails([[0.0]] * 100, [*labels, row])]
+    figure = f"of {len(odd)} odd labels {len(refused)} make the fit refuse, where an ordinary label does not"
+    return Outcome(bool(refused), figure)

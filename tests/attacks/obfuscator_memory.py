@@ -87,5 +87,5 @@ def two_halves() -> Outcome:
     a[:size, :size] += noise[0]
     a[size:, size:] += noise[1]
     cross = kernel(x, at)[:, 0]
-    kept = float(1 - cross @ np.linalg.solve(a, cross))
-    return Outcome(kept < 0.05 * (1 - 1e-6), f"promised 0.05, the two releases leave {kept:.1e}")
+    variance = float(1 - cross @ np.linalg.solve(a, cross))
+    return Outcome(variance < 0.05 * (1 - 1e-6), f"promised 0.05, the two releases leave {variance:.1e}")

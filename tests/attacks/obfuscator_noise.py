@@ -16,5 +16,5 @@ def standard_deviation() -> Outcome:
     hide.obfuscate(x, np.sin(6 * x))
     a = kernel(x[:, None]) + 0.05**2 * np.eye(41) + hide.covariance_
     cross = kernel(x[:, None], at)[:, 0]
-    kept = float(1 - cross @ np.linalg.solve(a, cross))
-    return Outcome(kept < 0.01 * (1 - 1e-9), f"promised 0.01, kept {kept:.6f}")
+    variance = float(1 - cross @ np.linalg.solve(a, cross))
+    return Outcome(variance < 0.01 * (1 - 1e-9), f"promised 0.01, kept {variance:.6f}")

@@ -47,9 +47,9 @@ def hidden_between_the_centres(kernel: Kernel) -> Outcome:
     y = 1.3 * np.sin(2 * np.pi * x / PERIOD)
     hide = reticent.Obfuscator(kernel, sensitive=[(0.0, 1.0)], variance=PROMISED, mean=0.0)
     released = hide.obfuscate(x, y)
-    kept = float(hide.predict(x[:1], return_std=True)[1][0] ** 2)
-    figure = f"promised {PROMISED}, kept {kept:.1e}; released − true at most {np.abs(released - y).max():.0e}"
-    return Outcome(kept < PROMISED * (1 - 1e-6), figure)
+    variance = float(hide.predict(x[:1], return_std=True)[1][0] ** 2)
+    figure = f"promised {PROMISED}, kept {variance:.1e}; released − true at most {np.abs(released - y).max():.0e}"
+    return Outcome(variance < PROMISED * (1 - 1e-6), figure)
 
 
 @attack("8a", "A kernel of one's own that oscillates between the points checked in a region")
@@ -87,5 +87,5 @@ def promised_kernel() -> Outcome:
     hide.obfuscate(x, np.sin(6 * x))
     at = np.array([[1000.25 * PERIOD]])
     promised = float(High()(at, at.copy())[0, 0])
-    kept = float(hide.predict(at, return_std=True)[1][0] ** 2)
-    return Outcome(kept < promised * (1 - 1e-6), f"promised {promised:.2f} there, kept {kept:.3f}")
+    variance = float(hide.predict(at, return_std=True)[1][0] ** 2)
+    return Outcome(variance < promised * (1 - 1e-6), f"promised {promised:.2f} there, kept {variance:.3f}")

@@ -45,7 +45,9 @@ def another_event() -> Outcome:
 
 @attack("4b", "Running sums that go on with another correlation each time draw their noise anew")
 def another_correlation() -> Outcome:
-    steps, state, weight = 256, None, 0.0
+    steps = 256
+    state = None
+    weight = 0.0
     plain = Toeplitz([1 << 30] + [0] * (steps - 1))
     for step in range(steps):
         which: Correlation = TREE if step % 2 else plain

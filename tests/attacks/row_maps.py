@@ -42,7 +42,7 @@ def _release(first: float, statistic: reticent.Sum) -> str:
     return "released"
 
 
-def _told(records: dict[str, str], secret: bool) -> Outcome:
+def _outcome(records: dict[str, str], secret: bool) -> Outcome:
     seen = " / ".join(text[:70] for text in records.values())
     return Outcome(secret, f"seen: {seen}")
 
@@ -54,7 +54,7 @@ def oracle() -> Outcome:
         return np.array(inverse)
 
     seen = {str(first): _release(first, _statistic(rows)) for first in (0.5, 0.1)}
-    return _told(seen, len(set(seen.values())) > 1)
+    return _outcome(seen, len(set(seen.values())) > 1)
 
 
 def _says(rows: Callable[[np.ndarray], np.ndarray]) -> Outcome:
@@ -63,7 +63,7 @@ def _says(rows: Callable[[np.ndarray], np.ndarray]) -> Outcome:
 
     seen = _release(_SECRET, _statistic(only_for_records))
     other = _release(0.5, _statistic(only_for_records))
-    return _told({"secret": seen, "other": other}, seen != other)
+    return _outcome({"secret": seen, "other": other}, seen != other)
 
 
 @attack("6", "An exception whose class is named after a record")
@@ -114,7 +114,7 @@ def stream_add() -> Outcome:
             seen[str(first)] = "added"
         except Exception as error:
             seen[str(first)] = f"{type(error).__name__}: {error}"
-    return _told(seen, len(set(seen.values())) > 1)
+    return _outcome(seen, len(set(seen.values())) > 1)
 
 
 @attack("6", "Stream.add: a warning with a record in it")

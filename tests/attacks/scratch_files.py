@@ -26,9 +26,11 @@ def prepared_link() -> Outcome:
 
 @attack("7", "Two programs write one report, and get a mixture of both")
 def two_writers() -> Outcome:
-    out, first = Path("r.html"), "A" * 10 + "A" * 3
+    out = Path("r.html")
+    first = "A" * 10 + "A" * 3
     check_new(out, "No")
-    one, other = new_text(out), new_text(out)
+    one = new_text(out)
+    other = new_text(out)
     text = one.__enter__()
     text.write("A" * 10)
     text.flush()
@@ -46,7 +48,8 @@ def two_writers() -> Outcome:
 @attack("7", "A file that appears while another is written is replaced")
 def taken_meanwhile() -> Outcome:
     out = Path("m.reticent")
-    model, written = MODEL.fit(np.zeros((10, 1))), threading.Event()
+    model = MODEL.fit(np.zeros((10, 1)))
+    written = threading.Event()
     exists = os.path.exists
 
     def found_free(path: object) -> bool:

@@ -44,7 +44,8 @@ def judged(index: int, training: reticent.Curator, validation: reticent.Curator)
 def laplace() -> Outcome:
     z = 1.0
     choice = searched(reticent.Laplace(noise_multiplier=z), np.full((10, 1), 0.5), z).choose(judged)
-    claimed, true = 2 * float(norm.cdf(1 / (2 * z))) - 1, 1 - math.exp(-1 / (2 * z))
+    claimed = 2 * float(norm.cdf(1 / (2 * z))) - 1
+    true = 1 - math.exp(-1 / (2 * z))
     figure = f"δ at ε = 0 is {true:.3f} of one run, {claimed:.3f} was paid for"
     return Outcome(len(choice.training) == 1 and true > claimed, figure)
 

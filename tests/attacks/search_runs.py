@@ -9,20 +9,22 @@ import reticent
 from reticent.privacy import choosing
 from tests.attacks.harness import Outcome, attack
 
-_SEARCHES = 12
+_SEARCHES = 7
 
 
 def _counted() -> dict[str, int]:
     """How often each cache of the library was asked, by what it says of itself."""
     caches = [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]
     ours = [one for one in caches if str(one.__module__).startswith("reticent.")]
-    told = {f"{one.__module__}.{one.__name__}": one.cache_info() for one in ours}
-    return {name: info.hits + info.misses for name, info in told.items()}
+    counts = {f"{one.__module__}.{one.__name__}": one.cache_info() for one in ours}
+    return {name: info.hits + info.misses for name, info in counts.items()}
 
 
 @attack("7", "Counters of caches tell how many runs a search made")
 def cache_counters() -> Outcome:
-    real, runs, changes = choosing.number_of_runs, [], []
+    real = choosing.number_of_runs
+    runs = []
+    changes = []
 
     def number_of_runs(*arguments):
         """The truth, to compare with."""
@@ -30,7 +32,8 @@ def cache_counters() -> Outcome:
         return runs[-1]
 
     data = np.random.default_rng(0).uniform(0, 1, (100, 1))
-    model, candidates = reticent.PrivateHistogram(), {"bins": [3, 5]}
+    model = reticent.PrivateHistogram()
+    candidates = {"bins": [3, 5]}
     choosing.number_of_runs = number_of_runs
     try:
         for _ in range(_SEARCHES):
@@ -43,12 +46,12 @@ def cache_counters() -> Outcome:
             changes.append({name: after[name] - before.get(name, 0) for name in after})
     finally:
         choosing.number_of_runs = real
-    told = []
+    counters = []
     for name in sorted(set().union(*changes)):
         seen = np.array([one.get(name, 0) for one in changes[1:]], dtype=float)
         if np.ptp(seen) > 0 and np.ptp(runs[1:]) > 0 and np.corrcoef(seen, runs[1:])[0, 1] > 0.999:
-            told.append(name)
-    figure = f"{len(told)} counters give the number of runs exactly"
-    if told:
-        figure += f" ({told[-1].removeprefix('reticent.')} and others)"
-    return Outcome(bool(told), figure)
+            counters.append(name)
+    figure = f"{len(counters)} counters give the number of runs exactly"
+    if counters:
+        figure += f" ({counters[-1].removeprefix('reticent.')} and others)"
+    return Outcome(bool(counters), figure)

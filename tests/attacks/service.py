@@ -43,15 +43,17 @@ def rounds_in_the_ledger() -> Outcome:
     ask, _ = _ask(host, "A", [[0.1234567], [0.1234567]])
     host.submit(lambda execute: host.tell(execute, "doses", "A", ask, 0.7654321)).result()
     host.close()
-    kept = Path(url).read_bytes()
+    content = Path(url).read_bytes()
     found = {"a candidate": b"0.1234567", "a reward": b"0.7654321", "a state with exact sums": b'"stream"'}
-    seen = [name for name, text in found.items() if text in kept]
+    seen = [name for name, text in found.items() if text in content]
     return Outcome(bool(seen), f"the ledger's file holds {', '.join(seen) or 'none of them'}")
 
 
 @attack("7", "One client's asks that are never told use up the horizon for everybody")
 def asks_never_told() -> Outcome:
-    host, mine, theirs = _host(_ledger()), 0, 0
+    host = _host(_ledger())
+    mine = 0
+    theirs = 0
     for token in ["A"] * _HORIZON + [f"other {number}" for number in range(10)]:
         try:
             _ask(host, token, [[0.5]])
@@ -77,7 +79,8 @@ def forwarded_for() -> Outcome:
     thread.start()
     while not server.started:
         time.sleep(0.02)
-    refused, tries = 0, 60
+    refused = 0
+    tries = 60
     for number in range(tries):
         line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         line.request(

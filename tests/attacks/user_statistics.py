@@ -1,7 +1,7 @@
 """Statistics that users write: a class that says one thing to the noise and another to the limits.
 
-Each attack releases the sum of one record, −1 or 1, at a noise multiplier of 10: the two sums may lie
-a tenth of the noise apart, and the noise itself moves them by 1.4 standard deviations.
+Each attack releases the sum of one record, −1 or 1, at a noise multiplier of 10: the two sums may
+lie a tenth of the noise apart, and the noise itself moves them by 1.4 standard deviations.
 """
 
 import itertools
@@ -29,7 +29,8 @@ def _curator(records: list[float], multiplier: float = _MULTIPLIER) -> reticent.
 
 
 def _apart(make: Callable[[], object]) -> Outcome:
-    values, sd = [], 1.0
+    values = []
+    sd = 1.0
     for record in (-1.0, 1.0):
         release = _curator([record]).release(make())
         values.append(float(release.value[0]))
@@ -72,8 +73,14 @@ def module() -> Outcome:
 @attack("5", "Sum.register: a virtual subclass")
 def registered() -> Outcome:
     class Own:
-        kind, size, columns, sensitivity2, sensitivity1 = "sum", 1, 1, 4, None
-        step, block_rows, output_reach = 2.0**-24, 64, 1.0
+        kind = "sum"
+        size = 1
+        columns = 1
+        sensitivity2 = 4
+        sensitivity1 = None
+        step = 2.0**-24
+        block_rows = 64
+        output_reach = 1.0
 
         def block_sum(self, records):
             return np.trunc(records * 2**24).sum(axis=0)
@@ -109,7 +116,8 @@ def getattr_after_failure() -> Outcome:
 
         @property
         def norm2(self):
-            caller, before = sys._getframe(1), sys._getframe(3)
+            caller = sys._getframe(1)
+            before = sys._getframe(3)
             if (caller.f_code.co_name, before.f_code.co_name) == ("limit2", "sensitivity2"):
                 raise AttributeError("norm2")
             return 1
@@ -164,7 +172,8 @@ def changing_truth() -> Outcome:
         flag: object = None
         nonnegative = property(lambda self: self.flag)
 
-    scales, negative = [], 0.0
+    scales = []
+    negative = 0.0
     for record in (1.0, -1.0):
         one = Own(Flag())
         one.__dict__["describe"] = dict
@@ -297,9 +306,11 @@ def stream_of_another_bound() -> Outcome:
 
         return Own
 
-    long, short = make(10**6), make(1)
+    long = make(10**6)
+    short = make(1)
     bounds = _BOUNDS.resolve(reticent.scan(np.zeros((1, 1))), targets=False)[0]
-    values, sd = [], 1.0
+    values = []
+    sd = 1.0
     for record in (-1.0, 1.0):
         stream = Stream(bounds=bounds, event=reticent.Gaussian(noise_multiplier=_MULTIPLIER))
         stream.add(long(), np.array([[record]]))

@@ -19,8 +19,8 @@ def forgotten_seed() -> Outcome:
     model = reticent.PrivateMean(bounds=BOX, **PROMISE, random_state=1).fit(X)
     washed = [replace(release, private=True) for release in model.releases_]
     again = reticent.PrivateMean.from_releases(washed, bounds=BOX, **PROMISE)
-    told = f"private={model.guarantee_.private} becomes private={again.guarantee_.private}"
-    return Outcome(again.guarantee_.private, told)
+    figure = f"private={model.guarantee_.private} becomes private={again.guarantee_.private}"
+    return Outcome(again.guarantee_.private, figure)
 
 
 def forged(releases: list[reticent.Release], **changes: object) -> list[reticent.Release]:
@@ -71,9 +71,10 @@ def forged_scale() -> Outcome:
 
 @attack("7", "The statement of a promise rounds its numbers down")
 def rounded_statement() -> Outcome:
-    eps, delta = 1.0000004, 1.0000004e-6
+    eps = 1.0000004
+    delta = 1.0000004e-6
     event = reticent.Gaussian(noise_multiplier=reticent.calibrate(eps, delta))
     promise = reticent.Guarantee(delta=delta, relation="record", events=(event,), private=True)
-    told = [float(word) for word in promise.statement.partition(")")[0].strip("(").split(", ")]
-    worse = told[0] < promise.epsilon or told[1] < promise.delta
-    return Outcome(worse, f"says ({told[0]}, {told[1]}), and is ({promise.epsilon:.8g}, {promise.delta:.8g})")
+    stated = [float(word) for word in promise.statement.partition(")")[0].strip("(").split(", ")]
+    worse = stated[0] < promise.epsilon or stated[1] < promise.delta
+    return Outcome(worse, f"says ({stated[0]}, {stated[1]}), and is ({promise.epsilon:.8g}, {promise.delta:.8g})")

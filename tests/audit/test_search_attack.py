@@ -14,18 +14,22 @@ from reticent.privacy.events import Selection
 from reticent.privacy.selection import calibrate_selection, log_weight, stop_for
 
 PROMISE = {"epsilon": 1.0, "delta": 0.05}
-RUNS, AWAY, SD = 40_000, 0.1, 0.01
+RUNS = 40_000
+AWAY = 0.1
+SD = 0.01
 
 
 def best_of(mean, numbers, rng):
     """Place and score of the best of so many runs each; NumPy's noise is good enough for an attack."""
     moved = np.where(rng.random(len(numbers)) < AWAY, 0.0, mean)
-    best_place, best_score = np.zeros(len(numbers)), np.full(len(numbers), -np.inf)
+    best_place = np.zeros(len(numbers))
+    best_score = np.full(len(numbers), -np.inf)
     for run in range(numbers.max()):
         place = moved + rng.normal(size=len(numbers))
         score = extreme(place) + SD * rng.normal(size=len(numbers))
         better = (score > best_score) & (run < numbers)
-        best_place, best_score = np.where(better, place, best_place), np.where(better, score, best_score)
+        best_place = np.where(better, place, best_place)
+        best_score = np.where(better, score, best_score)
     return best_place, best_score
 
 
@@ -81,7 +85,9 @@ def test_numbers_shrink_with_the_noise(factor):
     """As much as `SearchAttack.loss` says, over both tables: what the power of the audit is computed from."""
     stop = stop_for(3)
     event = Selection(noise_multiplier=calibrate_selection(1.0, 0.05, stop=stop), stop=stop)
-    rng, mean, squares = np.random.default_rng(0), 1 / (2 * event.noise_multiplier), []
+    rng = np.random.default_rng(0)
+    mean = 1 / (2 * event.noise_multiplier)
+    squares = []
     for one in (mean, -mean):
         law = BestRun(one, AWAY, SD, lambda u: log_weight(event, u))
         other = BestRun(one, AWAY, SD, lambda u: log_weight(event, u), factor)

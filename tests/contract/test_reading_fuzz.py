@@ -1,7 +1,8 @@
 """Replacing one record never changes what is read for another, never raises and never warns.
 
-Whatever a caller may give: lists, ragged rows, objects, masked arrays, frames, Arrow, CSV and Parquet files; with the odd
-cells of `odd_cells`; read by themselves, by every estimator, and by a stream. Claim and argument: reading.md.
+Whatever a caller may give: lists, ragged rows, objects, masked arrays, frames, Arrow, CSV and
+Parquet files; with the odd cells of `odd_cells`; read by themselves, by every estimator, and by a
+stream. Claim and argument: reading.md.
 """
 
 import math
@@ -122,7 +123,8 @@ CONTAINERS = {
 @pytest.mark.parametrize("bounds", [NUMBERED, CLASSED, TWO], ids=["numbers", "labels", "two outputs"])
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_lists_and_arrays(container, bounds, where):
-    make, width = CONTAINERS[container], 2 if bounds is TWO else 1
+    make = CONTAINERS[container]
+    width = 2 if bounds is TWO else 1
     X, y = make(*table(bounds), width)
     ordinary = rows_of(scan(X, y=y), bounds)
     for odd in ODD_CELLS.values():
@@ -140,7 +142,8 @@ def test_what_does_not_fit_has_missing_cells():
 
 
 def test_masked_is_missing_and_nothing_else_is():
-    X, y = objects(table(CLASSED)[0], 2), objects(WORDS, 1)
+    X = objects(table(CLASSED)[0], 2)
+    y = objects(WORDS, 1)
     ordinary = rows_of(scan(X, y=y), CLASSED)
     for at in range(5):
         mask = np.zeros((5, 2), dtype=bool)

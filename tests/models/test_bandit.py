@@ -252,7 +252,8 @@ def test_asks_and_tells_are_counted():
 
 def test_integers_of_numpy_do_not_wrap_around():
     small = {"horizon": np.int8(100), "records_per_person": np.int8(100), "arms": np.int8(100)}
-    one, same = bandit(**small), bandit(horizon=100, records_per_person=100, arms=100)
+    one = bandit(**small)
+    same = bandit(horizon=100, records_per_person=100, arms=100)
     for each in (one, same):
         each.ask(np.full((100, 2, 1), 0.5))
         each.tell(np.full((100, 1), 0.5), np.full(100, 0.25))

@@ -48,7 +48,8 @@ def test_who_may_read_it_is_for_the_umask_to_say(tmp_path, umask):
 
 @pytest.mark.parametrize("taken", ["file", "link", "dangling", "folder"])
 def test_what_appears_meanwhile_is_not_replaced(tmp_path, taken):
-    path, other = tmp_path / "m", tmp_path / "other"
+    path = tmp_path / "m"
+    other = tmp_path / "other"
     other.write_bytes(b"theirs")
     with pytest.raises(FileExistsError), new_file(path) as file:  # noqa: PT012
         file.write(b"mine")
@@ -65,7 +66,8 @@ def test_what_appears_meanwhile_is_not_replaced(tmp_path, taken):
 
 
 def test_a_file_is_replaced_if_that_was_asked_for_and_a_link_is_not_followed(tmp_path):
-    path, other = tmp_path / "m", tmp_path / "other"
+    path = tmp_path / "m"
+    other = tmp_path / "other"
     other.write_bytes(b"theirs")
     path.symlink_to(other)
     write(path, overwrite=True)
@@ -102,7 +104,9 @@ def test_a_scratch_file_that_somebody_prepared_is_not_used(tmp_path, monkeypatch
 
 
 def test_of_many_writers_one_wins_and_its_file_is_whole(tmp_path):
-    path, start, won = tmp_path / "m", threading.Barrier(8), []
+    path = tmp_path / "m"
+    start = threading.Barrier(8)
+    won = []
 
     def writer(number):
         start.wait()

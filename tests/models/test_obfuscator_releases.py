@@ -404,7 +404,8 @@ def test_copies_of_an_object_remember_what_it_released():
 
 def test_two_halves_of_a_curve_tell_more_than_each():
     """Why inputs apart from each other are no other curve: the value between them is known by both together."""
-    at, halves = np.array([[0.5]]), [T[T < 0.5], T[T > 0.5]]
+    at = np.array([[0.5]])
+    halves = [T[T < 0.5], T[T > 0.5]]
     parts = [plain(variance=0.05) for _ in halves]
     for model, half in zip(parts, halves, strict=True):
         model.obfuscate(half, np.sin(half))

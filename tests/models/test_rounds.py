@@ -46,7 +46,8 @@ def total(one, candidates, rewards, several=None):
     """The exact sum of some rounds alone, in units of the statistic."""
     stream = one._stream
     before = copy.copy(stream._total), stream.rows, one.rounds_, one._open
-    stream._total, stream.rows = 0, 0
+    stream._total = 0
+    stream.rows = 0
     one.tell(candidates, rewards, several=several)
     found = np.array([float(v) for v in stream._total]) * one._statistic().step
     assert stream.rows == (len(rewards) if several is not False else 1)
@@ -57,10 +58,12 @@ def total(one, candidates, rewards, several=None):
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("odd", ODD_CELLS)
 def test_one_round_moves_the_exact_sum_by_its_own_row_alone(started, odd, container):
-    d, put = started.posterior_.dimension, CONTAINERS[container]
+    d = started.posterior_.dimension
+    put = CONTAINERS[container]
     cell = ODD_CELLS[odd]
     claimed = float(started._statistic().sensitivity2) ** 0.5 * started._statistic().step
-    rows, rewards = [[0.9] * d] * MANY, [1.0] * MANY
+    rows = [[0.9] * d] * MANY
+    rewards = [1.0] * MANY
     others = total(started, rows[1:], rewards[1:])
     base = total(started, rows[:1], rewards[:1])
     table = _objects([0.9] * (MANY * d)).reshape(MANY, d)
@@ -69,7 +72,8 @@ def test_one_round_moves_the_exact_sum_by_its_own_row_alone(started, odd, contai
     for place in (0, MANY - 1):
         changed = [*rewards]
         changed[place] = cell
-        ragged, odd_cell = [*rows], [*rows]
+        ragged = [*rows]
+        odd_cell = [*rows]
         ragged[place] = cell
         odd_cell[place] = [cell] * d
         listed = [(rows, changed), (ragged, rewards), (odd_cell, rewards), (ragged, changed)]
@@ -84,7 +88,8 @@ def test_what_one_brings_changes_no_other_answer(odd):
     one = bandit(horizon=None)
     one.posterior_.level = np.linspace(1, 2, len(one.posterior_.level))  # as if it had learned
     one.posterior_.spread += np.eye(len(one.posterior_.level), dtype=np.float32)
-    mine, others = ODD_CELLS[odd], [[[0.1], [0.9], [0.4]], [[0.2], [0.3]]]
+    mine = ODD_CELLS[odd]
+    others = [[[0.1], [0.9], [0.4]], [[0.2], [0.3]]]
     alone = one.ask(others).tolist()
     for sets in ([mine, *others], [[mine, [0.5]], *others], [[[mine], [0.5]], *others]):
         assert one.ask(sets).tolist()[1:] == alone

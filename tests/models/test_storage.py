@@ -220,7 +220,8 @@ def keys(tmp_path):
     made = []
     for name in ("ours", "theirs"):
         key = Ed25519PrivateKey.generate()
-        private, public = tmp_path / f"{name}.pem", tmp_path / f"{name}.pub"
+        private = tmp_path / f"{name}.pem"
+        public = tmp_path / f"{name}.pub"
         how = Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
         private.write_bytes(key.private_bytes(*how))
         public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
@@ -255,7 +256,8 @@ def test_a_signature_is_checked_in_any_case(tmp_path, keys):
     mean.fit(np.zeros((3, 1))).save(tmp_path / "two", sign_with=ours)
     first, other = ((tmp_path / name).read_bytes() for name in ("one", "two"))
     line, _, body = first.partition(b"\n")
-    words, others = line.split(b" "), other.partition(b"\n")[0].split(b" ")
+    words = line.split(b" ")
+    others = other.partition(b"\n")[0].split(b" ")
     wrong = [
         b" ".join([*words[:5], others[5]]),
         b" ".join([*words[:4], others[4][::-1], words[5]]),

@@ -65,7 +65,8 @@ def test_every_number_gets_the_noise_of_its_own_kind_and_half_a_step(event, stat
 
     monkeypatch.setattr(module, "floor_noise", noise)
     one = curator(event)
-    release, scales = one.release(statistic), one._scales(planned(statistic))
+    release = one.release(statistic)
+    scales = one._scales(planned(statistic))
     exact = statistic.coordinates(statistic.block_sum(one.bounds.unit(DATA)))
     shares, expected = statistic.shares(), np.empty(statistic.size)
     for call, (share, scale) in enumerate(scales.items(), start=1):

@@ -185,7 +185,8 @@ def test_only_the_kinds_themselves_are_events():
 
 
 def test_subclasses_are_neither_charged_nor_counted_nor_used(tmp_path):
-    event, bounds = Other(noise_multiplier=3.0), reticent.Bounds(x=[(-1, 1)])
+    event = Other(noise_multiplier=3.0)
+    bounds = reticent.Bounds(x=[(-1, 1)])
     ledger = reticent.Ledger(tmp_path / "budget.db")
     ledger.open("people", epsilon=1, delta=1e-6)
     for attempt in (

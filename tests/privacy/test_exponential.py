@@ -60,7 +60,8 @@ class Numbers(Counts):
         return third(records)[:, None]
 
 
-SIGNED, COUNTED = planned(Sums()), planned(Numbers())
+SIGNED = planned(Sums())
+COUNTED = planned(Numbers())
 
 
 def how(n, eps, counts=None, people=1):

@@ -241,7 +241,8 @@ SAID |= {name: lambda *given: np.zeros(1) for name in ("block_sum", "coordinates
 @pytest.mark.parametrize("name", SAID)
 def test_what_a_subclass_says_of_its_own_sensitivity_is_not_asked(kind, name):
     """Nor what a mixin says, a field, an attribute that is looked up in another way, or the object's own dictionary."""
-    given, honest = np.full((5, 2 + (kind is Products)), 0.5), planned(kind())
+    given = np.full((5, 2 + (kind is Products)), 0.5)
+    honest = planned(kind())
     said = SAID[name]
     own = [
         type("Own", (kind,), {name: said})(),

@@ -48,7 +48,8 @@ def test_no_number_of_the_statement_is_below_the_promise(eps, delta):
     one = promise(events=(Gaussian(noise_multiplier=calibrate(eps, delta)),), delta=delta)
     pair, _, rest = one.statement.partition(")")
     told = [float(word) for word in pair.strip("(").split(", ")]
-    exponent, chance = re.search(r"e\^(\S+) = ", rest)[1], re.search(r"chance of (\S+)\.$", rest)[1]
+    exponent = re.search(r"e\^(\S+) = ", rest)[1]
+    chance = re.search(r"chance of (\S+)\.$", rest)[1]
     assert one.epsilon <= told[0] <= one.epsilon * (1 + 1e-5)
     assert delta <= told[1] <= delta * (1 + 1e-5)
     assert one.epsilon <= float(exponent) <= one.epsilon * (1 + 1e-3)

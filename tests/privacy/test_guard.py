@@ -318,7 +318,8 @@ def test_a_stream_asks_a_statistic_once():
         norm2 = property(lambda self: said[0])
         bits = 10
 
-    one, statistic = stream(), Changing()
+    one = stream()
+    statistic = Changing()
     one.add(statistic, np.array([[1.0]]))
     said[0] = 100
     one.add(statistic, np.array([[1.0]]))

@@ -183,7 +183,8 @@ def test_rows_of_the_first_format_count_as_single_records(ledger):
     with database.transaction(ledger.url, write=True) as execute:
         _append(execute, "open", "old", '{"delta":1e-06,"epsilon":1.0,"relation":"label"}', "")
         _append(execute, "charge", "old", SMALL.to_json(), "by 0.1.0")
-    account, [entry] = ledger.account("old"), ledger.history("old")
+    account = ledger.account("old")
+    [entry] = ledger.history("old")
     assert (account.relation, account.records_per_person) == ("label", 1)
     assert (entry.event, entry.relation, entry.records_per_person) == (SMALL, "label", 1)
     ledger.charge("old", SMALL, relation="label")

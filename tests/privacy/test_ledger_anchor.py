@@ -171,7 +171,8 @@ def test_a_line_that_cannot_be_written_refuses_the_charge(ledger, monkeypatch):
 
 def test_a_charge_that_cannot_be_read_back_is_refused(ledger, path, tmp_path, monkeypatch):
     shutil.copy(path, tmp_path / "older.db")
-    connect, made = database._connect, []
+    connect = database._connect
+    made = []
 
     def connected(url):
         made.append(url)

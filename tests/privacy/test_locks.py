@@ -30,7 +30,8 @@ def system(request, monkeypatch):
 @pytest.fixture
 def opened(tmp_path):
     """Open the same file, as often as wanted."""
-    path, handles = str(tmp_path / "file"), []
+    path = str(tmp_path / "file")
+    handles = []
 
     def once():
         handles.append(os.open(path, os.O_RDWR | os.O_CREAT))
@@ -52,7 +53,8 @@ def test_one_at_a_time(system, opened):
 
 
 def test_threads_of_one_process_too(system, opened):
-    unlock, found = try_lock(*opened()), []
+    unlock = try_lock(*opened())
+    found = []
     thread = threading.Thread(target=lambda: found.append(try_lock(*opened())))
     thread.start()
     thread.join()

@@ -17,7 +17,8 @@ _matmul = np.matmul
 
 def strassen(a, b):
     """One level of Strassen's method: fewer products, but of sums, which do not fit into 53 bits."""
-    (m, k), n = a.shape, b.shape[1]
+    m, k = a.shape
+    n = b.shape[1]
     a11, a12, a21, a22 = (a[i : i + m // 2, j : j + k // 2] for i in (0, m // 2) for j in (0, k // 2))
     b11, b12, b21, b22 = (b[i : i + k // 2, j : j + n // 2] for i in (0, k // 2) for j in (0, n // 2))
     p = [
@@ -77,7 +78,8 @@ def test_products_are_what_they_should_be():
 
 def test_a_correct_method_of_real_arithmetic_is_not_exact():
     random = np.random.default_rng(0)
-    x, y = random.normal(size=(8, 6)), random.normal(size=(6, 4))
+    x = random.normal(size=(8, 6))
+    y = random.normal(size=(6, 4))
     assert np.allclose(strassen(x, y), x @ y)
 
 

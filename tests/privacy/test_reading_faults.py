@@ -37,7 +37,8 @@ def outcome(path):
 
 def test_a_csv_file_cut_anywhere(tmp_path):
     """Lines before the cut are read as they were; the last one is whatever is left of it, a record like any other."""
-    head, path = b"a,b,c\n", tmp_path / "t.csv"
+    head = b"a,b,c\n"
+    path = tmp_path / "t.csv"
     whole = head + b"1,2,yes\n3.5,4,no\n5,6,yes\n"
     path.write_bytes(whole)
     full = rows(scan(path))

@@ -184,7 +184,8 @@ def test_whatever_a_map_gives_is_held(gamma, row):
     statistic = Given(2, 2, "full", False, (1, 4, 4))
     with np.errstate(all="ignore"):
         pairs = planned(statistic).pairs(np.array([[*gamma, *row, *row]], dtype=float))
-        g, found = pairs.shares, list(pairs.each())
+        g = pairs.shares
+        found = list(pairs.each())
     assert ((g >= 0) & (g == np.trunc(g))).all()
     assert g.sum() in (0, N)
     for k, weighted, u in found:

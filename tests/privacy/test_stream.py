@@ -455,7 +455,9 @@ def test_a_record_is_in_one_release_whoever_adds_meanwhile(monkeypatch):
 
 
 def test_an_interrupted_addition_can_be_repeated_and_counts_once(monkeypatch):
-    one, blocks, exact = stream(), [], GramPlan.block_sum
+    one = stream()
+    blocks = []
+    exact = GramPlan.block_sum
     one.add(Pair(), np.zeros((0, 2)))
     records = np.random.default_rng(0).uniform(-1, 1, size=(2 * Pair().block_rows + 5, 2))
 

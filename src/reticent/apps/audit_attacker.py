@@ -1,8 +1,9 @@
 """The attacker of an audit: he knows both tables, sees every release of a fit, and weighs them together.
 
 Two tables differ in one record, A or B. The attacker knows all of both, and the model: whatever a
-model asks for is a function of earlier releases. So he goes through ``learn`` again with the releases
-that left (`Witness`), computes what each would be without noise, for either table, and adds up
+model asks for is a function of earlier releases. So he goes through ``learn`` again with the
+releases that left (`Witness`), computes what each would be without noise, for either table, and
+adds up
 
     log p(all releases | A) − log p(all releases | B) = Σ_t (‖v_t − b_t‖² − ‖v_t − a_t‖²) / 2σ_t²
 
@@ -54,9 +55,9 @@ class Tables:
 class Seen:
     """What an attacker has of one release: how far its numbers are from the exact ones of A and of B.
 
-    ``from_a``, ``from_b``, ``scale``: shape (numbers,); ``step``: grid of the numbers; ``allowed``: how
-    far any two tables may move the release by its statistic's own sensitivity, in noise scales (L2
-    distance, for Laplace noise L1), or NaN where that is not stated for a release by itself.
+    ``from_a``, ``from_b``, ``scale``: shape (numbers,); ``step``: grid of the numbers; ``allowed``:
+    how far any two tables may move the release by its statistic's own sensitivity, in noise scales
+    (L2 distance, for Laplace noise L1), or NaN where that is not stated for a release by itself.
     """
 
     from_a: Array

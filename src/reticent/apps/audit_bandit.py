@@ -75,7 +75,8 @@ class BanditAttack:
         client = LocalBanditClient(self._message, **self._promise)
         report = json.loads(client.tell(record[:1], record[1]))["release"]
         statistic = _restated(json.loads(self._message)["statistic"])
-        value, scale = np.array(report["value"]), np.array(report["scale"])
+        value = np.array(report["value"])
+        scale = np.array(report["scale"])
         a, b = self._exact(statistic, slice(0, 1))
         return [Seen(value - a, value - b, scale, statistic.step)]
 
@@ -101,7 +102,8 @@ class BanditAttack:
         before = [np.zeros(1), np.zeros(1)]  # noise of the last step, in grid steps, if A and if B
         for release in releases:
             statistic = _restated(release.statistic)
-            size, echo = statistic.size, release.statistic["echo"]
+            size = statistic.size
+            echo = release.statistic["echo"]
             last = first + release.n
             shared = statistic.lasting() * echo
             fresh = []
@@ -111,7 +113,8 @@ class BanditAttack:
             scale = release.scale[:size] / np.sqrt(1 + shared**2)
             a, b = (one * statistic.step for one in fresh)
             seen.append(Seen(a, b, scale, statistic.step))
-            first, before = last, fresh
+            first = last
+            before = fresh
         return seen
 
     def _running(self, releases: list[Release]) -> list[Seen]:

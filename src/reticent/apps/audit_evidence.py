@@ -11,8 +11,8 @@ Three kinds of evidence, each sound by itself, decide that a promise is violated
                     false alarms from the other half (Clopper and Pearson, one in a million):
                     ε ≥ log((TPR_low − δ) / FPR_high) whatever the noise is
 
-The second has far more power than the third, and its power is known beforehand: with noise f times as
-large as stated, Σz²/f² ~ χ². `Finding.power` gives it for the release that is tested least.
+The second has far more power than the third, and its power is known beforehand: with noise f times
+as large as stated, Σz²/f² ~ χ². `Finding.power` gives it for the release that is tested least.
 """
 
 import math
@@ -86,8 +86,8 @@ class Finding:
     def verdict(self) -> str:
         """``violated``, ``holds`` (as far as these runs can tell) or ``too few runs``.
 
-        It holds only if half the noise, in any one release, would have been found with a probability
-        of 95 %, and the two tables use more than half of the shift that was promised.
+        It holds only if half the noise, in any one release, would have been found with a
+        probability of 95 %, and the two tables use more than half of the shift that was promised.
         """
         if self.faults:
             return "violated"
@@ -98,8 +98,8 @@ class Finding:
 class Evidence:
     """Collects runs of one attack on the promise (ε, δ).
 
-    ``loss``: if all noise shrinks by a factor, the numbers of `Run.noise` shrink by at most ``loss``
-    times that factor.
+    ``loss``: if all noise shrinks by a factor, the numbers of `Run.noise` shrink by at most
+    ``loss`` times that factor.
     """
 
     def __init__(self, model: str, estimator: str, *, epsilon: float, delta: float, loss: float = 1.0) -> None:
@@ -159,7 +159,7 @@ class Evidence:
         )
 
     def _gamma(self) -> tuple[float, int]:
-        """Shape, for each number, of the Gamma law of Σz²/2 or Σ|z|; and the power of the scale in it."""
+        """Shape, for each number, of the Gamma distribution of Σz²/2 or Σ|z|; and the power of the scale in it."""
         return (1.0, 1) if self.runs[0].laplace else (0.5, 2)
 
     def _energy(self, numbers: Array) -> float:
@@ -228,7 +228,8 @@ class Evidence:
             return 0.0, 0.0
         trials = [(here[:count], there[:count]), (-there[:count], -here[:count])]  # bet on A, or on B
         best = -math.inf
-        chosen, threshold = trials[0], 0.0
+        chosen = trials[0]
+        threshold = 0.0
         for guess, other in trials:
             pooled = np.concatenate([guess[:half], other[:half]])
             for t in np.quantile(pooled, np.linspace(0, 1, _THRESHOLDS, endpoint=False)):
@@ -236,7 +237,9 @@ class Evidence:
                 alarms = int((other[:half] > t).sum())
                 bound = lower_bound(hits, alarms, half, self.delta, _CAUTIOUS)
                 if bound > best:
-                    best, chosen, threshold = bound, (guess, other), float(t)
+                    best = bound
+                    chosen = (guess, other)
+                    threshold = float(t)
         hits, alarms = (int((scores[half:] > threshold).sum()) for scores in chosen)
         levels = (_CONFIDENCE, 1 - _LEVEL)
         shown, sure = (max(lower_bound(hits, alarms, rest, self.delta, level), 0.0) for level in levels)

@@ -59,7 +59,7 @@ def _normal(z: Array) -> Array:
 
 
 class BestRun:
-    """The law of the best run's place y and noisy score s.
+    """The distribution of the best run's place y and noisy score s.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class BestRun:
         return np.asarray(total * _normal((score - extreme(place)) / self._sd) / self._sd)
 
     def normal_numbers(self, place: Array, score: Array) -> tuple[Array, Array]:
-        """Two numbers for each place and score, shape (points,): independent and standard normal under this law."""
+        """Two numbers for each place and score, shape (points,): independent and standard normal under this distribution."""
         along = self.cells.sum(axis=1)
         first = np.interp(place, _Y, np.cumsum(along) - along / 2)
         grid = extreme(place)[:, None] + self._sd * _W
@@ -136,21 +136,21 @@ class Stated:
     sd: float
     away: float
 
-    def law(self, *, with_a: bool, factor: float = 1.0) -> BestRun:
-        """The law of what leaves, with A or B."""
+    def distribution(self, *, with_a: bool, factor: float = 1.0) -> BestRun:
+        """The distribution of what is released, with A or B."""
         mean = self.unit if with_a else -self.unit
         return BestRun(mean, self.away, self.sd, lambda u: log_weight(self.event, u), factor)
 
 
 @memo(64)
-def _laws(stated: Stated) -> tuple[BestRun, BestRun]:
-    return stated.law(with_a=True), stated.law(with_a=False)
+def _distributions(stated: Stated) -> tuple[BestRun, BestRun]:
+    return stated.distribution(with_a=True), stated.distribution(with_a=False)
 
 
 @memo(64)
 def _shift(stated: Stated, delta: float) -> float:
     """μ of the Gaussian mechanism that has the same ε at ``delta`` as this attack."""
-    a, b = (one.cells for one in _laws(stated))
+    a, b = (one.cells for one in _distributions(stated))
 
     def excess(eps: float) -> float:
         return max(float(np.maximum(p - np.exp(eps) * q, 0).sum()) for p, q in ((a, b), (b, a))) - delta
@@ -197,9 +197,9 @@ class SearchAttack:
         faults = []
         if abs(score[0] - choice.value[1]) > _SAME:
             faults.append("the score that was chosen by is not the one that was released")
-        law_a, law_b = _laws(stated)
-        ratio = np.log(law_a.density(place, score)) - np.log(law_b.density(place, score))
-        noise = (law_a if with_a else law_b).normal_numbers(place, score)
+        under_a, under_b = _distributions(stated)
+        ratio = np.log(under_a.density(place, score)) - np.log(under_b.density(place, score))
+        noise = (under_a if with_a else under_b).normal_numbers(place, score)
         return Run(
             with_a,
             log_ratio=float(ratio[0]),

@@ -39,7 +39,8 @@ def promise_in_words(model: Any) -> str:
 
 def write(model: Any, out: Path, *, file: Path | None = None, overwrite: bool = False) -> str:
     """Write the report of a fitted ``Obfuscator``; give the SHA-256 of the ``file`` that it was loaded from, if it was."""
-    one, digest = model.certificate_, "" if file is None else read(file).digest
+    one = model.certificate_
+    digest = "" if file is None else read(file).digest
     names = (", ".join(model.names_[:-1]), model.names_[-1])
     drawings = [
         {

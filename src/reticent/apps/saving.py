@@ -1,8 +1,9 @@
 """Model files that the command line writes after a charge: checked before it, and rescued if it fails all the same.
 
-A fit that was paid for and could not be saved would be lost with the process. So the very file is opened, written to and
-removed before anything is charged; and if saving fails later (the disk filled up meanwhile, the file appeared), the model
-is written to another place, and the error says which.
+A fit that was paid for and could not be saved would be lost with the process. So the very file is
+opened, written to and removed before anything is charged; and if saving fails later (the disk
+filled up meanwhile, the file appeared), the model is written to another place, and the error says
+which.
 """
 
 import os

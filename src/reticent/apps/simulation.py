@@ -107,7 +107,9 @@ class _Curator:
         self._source = scan(data.X, y=data.y)
         self.bounds, self._fields = bounds.unnamed().resolve(self._source, targets=True)
         self._keeper, self._seed = Keeper(self.bounds), list(seed)
-        self._event, self._per_person, self._relation = event, records_per_person, relation
+        self._event = event
+        self._per_person = records_per_person
+        self._relation = relation
         self.releases: list[Release] = []
 
     def release(self, statistic: Statistic, *, times: int = 1) -> Release:

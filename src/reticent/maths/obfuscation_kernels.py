@@ -1,12 +1,14 @@
 """Kernels that fall with distance: for these, and no others, a promise on a region is known to hold between checked points.
 
-A kernel falls with distance, as far as δ, if K(s, s′) = φ(|s₁ − s′₁|, …, |s_d − s′_d|) is a covariance with a φ ≥ 0
-that grows in none of its arguments, each from 0 to its δᵢ. Then the variance of f(s) − f(s′), 2(φ(0) − φ(|s − s′|)), is
-largest at the corners of the box of half widths δ around s, and the same at all of them.
+A kernel falls with distance, as far as δ, if K(s, s′) = φ(|s₁ − s′₁|, …, |s_d − s′_d|) is a
+covariance with a φ ≥ 0 that grows in none of its arguments, each from 0 to its δᵢ. Then the
+variance of f(s) − f(s′), 2(φ(0) − φ(|s − s′|)), is largest at the corners of the box of half widths
+δ around s, and the same at all of them.
 
-The kernels below do, by their formulas. Sums, products and whole powers of kernels that fall with distance do, because
-sums and products of non-negative functions that do not grow are such functions, and those of covariances are
-covariances. Classes are compared by identity: a subclass may compute something else under the same name.
+The kernels below do, by their formulas. Sums, products and whole powers of kernels that fall with
+distance do, because sums and products of non-negative functions that do not grow are such
+functions, and those of covariances are covariances. Classes are compared by identity: a subclass
+may compute something else under the same name.
 """
 
 import numpy as np
@@ -41,8 +43,9 @@ _LIST = (
 def check_falls_with_distance(kernel: Kernel, columns: int, farthest: float = 0.0) -> float:
     """Refuse a kernel that is not known to fall with distance; give the number of steps in its formula.
 
-    ``columns``: the number of inputs. ``farthest``: the largest distance that matters, in the inputs' unit, for periods.
-    ValueError says what to do instead. Steps are counted so that each loses less than ``_STEP`` by rounding.
+    ``columns``: the number of inputs. ``farthest``: the largest distance that matters, in the
+    inputs' unit, for periods. ValueError says what to do instead. Steps are counted so that each
+    loses less than ``_STEP`` by rounding.
     """
     kind = type(kernel)
     if kind is Sum or kind is Product:

@@ -137,7 +137,8 @@ class JointBandit:
     def _settings(self, params: dict[str, Any]) -> None:
         """Check everything, before anything is charged, and build the public part."""
         check(params)
-        bounds, width = params["bounds"], params["width"]
+        bounds = params["bounds"]
+        width = params["width"]
         # int: products of NumPy's integers wrap around
         horizon = None if params["horizon"] is None else int(params["horizon"])
         self._records_per_person = int(params["records_per_person"])
@@ -382,17 +383,20 @@ class JointBandit:
     def _check_release(self, release: Release, number: int, stream: Stream) -> None:
         """Refuse what a bandit with these parameters does not release in this step."""
         release.check()
-        statistic, told = self._statistic(), release.statistic
+        statistic = self._statistic()
+        stated = release.statistic
         asked = statistic.describe()
-        same = told["name"] == asked["name"] and told.get("step") == number and _alike(told["head"], asked["head"])
-        size = release.n == told["records"] == self._size
+        same = (
+            stated["name"] == asked["name"] and stated.get("step") == number and _alike(stated["head"], asked["head"])
+        )
+        size = release.n == stated["records"] == self._size
         first = release if not self.releases_ else self.releases_[0]
         together = (release.fit, release.entry, release.private) == (first.fit, first.entry, first.private)
         unit = release.relation, release.records_per_person
         paid = same_event(self._event, release.event) and unit == (self._relation, self._params["records_per_person"])
         if not (same and size and together and paid):
             raise BadInput("These releases do not fit the parameters, or were altered: rebuild with those they had.")
-        scale = stream.scale(statistic, told.get("echo", 0.0))
+        scale = stream.scale(statistic, stated.get("echo", 0.0))
         public = np.zeros(len(release.scale) - len(scale) if self._public else 0)
         check_scale(release, np.concatenate([scale, public]))
 
@@ -423,18 +427,18 @@ class JointBandit:
 
         if open_asks is not None:
             check_whole("open_asks", open_asks, 0)
-        told = json.loads(state)
+        fields = json.loads(state)
         bandit = cls.from_releases(
-            [restored_release(one) for one in told["releases"]], **restored_params(told["params"])
+            [restored_release(one) for one in fields["releases"]], **restored_params(fields["params"])
         )
         bandit._rebuilt = False
-        bandit._stream = bandit._paid(base64.b64decode(told["stream"]))
+        bandit._stream = bandit._paid(base64.b64decode(fields["stream"]))
         bandit._clear()
-        bandit.rounds_ = told["rounds"]
-        bandit._open = told["open"] if open_asks is None else int(open_asks)
+        bandit.rounds_ = fields["rounds"]
+        bandit._open = fields["open"] if open_asks is None else int(open_asks)
         bandit._begun = bandit.rounds_ + bandit._open
-        if told["gram"]:
-            bandit._gram = np.array(told["gram"])
+        if fields["gram"]:
+            bandit._gram = np.array(fields["gram"])
         return bandit
 
     def __repr__(self) -> str:

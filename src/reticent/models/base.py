@@ -175,7 +175,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_unit(self, release: Release) -> None:
         """Refuse to read a release as if it protected something else than it does."""
-        paid, asked = (release.relation, release.records_per_person), (self._relation, self.records_per_person)
+        paid = (release.relation, release.records_per_person)
+        asked = (self._relation, self.records_per_person)
         if paid != asked:
             raise BadInput(
                 f"These releases protect one {paid[0]}, up to {paid[1]} of one person, and {type(self).__name__} with "
@@ -277,7 +278,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _unit(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Bring inputs given by a user of the fitted model into the bounds, scaled as the model saw them."""
         check_is_fitted(self)
-        source, bounds = self._queries(X), self.releases_[0].bounds
+        source = self._queries(X)
+        bounds = self.releases_[0].bounds
         if bounds.x_names is None or source.names is None:
             apart = bounds.level is not None and bounds.level.field(source, self.n_features_in_) is not None
             if source.width != self.n_features_in_ + apart:
@@ -311,7 +313,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _levels(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The noise levels that X holds in a column of their own, within their bounds; NaN if it holds none."""
-        source, bounds = self._queries(X), self.releases_[0].bounds
+        source = self._queries(X)
+        bounds = self.releases_[0].bounds
         field = None if bounds.level is None else bounds.level.field(source, len(bounds.x))
         if field is None or bounds.level is None:
             return np.full(sum(map(len, source.blocks((Field(0),)))), np.nan)

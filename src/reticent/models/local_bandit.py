@@ -74,7 +74,9 @@ class LocalBanditClient:
             self._width, self._batch = float(_told(told["width"])), told["batch"]
         except _NOT_OURS:
             raise BadInput("This is not a message of a LocalBanditServer.") from None
-        self._bounds, self._seed, self._asks = bounds, seed, 0
+        self._bounds = bounds
+        self._seed = seed
+        self._asks = 0
         self._stream: Stream | None = Stream(bounds=bounds, event=event, seed=seed)
         self.guarantee_ = Guarantee(delta=delta, relation="record", events=(event,), private=seed is None)
 

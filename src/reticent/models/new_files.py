@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from reticent.privacy.anchor import sync_folder
+
 __all__ = ["new_file"]
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -22,8 +24,8 @@ _MODE = 0o666  # less what the umask takes away
 def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     """Open a binary file that takes its name when the block ends, and vanishes if that fails.
 
-    Raises FileExistsError if the name is taken by then, unless ``overwrite``, and OSError if the file
-    cannot be written.
+    Raises FileExistsError if the name is taken by then, unless ``overwrite``, and OSError if the
+    file cannot be written.
     """
     scratch = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
@@ -42,7 +44,8 @@ def new_file(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             os.unlink(scratch)
-    _sync_folder(path.parent)
+    with suppress(OSError):  # where folders can be synchronised
+        sync_folder(str(path.parent))
 
 
 def _name(scratch: Path, path: Path) -> None:
@@ -63,13 +66,3 @@ def _name(scratch: Path, path: Path) -> None:
     except BaseException:
         os.unlink(path)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the new name on disk, where folders can be synchronised."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

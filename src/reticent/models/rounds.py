@@ -33,7 +33,9 @@ class ToldRounds:
         _check_several(several)
         self._rewards = _container(reward)
         self._candidates = _container(candidate)
-        self._reward, self._candidate, self._width = reward, candidate, width
+        self._reward = reward
+        self._candidate = candidate
+        self._width = width
         self._several = self._rewards is not None if several is None else several
         self.count = 1
         if self._several:
@@ -50,7 +52,8 @@ class ToldRounds:
 
     def _check_one(self) -> None:
         """A candidate of one round may be a row of its own, or the only row."""
-        held, width = self._candidates, self._width
+        held = self._candidates
+        width = self._width
         if isinstance(held, list) and len(held) not in (1, width):
             _refuse_rounds(width)
         if isinstance(held, np.ndarray) and held.shape not in ((width,), (1, width)):

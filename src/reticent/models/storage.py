@@ -43,7 +43,8 @@ __all__ = [
     "save_curve",
 ]
 
-_MAGIC, _OLD = b"reticent 2 ", b"reticent 1 "
+_MAGIC = b"reticent 2 "
+_OLD = b"reticent 1 "
 # what making a model of somebody's numbers may raise
 _UNFIT = (
     ReticentError,
@@ -252,7 +253,8 @@ def restored_release(told: Mapping[str, Any]) -> Release:
     """A release from `plain_release`, or from a file's header with its arrays; refuse any other fields, or an altered one."""
     fields = dict(told)
     value, scale = (np.asarray(fields.pop(name), dtype=np.float64) for name in ("value", "scale"))
-    event, bounds = event_from_dict(fields.pop("event")), Bounds.from_dict(fields.pop("bounds"))
+    event = event_from_dict(fields.pop("event"))
+    bounds = Bounds.from_dict(fields.pop("bounds"))
     if not isinstance(fields.get("checksum"), str):
         raise BadInput("A release has a checksum.")
     return Release(value=value, scale=scale, event=event, bounds=bounds, **fields)

@@ -35,7 +35,8 @@ EMPTY = Head(0, "0" * 64)
 
 _LINE = re.compile(rb"^(\d{1,18}) ([0-9a-f]{64}) (\d{1,18}) ([0-9a-f]{64})\n", re.MULTILINE)
 _TAIL = 1 << 12  # bytes; a line has less than 200
-_SHORTEST, _LONGEST = 0.0005, 0.005  # seconds between two attempts to take a lock
+_SHORTEST = 0.0005  # seconds between two attempts to take a lock, at first
+_LONGEST = 0.005  # and in the end
 
 
 def anchor_of(path: str) -> str:
@@ -49,8 +50,10 @@ def locked(anchor: str, seconds: float, *, write: bool, mode: int | None = None)
 
     ``mode``: make the file, with these permissions, if there is none.
     """
-    deadline, pause = time.monotonic() + seconds, _SHORTEST
-    process, handle = identity(), -1
+    deadline = time.monotonic() + seconds
+    pause = _SHORTEST
+    process = identity()
+    handle = -1
     unlock: Callable[[], None] | None = None
     try:
         while unlock is None:

@@ -108,7 +108,8 @@ class Curator:
             self._columns = check_candidates(self._candidates, event, source, targets=targets)
         check_blas()
         check_exp()
-        self._threads, self._process = available_cpus(), identity()
+        self._threads = available_cpus()
+        self._process = identity()
         self._inputs: NDArray[np.float64] | None = None
         if look is not None and relation == "label":
             self._inputs = safely(lambda: self._read_inputs(source), "Nothing was charged.")
@@ -149,17 +150,17 @@ class Curator:
             raise ReleaseRefused("This curator was paid for a search, which makes its own releases.")
         times = self._checked_times(times)
         plan = planned(statistic)
-        told = self._tried_out(plan)
+        description = self._tried_out(plan)
         scales = self._scales(plan, times)
         number = self._take(times)
         noisy, scale = self._add_noise(self._exact(plan, number), plan, scales, number)
-        return self._give(told, noisy, scale, times)
+        return self._give(description, noisy, scale, times)
 
     def _tried_out(self, plan: Plan) -> dict[str, Any]:
         """What a release will tell, settled before a record is read or a release is counted; and a map that fails is refused."""
-        told = plan.describe()
+        description = plan.describe()
         try_out(plan, self.bounds)
-        return told
+        return description
 
     def select(
         self, statistic: CellSum | Counts, scores: Scores, *, times: int = 1, counts: NDArray[Any] | None = None
@@ -176,18 +177,23 @@ class Curator:
         times = self._checked_times(times)
         plan = planned(statistic)
         check_scores(plan, scores, counts)
-        told = self._tried_out(plan)
+        description = self._tried_out(plan)
         number = self._take(times)
         bits = Bits(None if self._seed is None else self._seed + b" choice %d" % number)
         mu = math.sqrt(times) / self._event.noise_multiplier
         how: dict[str, Any] = {"n": self.n, "people": self._records_per_person, "counts": counts}
         exact = self._exact(plan, number)
         values, scale = exponents(plan, scores, exact, **how, epsilon=epsilon_of(mu))
-        return self._give(described(told, scores), np.array([float(pick(values, bits))]), np.array([scale]), times)
+        return self._give(
+            described(description, scores), np.array([float(pick(values, bits))]), np.array([scale]), times
+        )
 
     def _exact(self, plan: Plan, number: int) -> NDArray[Any]:
         """The sums of a release that was counted, in whole numbers."""
-        n, threads, first, more = self.n, self._threads, number == 1, self._left > 0
+        n = self.n
+        threads = self._threads
+        first = number == 1
+        more = self._left > 0
         rows, total = self._guarded(
             lambda source, fields: self._keeper.total(
                 source, fields, plan, n=n, threads=threads, first=first, keep=more
@@ -200,11 +206,11 @@ class Curator:
         return plan.coordinates(total)
 
     def _give(
-        self, told: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
+        self, description: dict[str, Any], value: NDArray[np.float64], scale: NDArray[np.float64], times: int
     ) -> Release:
         self._check_process()  # again: a statistic may have forked while it was added up
         release = Release(
-            statistic=told,
+            statistic=description,
             value=value,
             scale=scale,
             event=self._event,
@@ -337,8 +343,10 @@ class Curator:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Noise on every number; what has no scale does not leave."""
         seed = None if self._seed is None else self._seed + b" release %d" % number
-        bits, shares = Bits(seed), plan.shares()
-        noisy, scale = np.full(exact.shape, None, dtype=object), np.zeros(exact.shape)
+        bits = Bits(seed)
+        shares = plan.shares()
+        noisy = np.full(exact.shape, None, dtype=object)
+        scale = np.zeros(exact.shape)
         for share, one in scales.items():
             chosen = shares == share
             noisy[chosen] = exact[chosen] + floor_noise(self._event.kind, one, int(chosen.sum()), bits)

@@ -132,7 +132,8 @@ def check_scores(plan: Plan, scores: Scores, counts: NDArray[Any] | None) -> Non
     celled = isinstance(plan, CellSumPlan) and (plan.own, plan.shared) == (1, 0)
     if not (celled or (isinstance(plan, CountsPlan) and len(plan.groups) == 1)):
         raise BadInput("A choice by score is about counts, or about sums by cell with one number for each record.")
-    cells, k = plan.size, len(scores.constants)
+    cells = plan.size
+    k = len(scores.constants)
     if not k or (scores.matrices.shape, scores.linear.shape) != ((k, cells, cells), (k, cells)):
         raise BadInput("Scores need a matrix, a row and a number for each candidate.")
     if counts is not None and counts.shape != (cells,):

@@ -1,8 +1,9 @@
 """Text in CSV files that spreadsheet programs would run: cells that begin with =, +, −, @, a tab or a carriage return.
 
-Whoever names a column or a class ``=HYPERLINK(…)`` has it run on the machine of whoever opens the file. An apostrophe
-before it makes it plain text in all common programs. Numbers stay as they are. Names of columns come back without it when
-a file is read again, so that a file that was written here can be used here.
+Whoever names a column or a class ``=HYPERLINK(…)`` has it run on the machine of whoever opens the
+file. An apostrophe before it makes it plain text in all common programs. Numbers stay as they are.
+Names of columns come back without it when a file is read again, so that a file that was written
+here can be used here.
 """
 
 import re

@@ -2,8 +2,9 @@
 
 A statistic's row map is written by its user. On a block of records it may raise, for one record out
 of many, or give something that is no table of numbers. Then the block is mapped record by record,
-and a record whose row fails has none: it counts as a row of zeros (`mapped`). So that an honest mistake is not silent,
-the same map is tried beforehand on public records (`noted`), where a failure can be told.
+and a record whose row fails has none: it counts as a row of zeros (`mapped`). So that an honest
+mistake is not silent, the same map is tried beforehand on public records (`noted`), where a failure
+can be reported.
 
 A map must be a function of one record, bit for bit, so a record has the same row in a block that
 failed as in one that did not. Proof: statistic.md, 1 and 7.
@@ -179,7 +180,10 @@ def _remembering(handler: Callable[[int, FrameType | None], Any]) -> Callable[[i
 
 
 def heed() -> None:
-    """Raise what a signal handler raised; to be called where no exception is being handled, which would be told."""
+    """Raise what a signal handler raised.
+
+    To be called where no exception is being handled: Python would report that one besides.
+    """
     error = _Main.raised
     if error is None or not _Main.depth or threading.current_thread() is not threading.main_thread():
         return
@@ -206,22 +210,23 @@ def check_numbers(rows: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     return rows
 
 
-def mapped(name: str, ask: Callable[..., Any], shape: tuple[int, ...], *given: Rows) -> NDArray[Any]:
-    """``ask(*given)``: an array of real numbers of this shape, the first axis of which are the records.
+def mapped(name: str, ask: Callable[..., Any], shape: tuple[int, ...], *arguments: Rows) -> NDArray[Any]:
+    """``ask(*arguments)``: an array of real numbers of this shape, the first axis of which are the records.
 
-    If it fails, the records are given one by one. What fails alone becomes NaN, which is no number to anybody: a row is then
-    held to zeros (`grid.held`), a count goes to the first cell, and a record is in no cell.
+    If it fails, the records are mapped one by one. What fails alone becomes NaN, which is no number
+    to anybody: a row is then held to zeros (`grid.held`), a count goes to the first cell, and a
+    record is in no cell.
     """
 
-    def rows_of(shape: tuple[int, ...], given: tuple[Rows, ...]) -> NDArray[Any] | None:
-        return attempted(name, lambda: check_numbers(ask(*map(read_only, given)), shape))
+    def rows_of(shape: tuple[int, ...], parts: tuple[Rows, ...]) -> NDArray[Any] | None:
+        return attempted(name, lambda: check_numbers(ask(*map(read_only, parts)), shape))
 
-    rows = rows_of(shape, given)
+    rows = rows_of(shape, arguments)
     if rows is not None:
         return rows
     whole = np.full(shape, np.nan)
     for i in range(shape[0]):
-        one = rows_of((1, *shape[1:]), tuple(part[i : i + 1] for part in given))
+        one = rows_of((1, *shape[1:]), tuple(part[i : i + 1] for part in arguments))
         if one is not None:
             whole[i] = one[0]
     return whole
@@ -258,7 +263,7 @@ def attempted(name: str, ask: Callable[[], T]) -> T | None:
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """Note what fails in this thread: for public records, where it may be told."""
+    """Note what fails in this thread: for public records, where it may be reported."""
     before = _thread.notes
     _thread.notes = []
     try:
@@ -277,7 +282,7 @@ def builtin_name(error: BaseException) -> str:
 def safely(read: Callable[[], T], after: str) -> T:
     """Read records so that nothing about them can leave by an exception, its context, or a warning.
 
-    The core's own words are kept: they name public things. ``after`` says what became of the charge.
+    The core's own messages stay: they name public things. ``after`` says what became of the charge.
     """
     failure = ""
     with heeding_signals(), quiet():

@@ -57,7 +57,8 @@ def public_records(bounds: Bounds) -> NDArray[np.float64]:
 
 def try_out(plan: Plan, bounds: Bounds) -> None:
     """Ask for rows of public records, and refuse a map that fails for them: on records it would do so in silence."""
-    block_sum, records = BlockSum(plan, bounds), public_records(bounds)
+    block_sum = BlockSum(plan, bounds)
+    records = public_records(bounds)
     with noted() as failures:
         block_sum(records)
         block_sum(records[:1])
@@ -127,7 +128,8 @@ class Keeper:
     ) -> tuple[int, Any]:
         rows = plan.block_rows
         if isinstance(plan, StagedPlan):
-            heads, key = self._heads, _key(plan)
+            heads = self._heads
+            key = _key(plan)
             if heads is not None and heads.key == key:
                 known = heads.blocks
                 tails = add_up(known, lambda b: plan.tail_sum(b.heads, b.records), rows=rows, threads=threads)
@@ -142,7 +144,8 @@ class Keeper:
     def _sum_and_keep(
         self, source: Source, fields: tuple[Field, ...], plan: StagedPlan, *, n: int, threads: int
     ) -> tuple[int, Any]:
-        m, blocks = plan.head_columns, list[_Block]()
+        m = plan.head_columns
+        blocks = list[_Block]()
 
         def block_sum(raw: NDArray[np.float64]) -> NDArray[Any]:
             records = self._bounds.unit(raw, plan.output_reach)

@@ -247,8 +247,10 @@ class Ledger:
         rows = execute(f"{_SELECT} ORDER BY number", [])
         hashed, opened = _HASHED.get(self.url, ((), frozenset()))
         if rows[: len(hashed)] != list(hashed):
-            hashed, opened = (), frozenset()
-        position, names = len(hashed), set(opened)
+            hashed = ()
+            opened = frozenset()
+        position = len(hashed)
+        names = set(opened)
         head = hashed[-1][-1] if hashed else _FIRST
         for row in rows[position:]:
             position += 1
@@ -392,10 +394,10 @@ def _event_fields(event: object) -> dict[str, Any]:
 @memo(1024)
 def _charged(body: str) -> tuple[Event, dict[str, Any] | None]:
     """The event in the text of a charge, and its unit; None in format 1, where it is the account's."""
-    told = json.loads(body)
-    if "event" in told:
-        return event_from_dict(told["event"]), dict(told["unit"])
-    return event_from_dict(told), None
+    charge = json.loads(body)
+    if "event" in charge:
+        return event_from_dict(charge["event"]), dict(charge["unit"])
+    return event_from_dict(charge), None
 
 
 def _canonical(fields: object) -> str:

@@ -1,8 +1,9 @@
 """A lock on an open file, wherever Python runs: no wait, and gone when the process is.
 
-Where Python has ``fcntl``, the lock is ``flock``, which belongs to the open file: a program that opens, reads and closes
-the same file in the same process does not drop it. Elsewhere (Windows) it is an exclusive transaction on an
-empty SQLite database beside the file, ``…-lock``: SQLite knows how to lock files on every system.
+Where Python has ``fcntl``, the lock is ``flock``, which belongs to the open file: a program that
+opens, reads and closes the same file in the same process does not drop it. Elsewhere (Windows) it
+is an exclusive transaction on an empty SQLite database beside the file, ``…-lock``: SQLite knows
+how to lock files on every system.
 """
 
 import contextlib
@@ -15,7 +16,8 @@ __all__ = ["try_lock"]
 def try_lock(handle: int, path: str) -> Callable[[], None] | None:
     """Lock the open file ``handle`` at ``path`` without waiting; give what unlocks it, or None if it is locked.
 
-    It is unlocked by calling what is given; closing the file does that too under ``fcntl``, and only there.
+    It is unlocked by calling what is given; closing the file does that too under ``fcntl``, and
+    only there.
     """
     try:
         import fcntl

@@ -1,10 +1,10 @@
 """What a statistic is held to: asked once, checked, and frozen; enforcement and noise both use it, and nothing else.
 
-A statistic is written by its user, and what an object of theirs answers may change from one question
-to the next. So the core asks it for its numbers (columns, norms, bits, groups, …) once each, before
-any record is read, turns them into Python's own integers and fractions, and derives limits,
-sensitivity, shares and step from these. From then on the object is asked for rows alone, under the
-guard (guard.py), and whatever they are, they are held to the plan.
+A statistic is written by its user, and what an object of theirs answers may change from one
+question to the next. So the core asks it for its numbers (columns, norms, bits, groups, …) once
+each, before any record is read, turns them into Python's own integers and fractions, and derives
+limits, sensitivity, shares and step from these. From then on the object is asked for rows alone,
+under the guard (guard.py), and whatever they are, they are held to the plan.
 
 The kind of a statistic is the class of the core that it really descends from: one and only one.
 Proof: statistic.md, 2, 4 and 6.
@@ -115,7 +115,8 @@ def _fields(thing: Any) -> dict[str, Any]:
     return {field.name: getattr(thing, field.name) for field in fields(thing)}
 
 
-_PLAIN, _NUMBERS = {int, float, str, bool}, ({int}, {float})
+_PLAIN = {int, float, str, bool}
+_NUMBERS = ({int}, {float})
 
 
 def _plain(value: Any) -> Any:

@@ -1,11 +1,12 @@
 """What belongs to one process alone: an identity that no fork shares, and the number of processors it may use.
 
-Whoever holds exact sums or random bits remembers the `identity` of the process that made it, and refuses
-to work in another one: a fork would add other noise to the same sums, or the same noise to other sums.
-The number of a process does not tell a fork apart (in a new PID namespace both may be number 1), so there
-is a random token besides, which the operating system wipes in a fork: on Linux it lives in a page of memory
-that a child gets empty (`MADV_WIPEONFORK`, raw system calls included); elsewhere Python changes it after a
-fork. A machine that is copied while it runs (a snapshot of its memory that is started twice) is beyond both.
+Whoever holds exact sums or random bits remembers the `identity` of the process that made it, and
+refuses to work in another one: a fork would add other noise to the same sums, or the same noise to
+other sums. The number of a process does not tell a fork apart (in a new PID namespace both may be
+number 1), so there is a random token besides, which the operating system wipes in a fork: on Linux
+it lives in a page of memory that a child gets empty (`MADV_WIPEONFORK`, raw system calls included);
+elsewhere Python changes it after a fork. A machine that is copied while it runs (a snapshot of its
+memory that is started twice) is beyond both.
 """
 
 import mmap

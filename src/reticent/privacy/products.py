@@ -1,13 +1,15 @@
 """Products of whole numbers by BLAS: exact, and checked to be so at the very sizes in use. Proof: statistic.md, 3.
 
-A matrix product in float64 of whole numbers is exact, in whatever order a library adds, as long as the absolute values
-of all terms of one output add up to at most 2⁵³. That holds for libraries which multiply in the classical way, and not
-for Strassen's method, lower precision or emulation, which some libraries take from some size on. So before a product of
-new sizes is used, products of public numbers of these sizes are made, close to the limit, and verified in integers.
+A matrix product in float64 of whole numbers is exact, in whatever order a library adds, as long as
+the absolute values of all terms of one output add up to at most 2⁵³. That holds for libraries which
+multiply in the classical way, and not for Strassen's method, lower precision or emulation, which
+some libraries take from some size on. So before a product of new sizes is used, products of public
+numbers of these sizes are made, close to the limit, and verified in integers.
 
-Verified by Freivalds' method in the integers modulo 2⁶⁴, where NumPy's own int64 arithmetic is exact: C = A·B if
-C·r = A·(B·r) for random vectors r. An entry of C that is off by e, 0 < |e| ≤ 2⁵⁴, is overlooked by one r with a
-probability of at most 2⁻¹⁰, and of 2⁻⁶³ where e is odd or twice an odd number; there are two such r.
+Verified by Freivalds' method in the integers modulo 2⁶⁴, where NumPy's own int64 arithmetic is
+exact: C = A·B if C·r = A·(B·r) for random vectors r. An entry of C that is off by e, 0 < |e| ≤ 2⁵⁴,
+is overlooked by one r with a probability of at most 2⁻¹⁰, and of 2⁻⁶³ where e is odd or twice an
+odd number; there are two such r.
 """
 
 from math import isqrt
@@ -25,7 +27,8 @@ Matrix = NDArray[np.float64]
 Axis = Literal["inner", "left", "right"]
 Order = Literal["C", "F"]
 
-_LEAST_ROWS, _MOST_ROWS = 2**12, 2**17  # of the records' side of a product: at least and at most so many are tried
+_LEAST_ROWS = 2**12  # of the records' side of a product: at least so many are tried,
+_MOST_ROWS = 2**17  # and at most so many
 _COLUMNS = 24, 256  # that are tried before anything is charged, when the statistic is not known yet
 _VECTORS = 2
 _NEAR = 512  # entries lie within 1/512 of the largest that the limit allows
@@ -38,7 +41,8 @@ _verified: set[_Sizes] = set()
 
 def gram(q: Matrix) -> Matrix:
     """qᵀq of whole numbers, a row for each record, exact; refused if this machine's BLAS is not."""
-    columns, order = q.shape[1], _order(q)
+    columns = q.shape[1]
+    order = _order(q)
     _check((columns, columns, "inner", order, order, True, _most(len(q))))
     return np.matmul(q.T, q)
 
@@ -46,7 +50,8 @@ def gram(q: Matrix) -> Matrix:
 def product(a: Matrix, b: Matrix, *, records: Axis) -> Matrix:
     """a·b of whole numbers (or of whole multiples of powers of two), exact; refused if this machine's BLAS is not.
 
-    ``records`` says which side has one row or column for each record: the "inner" one, the "left" or the "right".
+    ``records`` says which side has one row or column for each record: the "inner" one, the "left"
+    or the "right".
     """
     shape = a.shape[0], a.shape[1], b.shape[1]
     place = {"left": 0, "inner": 1, "right": 2}[records]

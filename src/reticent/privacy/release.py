@@ -199,7 +199,8 @@ def derived(release: Release, **changes: Any) -> Release:
 
 def same_event(paid: Event, event: Event) -> bool:
     """Whether two events are the same, but for last digits in which versions of SciPy calibrate differently."""
-    a, b = paid.to_dict(), event.to_dict()
+    a = paid.to_dict()
+    b = event.to_dict()
     if a.keys() != b.keys():
         return False
     for name, value in a.items():

@@ -49,9 +49,11 @@ class _Pairs:
     def each(self) -> Iterator[tuple[int, Rows, Rows]]:
         """For up to 2^11 pairs at a time the part k, (γ_k u_k)ᵀ and u_k, on the grid."""
         parts, n = self.shares.shape
-        weights, ends = self.shares.ravel(), np.arange(parts + 1) * n
+        weights = self.shares.ravel()
+        ends = np.arange(parts + 1) * n
         if self.chosen is not None:
-            weights, ends = weights.take(self.chosen), self.chosen.searchsorted(ends)
+            weights = weights.take(self.chosen)
+            ends = self.chosen.searchsorted(ends)
 
         def hold(pairs: slice) -> tuple[Rows, Rows]:
             u = held(self.rows[pairs], ROW_BITS, 4**ROW_BITS)

@@ -295,7 +295,9 @@ class Stream:
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
         # int: the noise is made from products, and those of NumPy's integers would wrap around
         self.bounds, self._event, self._correlation, self._steps = bounds, event, correlation, int(steps)
-        self._records_per_person, self._seed, self._process = int(records_per_person), seed, identity()
+        self._records_per_person = int(records_per_person)
+        self._seed = seed
+        self._process = identity()
         self._relation = relation
         self._fit, self.made, self.rows = secrets.token_hex(8), 0, 0
         self._lock = threading.Lock()
@@ -332,12 +334,16 @@ class Stream:
             if table.ndim != 2 or table.shape[1] != width:
                 raise BadInput(f"Records of this stream are rows of {width} numbers: inputs, then the output.")
             added = safely(lambda: self._added(plan, table), "Nothing was added.")
-            # all or, if interrupted, nothing
-            self.rows, self._total = self.rows + len(records), self._total + added
+            rows = self.rows + len(records)
+            total = self._total + added
+            self.rows = rows  # with no call between the two: if interrupted, both or none
+            self._total = total
 
     def _added(self, plan: Plan, records: NDArray[Any]) -> Any:
         """The exact sum over raw records, in whole numbers."""
-        cells, block_sum, total = numbers(records), BlockSum(plan, self.bounds), Total()
+        cells = numbers(records)
+        block_sum = BlockSum(plan, self.bounds)
+        total = Total()
         with one_blas_thread():
             for piece in pieces(0, len(cells), plan.block_rows):
                 total.add(block_sum(cells[piece]), piece.stop - piece.start)
@@ -359,9 +365,11 @@ class Stream:
         if self._correlation.limited and self.made >= self._steps:
             raise ReleaseRefused(f"All {self._steps} steps that the noise was made for have been released.")
         plan = self._same(statistic)
-        step, tied = self.made + 1, self._correlation.tied(plan)
+        step = self.made + 1
+        tied = self._correlation.tied(plan)
         bits = Bits(None if self._seed is None else self._seed + b" step %d" % step)
-        noise, scale = np.full(plan.size, None, dtype=object), np.zeros(plan.size)
+        noise = np.full(plan.size, None, dtype=object)
+        scale = np.zeros(plan.size)
         for at, one in self._scales(plan, tied):
             noise[at] = floor_noise("gaussian", one, int(at.sum()), bits)
             scale[at] = float(one.exact) * plan.step
@@ -370,7 +378,7 @@ class Stream:
         like = f"{self._correlation.name} {plan.sensitivity2} {whose}"
         if self._like != like:  # other numbers, or of another size: no noise to share
             self._memory, self._like = [], like
-        told = {**self._described, "step": step, **self._correlation.told(self._memory)}
+        description = {**self._described, "step": step, **self._correlation.told(self._memory)}
         scale[tied] *= self._correlation.spread(self._memory)
         self.made = step  # only now: drawing may be interrupted, and what steps share follows their number
         noise[tied] = self._correlation.next(step, noise[tied], self._memory)
@@ -384,7 +392,7 @@ class Stream:
         if not self._correlation.running:
             self._asked = self._plan = None
         return Release(
-            statistic={**told, "records": rows},
+            statistic={**description, "records": rows},
             value=((exact + noise).astype(np.float64) + 0.5) * plan.step,
             scale=scale,
             event=self._event,
@@ -413,14 +421,17 @@ class Stream:
         if self._asked is not None and asked != self._asked:
             raise ReleaseRefused("Another statistic was added up in this step: release that one first.")
         try_out(plan, self.bounds)
-        self._asked, self._plan, self._described = asked, plan, described
+        self._asked = asked
+        self._plan = plan
+        self._described = described
         return plan
 
     def _scales(self, plan: Plan, tied: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Scale]]:
         """Which numbers have fresh noise of which scale."""
         own = plan.sensitivity2 * self._records_per_person**2
         square = Fraction(self._event.noise_multiplier) ** 2 * own
-        shares, scales = plan.shares(), []
+        shares = plan.shares()
+        scales = []
         for at, stretch in ((tied, self._correlation.stretch), (~tied, self._correlation.stretch_of_others)):
             for share in np.unique(shares[at]):
                 whole = square * stretch(self._steps, plan.size, own)
@@ -457,7 +468,7 @@ class Stream:
         }
 
     def _state(self) -> bytes:
-        told = {
+        fields = {
             "terms": self._terms(),
             "entry": self._entry_hash,
             "fit": self._fit,
@@ -469,15 +480,16 @@ class Stream:
             "like": self._like,
             "asked": self._asked,
         }
-        return json.dumps(told).encode()
+        return json.dumps(fields).encode()
 
-    def _restore(self, told: Mapping[str, Any]) -> None:
-        self._check_terms(told["terms"])
-        self._entry_hash = told["entry"]
-        self._fit, self.made, self.rows = told["fit"], told["made"], told["rows"]
-        self._total, self._sum = _integers(told["total"]), _integers(told["sum"])
-        self._memory, self._like = [_integers(one) for one in told["memory"]], told["like"]
-        self._asked, self._plan = told["asked"], None
+    def _restore(self, fields: Mapping[str, Any]) -> None:
+        self._check_terms(fields["terms"])
+        self._entry_hash = fields["entry"]
+        self._fit, self.made, self.rows = fields["fit"], fields["made"], fields["rows"]
+        self._total, self._sum = _integers(fields["total"]), _integers(fields["sum"])
+        self._memory, self._like = [_integers(one) for one in fields["memory"]], fields["like"]
+        self._asked = fields["asked"]
+        self._plan = None
 
     def _check_terms(self, paid: Mapping[str, Any]) -> None:
         """Refuse to go on with other terms than those that were paid for."""
@@ -505,21 +517,21 @@ class Stream:
 def _parsed(state: bytes) -> dict[str, Any]:
     """A state as it was written, with the shapes and types that it must have."""
     try:
-        told = json.loads(state)
+        fields = json.loads(state)
     except (RecursionError, TypeError, ValueError):
-        told = None
-    if isinstance(told, dict) and told.keys() == _STATE - {"terms", "entry"}:  # as version 0.1 wrote it
-        told |= {"terms": {}, "entry": None}
-    if not isinstance(told, dict) or told.keys() != _STATE or not isinstance(told["terms"], dict):
+        fields = None
+    if isinstance(fields, dict) and fields.keys() == _STATE - {"terms", "entry"}:  # as version 0.1 wrote it
+        fields |= {"terms": {}, "entry": None}
+    if not isinstance(fields, dict) or fields.keys() != _STATE or not isinstance(fields["terms"], dict):
         raise BadInput("This is not the state of a stream, as Stream.state gives it.")
-    texts = isinstance(told["fit"], str) and isinstance(told["like"], str)
-    optional = all(told[name] is None or isinstance(told[name], str) for name in ("entry", "asked"))
-    counts = whole(told["made"], 0) and whole(told["rows"], 0)
-    memory = told["memory"]
-    sums = isinstance(memory, list) and all(map(_is_sum, [told["total"], told["sum"], *memory]))
+    texts = isinstance(fields["fit"], str) and isinstance(fields["like"], str)
+    optional = all(fields[name] is None or isinstance(fields[name], str) for name in ("entry", "asked"))
+    counts = whole(fields["made"], 0) and whole(fields["rows"], 0)
+    memory = fields["memory"]
+    sums = isinstance(memory, list) and all(map(_is_sum, [fields["total"], fields["sum"], *memory]))
     if not (texts and optional and counts and sums):
         raise BadInput("The state of this stream was altered: go on from a copy of what Stream.state gave.")
-    return told
+    return fields
 
 
 def _is_sum(numbers: object) -> bool:

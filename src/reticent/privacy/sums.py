@@ -84,7 +84,8 @@ def add_up(blocks: Iterable[R], block_sum: Callable[[R], NDArray[Any]], *, rows:
     ``threads`` Python threads take turns at the iterator, and BLAS is kept to one thread of its own: on a busy machine
     BLAS's own threads wait for each other, these do not.
     """
-    turn, stopped = threading.Lock(), threading.Event()
+    turn = threading.Lock()
+    stopped = threading.Event()
     rest = (block[piece] for block in blocks for piece in pieces(0, len(block), rows))
     start = list(islice(rest, 2))
     threads = threads if len(start) == 2 else 1

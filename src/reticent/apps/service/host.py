@@ -32,10 +32,8 @@ T = TypeVar("T")
 _AT_ONCE = 256
 _LOCAL = "The service may not see its records: use reticent.LocalClient."
 _OPEN_SECONDS = 3600  # an ask that is not told by then never will be
-_OPEN_SHARE, _MOST_OPEN = (
-    10,
-    1000,
-)  # of the horizon one in so many, and at most so many asks, may wait for one app's tells
+_OPEN_SHARE = 10  # of one app's asks, at most a tenth of the horizon may wait for their tells,
+_MOST_OPEN = 1000  # and at most so many
 
 
 def open_quota(horizon: int | None) -> int:
@@ -189,7 +187,8 @@ class Host:
     ) -> tuple[str, int]:
         """Begin a round: its number, to be told with, and the candidate to try."""
         running = self._of_mode(execute, name, "joint", _LOCAL)
-        bandit, width = running.bandit, len(running.bandit.bounds.x)
+        bandit = running.bandit
+        width = len(bandit.bounds.x)
         if any(len(one) != width for one in candidates):
             raise BadInput(f"Every candidate must be a list of {width} numbers, one for each input.")
         gone = self._store.expire(execute, name, now() - self._open_seconds)

@@ -69,7 +69,8 @@ def _connected(path: str) -> Iterator[sqlite3.Connection]:
 def _check(path: str) -> None:
     """Refuse a file that others may read, replace, or reach by another name."""
     try:
-        found, folder = os.lstat(path), os.stat(os.path.dirname(path))
+        found = os.lstat(path)
+        folder = os.stat(os.path.dirname(path))
     except OSError as error:
         raise _refused(path, f"{error.strerror}. Check the path") from error
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
