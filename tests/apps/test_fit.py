@@ -323,6 +323,7 @@ def test_a_ledger_that_is_gone_after_the_charge_costs_no_model(fit, tmp_path, bu
 
     monkeypatch.setattr(reticent.PrivateMean, "learn", learn)
     answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    monkeypatch.undo()
     assert answer.code == 0, answer.err
     assert len(reticent.load(tmp_path / "m.reticent").releases_) == 1
     assert '"people": charged. It cannot be asked now' in answer.out
