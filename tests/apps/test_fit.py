@@ -313,6 +313,33 @@ def test_a_model_that_cannot_be_saved_is_rescued(fit, tmp_path, budget, monkeypa
     assert (tmp_path / "m.reticent").read_text() == "somebody else's"
 
 
+def test_a_ledger_that_is_gone_after_the_charge_costs_no_model(fit, tmp_path, budget, monkeypatch):
+    """A server that ends, or a lock that somebody holds: what was paid for is saved first."""
+    real = reticent.PrivateMean.learn
+
+    def learn(self, curator):
+        real(self, curator)
+        budget.rename(tmp_path / "away.db")
+
+    monkeypatch.setattr(reticent.PrivateMean, "learn", learn)
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    monkeypatch.undo()
+    assert answer.code == 0, answer.err
+    assert len(reticent.load(tmp_path / "m.reticent").releases_) == 1
+    assert '"people": charged. It cannot be asked now' in answer.out
+
+
+def test_ctrl_c_after_a_fit_does_not_say_that_nothing_was_charged(fit, tmp_path, budget, monkeypatch):
+    def stopped(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reticent.apps.inspection.print_fit", stopped)
+    answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
+    assert answer.code == 130
+    assert "what it cost stays charged" in " ".join(answer.err.split())
+    assert (tmp_path / "m.reticent").exists()
+
+
 def test_if_the_working_folder_is_no_place_the_temporary_one_is(fit, tmp_path, budget, monkeypatch):
     real = reticent.PrivateMean.save
 

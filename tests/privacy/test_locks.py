@@ -43,19 +43,24 @@ def opened(tmp_path):
 
 
 def test_one_at_a_time(system, opened):
-    unlock = try_lock(*opened())
+    unlock = try_lock(*opened(), write=True)
     assert unlock is not None
-    assert try_lock(*opened()) is None
+    assert try_lock(*opened(), write=True) is None
     unlock()
-    again = try_lock(*opened())
+    again = try_lock(*opened(), write=True)
     assert again is not None
     again()
 
 
 def test_threads_of_one_process_too(system, opened):
+<<<<<<< HEAD
     unlock = try_lock(*opened())
     found = []
     thread = threading.Thread(target=lambda: found.append(try_lock(*opened())))
+=======
+    unlock, found = try_lock(*opened(), write=True), []
+    thread = threading.Thread(target=lambda: found.append(try_lock(*opened(), write=True)))
+>>>>>>> attack2
     thread.start()
     thread.join()
     assert found == [None]
@@ -63,9 +68,9 @@ def test_threads_of_one_process_too(system, opened):
 
 
 def test_reading_and_closing_the_file_does_not_unlock_it(system, opened, tmp_path):
-    unlock = try_lock(*opened())
+    unlock = try_lock(*opened(), write=True)
     (tmp_path / "file").read_bytes()
-    assert try_lock(*opened()) is None
+    assert try_lock(*opened(), write=True) is None
     unlock()
 
 
@@ -80,24 +85,34 @@ def test_it_is_gone_when_its_process_is_killed(system, opened, tmp_path):
             return real(name, *arguments, **options)
         builtins.__import__ = without
         path = {str(tmp_path / "file")!r}
-        held = try_lock(os.open(path, os.O_RDWR | os.O_CREAT), path)
+        held = try_lock(os.open(path, os.O_RDWR | os.O_CREAT), path, write=True)
         print("held", flush=True)
         time.sleep(60)
     """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout.readline() == "held\n"
-        assert try_lock(*opened()) is None
+        assert try_lock(*opened(), write=True) is None
         child.send_signal(signal.SIGKILL)
         child.wait()
-    unlock = try_lock(*opened())
+    unlock = try_lock(*opened(), write=True)
     assert unlock is not None
     unlock()
 
 
-def test_where_nothing_can_be_written_nothing_is_locked(monkeypatch, opened, tmp_path):
-    """Who may only read a ledger reads it."""
+def test_where_no_lock_can_be_made_only_readers_go_on(monkeypatch, opened, tmp_path):
+    """Who may only read a ledger reads it; two who may write would both be let in."""
     (tmp_path / "file-lock").mkdir()
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    unlock = try_lock(*opened())
+    unlock = try_lock(*opened(), write=False)
     assert unlock is not None
     unlock()
+    with pytest.raises(OSError, match="file-lock"):
+        try_lock(*opened(), write=True)
+
+
+def test_a_lock_that_is_another_file_is_none(monkeypatch, opened, tmp_path):
+    (tmp_path / "file-lock").write_bytes(b"something else" * 100)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    for write in (False, True):
+        with pytest.raises(OSError, match="file-lock"):
+            try_lock(*opened(), write=write)

@@ -13,7 +13,7 @@ from reticent.apps.notes import heard
 from reticent.apps.results import MODELS
 from reticent.apps.saving import check_place, save_or_rescue
 from reticent.apps.terminal import BadFile
-from reticent.errors import BadInput, BoundsMissing
+from reticent.errors import BadInput, BoundsMissing, LedgerError
 from reticent.models.signature import private_key
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.ledger import Entry, Ledger
@@ -146,7 +146,7 @@ def fit(
     try:
         with heard() as notes:
             _fit(estimator, source, advance)
-        save_or_rescue(estimator, out, charged.words(), sign=sign)
+        save_or_rescue(estimator, out, charged.words, sign=sign)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(charged.words()) from None
     return estimator, notes, _read_as(source, data)
@@ -201,7 +201,13 @@ class _Charged:
     def words(self) -> str:
         if self._ledger is None:
             return "There is no ledger (--ledger), so nothing was charged anywhere."
-        new = self._history()[self._before :]
+        try:
+            new = self._history()[self._before :]
+        except LedgerError:
+            return (
+                f"The ledger cannot be asked now. What was charged to data set {self._dataset!r} stays charged: "
+                "reticent ledger history shows it."
+            )
         if not new:
             return f"Nothing was charged to data set {self._dataset!r}."
         what = "; ".join(f"entry {entry.number}, {entry.what}, {entry.event.kind}" for entry in new)

@@ -85,12 +85,15 @@ def fit_and_show(model: str, data: str, **asked: Any) -> Callable[[bool, bool], 
     out = asked["out"]
 
     def show(json: bool, quiet: bool) -> None:
-        if json:
-            about = describe(out)[1]
-            said = {"notes": list(dict.fromkeys([*notes, *about["notes"]]))} | ({"read": read} if read else {})
-            print_json({**about, **said})
-        elif not quiet:
-            account = {"ledger": asked["ledger"], "dataset": asked["dataset"]}
-            print_fit(console(), fitted, notes, **account, out=out, read=read)
+        try:
+            if json:
+                about = describe(out)[1]
+                said = {"notes": list(dict.fromkeys([*notes, *about["notes"]]))} | ({"read": read} if read else {})
+                print_json({**about, **said})
+            elif not quiet:
+                account = {"ledger": asked["ledger"], "dataset": asked["dataset"]}
+                print_fit(console(), fitted, notes, **account, out=out, read=read)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"The model is in {out}, and what it cost stays charged.") from None
 
     return show

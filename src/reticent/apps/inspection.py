@@ -19,6 +19,7 @@ from reticent.apps.release_groups import groups
 from reticent.apps.results import model_of
 from reticent.apps.searched import search_numbers, search_table, search_words, seen
 from reticent.apps.terminal import advise, aside, compact, compact_up, indented, ledger_word, line, table
+from reticent.errors import LedgerError
 from reticent.models.storage import load, read
 from reticent.privacy.ledger import Ledger
 
@@ -118,13 +119,7 @@ def print_fit(
         whom = f"one person with up to {promise.records_per_person} records"
     line("Promise", f"ε={compact_up(promise.epsilon)}, δ={compact_up(promise.delta)}, protects {whom}")
     if ledger is not None and dataset is not None:
-        account = Ledger(ledger)
-        spent, left = account.spent(dataset), account.remaining(dataset)
-        delta = account.account(dataset).delta
-        more = f"left ε={compact(spendable(left))} for one more release with δ={compact_up(delta)}"
-        line("Ledger", f'"{dataset}": spent ε={compact_up(spent)}, {more}')
-        if delta:
-            aside(COMPOSED, margin=12)
+        _print_account(ledger, dataset)
     else:
         line("Ledger", "none, so nothing remembers this: see reticent ledger open --help")
     if read:
@@ -143,6 +138,21 @@ def print_fit(
         *predict,
         *sample,
     )
+
+
+def _print_account(ledger: str, dataset: str) -> None:
+    """Show the account after a charge; the model is written, so a ledger that cannot be asked any more is no failure."""
+    account = Ledger(ledger)
+    try:
+        spent, left = account.spent(dataset), account.remaining(dataset)
+        delta = account.account(dataset).delta
+    except LedgerError:
+        line("Ledger", f'"{dataset}": charged. It cannot be asked now: reticent ledger show says why')
+        return
+    more = f"left ε={compact(spendable(left))} for one more release with δ={compact_up(delta)}"
+    line("Ledger", f'"{dataset}": spent ε={compact_up(spent)}, {more}')
+    if delta:
+        aside(COMPOSED, margin=12)
 
 
 def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:

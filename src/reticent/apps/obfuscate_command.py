@@ -164,7 +164,7 @@ def obfuscate_command(
         lines.line([name, output])
         lines.lines([repr(float(a)), repr(float(w))] for a, w in zip(at, released, strict=True))
     if model_file is not None:
-        save_or_rescue(model, model_file, f"The released values are in {out}.")
+        save_or_rescue(model, model_file, lambda: f"The released values are in {out}.")
     if report is not None:
         write_report(model, report)
     if json:

@@ -9,6 +9,7 @@ which.
 import os
 import secrets
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -42,10 +43,11 @@ def check_place(out: Path) -> None:
                 out.unlink()
 
 
-def save_or_rescue(model: Any, out: Path, charged: str, *, sign: Path | None = None) -> None:
+def save_or_rescue(model: Any, out: Path, charged: Callable[[], str], *, sign: Path | None = None) -> None:
     """Save a model, or write it to another place and say which.
 
-    ``charged``: what the error says of the account; ``sign``: a private key to sign the file with.
+    ``charged``: gives what the error says of the account, and is asked when the model is on disk: the ledger may be out of
+    reach by now. ``sign``: a private key to sign the file with.
     """
     try:
         model.save(out, sign_with=sign)
@@ -55,11 +57,11 @@ def save_or_rescue(model: Any, out: Path, charged: str, *, sign: Path | None = N
     place = _rescued(model, out.name.removesuffix(".reticent"), sign)
     if place is None:
         raise BadFile(
-            f"{out} cannot be written: {reason}. The release is lost: no other place could be either. {charged}"
+            f"{out} cannot be written: {reason}. The release is lost: no other place could be either. {charged()}"
         )
     raise BadFile(
         f"{out} cannot be written: {reason}. The model was saved as {place} instead: move it where it belongs, no other fit is "
-        f"needed. {charged}"
+        f"needed. {charged()}"
     )
 
 

@@ -58,7 +58,7 @@ def locked(anchor: str, seconds: float, *, write: bool, mode: int | None = None)
     try:
         while unlock is None:
             handle = _opened(anchor, write=write, mode=mode) if handle < 0 else handle
-            unlock = try_lock(handle, anchor)
+            unlock = try_lock(handle, anchor, write=write)
             if unlock is not None:
                 if not _still_there(handle, anchor):  # replaced while we waited: the lock is that of another file
                     unlock()

@@ -313,7 +313,7 @@ def held_alone(url: str) -> Iterator[None]:
     path = f"{os.path.realpath(shown(url))}.serving"
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        unlock = try_lock(handle, path)
+        unlock = try_lock(handle, path, write=True)
         if unlock is None:
             raise LedgerError(taken)
         try:

@@ -1,4 +1,6 @@
-"""Text in CSV files that spreadsheet programs would run: cells that begin with =, +, −, @, a tab or a carriage return.
+"""Text in CSV files that spreadsheet programs would run: cells that begin with =, +, -, @, a tab or a line break.
+
+In East Asian settings some take the wide forms of these signs for them, too.
 
 Whoever names a column or a class ``=HYPERLINK(…)`` has it run on the machine of whoever opens the
 file. An apostrophe before it makes it plain text in all common programs. Numbers stay as they are.
@@ -10,7 +12,7 @@ import re
 
 __all__ = ["neutral", "original"]
 
-_RUN = re.compile(r"'*[=+\-@\t\r]")
+_RUN = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 

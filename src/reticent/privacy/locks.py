@@ -7,22 +7,31 @@ how to lock files on every system.
 """
 
 import contextlib
+import errno
 import sqlite3
 from collections.abc import Callable
 
 __all__ = ["try_lock"]
 
+# the file cannot be made or written: who may only read here changes nothing, and needs no lock
+_FOR_READERS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY)
 
-def try_lock(handle: int, path: str) -> Callable[[], None] | None:
+
+def try_lock(handle: int, path: str, *, write: bool) -> Callable[[], None] | None:
     """Lock the open file ``handle`` at ``path`` without waiting; give what unlocks it, or None if it is locked.
 
+<<<<<<< HEAD
     It is unlocked by calling what is given; closing the file does that too under ``fcntl``, and
     only there.
+=======
+    OSError if there can be no lock. Only who does not ``write``, and may not make the file ``…-lock``, goes on without.
+    It is unlocked by calling what is given; closing the file does that too under ``fcntl``, and only there.
+>>>>>>> attack2
     """
     try:
         import fcntl
     except ImportError:
-        return _lock_beside(f"{path}-lock")
+        return _lock_beside(f"{path}-lock", write=write)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -35,14 +44,16 @@ def try_lock(handle: int, path: str) -> Callable[[], None] | None:
     return unlock
 
 
-def _lock_beside(path: str) -> Callable[[], None] | None:
+def _lock_beside(path: str, *, write: bool) -> Callable[[], None] | None:
     with contextlib.ExitStack() as opened:
         try:
             connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             opened.callback(connection.close)
             connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 return None
-            # else the file cannot be made or written: who may only read here changes nothing, and needs no lock
+            if write or code not in _FOR_READERS:
+                raise OSError(errno.ENOLCK, f"{path}: {error}") from error
         return opened.pop_all().close
