@@ -53,14 +53,9 @@ def test_one_at_a_time(system, opened):
 
 
 def test_threads_of_one_process_too(system, opened):
-<<<<<<< HEAD
-    unlock = try_lock(*opened())
+    unlock = try_lock(*opened(), write=True)
     found = []
-    thread = threading.Thread(target=lambda: found.append(try_lock(*opened())))
-=======
-    unlock, found = try_lock(*opened(), write=True), []
     thread = threading.Thread(target=lambda: found.append(try_lock(*opened(), write=True)))
->>>>>>> attack2
     thread.start()
     thread.join()
     assert found == [None]

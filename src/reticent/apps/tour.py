@@ -110,7 +110,8 @@ def _fit(folder: Path, data: Path, say: Say) -> Any:
     model, start = _model(ledger=str(folder / "budget.db"), dataset=_DATASET), perf_counter()
     with progress(f"Fitting {type(model).__name__}"):
         model.fit(reticent.scan(data))
-    save_or_rescue(model, folder / "weight.reticent", f"The tour's own ledger in {folder} was charged; no other.")
+    charged = f"The tour's own ledger in {folder} was charged; no other."
+    save_or_rescue(model, folder / "weight.reticent", lambda: charged)
     numbers = sum(len(release.value) for release in model.releases_)
     say(
         "Fit",

@@ -20,13 +20,8 @@ _FOR_READERS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_REA
 def try_lock(handle: int, path: str, *, write: bool) -> Callable[[], None] | None:
     """Lock the open file ``handle`` at ``path`` without waiting; give what unlocks it, or None if it is locked.
 
-<<<<<<< HEAD
-    It is unlocked by calling what is given; closing the file does that too under ``fcntl``, and
-    only there.
-=======
     OSError if there can be no lock. Only who does not ``write``, and may not make the file ``…-lock``, goes on without.
     It is unlocked by calling what is given; closing the file does that too under ``fcntl``, and only there.
->>>>>>> attack2
     """
     try:
         import fcntl
