@@ -374,3 +374,28 @@ def test_without_fcntl_a_ledger_works(path, monkeypatch):
     ledger.open("people", 1.0, 1e-6)
     ledger.charge("people", EVENT)
     ledger.verify()
+
+
+def test_a_link_that_is_switched_under_the_lock_is_no_acknowledgement(tmp_path, monkeypatch):
+    """Lock and heads of one folder, rows of another: nothing would miss the rows."""
+    (tmp_path / "one").mkdir()
+    current = tmp_path / "current"
+    current.symlink_to("one")
+    ledger = Ledger(current / "budget.db")
+    ledger.open("people", epsilon=1, delta=1e-6)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    locked = anchor.locked
+
+    @contextlib.contextmanager
+    def switched(*args, **options):
+        with locked(*args, **options) as handle:
+            current.unlink()
+            current.symlink_to("two")
+            yield handle
+
+    with monkeypatch.context() as patch:
+        patch.setattr(anchor, "locked", switched)
+        with pytest.raises(LedgerError, match="moved or replaced"):
+            ledger.charge("people", EVENT)
+    for name, charges in (("one", 1), ("two", 0)):
+        assert len(Ledger(tmp_path / name / "budget.db").history("people")) == charges

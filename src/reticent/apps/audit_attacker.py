@@ -87,10 +87,14 @@ class Seen:
         return (self.from_a if with_a else self.from_b) / self.scale
 
     @property
+    def bits(self) -> float:
+        """Two independent draws of this noise are the same with a probability of 2 to the power of minus this."""
+        return float(np.log2(np.maximum(2 * math.sqrt(math.pi) * self.scale / self.step, 1.0)).sum())
+
+    @property
     def unique(self) -> bool:
         """Whether two independent draws of this noise are never the same."""
-        bits = np.log2(np.maximum(2 * math.sqrt(math.pi) * self.scale / self.step, 1.0))
-        return float(bits.sum()) > _COLLISION_BITS
+        return self.bits > _COLLISION_BITS
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +110,8 @@ class Run:
         How far A and B are apart in all releases together, in noise scales (L2; Laplace: L1).
     attacked, released
         How many releases were attacked, and how many there were.
+    bits
+        For each release: two independent draws of its noise are the same with a probability of 2^-bits.
     faults
         What is wrong for certain.
     """
@@ -117,6 +123,7 @@ class Run:
     attacked: int
     released: int
     laplace: bool = False
+    bits: tuple[float, ...] = ()
     faults: tuple[str, ...] = ()
     normal: bool = True  # whether log_ratio is normal, given the shift
 
@@ -151,6 +158,7 @@ class Run:
             attacked=len(seen),
             released=released,
             laplace=laplace,
+            bits=tuple(one.bits for one in seen),
             faults=tuple(found),
             normal=not laplace,
         )

@@ -3,7 +3,7 @@
 Three kinds of evidence, each sound by itself, decide that a promise is violated:
 
     for certain     a release moves farther than its stated sensitivity, or the stated noise of all
-                    releases together is less than was promised
+                    releases together is less than was promised, or two runs have the same noise
     noise           numbers minus exact sums, in stated noise scales, are standard normal (or Laplace):
                     Σz² ~ χ² (Σ|z| ~ Gamma). Less than that, in one release of the fit, in all
                     together or along the difference of A and B, at a level of 1e-6 in all
@@ -36,6 +36,7 @@ _NORMAL_CONFIDENCE = 0.999
 _LEVEL = 1e-6  # an alarm should not be an accident
 _THRESHOLDS = 40
 _CAUTIOUS = 0.9999  # in the choice of a threshold: those with few alarms look better than they are
+_DIGITS = 9  # after the point, of noise in stated scales, in which two runs are compared
 _FAR = 1.25  # noise that is larger than stated by so much: the sums are not what they should be
 
 
@@ -202,11 +203,20 @@ class Evidence:
         return faults
 
     def _repeated(self) -> list[str]:
-        """Runs that all have the same noise."""
-        first = {np.round(np.concatenate(run.noise), 6).tobytes() for run in self.runs}
-        if len(self.runs) > 1 and len(first) == 1:
+        """Releases whose noise is that of another run, where that is no accident."""
+        runs = self.runs
+        first = {np.round(np.concatenate(run.noise), 6).tobytes() for run in runs}
+        if len(runs) > 1 and len(first) == 1:
             return ["the noise is the same in all runs"]
-        return []
+        faults = []
+        for number in range(min(len(run.bits) for run in runs)):
+            noise = [np.round(run.noise[number], _DIGITS) + 0.0 for run in runs]
+            seen_bits = _DIGITS * math.log2(10) * min(one.size for one in noise)
+            bits = min(seen_bits, *(run.bits[number] for run in runs))
+            again = len(noise) - len({one.tobytes() for one in noise})
+            if again and len(runs) ** 2 / 2 * 2.0**-bits < _LEVEL:
+                faults.append(f"release {number + 1}: {again} of {len(runs)} runs have the noise of another run")
+        return faults
 
     def _shown_normal(self, shift: float, noise: Array) -> float | None:
         if not self.runs[0].normal:

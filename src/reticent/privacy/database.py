@@ -205,8 +205,9 @@ def transaction(url: str, *, write: bool = False) -> Iterator[Execute]:
                 if after != before:
                     _check_recorded(execute, after, shown(url))
         return
-    path = shown(url)
-    _check_is_file(path)
+    named = shown(url)
+    _check_is_file(named)
+    path = os.path.realpath(named)  # once: lock, heads and database are of one folder, whatever becomes of links
     with _sqlite_errors(path), _lock(path, write=write) as handle:
         place = _check_one_name(path)
         with contextlib.closing(_connect(path)) as connection:
@@ -236,8 +237,8 @@ def transaction(url: str, *, write: bool = False) -> Iterator[Execute]:
             with contextlib.closing(_connect(path)) as fresh:
                 _check_recorded(lambda sql, values: fresh.execute(sql, values).fetchall(), heads, path)
         try:
-            if _check_one_name(path) != place:
-                raise _replaced(path)
+            if _check_one_name(named) != place:
+                raise _replaced(named)
         except LedgerError as error:
             raise LedgerError(f"{error} {_STAYS}") from None
 
