@@ -45,6 +45,7 @@ __all__ = [
 
 Rows = NDArray[np.float64]
 T = TypeVar("T")
+Numbers = TypeVar("Numbers", bound=np.generic)
 _TRIES = 3  # of a map that another thread's filters turned a warning of into an error
 
 
@@ -226,7 +227,7 @@ def mapped(name: str, ask: Callable[..., Any], shape: tuple[int, ...], *given: R
     return whole
 
 
-def read_only(rows: Rows) -> Rows:
+def read_only(rows: NDArray[Numbers]) -> NDArray[Numbers]:
     """A view that nobody changes by mistake."""
     view = rows.view()
     view.flags.writeable = False
