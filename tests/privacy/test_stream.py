@@ -496,3 +496,12 @@ def test_interrupted_draws_leave_the_tree_in_step(monkeypatch):
         except KeyboardInterrupt:
             assert one.made == len(made)
     assert made == [1, 2, 3, 4]
+
+
+def test_what_is_masked_is_missing():
+    one, other = stream(), stream()
+    records = np.array([[0.5, 0.25], [-0.5, 0.25]])
+    one.add(Both(), np.ma.masked_array(records, mask=[[False, True], [True, False]]))
+    records[0, 1] = records[1, 0] = np.nan
+    other.add(Both(), records)
+    assert one.release(Both()).value.tolist() == other.release(Both()).value.tolist()

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.cells import list_cells, numbers
+from reticent.privacy.cells import list_cells, numbers, plain_array
 from reticent.privacy.events import Gaussian, checked_event
 from reticent.privacy.given import check_choice, check_whole, whole
 from reticent.privacy.guard import safely
@@ -328,7 +328,7 @@ class Stream:
         with self._lock:
             plan = self._same(statistic)
             width = public_records(self.bounds).shape[1]
-            table = records if isinstance(records, np.ndarray) else list_cells(records, width)
+            table = plain_array(records) if isinstance(records, np.ndarray) else list_cells(records, width)
             if table.ndim != 2 or table.shape[1] != width:
                 raise BadInput(f"Records of this stream are rows of {width} numbers: inputs, then the output.")
             added = safely(lambda: self._added(plan, table), "Nothing was added.")
