@@ -16,6 +16,7 @@ import reticent
 from reticent import Bounds, LocalBanditClient, LocalBanditServer
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.models.storage import plain_release, restored_release
+from reticent.privacy.release import derived
 
 LINE = Bounds(x=[(0, 1)], y=(0, 1))
 PROMISE = {"epsilon": 50.0, "delta": 0.1}
@@ -239,6 +240,20 @@ def test_a_forged_report_cannot_break_the_server():
             one.receive(json.dumps({**honest, "batch": batch}).encode())
     assert one.receive(forged(honest, bounds=Bounds(x=[(5, 6)], y=(0, 9))))
     assert one._reports.bounds == LINE
+
+
+def test_a_report_cannot_say_what_everybodys_sum_protects():
+    """One that protects labels alone is refused, and none names the ledger's entry that paid for the sum."""
+    one = server()
+    for _ in range(one._size):
+        told = json.loads(LocalBanditClient(one.message(), **PROMISE).tell([0.5], 0.5))
+        release = restored_release(told["release"])
+        weaker = plain_release(derived(release, relation="label"))
+        with pytest.raises(BadInput, match="another promise"):
+            one.receive(json.dumps(told | {"release": weaker}).encode())
+        one.receive(json.dumps(told | {"release": plain_release(derived(release, entry="00"))}).encode())
+    assert (one.releases_[0].relation, one.releases_[0].entry) == ("record", None)
+    assert LocalBanditServer.resume(one.state()).rounds_ == one.rounds_
 
 
 def test_one_report_of_a_seed_does_not_take_everybodys_promise():

@@ -170,6 +170,49 @@ def test_records_and_shares_cannot_be_changed_by_who_sees_them():
         Given(1, 1, "none", False, (1, 1, 0)).shares()[0] = 9
 
 
+def test_numbers_of_pairs_cannot_be_changed_by_who_sees_them():
+    """In place, they would give a record the share of its first part many times over: 15 times the sensitivity."""
+
+    class Remainder(Given):
+        def split(self, records):
+            gamma, rows = super().split(records)
+
+            def of_records(pairs):
+                if pairs is not None:
+                    pairs %= len(records)
+                return rows(pairs)
+
+            return gamma, of_records
+
+    records = np.tile([1.0, 0, 0, 1, 1, 1], (5, 1))
+    with pytest.raises(BadInput, match=r"Remainder\.split failed \(ValueError\)"):
+        try_out(planned(Remainder(3, 1, "none", False, (1, 1, 0))), Bounds(x=[(-1, 1)] * 6))
+    found = Remainder(3, 1, "none", False, (1, 1, 0)).block_sum(records)  # asked without numbers instead
+    assert found.tolist() == Given(3, 1, "none", False, (1, 1, 0)).block_sum(records).tolist()
+
+
+@pytest.mark.parametrize("fails", [lambda pairs: pairs is None, lambda pairs: pairs is not None], ids=["all", "some"])
+def test_how_pairs_are_asked_for_decides_about_no_record(fails):
+    """Shares of all records of a block decide how pairs are asked for; a map that knows one way only is asked that way."""
+
+    class OneWay(Given):
+        def split(self, records):
+            gamma, rows = super().split(records)
+
+            def some(pairs):
+                if fails(pairs):
+                    raise TypeError
+                return rows(pairs)
+
+            return gamma, some
+
+    statistic, other = (kind(4, 1, "diagonal", True, (1, 1, 1)) for kind in (OneWay, Given))
+    few, many = np.array([1.0, 0, 0, 0, 1, 1, 1, 1]), np.array([0.25, 0.25, 0.5, 0, 1, 1, 1, 1])
+    for order in ([few] * 3 + [many] * 2, [few] * 2 + [many] * 3, [few], [many]):
+        records = np.array(order)
+        assert statistic.block_sum(records).tolist() == other.block_sum(records).tolist()
+
+
 def test_one_part_needs_less_noise():
     assert Given(1, 2, "full", False, (1, 4, 4)).sensitivity2 == 18 * (N * L) ** 2  # G
     assert Given(1, 2, "full", False, (9, 1, 1)).sensitivity2 == 11 * (N * L) ** 2  # A + B + C: no part to go to

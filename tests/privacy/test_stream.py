@@ -498,3 +498,33 @@ def test_interrupted_draws_leave_the_tree_in_step(monkeypatch):
         except KeyboardInterrupt:
             assert one.made == len(made)
     assert made == [1, 2, 3, 4]
+
+
+def test_a_correlation_belongs_to_the_stream_that_was_paid_for():
+    """What is changed about the caller's own, its coefficients or a method, changes no noise."""
+    own = Toeplitz(ROOT.coefficients)
+    one = stream(own)
+    own.coefficients = (own.coefficients[0], *[0] * (STEPS - 1))
+    own.stretch = lambda steps, size, sensitivity2: 0
+    other = stream(ROOT)
+    for _ in range(3):
+        for each in (one, other):
+            each.add(Both(), np.zeros((1, 2)))
+        assert one.release(Both()).value.tolist() == other.release(Both()).value.tolist()
+
+
+def test_bounds_of_ones_own_are_refused():
+    class Own(Bounds):
+        pass
+
+    with pytest.raises(BadInput, match="subclasses are not taken"):
+        Stream(bounds=Own(x=[(-1, 1)]), event=Gaussian(noise_multiplier=1.0))
+
+
+def test_what_is_masked_is_missing():
+    one, other = stream(), stream()
+    records = np.array([[0.5, 0.25], [-0.5, 0.25]])
+    one.add(Both(), np.ma.masked_array(records, mask=[[False, True], [True, False]]))
+    records[0, 1] = records[1, 0] = np.nan
+    other.add(Both(), records)
+    assert one.release(Both()).value.tolist() == other.release(Both()).value.tolist()

@@ -195,7 +195,7 @@ class LocalBanditServer:
             raise BadInput("This is not a report of a LocalBanditClient.") from None
         statistic = self.posterior_.statistic
         whole = one.value.shape == one.scale.shape == (statistic.size,) and type(batch) is int
-        whole = whole and (one.n, one.records_per_person, one.times) == (1, 1, 1)
+        whole = whole and (one.n, one.records_per_person, one.times, one.relation) == (1, 1, 1, "record")
         expected = noise_scale(statistic, self._event, 1)
         usual = whole and np.allclose(one.scale, expected, rtol=1e-6, atol=0)
         # no honest report is farther away, but once in e^1000; a forged one then moves a sum no more than an unlucky one
@@ -221,6 +221,7 @@ class LocalBanditServer:
             "records_per_person": 1,
             "times": 1,
             "fit": "reports",
+            "entry": None,
         }
         self._reports = derived(one, n=n, value=value, **known)
         self.rounds_ += 1

@@ -120,9 +120,7 @@ def _container(value: object) -> Container | None:
             return list(value)
         if not hasattr(value, "__array__"):
             return None
-        if isinstance(value, np.ma.MaskedArray):
-            value = np.ma.filled(value.astype(object), None)
-        found = np.asarray(value)
+        found = cells.plain_array(value) if isinstance(value, np.ndarray) else np.asarray(value)
         if found.dtype.kind == "O" and found.ndim == 1:
             return found.tolist()
         return found if found.ndim else None

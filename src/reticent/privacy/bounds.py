@@ -20,7 +20,7 @@ from reticent.privacy.given import whole
 from reticent.privacy.levels import Level
 from reticent.privacy.sources import Field, Source
 
-__all__ = ["Bounds"]
+__all__ = ["Bounds", "checked_bounds"]
 
 _LOOP = 512  # numbers that one loop goes over
 _HUGE = 1e150  # ranges up to here scale without overflow or subnormal numbers
@@ -318,6 +318,18 @@ class Bounds:
         low, high = np.array(self.x).T
         scale = (high - low) / 2 if self.norm is None else self.norm
         return (low + high) / 2 + unit * scale
+
+
+def checked_bounds(bounds: object) -> Bounds:
+    """Give a copy of bounds, or refuse what is not `Bounds` itself.
+
+    They see every record: a subclass could fail for some of them, or answer otherwise when it is asked again.
+    """
+    if type(bounds) is not Bounds:
+        raise BadInput(
+            f"bounds must be a reticent.Bounds itself, not {type(bounds).__name__}; subclasses are not taken."
+        )
+    return Bounds._with(bounds)
 
 
 def _need_names(source: Source, what: str, names: Iterable[str]) -> None:

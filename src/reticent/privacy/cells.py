@@ -31,6 +31,7 @@ __all__ = [
     "list_cells",
     "number",
     "numbers",
+    "plain_array",
     "text_label",
     "text_number",
 ]
@@ -69,6 +70,13 @@ def numbers(values: NDArray[Any]) -> Column:
     with np.errstate(all="ignore"):
         flat = [number(value) for value in values.ravel().tolist()]
     return np.array(flat, dtype=np.float64).reshape(values.shape)
+
+
+def plain_array(values: NDArray[Any]) -> NDArray[Any]:
+    """Give an array of NumPy's own type; what is masked is missing (None, among objects)."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(np.ma.filled(values.astype(object), None))
+    return np.asarray(values)
 
 
 def list_cells(records: Sequence[object], width: int) -> NDArray[np.object_]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.bounds import Bounds
+from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.draws import number_of_runs, split, uniform
 from reticent.privacy.events import Gaussian, Selection, checked_event
 from reticent.privacy.guard import attempted
@@ -41,6 +41,8 @@ class Candidate:
     def __post_init__(self) -> None:
         for name in ("event", "judging"):  # Gaussian noise is what selection.md is about
             object.__setattr__(self, name, checked_event(getattr(self, name), Gaussian))
+        for name in ("bounds", "judged"):
+            object.__setattr__(self, name, checked_bounds(getattr(self, name)))
 
     @property
     def sides(self) -> tuple[tuple[Bounds, Gaussian], tuple[Bounds, Gaussian]]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.privacy.bounds import Bounds
+from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.celled import CellSum
 from reticent.privacy.choosing import Candidate, best_run, check_candidates, draw, too_much
 from reticent.privacy.events import Event, Gaussian, Laplace, Selection, checked_event
@@ -98,6 +98,7 @@ class Curator:
         check_choice("relation", relation, RELATIONS)
         if (ledger is None) != (dataset is None):
             raise BadInput("Give both ledger and dataset, or neither: a charge needs an account to go to.")
+        bounds = checked_bounds(bounds)
         source = bounds.shaped(source, targets=targets)
         self.bounds, self._fields = bounds.resolve(source, targets=targets)
         source.check(self._fields)

@@ -47,6 +47,7 @@ __all__ = [
 Rows = NDArray[np.float64]
 T = TypeVar("T")
 _CORE = ("reticent.privacy.", "concurrent.futures.", "contextlib")  # whose words name public things
+Numbers = TypeVar("Numbers", bound=np.generic)
 _TRIES = 3  # of a map that another thread's filters turned a warning of into an error
 
 
@@ -232,7 +233,7 @@ def mapped(name: str, ask: Callable[..., Any], shape: tuple[int, ...], *argument
     return whole
 
 
-def read_only(rows: Rows) -> Rows:
+def read_only(rows: NDArray[Numbers]) -> NDArray[Numbers]:
     """A view that nobody changes by mistake."""
     view = rows.view()
     view.flags.writeable = False

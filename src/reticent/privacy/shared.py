@@ -120,20 +120,27 @@ class SharedPlan(Plan):
         return min(rows, _MOST_ROWS)
 
     def pairs(self, records: Rows) -> _Pairs | None:
-        """Shares and rows of a block of records; None if the map fails for it.
+        """Shares and rows of a block of records; None if the map fails for it, both with numbers of pairs and without.
 
-        Pairs (part, record) without a share are left out where they are many: zeros add nothing.
+        Pairs (part, record) without a share are left out where they are many: zeros add nothing. That is decided by all
+        records of the block, so whether a record has shares must not hang on it: what fails one way is asked the other way.
         """
 
-        def ask() -> _Pairs:
+        def ask(the_other_way: bool) -> _Pairs:
             gamma, rows = self.statistic.split(read_only(records))
             g = _held_shares(check_numbers(gamma, (len(records), self.parts)))
             some = (g.ravel() > 0).nonzero()[0]
-            chosen = some if 2 * len(some) <= g.size else None  # else picking rows out takes longer
-            found = check_numbers(rows(chosen), (g.size if chosen is None else len(chosen), self.columns))
-            return _Pairs(g, found, chosen)
+            few = 2 * len(some) <= g.size  # else picking rows out takes longer
+            if few == the_other_way:
+                return _Pairs(g, check_numbers(rows(None), (g.size, self.columns)), None)
+            asked = read_only(some.copy())  # not what the shares are taken by
+            return _Pairs(g, check_numbers(rows(asked), (len(some), self.columns)), some)
 
-        return attempted(f"{self.name}.split", ask)
+        name = f"{self.name}.split"
+        found = attempted(name, lambda: ask(False))
+        if found is None:
+            found = attempted(name, lambda: ask(True))
+        return found
 
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """All moments of one block, as whole numbers; those of each record by itself, if the map fails for the block.
@@ -208,9 +215,9 @@ class Shared(Statistic):
     def split(self, records: Rows) -> Share:
         """Responsibilities of n scaled records, a row for each, and a function that gives rows u_k of some of them.
 
-        The function is called once, with numbers k·n + i of pairs (part k, record i), ascending, or with None for all pairs: with
-        those whose γ_k > 0, and perhaps others. Each number must be a function of its own record alone, bit for bit. If either
-        fails, the records are given one by one; one that fails alone has no share in any part.
+        The function is called once, with numbers k·n + i of pairs (part k, record i), ascending, read-only, or with None for all
+        pairs: with those whose γ_k > 0, and perhaps others. Each number must be a function of its own record alone, bit for bit.
+        If either fails, the records are given one by one; one that fails alone has no share in any part.
         """
 
     @property

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.privacy.bounds import Bounds
-from reticent.privacy.cells import list_cells, numbers
+from reticent.privacy.bounds import Bounds, checked_bounds
+from reticent.privacy.cells import list_cells, numbers, plain_array
 from reticent.privacy.events import Gaussian, checked_event
 from reticent.privacy.given import check_choice, check_whole, whole
 from reticent.privacy.guard import safely
@@ -238,7 +238,14 @@ def _stretch(column2: int, steps: int, size: int, error: int, sensitivity2: int)
 
 
 BATCHES, TREE = _Batches(), _Tree()
-_KNOWN = (_Batches, _Tree, Toeplitz, Echo, Buffers)  # those that are proved
+# those that are proved, and what each is made of
+_KNOWN: dict[type[Correlation], tuple[str, ...]] = {
+    _Batches: (),
+    _Tree: (),
+    Toeplitz: ("coefficients",),
+    Echo: ("back",),
+    Buffers: ("decays", "weights"),
+}
 _FORMAT = 2  # of a state
 _STATE = {"terms", "entry", "fit", "made", "rows", "total", "sum", "memory", "like", "asked"}
 
@@ -282,10 +289,8 @@ class Stream:
         if type(event) is not Gaussian or event.count != 1:
             raise BadInput(f"A stream is one Gaussian release, in however many steps, not {event}.")
         event = checked_event(event, Gaussian)
-        if type(correlation) not in _KNOWN:
-            raise BadInput("correlation must be BATCHES, TREE, a Toeplitz, an Echo or Buffers: only these are proved.")
-        if not isinstance(bounds, Bounds):
-            raise BadInput(f"bounds must be a reticent.Bounds, not {type(bounds).__name__}.")
+        correlation = _copied(correlation)
+        bounds = checked_bounds(bounds)
         if not (seed is None or isinstance(seed, bytes)):
             raise BadInput("seed must be bytes, for tests, or None for a private release.")
         check_whole("steps", steps, 1, 2**62)
@@ -330,7 +335,7 @@ class Stream:
         with self._lock:
             plan = self._same(statistic)
             width = public_records(self.bounds).shape[1]
-            table = records if isinstance(records, np.ndarray) else list_cells(records, width)
+            table = plain_array(records) if isinstance(records, np.ndarray) else list_cells(records, width)
             if table.ndim != 2 or table.shape[1] != width:
                 raise BadInput(f"Records of this stream are rows of {width} numbers: inputs, then the output.")
             added = safely(lambda: self._added(plan, table), "Nothing was added.")
@@ -512,6 +517,14 @@ class Stream:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A stream holds exact sums and noise: it is never copied, pickled or sent. See Stream.state.")
+
+
+def _copied(correlation: Correlation) -> Correlation:
+    """A correlation of the same coefficients, made anew: nobody else holds it, and its methods are those that are proved."""
+    for kind, parts in _KNOWN.items():
+        if type(correlation) is kind:
+            return kind(*(getattr(correlation, name) for name in parts))
+    raise BadInput("correlation must be BATCHES, TREE, a Toeplitz, an Echo or Buffers: only these are proved.")
 
 
 def _parsed(state: bytes) -> dict[str, Any]:

@@ -87,7 +87,8 @@ def add_up(blocks: Iterable[R], block_sum: Callable[[R], NDArray[Any]], *, rows:
     turn = threading.Lock()
     stopped = threading.Event()
     rest = (block[piece] for block in blocks for piece in pieces(0, len(block), rows))
-    start = list(islice(rest, 2))
+    with quiet():
+        start = list(islice(rest, 2))
     threads = threads if len(start) == 2 else 1
     waiting = chain(start, rest)
 
