@@ -62,6 +62,9 @@ def public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
+    named = isinstance(path, (str, os.PathLike))
+    if not named or "\n" in os.fsdecode(path):  # a key itself, which must never be repeated
+        raise BadInput('A key is given by the name of its PEM file, not by its contents: "key.pem".')
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -58,7 +58,8 @@ _UNFIT = (
     ValueError,
 )
 _HEADER = {"model", "version", "params", "releases"}
-_KEPT = "The fitted model is still in memory, and needs no other fit"  # nor another charge, which whoever reads this may fear
+# nor another charge, which whoever reads this may fear
+_KEPT = "The fitted model is still in memory, and needs no other fit, but is lost when this program ends"
 NOT_STORED = ("ledger", "dataset", "random_state")  # of an estimator inside another, which has its own
 
 

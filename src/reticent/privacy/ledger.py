@@ -147,9 +147,12 @@ class Ledger:
                 account = self._account(_append(execute, "open", dataset, _canonical(cap), ""))
         if (_unit(account), account.epsilon, account.delta) != (unit, epsilon, delta):
             raise LedgerError(
-                f"Data set {dataset!r} of {self!r} is already open with {_cap(account)}. A cap never "
-                "changes, because it was promised to the people in the data. Spend under the cap that is "
-                "there; records that are not in this data set get a data set of their own."
+                f"Data set {dataset!r} of {self!r} is already open with ε = {account.epsilon:g}, "
+                f"δ = {account.delta:g}, relation {account.relation!r}, for "
+                f"{_whom(account.records_per_person)}; asked was ε = {epsilon:g}, δ = {delta:g}, relation "
+                f"{relation!r}, for {_whom(records_per_person)}. Cap and unit never change, because they "
+                "were promised to the people in the data. Spend under those that are there; records that "
+                "are not in this data set get a data set of their own."
             )
         return account
 
@@ -345,8 +348,9 @@ class Ledger:
             )
         return (
             f"{opened} {_whom(account.records_per_person)}, and this charge is for {_whom(records_per_person)}. "
-            "The two do not add up: noise that hides one record does not hide all records of a person who has "
-            f"several. Ask with records_per_person = {account.records_per_person}, as the account was opened; "
+            "The two do not add up: what is promised to single records is not promised to people who have several. "
+            f"Fit with records_per_person={account.records_per_person} (--records-per-person "
+            f"{account.records_per_person}), as the account was opened; "
             "for other people, open an account under another name. Nothing was read and nothing was charged."
         )
 
