@@ -72,9 +72,7 @@ def models() -> Iterator[tuple[str, str, Any]]:
     yield "mixture", "X", reticent.GaussianMixture(2, **bare)
     yield "regression", "y", reticent.GPRegressor(**real)
     yield "regression, kernel given", "y", reticent.GPRegressor(kernel, **real)
-    yield "regression, nothing learned", "y", reticent.GPRegressor(
-        kernel, noise=0.3, learn_kernel=False, **real
-    )
+    yield "regression, nothing learned", "y", reticent.GPRegressor(kernel, noise=0.3, learn_kernel=False, **real)
     yield "regression, Matérn", "y", reticent.GPRegressor(Matern([0.3, 30.0], nu=1.5), **real)
     yield "regression, ε = 10", "y", reticent.GPRegressor(**{**real, "epsilon": 10.0})
     yield "classification", "labels", reticent.GPClassifier(**classes)
@@ -82,9 +80,7 @@ def models() -> Iterator[tuple[str, str, Any]]:
     yield "bins", "y", reticent.BinnedGPRegressor(bins=(4, 4), **real)
     yield "bins, counts", "X", reticent.BinnedGPRegressor(kind="count", bins=(4, 4), **bare)
     yield "bins, labels", "y", reticent.BinnedGPRegressor(bins=(4, 4), protect="labels", **real)
-    yield "search", "X", reticent.PrivateSearch(
-        reticent.PrivateHistogram(), {"bins": [3, 6]}, expected_runs=4, **bare
-    )
+    yield "search", "X", reticent.PrivateSearch(reticent.PrivateHistogram(), {"bins": [3, 6]}, expected_runs=4, **bare)
 
 
 def digest(value: object) -> str:
@@ -157,6 +153,7 @@ def everything() -> dict[str, dict[str, str]]:
 
 
 def main() -> None:
+    """Record, or compare."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("action", choices=("record", "compare"))
     parser.add_argument("file", type=Path)

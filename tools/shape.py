@@ -34,9 +34,9 @@ def code_lines(text: str) -> int:
         if token.type not in skipped and token.type != tokenize.ENDMARKER:
             lines.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if isinstance(node.value.value, str):
-                lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            lines.difference_update(range(value.lineno, (value.end_lineno or value.lineno) + 1))
     return len(lines)
 
 
@@ -148,9 +148,7 @@ def walked() -> dict[str, object]:
         "files executed by a fit": len(fit_lines),
         "functions executed by a fit": len(fit_functions),
         "trusted files executed by a fit": len(trusted),
-        "code lines of these (an auditor reads them)": sum(
-            code_lines((SOURCE / file).read_text()) for file in trusted
-        ),
+        "code lines of these (an auditor reads them)": sum(code_lines((SOURCE / file).read_text()) for file in trusted),
         "files executed by a report": len(report_lines),
     }
 
@@ -175,12 +173,8 @@ def counted() -> dict[str, object]:
         "files in the fullest folder": max(folders.values()),
         "files per folder": dict(folders.most_common()),
         "code lines per package": dict(packages.most_common()),
-        "packed assignments, % of all": round(
-            100 * habits["packed assignments"] / habits["assignments"], 1
-        ),
-        "conditional expressions per 1,000 lines": round(
-            habits["conditional expressions"] * per_thousand, 1
-        ),
+        "packed assignments, % of all": round(100 * habits["packed assignments"] / habits["assignments"], 1),
+        "conditional expressions per 1,000 lines": round(habits["conditional expressions"] * per_thousand, 1),
         "lines over 100 columns, %": round(0.1 * habits["lines over 100 columns"] * per_thousand, 1),
         "`Any` in annotations": habits["Any in annotations"],
         "names defined in two modules": len(twice),
@@ -191,6 +185,7 @@ def counted() -> dict[str, object]:
 
 
 def main() -> None:
+    """Count, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
     parser.add_argument("--still", action="store_true", help="count only; run nothing")
