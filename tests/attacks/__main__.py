@@ -8,6 +8,7 @@ succeeds against this version, or fails against the old one (then it shows nothi
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -59,6 +60,11 @@ def run(name: str, source: Path) -> dict[str, object]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def _without_places(outcome: dict[str, object]) -> str:
+    """The figure, without the names of this machine's scratch folders."""
+    return re.sub(re.escape(tempfile.gettempdir()) + r"/[^/\s']+", "…", str(outcome["figure"]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="attacks to run, by the beginnings of their names; default: all")
@@ -81,7 +87,7 @@ def main() -> None:
             old = run(one.name, before)
             new = run(one.name, TOP / "src")
             wrong += old["verdict"] != "succeeds" or new["verdict"] not in ("refused", "no advantage")
-            verdicts = [f"**{outcome['verdict']}**: {outcome['figure']}" for outcome in (old, new)]
+            verdicts = [f"**{outcome['verdict']}**: {_without_places(outcome)}" for outcome in (old, new)]
             rows.append(" | ".join([f"| {one.item}", one.title, *verdicts]).replace("\n", " ") + " |")
             print(rows[-1], flush=True)
     if arguments.out:
