@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import os
+import signal
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,6 +12,9 @@ if os.environ.get("RETICENT_TEST_WITHOUT"):  # names that other systems lack: go
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_without), os.environ.get("PYTHONPATH")]))
     _found = importlib.util.spec_from_file_location("sitecustomize", _without / "sitecustomize.py")
     _found.loader.exec_module(importlib.util.module_from_spec(_found))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do shells that start tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel; threads inside each would only wait
 

@@ -14,7 +14,7 @@ _SEARCHES = 7
 
 def _counted() -> dict[str, int]:
     """How often each cache of the library was asked, by what it says of itself."""
-    caches = [one for one in gc.get_objects() if isinstance(one, _lru_cache_wrapper)]
+    caches = [one for one in gc.get_objects() if type(one) is _lru_cache_wrapper]
     ours = [one for one in caches if str(one.__module__).startswith("reticent.")]
     counts = {f"{one.__module__}.{one.__name__}": one.cache_info() for one in ours}
     return {name: info.hits + info.misses for name, info in counts.items()}

@@ -55,7 +55,8 @@ def test_cells_fill_boxes_without_overlap(count, d, seed):
     box = boxes[owner]
     assert (at - half >= box[:, :, 0] - 1e-9).all()
     assert (at + half <= box[:, :, 1] + 1e-9).all()
-    assert len(np.unique(at.round(9), axis=0)) == len(at)
+    # boxes may overlap by chance, and the cells of two of them then have one centre
+    assert len(np.unique(np.column_stack([owner, at.round(9)]), axis=0)) == len(at)
 
 
 def test_a_box_without_width_is_one_cell_there():

@@ -8,13 +8,9 @@ how to lock files on every system.
 
 import contextlib
 import errno
-import sqlite3
 from collections.abc import Callable
 
 __all__ = ["try_lock"]
-
-# the file cannot be made or written: who may only read here changes nothing, and needs no lock
-_FOR_READERS = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY)
 
 
 def try_lock(handle: int, path: str, *, write: bool) -> Callable[[], None] | None:
@@ -40,6 +36,10 @@ def try_lock(handle: int, path: str, *, write: bool) -> Callable[[], None] | Non
 
 
 def _lock_beside(path: str, *, write: bool) -> Callable[[], None] | None:
+    import sqlite3
+
+    # the file cannot be made or written: who may only read here changes nothing, and needs no lock
+    for_readers = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY)
     with contextlib.ExitStack() as opened:
         try:
             connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
@@ -49,6 +49,6 @@ def _lock_beside(path: str, *, write: bool) -> Callable[[], None] | None:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 return None
-            if write or code not in _FOR_READERS:
+            if write or code not in for_readers:
                 raise OSError(errno.ENOLCK, f"{path}: {error}") from error
         return opened.pop_all().close
