@@ -73,8 +73,9 @@ def stages(n, m, d, repeats):
     print(f"  whole fit / one Gram sum = {wall:.2f} (CPU {cpu:.2f}; wanted for 1,000,000: below 6)")
     with one_blas_thread():
         records = resolved.unit(np.column_stack([x[:4096], y[:4096]]))
-        q = first.stacked(records)
-        rows, product = (by_turns({0: task}, 20)[0][1] for task in (lambda: first.stacked(records), lambda: q.T @ q))
+        plan = planned(first)
+        q = plan.stacked(records)
+        rows, product = (by_turns({0: task}, 20)[0][1] for task in (lambda: plan.stacked(records), lambda: q.T @ q))
     print(
         f"  of a Gram sum's CPU, {rows / (rows + product):.0%} makes rows, {product / (rows + product):.0%} multiplies"
     )
