@@ -1,178 +1,189 @@
-"""What every model gives, hashed: `python -m tools.golden record|compare FILE`.
+"""Golden set: what every model gives, hashed, to be the same before and after code is moved.
 
-Before code is moved or renamed, `record` fits every model with a seed, in many options, and writes
-a hash of what came of it: released values and noise scales, predictions, samples, the file that
-`save` writes (but for its version and its words). Afterwards `compare` does the same again and lists
-what is not the same, bit for bit. Only public names are used, so that the inside may change.
+    python -m tools.golden record FILE          hash everything and write it down
+    python -m tools.golden compare FILE         do it again, and list what is not the same
+    python -m tools.golden against REV          the same for a commit and the present tree
+    python -m tools.golden show --only WORD     print what is hashed, to be read or given to diff
+
+`--only WORD` runs the cases whose name contains the word. What is hashed, bit for bit: released
+values and noise scales, predictions, samples, ledgers, the contents of saved files, the numbers in
+reports, and the output of commands. What is not: words, names of classes and modules, the order of
+keys in files, versions, times, checksums (which words go into). The cases (`golden_cases`) use
+public names only. The package is taken from `src` beside this folder, or from the folder that the
+variable RETICENT_GOLDEN_SOURCE names, whatever is installed.
 """
 
 import argparse
+import contextlib
+import itertools
 import json
+import os
+import subprocess
 import sys
 import tempfile
+import time
+import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-import numpy as np
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"  # sums of floats depend on how many threads share them
 
-import reticent
+import numpy as np  # noqa: E402
 
-RECORDS = 1500
-SEED = 20261117
-METHODS = ("predict", "predict_proba", "transform", "score_samples")
-ATTRIBUTES = (
-    "mean_",
-    "mean_sd_",
-    "counts_",
-    "edges_",
-    "covariance_",
-    "components_",
-    "means_",
-    "covariances_",
-    "weights_",
-    "cluster_centers_",
-    "sums_",
-    "sums_sd_",
-    "noise_",
-    "best_score_",
-)
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = Path(os.environ.get("RETICENT_GOLDEN_SOURCE", ROOT / "src"))
+Hashes = dict[str, dict[str, str]]
 
 
-def tables() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Inputs of shape (n, 2), outputs (n,) and class labels (n,), all with values outside their bounds."""
-    rng = np.random.default_rng(SEED)
-    X = rng.normal([0.4, 50.0], [0.3, 25.0], size=(RECORDS, 2))
-    noise = rng.normal(size=RECORDS)
-    y = np.sin(4 * X[:, 0]) + 0.02 * X[:, 1] + 0.3 * noise
-    labels = np.where(y > 1.2, "high", "low")
-    skewed = np.exp(noise) + X[:, 0]
-    return {"smooth": (X, y, labels), "skewed": (X, skewed, labels)}
+def content(value: Any) -> bytes:
+    """Every bit of arrays, numbers, text, and of lists and dictionaries of such."""
+    if isinstance(value, dict):
+        parts = [repr(key).encode() + content(part) for key, part in sorted(value.items())]
+        return b"{" + b",".join(parts) + b"}"
+    array = np.asarray(value) if not isinstance(value, (list, tuple, str, bytes)) else None
+    if array is not None and array.dtype.kind in "biuf":
+        return str(array.shape).encode() + array.astype("<f8").tobytes()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return b"[" + b",".join(content(part) for part in value) + b"]"
+    return repr(value).encode()
 
 
-def models() -> Iterator[tuple[str, str, Any]]:
-    """Name, what it learns from ("X", "y" or "labels"), and the estimator."""
-    inputs = [(0.0, 1.0), (0.0, 100.0)]
-    promise = {"epsilon": 1.0, "delta": 1e-6, "random_state": 7}
-    bare = {"bounds": reticent.Bounds(x=inputs), **promise}
-    real = {"bounds": reticent.Bounds(x=inputs, y=(-2.0, 6.0)), **promise}
-    classes = {"bounds": reticent.Bounds(x=inputs, classes=["low", "high"]), **promise}
-    kernel = ConstantKernel(1.0) * RBF([0.3, 30.0])
-    yield "mean", "X", reticent.PrivateMean(**bare)
-    yield "mean, pure", "X", reticent.PrivateMean(**{**bare, "delta": 0.0})
-    yield "mean, five records each", "X", reticent.PrivateMean(records_per_person=5, **bare)
-    yield "histogram", "X", reticent.PrivateHistogram(bins=7, **bare)
-    yield "covariance", "X", reticent.PrivateCovariance(**bare)
-    yield "PCA", "X", reticent.PCA(1, **bare)
-    yield "factors", "X", reticent.FactorAnalysis(1, **bare)
-    yield "k-means", "X", reticent.KMeans(3, **bare)
-    yield "mixture", "X", reticent.GaussianMixture(2, **bare)
-    yield "regression", "y", reticent.GPRegressor(**real)
-    yield "regression, kernel given", "y", reticent.GPRegressor(kernel, **real)
-    yield "regression, nothing learned", "y", reticent.GPRegressor(kernel, noise=0.3, learn_kernel=False, **real)
-    yield "regression, Matérn", "y", reticent.GPRegressor(Matern([0.3, 30.0], nu=1.5), **real)
-    yield "regression, ε = 10", "y", reticent.GPRegressor(**{**real, "epsilon": 10.0})
-    yield "classification", "labels", reticent.GPClassifier(**classes)
-    yield "labels", "y", reticent.LabelGPRegressor(kernel, **real)
-    yield "bins", "y", reticent.BinnedGPRegressor(bins=(4, 4), **real)
-    yield "bins, counts", "X", reticent.BinnedGPRegressor(kind="count", bins=(4, 4), **bare)
-    yield "bins, labels", "y", reticent.BinnedGPRegressor(bins=(4, 4), protect="labels", **real)
-    yield "search", "X", reticent.PrivateSearch(reticent.PrivateHistogram(), {"bins": [3, 6]}, expected_runs=4, **bare)
+def digest(value: Any) -> str:
+    """A short hash of `content`."""
+    return sha256(content(value)).hexdigest()[:16]
 
 
-def digest(value: object) -> str:
-    """A hash of arrays and plain values, bit for bit."""
-    array = np.asarray(value)
-    content = array.astype("<f8").tobytes() if array.dtype.kind in "biuf" else repr(value).encode()
-    return sha256(str(array.shape).encode() + content).hexdigest()[:16]
+@contextlib.contextmanager
+def same_noise(name: str) -> Iterator[None]:
+    """Let whatever asks the system for randomness get bytes that depend on ``name`` alone."""
+    count = itertools.count()
+
+    def urandom(size: int) -> bytes:
+        number = next(count)
+        blocks = range(-(-size // 32))
+        drawn = (sha256(f"{name} {number} {block}".encode()).digest() for block in blocks)
+        return b"".join(drawn)[:size]
+
+    with mock.patch.object(os, "urandom", urandom):
+        yield
 
 
-def outcome(model: Any, X: np.ndarray) -> dict[str, str]:
-    """Hashes of everything that a fitted model gives away."""
+def run(only: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and outcome of each case, each made in an empty folder of its own."""
+    sys.path.insert(0, str(SOURCE))
+    import reticent
+
+    if not Path(reticent.__file__).is_relative_to(SOURCE):
+        sys.exit(f"reticent was taken from {reticent.__file__}, and not from {SOURCE}.")
+    from tools.golden_cases import cases
+
+    warnings.simplefilter("ignore")
+    os.environ["COLUMNS"] = "100"
+    home = Path.cwd()
+    for name, case in cases():
+        if only.lower() not in name.lower():
+            continue
+        began = time.process_time()
+        with tempfile.TemporaryDirectory() as folder, same_noise(name):
+            os.chdir(folder)
+            try:
+                outcome = case()
+            except Exception as error:  # a case that fails is a case that is not the same
+                traceback.print_exc()
+                outcome = {"failed": type(error).__name__}
+            finally:
+                os.chdir(home)
+        print(f"{time.process_time() - began:5.1f} s  {name}", file=sys.stderr, flush=True)
+        yield name, outcome
+
+
+def everything(only: str = "") -> Hashes:
+    """Hashes of all outcomes, by case and part."""
     found = {}
-    for number, release in enumerate(model.releases_):
-        found[f"release {number}"] = digest(release.value)
-        found[f"scale {number}"] = digest(release.scale)
-    for name in ATTRIBUTES:
-        if hasattr(model, name):
-            found[name] = digest(getattr(model, name))
-    for name in METHODS:
-        if hasattr(model, name):
-            found[name] = digest(getattr(model, name)(X[:50]))
-    if hasattr(model, "sample"):
-        found["sample"] = digest(np.asarray(model.sample(20, random_state=3)[0], dtype=float))
-    if hasattr(model, "variance_parts"):
-        for name, part in model.variance_parts(X[:50]).items():
-            found[f"variance {name}"] = digest(part)
-    found["epsilon"] = digest(model.guarantee_.epsilon)
+    for name, outcome in run(only):
+        found[name] = {part: digest(value) for part, value in outcome.items()}
+    return found
+
+
+def show(only: str) -> None:
+    """Print what is hashed, every digit."""
+    np.set_printoptions(threshold=sys.maxsize, floatmode="unique", linewidth=100)
+    for name, outcome in run(only):
+        for part, value in outcome.items():
+            print(f"== {name} | {part}\n{value}")
+
+
+def compare(before: Hashes, now: Hashes) -> bool:
+    """Print what is not the same, and whether all is."""
+    wrong = 0
+    for name in [*before, *(name for name in now if name not in before)]:
+        old, new = before.get(name, {}), now.get(name, {})
+        changed = [part for part in [*old, *new] if old.get(part) != new.get(part)]
+        failed = "failed" in new
+        if changed or failed:
+            wrong += 1
+            print(f"{name}: not the same: {', '.join(dict.fromkeys(changed)) or 'it fails'}")
+    print(f"{len(before.keys() | now.keys()) - wrong} passed, {wrong} failed")
+    return not wrong
+
+
+def against(revision: str, only: str) -> bool:
+    """Compare a commit with the present tree, both by the cases that are here now."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "m.reticent"
-        model.save(path)
-        loaded = reticent.load(path)
-    found["loaded"] = digest([digest(release.value) for release in loaded.releases_])
-    return found
-
-
-def bandit_outcome() -> dict[str, str]:
-    """Hashes of what a bandit chose and released."""
-    bounds = reticent.Bounds(x=[(0, 1)], y=(0, 1))
-    rng = np.random.default_rng(SEED)
-    bandit = reticent.JointBandit(bounds=bounds, horizon=200, epsilon=1, delta=1e-6, random_state=7)
-    for _ in range(200):
-        candidates = rng.uniform(size=(5, 1))
-        chosen = bandit.ask(candidates)
-        bandit.tell(candidates[chosen], rng.uniform() < candidates[chosen, 0])
-    found = {f"release {i}": digest(one.value) for i, one in enumerate(bandit.releases_)}
-    mean, sd = bandit.posterior_.moments(np.linspace(0, 1, 20)[:, None])
-    return {**found, "mean": digest(mean), "sd": digest(sd)}
-
-
-def curve_outcome() -> dict[str, str]:
-    """Hashes of an obfuscated curve's covariance and certificate."""
-    X = np.linspace(0, 1, 41)
-    curve = reticent.Obfuscator(RBF(0.2), sensitive=[(0.4, 0.5)], variance=0.5, mean=0.0, random_state=7)
-    released = curve.obfuscate(X, np.sin(6 * X))
-    return {"released": digest(released), "covariance": digest(curve.covariance_)}
-
-
-def everything() -> dict[str, dict[str, str]]:
-    """All outcomes, by name."""
-    found: dict[str, dict[str, str]] = {}
-    for table, (X, y, labels) in tables().items():
-        outputs = {"X": None, "y": y, "labels": labels}
-        for name, needs, model in models():
-            print(f"{table}: {name}", file=sys.stderr, flush=True)
-            found[f"{table}: {name}"] = outcome(model.fit(X, outputs[needs]), X)
-    others: dict[str, Callable[[], dict[str, str]]] = {"bandit": bandit_outcome, "curve": curve_outcome}
-    for name, function in others.items():
-        found[name] = function()
-    return found
+        tree = Path(folder) / "tree"
+        git = ["git", "-C", str(ROOT), "worktree"]
+        subprocess.run([*git, "add", "--detach", "--quiet", str(tree), revision], check=True)
+        try:
+            sources = {"before": tree / "src", "now": ROOT / "src"}
+            running = []
+            for name, source in sources.items():
+                environment = os.environ | {
+                    "RETICENT_GOLDEN_SOURCE": str(source),
+                    "PYTHONPATH": str(source),
+                }
+                asked = ["-m", "tools.golden", "record", f"{folder}/{name}.json", "--only", only]
+                running.append(
+                    subprocess.Popen([sys.executable, *asked], cwd=ROOT, env=environment)
+                )
+            for process in running:
+                process.wait()
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+        before, now = (json.loads(Path(folder, f"{name}.json").read_text()) for name in sources)
+    return compare(before, now)
 
 
 def main() -> None:
-    """Record, or compare."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("action", choices=("record", "compare"))
-    parser.add_argument("file", type=Path)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    now = everything()
-    if arguments.action == "record":
-        arguments.file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
+    """Record, compare or show."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("action", choices=("record", "compare", "against", "show"))
+    parser.add_argument("what", nargs="?", default="", help="a file; for against, a commit")
+    parser.add_argument("--only", default="", metavar="WORD", help="cases whose name contains it")
+    asked = parser.parse_args()
+    if not asked.what and asked.action != "show":
+        parser.error(f"{asked.action} needs a file, or a commit")
+    if asked.action == "show":
+        show(asked.only)
         return
-    before = json.loads(arguments.file.read_text())
-    wrong = 0
-    for name in before.keys() | now.keys():
-        old, new = before.get(name, {}), now.get(name, {})
-        changed = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
-        if changed:
-            wrong += 1
-            print(f"{name}: not the same: {', '.join(changed)}")
-    print(f"{len(before) - wrong} passed, {wrong} failed")
-    sys.exit(wrong > 0)
+    if asked.action == "against":
+        sys.exit(not against(asked.what, asked.only))
+    file = Path(asked.what).absolute()
+    now = everything(asked.only)
+    if asked.action == "record":
+        file.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
+        failed = sum("failed" in parts for parts in now.values())
+        print(f"{len(now) - failed} recorded, {failed} failed")
+        sys.exit(failed > 0)
+    recorded = json.loads(file.read_text())
+    before = {name: parts for name, parts in recorded.items() if asked.only.lower() in name.lower()}
+    sys.exit(not compare(before, now))
 
 
 if __name__ == "__main__":
