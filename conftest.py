@@ -7,16 +7,24 @@ import signal
 from hashlib import sha256
 from pathlib import Path
 
-if os.environ.get("RETICENT_TEST_WITHOUT"):  # names that other systems lack: gone here, and in every process we start
+if os.environ.get(
+    "RETICENT_TEST_WITHOUT"
+):  # names that other systems lack: gone here, and in every process we start
     _without = Path(__file__).parent / "tests" / "without"
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_without), os.environ.get("PYTHONPATH")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(_without), os.environ.get("PYTHONPATH")])
+    )
     _found = importlib.util.spec_from_file_location("sitecustomize", _without / "sitecustomize.py")
     _found.loader.exec_module(importlib.util.module_from_spec(_found))
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so do shells that start tests in the background
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # so do shells that start tests in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run in parallel; threads inside each would only wait
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # tests run in parallel; threads inside each would only wait
 
 import pytest
 from hypothesis import settings
@@ -36,25 +44,32 @@ def _somewhere_else(request, tmp_path_factory, monkeypatch):
 def _same_noise_in_each_module(request):
     """What several tests share, too."""
     with pytest.MonkeyPatch.context() as patch:
-        _repeat_noise(patch, request.node.nodeid)
+        _repeat_noise(patch, Path(request.node.nodeid).name)
         yield
 
 
 @pytest.fixture(autouse=True)
 def _same_noise_each_time(request, monkeypatch):
-    """Let a test that asks for true randomness fail always or never; RETICENT_TEST_NOISE=other makes other noise."""
-    _repeat_noise(monkeypatch, request.node.nodeid)
+    """Let a test that asks for true randomness fail always or never.
+
+    RETICENT_TEST_NOISE=other makes other noise. The noise hangs on the test's name and not on its
+    folder, so that files can move.
+    """
+    _repeat_noise(monkeypatch, request.node.name)
 
 
 _true_noise = os.urandom
 
 
 def _repeat_noise(patch, name):
-    count, here = itertools.count(), os.getpid()
+    count = itertools.count()
+    here = os.getpid()
     name = f"{os.environ.get('RETICENT_TEST_NOISE', '')} {name}"
 
     def key(size):
-        if size != 32 or os.getpid() != here:  # not a key of noise; a forked process must not draw its parent's again
+        if (
+            size != 32 or os.getpid() != here
+        ):  # not a key of noise; a forked process must not draw its parent's again
             return _true_noise(size)
         return sha256(f"{name} {next(count)}".encode()).digest()
 
@@ -63,7 +78,10 @@ def _repeat_noise(patch, name):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Two halves in order, and who is done takes from the other: neighbours share fixtures, and nobody waits at the end."""
+    """Two halves in order, and who is done takes from the other.
+
+    Neighbours share fixtures, and nobody waits at the end.
+    """
     if config.getoption("dist") == "load":
         from xdist.scheduler import WorkStealingScheduling
 

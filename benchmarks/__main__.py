@@ -1,6 +1,7 @@
 """All benchmarks in one run, as a page: `python -m benchmarks [--quick] [--out FILE.md] [NAME …]`
 
-Each runs in a process of its own, one after the other; the page has what it printed and the CPU time it took.
+Each runs in a process of its own, one after the other; the page has what it printed and the CPU
+time it took.
 """
 
 import argparse
@@ -44,9 +45,16 @@ def title(path: Path) -> str:
 
 def run(path: Path, *, quick: bool) -> Run:
     """Run one benchmark, and show what it prints as well as keep it."""
-    options, before = ["--quick"] if quick else [], _children()
-    printed, asked = "", [sys.executable, str(path), *options]
-    with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8") as child:
+    if quick:
+        options = ["--quick"]
+    else:
+        options = []
+    before = _children()
+    printed = ""
+    asked = [sys.executable, str(path), *options]
+    with subprocess.Popen(
+        asked, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
+    ) as child:
         for line in child.stdout or ():
             print(line, end="", flush=True)
             printed += line
@@ -64,12 +72,14 @@ def page(runs: list[Run], now: datetime) -> str:
     lines = [
         "# Benchmarks",
         "",
-        f"Made by `python -m benchmarks` on {now:%Y-%m-%d}, Python {python_version()}, {os.cpu_count()} cores, {machine()}.",
+        f"Made by `python -m benchmarks` on {now:%Y-%m-%d}, Python {python_version()}, "
+        f"{os.cpu_count()} cores, {machine()}.",
         "",
         "| benchmark | CPU | ended |",
         "| :-- | --: | :-- |",
         *(
-            f"| [{one.name}](#{one.name}) | {one.seconds:.0f} s | {'well' if not one.code else 'badly'} |"
+            f"| [{one.name}](#{one.name}) | {one.seconds:.0f} s | "
+            f"{'well' if not one.code else 'badly'} |"
             for one in runs
         ),
     ]
@@ -91,9 +101,15 @@ def page(runs: list[Run], now: datetime) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(scripts())}; all if left out")
-    parser.add_argument("--quick", action="store_true", help="small sizes: shows that they run, not how fast")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(scripts())}; all if left out"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes: shows that they run, not how fast"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE.md", help="write the page here")
     given = parser.parse_args(arguments)
     for name in given.names:

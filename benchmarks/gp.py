@@ -2,8 +2,9 @@
 
 Everything is timed in one run, by turns, so that the ratios mean something on a shared machine:
 
-    stages       a whole fit, with all its releases, against one Gram sum of its features, from raw records to exact integers:
-                 less than 6 times as long. Also where a Gram sum's time goes, and what a later stage takes.
+    stages       a whole fit, with all its releases, against one Gram sum of its features, from raw
+                 records to exact integers: less than 6 times as long. Also where a Gram sum's time
+                 goes, and what a later stage takes.
     prediction   mean and standard deviation at many points, in seconds of CPU
 """
 
@@ -14,27 +15,35 @@ import time
 import numpy as np
 
 from reticent import Bounds, GPRegressor, scan
-from reticent.models.residuals import stage
-from reticent.privacy.kept import BlockSum, Keeper
-from reticent.privacy.plan import planned
 from reticent.privacy.process import available_cpus
-from reticent.privacy.sums import one_blas_thread
+from reticent.privacy.record_sum import BlockSum, RecordSum
+from reticent.privacy.row_maps.residual_gram import stage
+from reticent.privacy.statistics.enforced import enforce
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.privacy.statistics.feature_cache import FeatureCache
 
 
 def surface(n, d, seed):
-    """A smooth function of d inputs in [−1, 1]ᵈ (a draw from a squared-exponential prior), and noisy outputs."""
-    rng, law = np.random.default_rng(seed), np.random.default_rng(0)
-    frequency, phase = law.normal(size=(d, 300)) / 0.8, law.uniform(0, 2 * math.pi, 300)
+    """A smooth function of d inputs in [−1, 1]ᵈ (a draw from a squared-exponential prior), and
+    noisy outputs.
+    """
+    rng = np.random.default_rng(seed)
+    law = np.random.default_rng(0)
+    frequency = law.normal(size=(d, 300)) / 0.8
+    phase = law.uniform(0, 2 * math.pi, 300)
     x = rng.uniform(-1, 1, size=(n, d))
     f = np.empty(n)
     for start in range(0, n, 50_000):
-        f[start : start + 50_000] = np.cos(x[start : start + 50_000] @ frequency + phase).sum(axis=1)
+        f[start : start + 50_000] = np.cos(x[start : start + 50_000] @ frequency + phase).sum(
+            axis=1
+        )
     f *= 0.8 * math.sqrt(2 / 300)
     return x, f, f + 0.1 * rng.normal(size=n)
 
 
 def timed(task):
-    start, cpu = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu = time.process_time()
     task()
     return np.array([time.perf_counter() - start, time.process_time() - cpu])
 
@@ -53,31 +62,41 @@ def stages(n, m, d, repeats):
     bounds = Bounds(x=[(-1, 1)] * d, y=(-4, 4))
     model = GPRegressor(bounds=bounds, epsilon=1, delta=1e-8, basis=m)
     model.fit(x[:5000], y[:5000])  # for its features; the machine's caches are warm, too
-    head, source, threads = model._head, scan(x, y=y), available_cpus()
+    head = model._head
+    source = scan(x, y=y)
+    threads = available_cpus()
     resolved, fields = bounds.resolve(source, targets=True)
     first, later = (stage(head, w * np.ones((1, head.columns)) / 10, [1.0]) for w in (0, 1))
-    keeper = Keeper(resolved)
-    keeper.total(source, fields, planned(first), n=n, threads=threads, keep=True)
+    cache = FeatureCache()
+    sums = RecordSum(source, fields, resolved, threads)
+    cache.total(sums, enforce(first), n=n, keep=True)
     tasks = {
         "one Gram sum": lambda: source.total(
-            fields, BlockSum(planned(first), resolved), rows=first.block_rows, threads=threads
+            fields, BlockSum(enforce(first), resolved), rows=first.block_rows, threads=threads
         ).integers(),
-        "a later stage": lambda: keeper.total(source, fields, planned(later), n=n, threads=threads, keep=True),
+        "a later stage": lambda: cache.total(sums, enforce(later), n=n, keep=True),
         "whole fit": lambda: model.fit(x, y),
     }
     best = by_turns(tasks, repeats)
-    print(f"stages: n = {n:,}, {d} inputs, m = {head.columns} functions, {len(model.releases_)} releases")
+    print(
+        f"stages: n = {n:,}, {d} inputs, m = {head.columns} functions, "
+        f"{len(model.releases_)} releases"
+    )
     for name, (wall, cpu) in best.items():
         print(f"  {name:14s} {wall:7.2f} s   {cpu:7.2f} s of CPU")
     wall, cpu = best["whole fit"] / best["one Gram sum"]
     print(f"  whole fit / one Gram sum = {wall:.2f} (CPU {cpu:.2f}; wanted for 1,000,000: below 6)")
     with one_blas_thread():
-        records = resolved.unit(np.column_stack([x[:4096], y[:4096]]))
-        plan = planned(first)
-        q = plan.stacked(records)
-        rows, product = (by_turns({0: task}, 20)[0][1] for task in (lambda: plan.stacked(records), lambda: q.T @ q))
+        records = resolved.scale(np.column_stack([x[:4096], y[:4096]]))
+        enforced = enforce(first)
+        q = enforced.stacked(records)
+        rows, product = (
+            by_turns({0: task}, 20)[0][1]
+            for task in (lambda: enforced.stacked(records), lambda: q.T @ q)
+        )
     print(
-        f"  of a Gram sum's CPU, {rows / (rows + product):.0%} makes rows, {product / (rows + product):.0%} multiplies"
+        f"  of a Gram sum's CPU, {rows / (rows + product):.0%} makes rows, "
+        f"{product / (rows + product):.0%} multiplies"
     )
     return model
 
@@ -85,7 +104,10 @@ def stages(n, m, d, repeats):
 def prediction(model, points):
     at = np.random.default_rng(3).uniform(-1, 1, size=(points, model.n_features_in_))
     cpu = min(timed(lambda: model.predict(at, return_std=True))[1] for _ in range(3))
-    print(f"prediction: {points:,} points with standard deviation: {cpu:.2f} s of CPU (wanted for 100,000: below 2)")
+    print(
+        f"prediction: {points:,} points with standard deviation: {cpu:.2f} s "
+        "of CPU (wanted for 100,000: below 2)"
+    )
 
 
 def main():

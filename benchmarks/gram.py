@@ -4,9 +4,11 @@ Everything is timed in one run, by turns, so that the ratios mean something on a
 
     peak          dgemm on 2048 × 2048 matrices, all cores: what this machine can do
     XᵀX           NumPy's float product alone, with no bound on any record
-    float         the same statistic in plain NumPy: clip to the bounds, scale, clip the norm, multiply; not exact, not private
+    float         the same statistic in plain NumPy: clip to the bounds, scale, clip the norm,
+                  multiply; not exact, not private
     exact         reticent's, from raw records to integers
-    sklearn RBF   scikit-learn's rbf_kernel(X, Z) and its product, in blocks so that it fits in memory
+    sklearn RBF   scikit-learn's rbf_kernel(X, Z) and its product, in blocks so that it fits in
+                  memory
     exact RBF     the same features by an exact row map: integer distances, exp by table, integers
 
 `exact` must not be slower than 1.15 × `float`.
@@ -23,8 +25,8 @@ import numpy as np
 from sklearn.metrics.pairwise import rbf_kernel
 
 from reticent import Bounds, Gram, scan
-from reticent.privacy.kept import BlockSum
-from reticent.privacy.plan import planned
+from reticent.privacy.record_sum import BlockSum
+from reticent.privacy.statistics.enforced import enforce
 
 GRID = 2**16  # of inputs and centres, so that squared distances are exact integers
 FINE = 4096
@@ -46,7 +48,10 @@ class Box(Gram):
 
 @dataclass(frozen=True)
 class RBF(Gram):
-    """exp(−‖x−z‖²/2ℓ²) at m public centres: exact integer distances, two table look-ups, one multiplication."""
+    """exp(−‖x−z‖²/2ℓ²) at m public centres.
+
+    Exact integer distances, two table look-ups, one multiplication.
+    """
 
     m: int
     d: int
@@ -66,7 +71,8 @@ class RBF(Gram):
         return np.array(coarse), np.array([float((-step * i).exp()) for i in range(FINE)])
 
     def rows(self, records):
-        x, z = np.trunc(records * GRID), self.centres
+        x = np.trunc(records * GRID)
+        z = self.centres
         squares = x @ z.T  # whole numbers below 2^53: exact, wherever the row stands
         squares *= -2
         squares += (x * x).sum(axis=1)[:, None]
@@ -84,7 +90,7 @@ def exact(X, statistic, bounds, threads=2):
     source = scan(X)
     resolved, fields = bounds.resolve(source, targets=False)
     return source.total(
-        fields, BlockSum(planned(statistic), resolved), rows=statistic.block_rows, threads=threads
+        fields, BlockSum(enforce(statistic), resolved), rows=statistic.block_rows, threads=threads
     ).integers()
 
 
@@ -97,7 +103,9 @@ def plain(X, m):
 def sklearn_rbf(X, centres, length):
     total = 0.0
     for start in range(0, len(X), 50_000):
-        K = rbf_kernel((X[start : start + 50_000] - 0.5) * 2.0, centres / GRID, gamma=1 / (2 * length**2))
+        K = rbf_kernel(
+            (X[start : start + 50_000] - 0.5) * 2.0, centres / GRID, gamma=1 / (2 * length**2)
+        )
         total = total + K.T @ K
     return total
 
@@ -117,11 +125,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    side = 1024 if quick else 2048
+    if quick:
+        side = 1024
+    else:
+        side = 2048
     square = np.random.default_rng(0).normal(size=(side, side))
     bounds = Bounds(x=(0, 1))
     for n, m, d in [(1_000_000, 100, 8), (200_000, 500, 8)]:
-        n = n // 100 if quick else n
+        if quick:
+            n = n // 100
         X = np.random.default_rng(1).uniform(-0.05, 1.05, size=(n, m))
         few = np.random.default_rng(2).uniform(0, 1, size=(n, d))
         kernel = RBF(m, d, 0.7)
@@ -130,7 +142,9 @@ def main():
             "XᵀX": lambda X=X: X.T @ X,
             "float": lambda X=X, m=m: plain(X, m),
             "exact": lambda X=X, m=m: exact(X, Box(m), bounds),
-            "sklearn RBF": lambda few=few, kernel=kernel: sklearn_rbf(few, kernel.centres, kernel.length),
+            "sklearn RBF": lambda few=few, kernel=kernel: sklearn_rbf(
+                few, kernel.centres, kernel.length
+            ),
             "exact RBF": lambda few=few, kernel=kernel: exact(few, kernel, bounds),
         }
         best = by_turns(tasks, 2 if quick else 4)
@@ -139,11 +153,19 @@ def main():
             exact(few, kernel, bounds).astype(float) * 4.0**-kernel.bits / n
             - sklearn_rbf(few, kernel.centres, kernel.length) / n
         )
-        print(f"n = {n:,}, m = {m}   (dgemm peak {peak:.0f} GFlop/s; RBF features agree to {error.max():.1e})")
+        print(
+            f"n = {n:,}, m = {m}   (dgemm peak {peak:.0f} GFlop/s; RBF "
+            f"features agree to {error.max():.1e})"
+        )
         for name, seconds in best.items():
             if name != "peak":
-                rate = n * m * (m + 1) / seconds / 1e9  # a symmetric product needs half the multiplications
-                print(f"  {name:12s} {seconds:8.3f} s   {rate:6.1f} GFlop/s = {rate / peak:4.0%} of peak")
+                rate = (
+                    n * m * (m + 1) / seconds / 1e9
+                )  # a symmetric product needs half the multiplications
+                print(
+                    f"  {name:12s} {seconds:8.3f} s   {rate:6.1f} GFlop/s = "
+                    f"{rate / peak:4.0%} of peak"
+                )
         print(
             f"  exact / float = {best['exact'] / best['float']:.2f}   "
             f"exact RBF / sklearn RBF = {best['exact RBF'] / best['sklearn RBF']:.2f}"

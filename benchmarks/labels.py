@@ -1,13 +1,17 @@
-"""How much noise do label-only models add, and how long do they take? `python benchmarks/labels.py [--quick]`
+"""How much noise do label-only models add, and how long do they take?
+`python benchmarks/labels.py [--quick]`
 
 Three parts:
 
-    noise      the mean sd of the privacy noise at 20 test points, for 100 labels, ε = 1, δ = .01, a label range of
-               4, beside what dp4gp (Smith et al.'s own package) was measured to add in such a set-up: functional 49.8, cloaking
-               1.31, inducing cloaking .83. Inputs are even on [0, 10], the kernel is an RBF of length scale 1 and variance 1, the
-               observation noise has a standard deviation of .5; dp4gp's inputs and kernel are not known to us. First the same
-               kind of release, C y plus noise; then what is left of the noise in our predictions, which know its law.
-    cloak      5,000 labels and 2,000 points of interest: time, feasibility on the integers, and the distance from the optimum
+    noise      the mean sd of the privacy noise at 20 test points, for 100 labels, ε = 1, δ = .01, a
+               label range of 4, beside what dp4gp (Smith et al.'s own package) was measured to add
+               in such a set-up: functional 49.8, cloaking 1.31, inducing cloaking .83. Inputs are
+               even on [0, 10], the kernel is an RBF of length scale 1 and variance 1, the
+               observation noise has a standard deviation of .5; dp4gp's inputs and kernel are not
+               known to us. First the same kind of release, C y plus noise; then what is left of the
+               noise in our predictions, which know its law.
+    cloak      5,000 labels and 2,000 points of interest: time, feasibility on the integers, and the
+               distance from the optimum
     function   a released function at 100,000 points
 """
 
@@ -20,7 +24,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF
 
 from reticent import Bounds, LabelGPRegressor
-from reticent.experiments.smith_literal import Problem, noise_root
+from reticent.studies.smith2018.as_printed import Problem, noise_root
 
 PEER = {"exact": 49.8, "trace cloak": 1.31, "inducing trace cloak": 0.83}
 OURS = {"exact": "functional", "trace cloak": "cloak", "inducing trace cloak": "inducing"}
@@ -65,24 +69,38 @@ def cloak(n, points):
         epsilon=1,
         delta=1e-6,
     )
-    start, cpu = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu = time.process_time()
     model.fit(x, y)
-    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    seconds = time.perf_counter() - start
+    cpu = time.process_time() - cpu
     told = model.releases_[0].statistic
-    steps = np.frombuffer(b64decode(told["table"]), dtype="<i4").reshape(-1, told["length"]).astype(object)
+    steps = (
+        np.frombuffer(b64decode(told["table"]), dtype="<i4")
+        .reshape(-1, told["length"])
+        .astype(object)
+    )
     longest = int((steps**2).sum(axis=1).max())
     print(f"cloak: {n:,} labels, {points:,} points of interest: {seconds:.1f} s ({cpu:.1f} s CPU),")
-    print(f"       {model.designs_[0]} of the optimum; longest column {longest} ≤ {4**24}, in whole steps")
+    print(
+        f"       {model.designs_[0]} of the optimum; longest column {longest} "
+        f"≤ {4**24}, in whole steps"
+    )
     assert longest <= 4**24
     assert float(model.designs_[0].rpartition(" ")[2]) <= 1e-3
     return model
 
 
 def function(model, points):
-    start, cpu = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu = time.process_time()
     model.predict(np.linspace(0, 10, points)[:, None], return_std=True)
-    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    print(f"function: mean and standard deviation at {points:,} points: {seconds:.1f} s ({cpu:.1f} s CPU)")
+    seconds = time.perf_counter() - start
+    cpu = time.process_time() - cpu
+    print(
+        f"function: mean and standard deviation at {points:,} points: "
+        f"{seconds:.1f} s ({cpu:.1f} s CPU)"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""EM over a file five times as large as the memory that it is given: `python benchmarks/memory.py [--quick]`.
+"""EM over a file five times as large as the memory that it is given:
+`python benchmarks/memory.py [--quick]`.
 
-A process that has done the same with a small file may from then on take no more than a limit above what it has (RLIMIT_DATA: the
-system refuses the rest, and the run fails). It makes steps of EM for a mixture, reading the whole file in each.
+A process that has done the same with a small file may from then on take no more than a limit above
+what it has (RLIMIT_DATA: the system refuses the rest, and the run fails). It makes steps of EM for
+a mixture, reading the whole file in each.
 """
 
 import os
@@ -17,32 +19,39 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import reticent
-from reticent.maths.mixture import Mixture
-from reticent.models.em import step
+from reticent.inference.mixtures.gaussian_mixture import NormalMixture
+from reticent.models.mixtures.em_steps import em_step
 
-COLUMNS, PARTS, STEPS, TIMES = 10, 3, 2, 5
+COLUMNS = 10
+COMPONENTS = 3
+STEPS = 2
+TIMES = 5
 
 
-def write(path: Path, law: Mixture, size: int) -> int:
-    """Records of the law, until there are so many bytes of them; give their number."""
-    rng, names, rows = np.random.default_rng(0), [f"x{j}" for j in range(COLUMNS)], 0
+def write(path: Path, mixture: NormalMixture, size: int) -> int:
+    """Records of the mixture, until there are so many bytes of them; give their number."""
+    rng = np.random.default_rng(0)
+    names = [f"x{j}" for j in range(COLUMNS)]
+    rows = 0
     schema = pa.schema([(name, pa.float64()) for name in names])
     with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as file:
         while rows * COLUMNS * 8 < size:
-            X = np.clip(law.sample(2**16, rng), -1, 1)
-            file.write_table(pa.table({name: X[:, j] for j, name in enumerate(names)}, schema=schema))
+            X = np.clip(mixture.sample(2**16, rng), -1, 1)
+            file.write_table(
+                pa.table({name: X[:, j] for j, name in enumerate(names)}, schema=schema)
+            )
             rows += len(X)
     return rows
 
 
-def fit(path: Path, law: Mixture, steps: int) -> Mixture:
+def fit(path: Path, mixture: NormalMixture, steps: int) -> NormalMixture:
     """Steps of EM, each over the whole file."""
     bounds = reticent.Bounds(x={f"x{j}": (-1, 1) for j in range(COLUMNS)})
     event = reticent.Gaussian(count=steps, noise_multiplier=1.0)
     curator = reticent.Curator(reticent.scan(path), bounds=bounds, event=event)
     for _ in range(steps):
-        law = step(curator, law, 1, kind="full", keep=0.5)
-    return law
+        mixture = em_step(curator, mixture, 1, covariance_type="full", least_step=0.5)
+    return mixture
 
 
 def in_use() -> int:
@@ -52,9 +61,13 @@ def in_use() -> int:
 
 
 def warm_up() -> None:
-    """Multiply in several threads at the same time: BLAS takes a buffer for each of them then, and keeps it."""
+    """Multiply in several threads at the same time.
+
+    BLAS takes a buffer for each of them then, and keeps it.
+    """
     threads = 2 * (os.cpu_count() or 1)
-    together, square = threading.Barrier(threads), np.ones((600, 600))
+    together = threading.Barrier(threads)
+    square = np.ones((600, 600))
 
     def work() -> None:
         together.wait()
@@ -69,21 +82,27 @@ def warm_up() -> None:
 
 
 def main() -> None:
-    limit = 2**25 if "--quick" in sys.argv else 2**26
+    if "--quick" in sys.argv:
+        limit = 2**25
+    else:
+        limit = 2**26
     rng = np.random.default_rng(1)
-    law = Mixture(
-        np.full(PARTS, 1 / PARTS), rng.normal(0, 0.15, (PARTS, COLUMNS)), np.array([np.eye(COLUMNS) * 0.1] * PARTS)
+    mixture = NormalMixture(
+        np.full(COMPONENTS, 1 / COMPONENTS),
+        rng.normal(0, 0.15, (COMPONENTS, COLUMNS)),
+        np.array([np.eye(COLUMNS) * 0.1] * COMPONENTS),
     )
     with tempfile.TemporaryDirectory() as folder:
-        small, large = Path(folder, "small.parquet"), Path(folder, "large.parquet")
-        write(small, law, 2**22)
-        fit(small, law, 1)
+        small = Path(folder, "small.parquet")
+        large = Path(folder, "large.parquet")
+        write(small, mixture, 2**22)
+        fit(small, mixture, 1)
         warm_up()
-        rows = write(large, law, TIMES * limit)
+        rows = write(large, mixture, TIMES * limit)
         most = in_use() + limit
         resource.setrlimit(resource.RLIMIT_DATA, (most, most))
         start = time.process_time()
-        found = fit(large, law, STEPS)
+        found = fit(large, mixture, STEPS)
         spent = (time.process_time() - start) / STEPS
         size = large.stat().st_size
         refused = False
@@ -91,10 +110,11 @@ def main() -> None:
             np.ones(size // 8)
         except MemoryError:
             refused = True
-    error = float(np.abs(found.means - law.means).max())
+    error = float(np.abs(found.means - mixture.means).max())
     print(
-        f"{rows:,} records of {COLUMNS} columns, {size / 2**20:.0f} MiB, with {limit / 2**20:.0f} MiB: {STEPS} steps, "
-        f"{spent:.1f} s CPU each, means within {error:.4f}; the file as one array is {'refused' if refused else 'NOT refused'}"
+        f"{rows:,} records of {COLUMNS} columns, {size / 2**20:.0f} MiB, with {limit / 2**20:.0f} "
+        f"MiB: {STEPS} steps, {spent:.1f} s CPU each, means within {error:.4f}; the file as one "
+        f"array is {'refused' if refused else 'NOT refused'}"
     )
 
 

@@ -1,4 +1,6 @@
-"""Nanoseconds per draw of exact noise, against NumPy's normal in the same run: `python benchmarks/noise.py [--quick]`."""
+"""Nanoseconds per draw of exact noise, against NumPy's normal in the same run:
+`python benchmarks/noise.py [--quick]`.
+"""
 
 import sys
 import time
@@ -6,9 +8,15 @@ from statistics import median
 
 import numpy as np
 
-from reticent.privacy.noise import LAWS, Bits, Scale, floor_noise
+from reticent.privacy.noise import LAWS, Scale, floor_noise
+from reticent.privacy.random_bits import Bits
 
-SIZE, RUNS = (20_000, 2) if "--quick" in sys.argv else (500_000, 5)
+if "--quick" in sys.argv:
+    SIZE = 20_000
+    RUNS = 2
+else:
+    SIZE = 500_000
+    RUNS = 5
 SCALES = {
     "0.5": Scale(2**40, 41),
     "1000": Scale(1000 << 31, 31),

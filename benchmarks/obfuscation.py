@@ -1,9 +1,13 @@
-"""How fast is the noise that hides part of a curve? `python benchmarks/obfuscation.py [--quick] [PART …]`
+"""How fast is the noise that hides part of a curve? `python benchmarks/obfuscation.py [--quick]
+[PART …]`
 
-sizes       the weak problem with its certificate: many records, many sensitive points, general noise, low rank; CPU seconds
-clarabel    the same small problem by Clarabel through CVXPY (where these are installed), by turns: ratio
+sizes       the weak problem with its certificate: many records, many sensitive points, general
+            noise, low rank; CPU seconds
+clarabel    the same small problem by Clarabel through CVXPY (where these are installed), by turns:
+            ratio
 chance      random small problems: the largest gap, and by how much the nearest promise is kept
-positive    the positive part of UUᵀ − M by its few eigenpairs, against a full eigendecomposition: ratio
+positive    the positive part of UUᵀ − M by its few eigenpairs, against a full eigendecomposition:
+            ratio
 """
 
 import argparse
@@ -12,10 +16,10 @@ import time
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from reticent.maths.obfuscation import between, observe, positive_part, prior_variance
-from reticent.maths.obfuscation_promise import promise
-from reticent.maths.obfuscation_solution import solve
-from reticent.privacy.sums import one_blas_thread
+from reticent.obfuscation.solver.certificate import solve
+from reticent.obfuscation.solver.constraints import promise
+from reticent.obfuscation.solver.covariance import between, observe, positive_part, prior_variance
+from reticent.privacy.statistics.exact_sum import one_blas_thread
 
 
 def timed(task):
@@ -25,14 +29,18 @@ def timed(task):
 
 
 def weakly(n, g, kernel, noise):
-    x, s = np.linspace(0, 1, n)[:, None], np.linspace(0.4, 0.6, g)[:, None]
+    x = np.linspace(0, 1, n)[:, None]
+    s = np.linspace(0.4, 0.6, g)[:, None]
     made = promise(kernel, s, np.full(g, 0.5), None, 0)
     return solve(kernel, x, observe(kernel, x, noise, s), made, solution="weak").certificate
 
 
 def sizes(quick):
     rng = np.random.default_rng(0)
-    n = 200 if quick else 1000
+    if quick:
+        n = 200
+    else:
+        n = 1000
     b = rng.normal(size=(n, n))
     general = 0.1 * b @ b.T / n + 0.01 * np.eye(n)
     cases = [
@@ -46,7 +54,8 @@ def sizes(quick):
         seconds, found = timed(lambda case=case: weakly(*case))
         name = f"n={case[0]:,}, g={case[1]}, {name}"
         print(
-            f"  {name:<30} {seconds:6.2f} s CPU (goal {most})   gap {found.gap:.1e}   ratio {found.ratio:.9f}",
+            f"  {name:<30} {seconds:6.2f} s CPU (goal {most})   gap "
+            f"{found.gap:.1e}   ratio {found.ratio:.9f}",
             flush=True,
         )
 
@@ -59,7 +68,8 @@ def clarabel(quick):
         return
     for n, g in ((20, 3),) if quick else ((30, 5), (60, 5)):
         kernel = RBF(0.1)
-        x, s = np.linspace(0, 1, n)[:, None], np.linspace(0.4, 0.6, g)[:, None]
+        x = np.linspace(0, 1, n)[:, None]
+        s = np.linspace(0.4, 0.6, g)[:, None]
         m, c = between(kernel, x, x) + 0.01 * np.eye(n), between(kernel, x, s) / np.sqrt(0.5)
 
         def theirs(n=n, g=g, m=m, c=c):
@@ -70,23 +80,35 @@ def clarabel(quick):
         them, trace = timed(theirs)
         us, found = timed(lambda n=n, g=g, kernel=kernel: weakly(n, g, kernel, 0.01))
         print(
-            f"  n={n}, g={g}: Clarabel {them:.2f} s, ours {us:.2f} s: {them / us:.0f} ×; traces {trace:.6f}, {found.trace:.6f}"
+            f"  n={n}, g={g}: Clarabel {them:.2f} s, ours {us:.2f} s: {them / us:.0f} ×; traces "
+            f"{trace:.6f}, {found.trace:.6f}"
         )
 
 
 def chance(quick):
     kernels = (RBF(0.2), Matern(0.3, nu=1.5), Matern(0.2, nu=0.5), 3.0 * RBF(0.1))
-    count, gaps, kept = 10 if quick else 150, [], []
+    if quick:
+        count = 10
+    else:
+        count = 150
+    gaps = []
+    kept = []
     for seed in range(1_000_000, 1_000_000 + count):
         rng = np.random.default_rng(seed)
-        n, g = rng.integers(1, 30), rng.integers(1, 6)
-        x, s = rng.uniform(size=(n, 1)), rng.uniform(size=(g, 1))
+        n = rng.integers(1, 30)
+        g = rng.integers(1, 6)
+        x = rng.uniform(size=(n, 1))
+        s = rng.uniform(size=(g, 1))
         kernel = kernels[rng.integers(4)]
         noise = (0.0, 0.01, rng.uniform(0.01, 0.1, n))[rng.integers(3)]
         prior = prior_variance(kernel, s)
         made = promise(kernel, s, prior * rng.uniform(0.05, 0.9, g), None, 0)
         found = solve(kernel, x, observe(kernel, x, noise, s), made, solution="weak")
-        a = between(kernel, x, x) + np.diag(np.broadcast_to(noise, n)) + found.factor @ found.factor.T
+        a = (
+            between(kernel, x, x)
+            + np.diag(np.broadcast_to(noise, n))
+            + found.factor @ found.factor.T
+        )
         a += found.floor * np.eye(n)
         c = between(kernel, x, s)
         attained = prior - np.einsum("ij,ij->j", c, np.linalg.solve(a, c))
@@ -94,13 +116,18 @@ def chance(quick):
         if found.certificate.trace > 1e-5 * prior[0]:  # otherwise there is nothing to hide
             gaps.append(found.certificate.gap)
     print(
-        f"  {count} problems: largest gap {max(gaps):.1e}; smallest attained − promised, of the prior: {min(kept):.1e}"
+        f"  {count} problems: largest gap {max(gaps):.1e}; smallest attained − promised, of the "
+        f"prior: {min(kept):.1e}"
     )
 
 
 def positive(quick):
-    n = 800 if quick else 4000
-    kernel, x = Matern(0.1, nu=1.5), np.linspace(0, 1, n)[:, None]
+    if quick:
+        n = 800
+    else:
+        n = 4000
+    kernel = Matern(0.1, nu=1.5)
+    x = np.linspace(0, 1, n)[:, None]
     m = between(kernel, x, x) + 0.01 * np.eye(n)
     u = between(kernel, x, np.linspace(0.4, 0.6, 10)[:, None]) * 1.5
     few, factor = timed(lambda: positive_part(u, m))
@@ -110,10 +137,14 @@ def positive(quick):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("--quick", action="store_true", help="small sizes, for CI")
     parts = {part.__name__: part for part in (sizes, clarabel, chance, positive)}
-    options.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all if left out")
+    options.add_argument(
+        "parts", nargs="*", metavar="PART", help=f"{', '.join(parts)}; all if left out"
+    )
     given = options.parse_args()
     if unknown := set(given.parts) - set(parts):
         options.error(f"no such part: {', '.join(unknown)}")

@@ -1,11 +1,14 @@
-"""How far from a sparse Gaussian process without privacy? `python benchmarks/sgpr.py [--quick] [--peer PYTHON]`
+"""How far from a sparse Gaussian process without privacy? `python benchmarks/sgpr.py [--quick]
+[--peer PYTHON]`
 
-SGPR (sparse regression after Titsias) of GPyTorch or GPflow, with as many inducing points as `GPRegressor` has functions, in one
-run: time, and error on outputs that neither has seen. Ours at ε = 10⁶, where privacy noise no longer matters, once with the same
-kernel family, whose scales and noise level both learn, and once with nothing given. Theirs learns by L-BFGS.
+SGPR (sparse regression after Titsias) of GPyTorch or GPflow, with as many inducing points as
+`GPRegressor` has functions, in one run: time, and error on outputs that neither has seen. Ours at
+ε = 10⁶, where privacy noise no longer matters, once with the same kernel family, whose scales and
+noise level both learn, and once with nothing given. Theirs learns by L-BFGS.
 
-PYTHON is an interpreter that has GPyTorch (`pip install torch gpytorch`) or GPflow (`pip install gpflow`); neither is needed for
-anything else, so an environment of their own is best. Without one, only ours is shown.
+PYTHON is an interpreter that has GPyTorch (`pip install torch gpytorch`) or GPflow
+(`pip install gpflow`); neither is needed for anything else, so an environment of their own is best.
+Without one, only ours is shown.
 """
 
 import argparse
@@ -94,13 +97,17 @@ def theirs(python, given):
         if subprocess.run([python, "-c", f"import {package}"], capture_output=True).returncode:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            asked, answer = Path(folder, "asked.npz"), Path(folder, "answer.npz")
+            asked = Path(folder, "asked.npz")
+            answer = Path(folder, "answer.npz")
             np.savez(asked, **given)
             code = code.replace("THREADS", str(threads)) + RUN
             subprocess.run([python, "-W", "ignore", "-c", code, asked, answer], check=True)
             found = dict(np.load(answer))
         return {f"SGPR, {name} {found.pop('version')}": found}
-    print(f"  {python} has neither GPyTorch nor GPflow: ours alone. Install one anywhere and name it: --peer PYTHON")
+    print(
+        f"  {python} has neither GPyTorch nor GPflow: ours alone. Install one "
+        "anywhere and name it: --peer PYTHON"
+    )
     return {}
 
 
@@ -108,26 +115,34 @@ def compare(python, n, m, d, steps):
     x, _, y = surface(n, d, 1)
     at, truth, seen = surface(10_000, d, 2)
     print(
-        f"n = {n:,}, {d} input{'s' * (d > 1)}, m = {m}; ours at ε = 10⁶, SGPR with up to {steps} steps of L-BFGS",
+        f"n = {n:,}, {d} input{'s' * (d > 1)}, m = {m}; ours at ε = 10⁶, SGPR "
+        f"with up to {steps} steps of L-BFGS",
         flush=True,
     )
     found = theirs(python, {"x": x, "y": y, "at": at, "m": m, "steps": steps})
     bounds = Bounds(x=[(-1, 1)] * d, y=(-4, 4))
     for name, kernel in {"ours, RBF": RBF([1.0] * d), "ours, default": None}.items():
         model = GPRegressor(kernel, basis=m, bounds=bounds, epsilon=1e6, delta=1e-8)
-        found[name] = {"seconds": timed(lambda model=model: model.fit(x, y)), "mean": model.predict(at)}
+        found[name] = {
+            "seconds": timed(lambda model=model: model.fit(x, y)),
+            "mean": model.predict(at),
+        }
     errors = {}
     for name, one in found.items():
-        errors[name], function = (math.sqrt(np.mean((one["mean"] - target) ** 2)) for target in (seen, truth))
+        errors[name], function = (
+            math.sqrt(np.mean((one["mean"] - target) ** 2)) for target in (seen, truth)
+        )
         wall, cpu = one["seconds"]
         print(
-            f"  {name:22s} {wall:7.2f} s   {cpu:7.2f} s of CPU   RMSE {errors[name]:.5f} (to the function {function:.5f})"
+            f"  {name:22s} {wall:7.2f} s   {cpu:7.2f} s of CPU   RMSE {errors[name]:.5f} (to the "
+            f"function {function:.5f})"
         )
     peer, *own = errors.values()
     if len(own) == 2:
         same, default = (error / peer for error in own)
         print(
-            f"  RMSE ours / theirs = {same:.4f} with the same kernel, {default:.4f} with nothing given (wanted: below 1.01)"
+            f"  RMSE ours / theirs = {same:.4f} with the same kernel, {default:.4f} with nothing "
+            "given (wanted: below 1.01)"
         )
 
 
@@ -135,7 +150,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument(
-        "--peer", default=sys.executable, metavar="PYTHON", help="an interpreter that has GPyTorch or GPflow"
+        "--peer",
+        default=sys.executable,
+        metavar="PYTHON",
+        help="an interpreter that has GPyTorch or GPflow",
     )
     given = parser.parse_args()
     for d in (1,) if given.quick else (1, 2):

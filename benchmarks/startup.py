@@ -1,4 +1,6 @@
-"""CPU time of short commands, in fresh processes: the best of several, which other work on the machine disturbs least.
+"""CPU time of short commands, in fresh processes.
+
+The best of several, which other work on the machine disturbs least.
 
 python benchmarks/startup.py [--quick]
 """
@@ -24,10 +26,16 @@ def cpu_seconds(arguments: list[str]) -> float:
 
 
 def main() -> None:
-    tries, late = 2 if "--quick" in sys.argv else 7, False
+    if "--quick" in sys.argv:
+        tries = 2
+    else:
+        tries = 7
+    late = False
     for command, (arguments, limit) in COMMANDS.items():
         seconds = sorted(cpu_seconds(arguments) for _ in range(tries))
-        print(f"{command:<32} best {seconds[0]:.3f} s   worst {seconds[-1]:.3f} s   (limit {limit} s)")
+        print(
+            f"{command:<32} best {seconds[0]:.3f} s   worst {seconds[-1]:.3f} s   (limit {limit} s)"
+        )
         late |= seconds[0] > limit
     sys.exit(late)
 

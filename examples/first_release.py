@@ -4,11 +4,13 @@ import tempfile
 from pathlib import Path
 
 import reticent
-from reticent.apps.registry import people, write_csv
+from reticent.cli.demo_data import people, write_csv
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
-write_csv(people(5_000, seed=1), folder / "people.csv")  # made-up people; yours would be a file of your own
+write_csv(
+    people(5_000, seed=1), folder / "people.csv"
+)  # made-up people; yours would be a file of your own
 
 # What is public about one record: from the codebook or common knowledge, never from the data.
 bounds = reticent.Bounds(x={"age": (0, 110), "height": (40, 220), "weight": (2, 150)})
@@ -17,7 +19,9 @@ bounds = reticent.Bounds(x={"age": (0, 110), "height": (40, 220), "weight": (2, 
 ledger = reticent.Ledger(folder / "budget.db")
 ledger.open("people", epsilon=3, delta=1e-5)
 
-model = reticent.PrivateMean(bounds=bounds, epsilon=1, delta=1e-6, ledger=str(folder / "budget.db"), dataset="people")
+model = reticent.PrivateMean(
+    bounds=bounds, epsilon=1, delta=1e-6, ledger=str(folder / "budget.db"), dataset="people"
+)
 model.fit(reticent.scan(folder / "people.csv"))  # charged before the first record is read
 model.save(folder / "mean.reticent")
 

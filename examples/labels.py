@@ -1,4 +1,6 @@
-"""Labels only: salaries by age. Ages are public here (a staff list), salaries are not; the curve and its band are released.
+"""Labels only: salaries by age.
+
+Ages are public here (a staff list), salaries are not; the curve and its band are released.
 
 python examples/labels.py [PICTURE]
 """
@@ -13,16 +15,22 @@ import reticent
 
 temporary = tempfile.TemporaryDirectory()
 folder = Path(temporary.name)
-picture = Path(sys.argv[1]) if len(sys.argv) > 1 else folder / "salaries.png"
+if len(sys.argv) > 1:
+    picture = Path(sys.argv[1])
+else:
+    picture = folder / "salaries.png"
 
 rng = np.random.default_rng(1)  # made-up staff; yours would be a file of your own
 age = rng.integers(20, 66, size=400)
 salary = 24_000 + 1_500 * (age - 20) - 15 * (age - 20) ** 2 + rng.normal(0, 7_000, size=400)
-(folder / "staff.csv").write_text("age,salary\n" + "\n".join(f"{a},{s:.0f}" for a, s in zip(age, salary, strict=True)))
+(folder / "staff.csv").write_text(
+    "age,salary\n" + "\n".join(f"{a},{s:.0f}" for a, s in zip(age, salary, strict=True))
+)
 
 bounds = reticent.Bounds(x={"age": (18, 68)}, y={"salary": (0, 150_000)})
 
-# Promised to the staff: their salaries. An account for labels is never mixed with one for whole records.
+# Promised to the staff: their salaries. An account for labels is never mixed with
+# one for whole records.
 ledger = reticent.Ledger(folder / "budget.db")
 ledger.open("salaries", epsilon=2, delta=1e-5, relation="label")
 

@@ -1,9 +1,10 @@
-"""A ledger under everything at once: `python -m tests.ledger_stress` prints what was acknowledged and what is recorded.
+"""A ledger under everything at once: `python -m tests.ledger_stress` prints what was acknowledged
+and what is recorded.
 
 Processes charge; other threads of the same processes read and back up the files; hard links appear;
 a process in a mount namespace uses the file and the folder as a container would; processes are
-killed at random. Then a charge is killed at every system call (tests/faults.py). On SQLite, then on
-PostgreSQL. Ends with 1 if an acknowledged charge is not recorded.
+killed at random. Then a charge is killed at every system call (tests/support/faults.py). On SQLite,
+then on PostgreSQL. Ends with 1 if an acknowledged charge is not recorded.
 """
 
 import argparse
@@ -24,10 +25,10 @@ from pathlib import Path
 import psycopg
 
 from reticent.errors import LedgerError
-from reticent.privacy.events import Gaussian
-from reticent.privacy.ledger import Ledger
-from tests.faults import kill_everywhere
-from tests.postgres import server
+from reticent.privacy.accounting.events import Gaussian
+from reticent.privacy.ledger.ledger import Ledger
+from tests.support.faults import kill_everywhere
+from tests.support.postgres import server
 
 EVENT = Gaussian(noise_multiplier=1e6)
 LINKED = "names (hard links)"
@@ -39,7 +40,10 @@ def _refusal(error: LedgerError) -> str:
 
 
 def _spend(url: str, log: Path, wanted: int) -> None:
-    """Charge until there are ``wanted`` rows; note each acknowledged row and each refusal in ``log``."""
+    """Charge until there are ``wanted`` rows.
+
+    Note each acknowledged row and each refusal in ``log``.
+    """
     notes = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     ledger = Ledger(url)
     number = 0
@@ -117,7 +121,10 @@ def _container(folder: Path, log: Path, ended: Path) -> None:
         for place in (alone, whole):
             try:
                 entry = Ledger(place / "budget.db").charge("people", EVENT)
-                line = f"{entry.number} {entry.hash}{' through a mounted file' if place == alone else ''}\n"
+                line = (
+                    f"{entry.number} "
+                    f"{entry.hash}{' through a mounted file' if place == alone else ''}\n"
+                )
             except LedgerError as error:
                 line = _refusal(error)
             with log.open("a") as file:
@@ -128,15 +135,21 @@ def _container(folder: Path, log: Path, ended: Path) -> None:
 def _start_container(folder: Path, log: Path, ended: Path) -> subprocess.Popen[bytes] | None:
     """None where this machine gives no mount namespace."""
     unshare = ["unshare", "-m"] if os.getuid() == 0 else ["unshare", "-rm"]
-    if shutil.which("unshare") is None or subprocess.run([*unshare, "true"], capture_output=True).returncode:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*unshare, "true"], capture_output=True).returncode
+    ):
         return None
     for name in ("file", "folder"):
         (folder.parent / name).mkdir()
-    return subprocess.Popen([*unshare, sys.executable, "-m", "tests.ledger_stress", "--container", folder, log, ended])
+    return subprocess.Popen(
+        [*unshare, sys.executable, "-m", "tests.ledger_stress", "--container", folder, log, ended]
+    )
 
 
 def stress(url: str, scratch: Path, *, processes: int, charges: int, kills: int) -> dict[str, int]:
-    """Charge ``charges`` times by ``processes``, with ``kills`` of them killed and started anew; count.
+    """Charge ``charges`` times by ``processes``, with ``kills`` of them killed and started anew;
+    count.
 
     ``url``: a PostgreSQL database, or ``scratch / "ledger" / "budget.db"``.
     """
@@ -188,7 +201,9 @@ def _pace(charges: int, kills: int) -> float:
     return 0.02 * charges / max(kills, 1)
 
 
-def _count(ledger: Ledger, logs: list[Path], killed: int, failed: int, mounted: bool, seconds: float) -> dict[str, int]:
+def _count(
+    ledger: Ledger, logs: list[Path], killed: int, failed: int, mounted: bool, seconds: float
+) -> dict[str, int]:
     text = "".join(log.read_text() for log in logs if log.exists())
     lines = [line.split() for line in text.splitlines(keepends=True) if line.endswith("\n")]
     acknowledged = [(int(line[0]), line[1]) for line in lines if line[0] != "refused"]
@@ -223,7 +238,9 @@ def _run(databases: list[str], processes: int, charges: int, kills: int, every: 
     with contextlib.ExitStack() as stack:
         address = stack.enter_context(server()) if "postgresql" in databases else ""
         for database in databases:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ledger-stress-")))
+            scratch = Path(
+                stack.enter_context(tempfile.TemporaryDirectory(prefix="ledger-stress-"))
+            )
             place = str(scratch / "ledger" / "budget.db")
             other = str(scratch / "faults.db")
             if database == "postgresql":
@@ -233,9 +250,17 @@ def _run(databases: list[str], processes: int, charges: int, kills: int, every: 
             print(f"\n{database}: {processes} processes, charges until there are {charges:,}")
             _print(found)
             faults = kill_everywhere(other, every=every)
-            print(f"\n{database}: killed before and after every system call of a charge" + f" ({every})" * (every > 1))
+            print(
+                f"\n{database}: killed before and after every system call of a charge"
+                + f" ({every})" * (every > 1)
+            )
             _print(faults._asdict())
-            wrong = [found["lost"], found["acknowledged twice"], found["through a second name"], found["failed"]]
+            wrong = [
+                found["lost"],
+                found["acknowledged twice"],
+                found["through a second name"],
+                found["failed"],
+            ]
             wrong += [found["recorded for no reason"]]
             good = good and not any([*wrong, faults.lost])
     return good
@@ -253,7 +278,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--charges", type=int, default=10_000)
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--every", type=int, default=1, help="kill at every so-many-th stop of a charge")
+    parser.add_argument(
+        "--every", type=int, default=1, help="kill at every so-many-th stop of a charge"
+    )
     parser.add_argument("--container", nargs=3, type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.container:

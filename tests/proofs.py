@@ -1,10 +1,14 @@
-"""Proofs and their stamps: `python -m tests.proofs` stamps every proof with a hash of the code it covers.
+"""Proofs and their stamps: `python -m tests.proofs [NAME …]` stamps proofs with a hash of the code.
 
-A proof is a Markdown file beside the code. Its first line names the files it covers and carries their hash; a test fails
-when the code has changed since. Stamp only after reading the proof against the new code.
+All of them, or those whose file names are given.
+
+A proof is a Markdown file beside the code. Its first line names the files it covers and carries
+their hash; a test fails when the code has changed since. Stamp only after reading the proof against
+the new code.
 """
 
 import re
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,11 +26,16 @@ def stamped(proof: Path) -> tuple[list[str], str | None]:
 
 def digest(proof: Path, covered: list[str]) -> str:
     """Hash of the covered files."""
-    return sha256(b"\0".join((proof.parent / name).read_bytes() for name in covered)).hexdigest()[:32]
+    return sha256(b"\0".join((proof.parent / name).read_bytes() for name in covered)).hexdigest()[
+        :32
+    ]
 
 
 def main() -> None:
+    wanted = set(sys.argv[1:])
     for proof in PROOFS:
+        if wanted and proof.name not in wanted:
+            continue
         covered, old = stamped(proof)
         new = digest(proof, covered)
         if new != old:

@@ -23,8 +23,13 @@ def test_the_page_has_what_was_printed_and_failure_is_told(tmp_path, monkeypatch
     assert "7 ± 1" in capsys.readouterr().out
     assert benchmarks.main(["--quick", "--out", str(tmp_path / "page.md")]) == 1
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
-    assert "## good\n\nHow good?\n\n`python benchmarks/good.py --quick`\n\n```text\n7 ± 1\n```" in text
-    assert [line.split("|")[3].strip() for line in text.split("\n") if line.startswith("| [")] == ["badly", "well"]
+    assert (
+        "## good\n\nHow good?\n\n`python benchmarks/good.py --quick`\n\n```text\n7 ± 1\n```" in text
+    )
+    assert [line.split("|")[3].strip() for line in text.split("\n") if line.startswith("| [")] == [
+        "badly",
+        "well",
+    ]
     with pytest.raises(SystemExit):
         benchmarks.main(["speed"])
     assert "there is no benchmark 'speed'" in capsys.readouterr().err

@@ -1,4 +1,7 @@
-"""Commands that documentation shows are ones that the program takes; what is written from the code is there."""
+"""Commands that documentation shows are ones that the program takes.
+
+What is written from the code is there.
+"""
 
 import re
 import shlex
@@ -10,7 +13,7 @@ import typer
 from typer.main import get_command
 
 import reticent
-from reticent.apps.cli import app
+from reticent.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -33,7 +36,9 @@ def parse(words):
     rest = list(words)
     while hasattr(command, "commands"):
         name, command, rest = command.resolve_command(context, rest)
-        context = command.make_context(name, list(rest), parent=context, resilient_parsing="--help" in rest)
+        context = command.make_context(
+            name, list(rest), parent=context, resilient_parsing="--help" in rest
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -43,14 +48,18 @@ def test_commands_are_taken(page):
 
 
 def test_a_wrong_option_would_be_found():
-    found = list(shown("```sh\npip install . && reticent fit gp a.csv \\\n    --nonsense 3  # so\n```\n"))
+    found = list(
+        shown("```sh\npip install . && reticent fit gp a.csv \\\n    --nonsense 3  # so\n```\n")
+    )
     assert found == [["fit", "gp", "a.csv", "--nonsense", "3"]]
     with pytest.raises(typer.BadParameter.__base__, match="nonsense"):
         parse(found[0])
 
 
 def test_the_reference_has_every_public_name():
-    listed = set(re.findall(r"^   (\w+)$", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE))
+    listed = set(
+        re.findall(r"^   (\w+)$", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)
+    )
     assert {*reticent.__all__, *reticent.plot.__all__} - {"__version__", "plot"} == listed
 
 
@@ -74,10 +83,10 @@ def test_the_way_of_a_record_goes_through_files_that_exist(making):
     import generated
 
     way = (ROOT / "docs" / "tree.md").read_text()
-    files = re.findall(r"`((?:apps|models|maths|privacy)/\w+\.py)`", way)
+    files = re.findall(r"`(\w+(?:/\w+)+\.py)`", way.split("## All files")[0])
     assert len(files) > 30
     assert all((ROOT / "src" / "reticent" / name).is_file() for name in files)
-    assert "| `src/reticent/privacy/grid.py` |" in generated.filled(way)
+    assert "| `src/reticent/privacy/statistics/integer_grid.py` |" in generated.filled(way)
 
 
 def test_pictures_are_drawn_by_the_page_for_light_and_dark_paper(making, tmp_path):
@@ -88,7 +97,9 @@ def test_pictures_are_drawn_by_the_page_for_light_and_dark_paper(making, tmp_pat
     code = f">>> import pathlib\n>>> pathlib.Path('one.svg').write_text({drawing!r}) > 0\nTrue\n\n"
     page.write_text(f"```python\n{code}```\n<!-- picture: one | A line. -->\n")
     pictures.draw(tmp_path)
-    assert (tmp_path / "drawn" / "one-light.svg").read_text() == '<svg style="fill: none; stroke: #0b4f8a"/>'
+    assert (
+        tmp_path / "drawn" / "one-light.svg"
+    ).read_text() == '<svg style="fill: none; stroke: #0b4f8a"/>'
     assert (
         tmp_path / "drawn" / "one-dark.svg"
     ).read_text() == '<svg fill="#e7eaef" style="fill: none; stroke: #7cbcf5"/>'

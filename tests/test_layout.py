@@ -1,6 +1,11 @@
-"""The rules that keep the tree readable: who may import whom, what is lazy, how long a file may be."""
+"""The rules that keep the tree readable.
+
+Who may import whom, what is lazy, how long a file may be.
+"""
 
 import ast
+import importlib
+import pkgutil
 import re
 import subprocess
 import sys
@@ -11,48 +16,61 @@ from pathlib import Path
 import pytest
 
 import reticent
+from reticent.privacy.statistics.base import Statistic
 from tests.tree import tree
 
 ROOT = Path(reticent.__file__).parent
 TOP = ROOT.parent.parent
 FILES = sorted(ROOT.rglob("*.py"))
-LAYERS = {
+# Which room may import which. The package boundary is the trust boundary: `privacy` imports nothing
+# that learns from releases; what is not needed to fit a model is never imported by what is.
+MAY_IMPORT = {
     "errors": set(),
     "memo": set(),
-    "maths": {"memo", "maths"},
-    "privacy": {"errors", "memo", "privacy"},
-    "models": {"errors", "memo", "maths", "privacy", "models"},
-    "experiments": {"errors", "maths", "privacy", "models", "experiments"},
-    "apps": {"errors", "memo", "privacy", "models", "experiments", "apps"},
-    "plot": {"apps"},  # a public name for what apps draw
+    "validation": {"errors"},
+    "files": {"errors", "privacy"},  # writing them
+    "privacy": {"errors", "memo", "validation"},
+    "inference": {"memo", "privacy.row_maps"},  # feature maps; no records
+    "models": {"errors", "memo", "validation", "files", "privacy", "inference"},
+    "reporting": {"errors", "memo", "validation", "files", "privacy", "models"},
+    "planning": {"errors", "memo", "validation", "privacy", "inference", "models", "reporting"},
+    "auditing": {"errors", "memo", "validation", "privacy", "models", "reporting.formatting"},
+    "obfuscation": {"errors", "memo", "validation", "files", "privacy", "models", "reporting"},
+    "service": {"errors", "memo", "validation", "privacy", "models"},
+    "studies": {
+        "errors",
+        "validation",
+        "privacy",
+        "inference",
+        "models",
+        "planning",
+        "obfuscation",
+    },
+    "cli": None,  # everything
+    "plot": {"planning", "reporting"},  # a public name for what is drawn
 }
-HEAVY = ("pyarrow", "dask", "psycopg", "dp_accounting", "safetensors", "narwhals", "matplotlib", "jinja2")
+HEAVY = (
+    "pyarrow",
+    "dask",
+    "psycopg",
+    "dp_accounting",
+    "safetensors",
+    "narwhals",
+    "matplotlib",
+    "jinja2",
+)
 # a model offers its report; nothing below it knows what that looks like
-UPWARD = {("base.py", "reticent.apps.report"), ("obfuscator.py", "reticent.apps.obfuscation_report")}
-MODEL_PLUMBING = {
-    f"reticent.models.{name}"
-    for name in [
-        "bandit_setup",
-        "base",
-        "bins",
-        "classes",
-        "curves",
-        "em",
-        "grids",
-        "hypotheses",
-        "inputs",
-        "judging",
-        "label_sum",
-        "moments",
-        "policy",
-        "residuals",
-        "responsibilities",
-        "rewards",
-        "rounds",
-        "starts",
-        "storage",
-    ]
+UPWARD = {("models/base.py", "reticent.reporting.page.page")}
+DRAWS_NOISE = {
+    "privacy/curator.py",
+    "privacy/noise.py",
+    "privacy/paid_release.py",
+    "privacy/selection",
+    "privacy/streams",
+    "obfuscation/noise.py",
 }
+READS_FILES = {f"privacy/sources/{name}.py" for name in ("csv", "files", "parquet")}
+MOST_FILES = 12  # in a folder, besides its door, `__init__.py`
 
 
 @cache
@@ -79,52 +97,110 @@ def _imports(path: Path):
             yield node.module or ""
 
 
-def layer(path: Path) -> str:
+def room(path: Path) -> str:
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def inside(name: str, rooms: set[str]) -> bool:
+    """Whether the module ``reticent.<name>`` lies in one of the rooms."""
+    return any(name == room or name.startswith(f"{room}.") for room in rooms)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_imports_go_one_way(path):
-    if layer(path) not in LAYERS:
-        assert path.name in ("__init__.py", "__main__.py")
+    here = path.relative_to(ROOT).as_posix()
+    if room(path) not in MAY_IMPORT:
+        assert here in ("__init__.py", "__main__.py")
         return
+    allowed = MAY_IMPORT[room(path)]
     for name in imports(path):
-        if name.startswith("reticent.") and (path.name, name) not in UPWARD:
-            assert name.split(".")[1] in LAYERS[layer(path)], f"{path.name} may not import {name}"
-        if name == "reticent.privacy.noise":
-            known = ("curator.py", "stream.py", "noise.py", "obfuscation.py")
-            assert path.name in known, "noise is drawn for sums, streams and curves, and nowhere else"
-        if (
-            layer(path) == "models"
-            and name.startswith("reticent.models.")
-            and path.name not in ("base.py", "storage.py")
-        ):
-            assert name in MODEL_PLUMBING, f"{path.name}: a model does not know other models"
+        if not name.startswith("reticent.") or (here, name) in UPWARD or allowed is None:
+            continue
+        below = name.removeprefix("reticent.")
+        assert inside(below, allowed | {room(path)}), f"{here} may not import {name}"
 
 
-def test_tables_of_the_command_line_are_written_in_one_place():
+def test_noise_is_drawn_in_few_places():
+    for path in FILES:
+        if "reticent.privacy.noise" in imports(path):
+            here = path.relative_to(ROOT).as_posix()
+            assert here.startswith(tuple(DRAWS_NOISE)), f"{here} draws noise"
+
+
+def test_only_the_trusted_package_defines_statistics():
+    """Whatever runs on a record before noise is added is in `privacy`; users' own classes aside."""
+    import_all()
+    for found in subclasses(Statistic):
+        if found.__module__.startswith("reticent."):
+            assert found.__module__.startswith("reticent.privacy."), found
+
+
+def import_all() -> None:
+    for module in pkgutil.walk_packages(reticent.__path__, "reticent."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def subclasses(base: type) -> set[type]:
+    direct = set(base.__subclasses__())
+    return direct.union(*(subclasses(one) for one in direct))
+
+
+def test_no_folder_is_too_full():
+    for folder in {path.parent for path in FILES}:
+        files = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert len(files) <= MOST_FILES, f"{folder.name} has {len(files)} files: make rooms"
+
+
+def test_tests_mirror_the_tree():
+    """Tests of a room are in a folder of the same name; what spans rooms has folders of its own."""
+    spanning = {"attacks", "audit", "contract", "support", "tools", "without"}
+    folders = {
+        path.parent.relative_to(TOP / "tests") for path in (TOP / "tests").rglob("test_*.py")
+    }
+    for folder in folders:
+        if folder.parts and folder.parts[0] not in spanning:
+            assert (ROOT / folder).is_dir(), f"tests/{folder} mirrors nothing"
+
+
+def test_tables_are_written_in_one_place():
     """Where formulas become text."""
-    users = [path.name for path in FILES if layer(path) == "apps" and "csv.writer" in path.read_text()]
-    assert users == ["tables.py"]
+    library = [path for path in FILES if room(path) != "studies"]
+    users = [path.name for path in library if "csv.writer" in path.read_text()]
+    assert users == ["csv_tables.py"]
 
 
 def test_no_cache_of_the_library_counts_how_often_it_is_asked():
-    """How many runs a search made is not released, and counters of caches would tell: `reticent.memo` has none."""
-    library = [path for path in FILES if layer(path) not in ("experiments", "memo")]
+    """How many runs a search made is not released, and counters of caches would tell:
+    `reticent.memo` has none.
+    """
+    library = [path for path in FILES if room(path) not in ("studies", "memo")]
     assert [
-        path.name for path in library if re.search(r"\blru_cache|functools import.*\bcache\b", path.read_text())
+        path.name
+        for path in library
+        if re.search(r"\blru_cache|functools import.*\bcache\b", path.read_text())
     ] == []
 
 
 def test_heavy_packages_are_imported_in_one_file():
-    library = [path for path in FILES if layer(path) != "experiments"]  # studies draw their own pictures
+    library = [path for path in FILES if room(path) != "studies"]  # studies draw their own pictures
     for package in HEAVY:
-        users = {path.name for path in library for name in imports(path) if name.split(".")[0] == package}
-        assert len(users) == 1, f"{package} is imported in {users}"
+        users = {
+            path.relative_to(ROOT).as_posix()
+            for path in library
+            for name in imports(path)
+            if name.split(".")[0] == package
+        }
+        if package == "pyarrow":
+            assert users == READS_FILES
+        else:
+            assert len(users) == 1, f"{package} is imported in {users}"
 
 
 def test_heavy_packages_are_imported_only_when_needed():
-    """Fitting an array needs none of them, but for what scikit-learn itself brings along and narwhals, which knows frames."""
+    """Fitting an array needs none of them, but for what scikit-learn itself brings along and
+    narwhals, which knows frames.
+    """
     code = """
 import sys, numpy as np, sklearn.base
 before = set(sys.modules)
@@ -132,19 +208,22 @@ import reticent
 reticent.Ledger("budget.db"), reticent.calibrate(1, 1e-6), reticent.load, reticent.Curator
 reticent.PrivateMean(bounds=reticent.Bounds(x=(0, 1)), epsilon=1, delta=1e-6).fit(np.zeros((10, 2)))
 print(*(set(sys.modules) - before))
-import reticent.apps.inspection, reticent.apps.fit_command, reticent.apps.predict
+import reticent.cli.commands.inspect, reticent.cli.commands.fit, reticent.cli.commands.predict
 print("matplotlib" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded, drawing = set(done.stdout.split("\n")[0].split()), done.stdout.split("\n")[1]
+    loaded = set(done.stdout.split("\n")[0].split())
+    drawing = done.stdout.split("\n")[1]
     assert drawing == "False"  # commands that draw nothing
-    assert "reticent.models.mean" in loaded
+    assert "reticent.models.descriptive.mean" in loaded
     assert not (set(HEAVY) - {"narwhals"}) & loaded
 
 
 def test_importing_reticent_imports_nothing_heavy():
     code = "import sys, reticent; print(*sorted(m for m in sys.modules if '.' not in m))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not {"numpy", "scipy", "sklearn", *HEAVY} & set(loaded)
 
 
@@ -171,20 +250,27 @@ def test_every_estimator_states_its_privacy():
 
 
 def tracked() -> list[str]:
-    """All files of the project: what git tracks, and nothing that lies beside it, such as an environment."""
+    """All files of the project.
+
+    What git tracks, and nothing that lies beside it, such as an environment.
+    """
     listed = subprocess.run(["git", "ls-files"], cwd=TOP, capture_output=True, text=True)
     return list(filter(None, listed.stdout.split("\n"))) if listed.returncode == 0 else []
 
 
 def test_an_environment_inside_the_folder_is_no_part_of_the_project():
-    """The README says `python3 -m venv env`: neither git, nor ruff, nor the documentation, nor the tests may look into it."""
+    """The README says `python3 -m venv env`.
+
+    Neither git, nor ruff, nor the documentation, nor the tests may look into it.
+    """
     ignored = subprocess.run(["git", "check-ignore", "-q", "env/lib/x.py"], cwd=TOP)
     assert ignored.returncode in (0, 128)  # 128: not a git repository
     settings = tomllib.loads((TOP / "pyproject.toml").read_text())["tool"]
     assert "env" in settings["ruff"]["extend-exclude"]
     assert settings["mypy"]["files"] == ["src"]
     assert "env" not in settings["pytest"]["ini_options"]["testpaths"]
-    assert re.search(r'^exclude_patterns = .*"env"', (TOP / "docs" / "conf.py").read_text(), re.MULTILINE)
+    configuration = (TOP / "docs" / "conf.py").read_text()
+    assert re.search(r'^exclude_patterns = \[[^]]*"env"', configuration, re.MULTILINE)
     assert not [name for name in tracked() if name.startswith(("env/", "venv/", ".venv/"))]
 
 

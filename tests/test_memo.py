@@ -59,7 +59,8 @@ def test_threads_may_ask_at_the_same_time():
 
     found = []
     threads = [
-        threading.Thread(target=lambda: found.extend(same(x % 7) - x % 7 for x in range(2000))) for _ in range(8)
+        threading.Thread(target=lambda: found.extend(same(x % 7) - x % 7 for x in range(2000)))
+        for _ in range(8)
     ]
     for thread in threads:
         thread.start()

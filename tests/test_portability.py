@@ -1,4 +1,7 @@
-"""Without what only Linux has: a fit, its charge, a file, predictions, and the service, each in a process of its own."""
+"""Without what only Linux has.
+
+A fit, its charge, a file, predictions, and the service, each in a process of its own.
+"""
 
 import os
 import subprocess
@@ -9,9 +12,9 @@ import numpy as np
 import pytest
 
 import reticent
-from reticent.apps.service.store import Store
-from reticent.apps.service.tokens import issue
-from tests.apps.serving import EXPERIMENT, Server
+from reticent.service.store import Store
+from reticent.service.tokens import issue
+from tests.support.serving import EXPERIMENT, Server
 
 WITHOUT = Path(__file__).parent / "without"
 
@@ -32,10 +35,10 @@ def run(*words: str, **options) -> str:
 def test_the_names_are_gone():
     code = """if True:
         import asyncio, os
-        import reticent.privacy.locks
+        import reticent.privacy.ledger.locks
         print(hasattr(os, "sched_getaffinity"))
         try:
-            exec("import fcntl", vars(reticent.privacy.locks))
+            exec("import fcntl", vars(reticent.privacy.ledger.locks))
         except ImportError:
             print("no fcntl")
     """
@@ -45,9 +48,22 @@ def test_the_names_are_gone():
 def test_the_main_job(tmp_path):
     random = np.random.default_rng(0)
     x = random.uniform(0, 1, (300, 1))
-    np.savetxt(tmp_path / "people.csv", np.hstack([x, np.sin(x)]), delimiter=",", header="x,y", comments="")
+    np.savetxt(
+        tmp_path / "people.csv", np.hstack([x, np.sin(x)]), delimiter=",", header="x,y", comments=""
+    )
     words = ["-m", "reticent"]
-    run(*words, "ledger", "open", "budget.db", "people", "--epsilon", "3", "--delta", "1e-5", cwd=tmp_path)
+    run(
+        *words,
+        "ledger",
+        "open",
+        "budget.db",
+        "people",
+        "--epsilon",
+        "3",
+        "--delta",
+        "1e-5",
+        cwd=tmp_path,
+    )
     asked = ["--x", "x=0:1", "--y", "y=-1:1", "--epsilon", "1", "--delta", "1e-6"]
     charged = ["--ledger", "budget.db", "--dataset", "people", "--out", "m.reticent"]
     run(*words, "fit", "gp", "people.csv", *asked, *charged, cwd=tmp_path)

@@ -23,7 +23,9 @@ def test_every_paper_is_cited_with_its_authors():
     papers = (TOP / "docs" / "papers.md").read_text()
     assert len(CITATION["references"]) == 5
     for paper in CITATION["references"]:
-        authors = ", ".join(f"{one['given-names']} {one['family-names']}" for one in paper["authors"])
+        authors = ", ".join(
+            f"{one['given-names']} {one['family-names']}" for one in paper["authors"]
+        )
         assert f"{authors} ({paper['year']})." in papers
 
 

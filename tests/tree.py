@@ -1,4 +1,6 @@
-"""The table of the tree: `python -m tests.tree [FOLDER …]` prints each file with its lines and its role, in Markdown."""
+"""The table of the tree: `python -m tests.tree [FOLDER …]` prints each file with its lines and its
+role, in Markdown.
+"""
 
 import ast
 import re
@@ -21,7 +23,8 @@ def tree(folders: tuple[str, ...] = FOLDERS) -> list[tuple[str, int, str]]:
     """Every Python file with its lines and its role."""
     paths = [path for folder in folders for path in sorted((TOP / folder).rglob("*.py"))]
     return [
-        (str(path.relative_to(TOP)), len(path.read_text(encoding="utf-8").splitlines()), role(path)) for path in paths
+        (str(path.relative_to(TOP)), len(path.read_text(encoding="utf-8").splitlines()), role(path))
+        for path in paths
     ]
 
 
@@ -31,7 +34,10 @@ def main() -> None:
     for name, lines, about in rows:
         print(f"| `{name}` | {lines} | {about.replace('|', chr(92) + '|')} |")
     sizes = [lines for _, lines, _ in rows]
-    print(f"\n{len(rows)} files, {sum(sizes):,} lines, median {median(sizes):.0f}, longest {max(sizes)}")
+    print(
+        f"\n{len(rows)} files, {sum(sizes):,} lines, median "
+        f"{median(sizes):.0f}, longest {max(sizes)}"
+    )
 
 
 if __name__ == "__main__":

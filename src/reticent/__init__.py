@@ -11,40 +11,46 @@ from reticent import errors
 __version__ = "0.2.0.dev0"
 
 _HOMES = {
-    "reticent.apps.plan": ("plan",),
-    "reticent.apps.service.client": ("BanditClient", "LocalClient"),
+    "reticent.planning.plan": ("plan",),
+    "reticent.service.client": ("BanditClient", "LocalClient"),
     "reticent.errors": errors.__all__,
-    "reticent.privacy.accounting": ("calibrate", "epsilon"),
+    "reticent.privacy.accounting.composition": ("calibrate", "epsilon"),
     "reticent.privacy.bounds": ("Bounds",),
-    "reticent.privacy.curator": ("Curator", "Release", "Replay"),
-    "reticent.privacy.events": ("Event", "Gaussian", "Laplace", "Pure", "Selection"),
-    "reticent.privacy.guarantee": ("Guarantee",),
-    "reticent.privacy.ledger": ("Ledger",),
-    "reticent.privacy.shared": ("Shared",),
-    "reticent.privacy.sources": ("scan",),
-    "reticent.privacy.statistic": ("Counts", "Gram", "Statistic", "Sum"),
-    "reticent.models.bandit": ("JointBandit",),
+    "reticent.models.replay": ("Replay",),
+    "reticent.privacy.curator": ("Curator", "Release"),
+    "reticent.privacy.accounting.events": ("Event", "Gaussian", "Laplace", "Pure", "Selection"),
+    "reticent.privacy.accounting.guarantee": ("Guarantee",),
+    "reticent.privacy.ledger.ledger": ("Ledger",),
+    "reticent.privacy.statistics.assignment_moments": ("AssignmentMoments",),
+    "reticent.privacy.sources.base": ("scan",),
+    "reticent.privacy.statistics.base": ("Statistic",),
+    "reticent.privacy.statistics.counts": ("Counts",),
+    "reticent.privacy.statistics.gram": ("Gram",),
+    "reticent.privacy.statistics.sum": ("Sum",),
+    "reticent.models.bandits.joint": ("JointBandit",),
     "reticent.models.base": ("PrivateEstimator",),
-    "reticent.models.binned_gp": ("BinnedGPRegressor",),
-    "reticent.models.classifier": ("GPClassifier",),
-    "reticent.models.clusters": ("KMeans",),
-    "reticent.models.covariance": ("PrivateCovariance",),
-    "reticent.models.factors": ("PCA", "FactorAnalysis"),
-    "reticent.models.gp": ("GPRegressor",),
-    "reticent.models.histogram": ("PrivateHistogram",),
-    "reticent.models.label_gp": ("LabelGPRegressor",),
-    "reticent.models.mixture": ("GaussianMixture",),
-    "reticent.models.local_bandit": ("LocalBanditClient", "LocalBanditServer"),
-    "reticent.models.mean": ("PrivateMean",),
-    "reticent.models.obfuscator": ("Obfuscator",),
-    "reticent.models.search": ("PrivateSearch",),
-    "reticent.models.storage": ("load",),
+    "reticent.models.gp.binned_regressor": ("BinnedGPRegressor",),
+    "reticent.models.gp.classifier": ("GPClassifier",),
+    "reticent.models.mixtures.kmeans": ("KMeans",),
+    "reticent.models.descriptive.covariance": ("PrivateCovariance",),
+    "reticent.models.mixtures.factor_analysis": ("PCA", "FactorAnalysis"),
+    "reticent.models.gp.regressor": ("GPRegressor",),
+    "reticent.models.descriptive.histogram": ("PrivateHistogram",),
+    "reticent.models.gp.label_regressor": ("LabelGPRegressor",),
+    "reticent.models.mixtures.gaussian_mixture": ("GaussianMixture",),
+    "reticent.models.bandits.local": ("LocalBanditClient", "LocalBanditServer"),
+    "reticent.models.descriptive.mean": ("PrivateMean",),
+    "reticent.obfuscation.obfuscator": ("Obfuscator",),
+    "reticent.models.selection.private_search": ("PrivateSearch",),
+    "reticent.models.serialization": ("load",),
 }
 _MODULES = {"plot": "reticent.plot"}
 _HOME = {name: home for home, names in _HOMES.items() for name in names} | _MODULES
 
 __all__ = [
     "PCA",
+    "AssignmentMoments",
+    "BadFile",
     "BadInput",
     "BanditClient",
     "BinnedGPRegressor",
@@ -83,7 +89,6 @@ __all__ = [
     "Replay",
     "ReticentError",
     "Selection",
-    "Shared",
     "Statistic",
     "Sum",
     "__version__",
@@ -97,9 +102,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from reticent import plot
-    from reticent.apps.plan import plan
-    from reticent.apps.service.client import BanditClient, LocalClient
     from reticent.errors import (
+        BadFile,
         BadInput,
         BoundsMissing,
         BudgetExceeded,
@@ -108,38 +112,47 @@ if TYPE_CHECKING:
         ReleaseRefused,
         ReticentError,
     )
-    from reticent.models.bandit import JointBandit
+    from reticent.models.bandits.joint import JointBandit
+    from reticent.models.bandits.local import LocalBanditClient, LocalBanditServer
     from reticent.models.base import PrivateEstimator
-    from reticent.models.binned_gp import BinnedGPRegressor
-    from reticent.models.classifier import GPClassifier
-    from reticent.models.clusters import KMeans
-    from reticent.models.covariance import PrivateCovariance
-    from reticent.models.factors import PCA, FactorAnalysis
-    from reticent.models.gp import GPRegressor
-    from reticent.models.histogram import PrivateHistogram
-    from reticent.models.label_gp import LabelGPRegressor
-    from reticent.models.local_bandit import LocalBanditClient, LocalBanditServer
-    from reticent.models.mean import PrivateMean
-    from reticent.models.mixture import GaussianMixture
-    from reticent.models.obfuscator import Obfuscator
-    from reticent.models.search import PrivateSearch
-    from reticent.models.storage import load
-    from reticent.privacy.accounting import calibrate, epsilon
+    from reticent.models.descriptive.covariance import PrivateCovariance
+    from reticent.models.descriptive.histogram import PrivateHistogram
+    from reticent.models.descriptive.mean import PrivateMean
+    from reticent.models.gp.binned_regressor import BinnedGPRegressor
+    from reticent.models.gp.classifier import GPClassifier
+    from reticent.models.gp.label_regressor import LabelGPRegressor
+    from reticent.models.gp.regressor import GPRegressor
+    from reticent.models.mixtures.factor_analysis import PCA, FactorAnalysis
+    from reticent.models.mixtures.gaussian_mixture import GaussianMixture
+    from reticent.models.mixtures.kmeans import KMeans
+    from reticent.models.replay import Replay
+    from reticent.models.selection.private_search import PrivateSearch
+    from reticent.models.serialization import load
+    from reticent.obfuscation.obfuscator import Obfuscator
+    from reticent.planning.plan import plan
+    from reticent.privacy.accounting.composition import calibrate, epsilon
+    from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Pure, Selection
+    from reticent.privacy.accounting.guarantee import Guarantee
     from reticent.privacy.bounds import Bounds
-    from reticent.privacy.curator import Curator, Release, Replay
-    from reticent.privacy.events import Event, Gaussian, Laplace, Pure, Selection
-    from reticent.privacy.guarantee import Guarantee
-    from reticent.privacy.ledger import Ledger
-    from reticent.privacy.shared import Shared
-    from reticent.privacy.sources import scan
-    from reticent.privacy.statistic import Counts, Gram, Statistic, Sum
+    from reticent.privacy.curator import Curator, Release
+    from reticent.privacy.ledger.ledger import Ledger
+    from reticent.privacy.sources.base import scan
+    from reticent.privacy.statistics.assignment_moments import AssignmentMoments
+    from reticent.privacy.statistics.base import Statistic
+    from reticent.privacy.statistics.counts import Counts
+    from reticent.privacy.statistics.gram import Gram
+    from reticent.privacy.statistics.sum import Sum
+    from reticent.service.client import BanditClient, LocalClient
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'reticent' has no attribute {name!r}")
     home = import_module(_HOME[name])
-    value = home if name in _MODULES else getattr(home, name)
+    if name in _MODULES:
+        value = home
+    else:
+        value = getattr(home, name)
     globals()[name] = value
     return value
 

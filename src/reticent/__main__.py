@@ -1,6 +1,6 @@
 """``python -m reticent`` is the command line."""
 
-from reticent.apps.cli import main
+from reticent.cli.main import main
 
 if __name__ == "__main__":
     main()

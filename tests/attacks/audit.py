@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from unittest import mock
 
-from reticent.apps import audit as audits
+from reticent.auditing import attack as audits
 from reticent.privacy import noise
 from reticent.privacy.curator import Curator
 from tests.attacks.harness import Outcome, attack
@@ -44,7 +44,9 @@ def quick_verdicts(name, times):
 def later_stages() -> Outcome:
     with half_in_later_stages():
         [verdict] = quick_verdicts("gp", 1)
-    return Outcome(verdict == "holds", f"half the noise in all stages of gp but the first: {verdict}")
+    return Outcome(
+        verdict == "holds", f"half the noise in all stages of gp but the first: {verdict}"
+    )
 
 
 @attack("11", "A quick audit says that a promise holds with half the noise in everything")
@@ -53,4 +55,7 @@ def everything() -> Outcome:
     with mock.patch.object(noise, "_attempts", half_the_noise):
         verdicts = quick_verdicts("mean", times)
     caught = sum(one in ("BROKEN", "violated") for one in verdicts)
-    return Outcome(caught < times, f"half the noise in all releases of mean: found by {caught} of {times} audits")
+    return Outcome(
+        caught < times,
+        f"half the noise in all releases of mean: found by {caught} of {times} audits",
+    )

@@ -1,9 +1,12 @@
-"""Bandits that are asked and told several rounds at once, in lists: one round must not change how the others are read."""
+"""Bandits that are asked and told several rounds at once, in lists.
+
+One round must not change how the others are read.
+"""
 
 import numpy as np
 
 import reticent
-from reticent.apps.attacker import recognised
+from reticent.reporting.attack_curve import recognised
 from tests.attacks.harness import Outcome, attack
 
 _BOUNDS = reticent.Bounds(x=[(0, 1)], y=(0, 1))
@@ -11,27 +14,34 @@ _FALSE_ALARMS = 0.05
 
 
 def _bandit(**params):
-    return reticent.JointBandit(bounds=_BOUNDS, **{"horizon": 400, "epsilon": 1, "delta": 1e-5, **params})
+    return reticent.JointBandit(
+        bounds=_BOUNDS, **{"horizon": 400, "epsilon": 1, "delta": 1e-5, **params}
+    )
 
 
 def _moved(candidates, rewards):
-    """How far the exact sums of two lists of rounds are apart, in units of the claimed sensitivity."""
+    """How far the exact sums of two lists of rounds are apart, in units of the
+    claimed sensitivity.
+    """
     sums = []
     for X, y in zip(candidates, rewards, strict=True):
         bandit = _bandit()
-        bandit._size = 10**6  # so that the exact sum can be looked at before its release
+        bandit._batch_size = 10**6  # so that the exact sum can be looked at before its release
         bandit.ask(np.full((len(y), 2, 1), 0.5))
         bandit.tell(X, y)
+        assert not bandit.releases_
         statistic = bandit._statistic()
         sums.append(np.array([float(v) for v in bandit._stream._total]))
-    square = (statistic.shares() * (sums[0] - sums[1]) ** 2).sum()
+    square = (statistic.coordinate_multiplicity() * (sums[0] - sums[1]) ** 2).sum()
     return float(np.sqrt(square / statistic.sensitivity2))
 
 
 @attack("1b", "One reward that is text makes everybody's rewards missing")
 def text_reward() -> Outcome:
     rewards = [1.0] * 200
-    moved = max(_moved([[[0.5]] * 200] * 2, [rewards, [*rewards[1:], odd]]) for odd in ("x", b"x", 1j))
+    moved = max(
+        _moved([[[0.5]] * 200] * 2, [rewards, [*rewards[1:], odd]]) for odd in ("x", b"x", 1j)
+    )
     return Outcome(moved > 1.001, f"the exact sum moves by {moved:.2f} times the sensitivity")
 
 
@@ -62,8 +72,13 @@ def text_reward_from_release() -> Outcome:
     number, text = (np.array([released(last) for _ in range(runs)]) for last in (1.0, "x"))
     power = float((number > np.quantile(text, 1 - _FALSE_ALARMS)).mean())
     allowed = float(recognised(_bandit().guarantee_, _FALSE_ALARMS))
-    margin = 4 * float(np.sqrt(allowed * (1 - allowed) * 2 / runs))  # of the share, and of the quantile
-    figure = f"right in {power:.0%} of {runs} cases at 5 % false alarms; the promise allows {allowed:.1%}"
+    margin = 4 * float(
+        np.sqrt(allowed * (1 - allowed) * 2 / runs)
+    )  # of the share, and of the quantile
+    figure = (
+        f"right in {power:.0%} of {runs} cases at 5 % false alarms; the "
+        f"promise allows {allowed:.1%}"
+    )
     return Outcome(power > allowed + margin, f"{figure} (and chance up to {allowed + margin:.0%})")
 
 

@@ -1,4 +1,7 @@
-"""Libraries that are exact for small products only: sums that are off are sums that somebody's record can be read from."""
+"""Libraries that are exact for small products only.
+
+Sums that are off are sums that somebody's record can be read from.
+"""
 
 import subprocess
 import sys
@@ -17,8 +20,12 @@ def _strassen(a: np.ndarray, b: np.ndarray, levels: int = 2) -> np.ndarray:
     n = b.shape[1]
     if not levels or m % 2 or k % 2 or n % 2:
         return _matmul(a, b)
-    a11, a12, a21, a22 = (a[i : i + m // 2, j : j + k // 2] for i in (0, m // 2) for j in (0, k // 2))
-    b11, b12, b21, b22 = (b[i : i + k // 2, j : j + n // 2] for i in (0, k // 2) for j in (0, n // 2))
+    a11, a12, a21, a22 = (
+        a[i : i + m // 2, j : j + k // 2] for i in (0, m // 2) for j in (0, k // 2)
+    )
+    b11, b12, b21, b22 = (
+        b[i : i + k // 2, j : j + n // 2] for i in (0, k // 2) for j in (0, n // 2)
+    )
     pairs = [
         (a11 + a22, b11 + b22),
         (a21 + a22, b11),
@@ -29,7 +36,9 @@ def _strassen(a: np.ndarray, b: np.ndarray, levels: int = 2) -> np.ndarray:
         (a12 - a22, b21 + b22),
     ]
     p = [_strassen(left, right, levels - 1) for left, right in pairs]
-    return np.block([[p[0] + p[3] - p[4] + p[6], p[2] + p[4]], [p[1] + p[3], p[0] - p[1] + p[2] + p[5]]])
+    return np.block(
+        [[p[0] + p[3] - p[4] + p[6], p[2] + p[4]], [p[1] + p[3], p[0] - p[1] + p[2] + p[5]]]
+    )
 
 
 def _single(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -56,7 +65,10 @@ def _fits_with(method, least: int = 256) -> Outcome:
         model.fit(random.uniform(-1, 1, (1000, 299)))
     finally:
         np.matmul = _matmul
-    return Outcome(off > 0, f"accepted, and exact sums of 300 columns are off by up to {off:,} steps of the grid")
+    return Outcome(
+        off > 0,
+        f"accepted, and exact sums of 300 columns are off by up to {off:,} steps of the grid",
+    )
 
 
 @attack("7", "A BLAS that takes Strassen's method from 256 columns on passes the check")
@@ -106,9 +118,9 @@ def exponential() -> Outcome:
 @attack("7", "A worker of a cluster adds up with a BLAS of single precision that nobody looked at")
 def worker() -> Outcome:
     return _in_a_new_process("""if True:
-        import numpy as np, pandas as pd, reticent
-        from reticent.privacy.cluster import _partition_total
-        from reticent.privacy.sources import Field
+        import numpy as np, pandas as pd, reticent, tests.attacks
+        from reticent.privacy.sources.dask import _partition_total
+        from reticent.privacy.sources.base import Field
         np.matmul = lambda a, b: (a.astype(np.float32) @ b.astype(np.float32)).astype(float)
         frame, one = pd.DataFrame({"a": [16777217.0]}), np.ones((1, 1))
         work = (Field(0),), lambda block: np.matmul(block.T, one), 10

@@ -1,4 +1,7 @@
-"""Model files that no `save` wrote, each with the right SHA-256: they must be refused, in words, or gain nothing."""
+"""Model files that no `save` wrote, each with the right SHA-256.
+
+They must be refused, in words, or gain nothing.
+"""
 
 import copy
 import json
@@ -18,8 +21,13 @@ Header = dict[str, Any]
 
 
 def saved() -> tuple[bytes, Header, Header, bytes]:
-    """Save a seeded mean: the beginning of the file's first line, its outer header, what is said in it, and its arrays."""
-    model = reticent.PrivateMean(bounds=reticent.Bounds(x=[(0, 1)]), epsilon=1, delta=1e-6, random_state=1)
+    """Save a seeded mean.
+
+    The beginning of the file's first line, its outer header, what is said in it, and its arrays.
+    """
+    model = reticent.PrivateMean(
+        bounds=reticent.Bounds(x=[(0, 1)]), epsilon=1, delta=1e-6, random_state=1
+    )
     model.fit(np.full((100, 1), 0.5)).save(FILE, overwrite=True)
     first, _, body = FILE.read_bytes().partition(b"\n")
     size = int.from_bytes(body[:8], "little")
@@ -52,7 +60,10 @@ def forged_event() -> Outcome:
         fields["releases"][0]["private"] = True
 
     promise = forged(change).guarantee_
-    return Outcome(promise.epsilon < 0.9, f"ε = {promise.epsilon:.1g} beside epsilon=1; private={promise.private}")
+    return Outcome(
+        promise.epsilon < 0.9,
+        f"ε = {promise.epsilon:.1g} beside epsilon=1; private={promise.private}",
+    )
 
 
 @attack("4m", "A file edited by hand forgets that its noise came from a seed")
@@ -65,7 +76,9 @@ def forged_stamp() -> Outcome:
 def forged_ledger() -> Outcome:
     url = "postgresql://somebody.invalid:1/x"
     model = forged(lambda fields: fields["params"].update(ledger=url, dataset="p"))
-    return Outcome(model._params["ledger"] == url, f"report() would connect to {model._params['ledger']}")
+    return Outcome(
+        model._params["ledger"] == url, f"report() would connect to {model._params['ledger']}"
+    )
 
 
 @attack("4o", "Numbers of records that no data set has")
@@ -78,7 +91,9 @@ def forged_counts() -> Outcome:
         except reticent.CorruptModel:
             continue
         taken.append(n)
-    return Outcome(bool(taken), f"accepted: n = {', '.join(map(str, taken)) or 'none'}", refused=not taken)
+    return Outcome(
+        bool(taken), f"accepted: n = {', '.join(map(str, taken)) or 'none'}", refused=not taken
+    )
 
 
 @attack("4p", "A file that is nested deeply ends a program with RecursionError")
@@ -104,4 +119,6 @@ def deep() -> Outcome:
             continue
         except Exception as error:
             ended.append(type(error).__name__)
-    return Outcome(bool(ended), f"ends with: {', '.join(ended) or 'CorruptModel'}", refused=not ended)
+    return Outcome(
+        bool(ended), f"ends with: {', '.join(ended) or 'CorruptModel'}", refused=not ended
+    )

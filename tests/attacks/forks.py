@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import reticent
-from reticent.privacy.stream import Stream
+from reticent.privacy.streams.stream import Stream
 from tests.attacks.harness import Outcome, attack
 
 _NEW_USER = 0x10000000  # CLONE_NEWUSER of unshare(2)
@@ -97,7 +97,9 @@ def raw_fork() -> None:
 
 
 def forked_stream() -> None:
-    stream = Stream(bounds=reticent.Bounds(x=[(-1, 1)]), event=reticent.Gaussian(noise_multiplier=1.0))
+    stream = Stream(
+        bounds=reticent.Bounds(x=[(-1, 1)]), event=reticent.Gaussian(noise_multiplier=1.0)
+    )
     stream.add(First(), np.full((10, 1), 0.5))
     child = os.fork()
     say(stream, First())
@@ -128,7 +130,9 @@ def _outcome(program: str) -> Outcome:
     return Outcome(len(set(released)) > 1, figure, refused=len(released) == 1 and bool(refusals))
 
 
-@attack("7", "A child with its parent's process number (containers) releases what the parent paid for")
+@attack(
+    "7", "A child with its parent's process number (containers) releases what the parent paid for"
+)
 def pid_namespace() -> Outcome:
     return _outcome("forks.as_number_one(forks.same_number)")
 

@@ -13,7 +13,10 @@ Verdict = Literal["succeeds", "no advantage", "refused"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an attack achieved: more than the promise allows or not, and the figure that shows it."""
+    """What an attack achieved.
+
+    More than the promise allows or not, and the figure that shows it.
+    """
 
     broke: bool
     figure: str
@@ -29,7 +32,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Attack:
-    """An attack: the item of the review that it belongs to, what it tries, and the function that tries it."""
+    """An attack: the item of the review that it belongs to, what it tries, and the function that
+    tries it.
+    """
 
     item: str
     title: str
@@ -37,7 +42,10 @@ class Attack:
     function: Callable[[], Outcome]
 
     def run(self) -> Outcome:
-        """Try it. An error of reticent's own is a refusal; any other error is a fault of the attack."""
+        """Try it.
+
+        An error of reticent's own is a refusal; any other error is a fault of the attack.
+        """
         try:
             return self.function()
         except reticent.ReticentError as error:
@@ -65,15 +73,26 @@ def first_sentence(error: BaseException, most: int = 90) -> str:
 
 
 def all_attacks() -> list[Attack]:
-    """Import every module of this package, and give the attacks in the order of the review's items."""
+    """Import every module of this package, and give the attacks in the order of the
+    review's items.
+    """
     import tests.attacks as package
 
     for module in pkgutil.iter_modules(package.__path__):
         if not module.name.startswith(("test_", "__")):
             importlib.import_module(f"tests.attacks.{module.name}")
-    return sorted(ATTACKS, key=lambda one: (int("".join(c for c in one.item if c.isdigit())), one.item, one.name))
+    return sorted(
+        ATTACKS,
+        key=lambda one: (int("".join(c for c in one.item if c.isdigit())), one.item, one.name),
+    )
 
 
 def as_record(one: Attack, outcome: Outcome) -> dict[str, object]:
     """A line of the table, for JSON."""
-    return {"item": one.item, "title": one.title, "name": one.name, **asdict(outcome), "verdict": outcome.verdict}
+    return {
+        "item": one.item,
+        "title": one.title,
+        "name": one.name,
+        **asdict(outcome),
+        "verdict": outcome.verdict,
+    }

@@ -1,4 +1,7 @@
-"""A thread that reads the ledger's file: SQLite's locks belong to the process, and closing any file drops them."""
+"""A thread that reads the ledger's file.
+
+SQLite's locks belong to the process, and closing any file drops them.
+"""
 
 import contextlib
 import hashlib
@@ -24,7 +27,9 @@ def _spend(dataset: str) -> list[str]:
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until:
         with contextlib.suppress(reticent.LedgerError):
-            acknowledged.append(ledger.charge(dataset, reticent.Gaussian(noise_multiplier=1e5)).hash)
+            acknowledged.append(
+                ledger.charge(dataset, reticent.Gaussian(noise_multiplier=1e5)).hash
+            )
     ended.set()
     reader.join()
     return acknowledged
@@ -43,7 +48,9 @@ def checksums() -> Outcome:
     for dataset in ("ours", "theirs"):
         ledger.open(dataset, epsilon=1, delta=1e-6)
     command = [sys.executable, "-W", "ignore", "-m", "tests.attacks.ledger_locks"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         assert other.stdout is not None
         assert other.stdin is not None
         other.stdout.readline()  # it has imported everything

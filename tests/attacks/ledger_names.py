@@ -22,7 +22,9 @@ while True:
 
 
 def _hot(journal: str) -> bool:
-    """Whether a crash now would leave a journal that the next access through this name rolls back."""
+    """Whether a crash now would leave a journal that the next access through this
+    name rolls back.
+    """
     try:
         with open(journal, "rb") as file:
             head = file.read(12)
@@ -32,7 +34,10 @@ def _hot(journal: str) -> bool:
 
 
 def _crash_in_a_commit(path: str, *, seconds: float = 10.0) -> bool:
-    """Stop a charging process now and then; kill it where its journal is hot. False if there was no such moment."""
+    """Stop a charging process now and then; kill it where its journal is hot.
+
+    False if there was no such moment.
+    """
     child = subprocess.Popen([sys.executable, "-c", _CHARGES, path], stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + seconds
@@ -51,7 +56,11 @@ def _crash_in_a_commit(path: str, *, seconds: float = 10.0) -> bool:
 def _release(path: str) -> str:
     """A release of ε = 0.9; the refusal, or nothing."""
     model = reticent.PrivateMean(
-        bounds=reticent.Bounds(x=[(-1, 1)]), epsilon=_SPENT, delta=_DELTA, ledger=path, dataset="people"
+        bounds=reticent.Bounds(x=[(-1, 1)]),
+        epsilon=_SPENT,
+        delta=_DELTA,
+        ledger=path,
+        dataset="people",
     )
     try:
         model.fit([[0.5]] * 100)
@@ -61,7 +70,9 @@ def _release(path: str) -> str:
 
 
 def _spend_twice(first: str, second: str) -> Outcome:
-    """After a crash through the first name, release through the second one, then through the first one again."""
+    """After a crash through the first name, release through the second one, then through the first
+    one again.
+    """
     refusals = [_release(path) for path in (second, first)]
     made = refusals.count("")
     figure = f"{made} of 2 releases with ε = {_SPENT} under a cap of {_CAP:g}"
@@ -71,7 +82,11 @@ def _spend_twice(first: str, second: str) -> Outcome:
     return Outcome(False, f"{figure}: {refused[0]}" if refused else figure, refused=bool(refused))
 
 
-@attack("2a", "A ledger with a hard link: a crash through one name takes back what was paid through the other")
+@attack(
+    "2a",
+    "A ledger with a hard link: a crash through one name takes back what was "
+    "paid through the other",
+)
 def hard_link() -> Outcome:
     reticent.Ledger("budget.db").open("people", epsilon=_CAP, delta=_DELTA)
     if not _crash_in_a_commit("budget.db"):
@@ -99,7 +114,10 @@ def bind_mount() -> Outcome:
 
 
 def _inside() -> None:
-    """The attack in a mount namespace of its own: the database and, if there is one, the file of its heads."""
+    """The attack in a mount namespace of its own.
+
+    The database and, if there is one, the file of its heads.
+    """
     if not _crash_in_a_commit("host/budget.db"):
         raise RuntimeError("no crash met a journal: nothing is shown")
     for name in os.listdir("host"):

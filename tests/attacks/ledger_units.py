@@ -1,4 +1,7 @@
-"""The unit of an account: noise for one record of a person is not noise for all of their records."""
+"""The unit of an account.
+
+Noise for one record of a person is not noise for all of their records.
+"""
 
 import reticent
 from tests.attacks.harness import Outcome, attack
@@ -31,6 +34,8 @@ def five_records_then_one() -> Outcome:
         except reticent.LedgerError as error:
             refusal = f" ({str(error).partition(': ')[2].partition('.')[0]})"
     stated = ledger.spent("people")
-    lost = reticent.epsilon([reticent.Gaussian(noise_multiplier=noise * share) for share in shares], delta)
+    lost = reticent.epsilon(
+        [reticent.Gaussian(noise_multiplier=noise * share) for share in shares], delta
+    )
     figure = f"the account says ε = {stated:.2f}; a person with five records has lost {lost:.2f}"
     return Outcome(lost > 1.01 * stated, figure + refusal, refused=bool(refusal))

@@ -6,11 +6,14 @@ import numpy as np
 from typer.testing import CliRunner
 
 import reticent
-from reticent.apps.cli import app
+from reticent.cli.main import app
 from tests.attacks.harness import Outcome, attack
 
 
-@attack("7", "Where saving fails after the charge, reticent fit says that the model is in memory, and ends")
+@attack(
+    "7",
+    "Where saving fails after the charge, reticent fit says that the model is in memory, and ends",
+)
 def saving_fails() -> Outcome:
     np.savetxt("people.csv", np.linspace(0, 1, 100)[:, None], header="x", comments="")
     ledger = reticent.Ledger("budget.db")
@@ -23,7 +26,8 @@ def saving_fails() -> Outcome:
         real(self, path, **options)
 
     words = (
-        "fit mean people.csv --x x=0:1 --epsilon 0.5 --delta 1e-7 --ledger budget.db --dataset people --out m.reticent"
+        "fit mean people.csv --x x=0:1 --epsilon 0.5 --delta 1e-7 --ledger budget.db --dataset "
+        "people --out m.reticent"
     )
     reticent.PrivateMean.save = taken
     try:

@@ -1,4 +1,7 @@
-"""Lists of records: one record that is not a list, or of another length, must not change how the others are read."""
+"""Lists of records.
+
+One record that is not a list, or of another length, must not change how the others are read.
+"""
 
 import warnings
 
@@ -9,7 +12,9 @@ from tests.attacks.harness import Outcome, attack
 def _binned(X: list[object], y: list[object]) -> tuple[float, float]:
     """The released sum of the outputs in one bin, and the standard deviation of its noise."""
     bounds = reticent.Bounds(x=[(-1, 1)], y=(-1, 1))
-    model = reticent.BinnedGPRegressor(bins=1, bounds=bounds, epsilon=1, delta=1e-6, learn_kernel=False)
+    model = reticent.BinnedGPRegressor(
+        bins=1, bounds=bounds, epsilon=1, delta=1e-6, learn_kernel=False
+    )
     model.fit(X, y)
     return float(model.sums_[0]), float(model.sums_sd_[0])
 
@@ -50,7 +55,9 @@ def odd_row() -> Outcome:
     odd = {"missing": None, "ragged": [0.0, 1.0], "empty": [], "bare": 0.0, "text": "x"}
     rows: list[object] = [[0.0]] * 99
     refused = [name for name, row in odd.items() if _fails([*rows, row], [[1.0]] * 100)]
-    figure = f"of {len(odd)} odd rows {len(refused)} make the fit refuse, where an ordinary row does not"
+    figure = (
+        f"of {len(odd)} odd rows {len(refused)} make the fit refuse, where an ordinary row does not"
+    )
     return Outcome(bool(refused), figure)
 
 
@@ -59,5 +66,8 @@ def odd_label() -> Outcome:
     odd = {"ragged": [0.0, 1.0], "empty": []}
     labels: list[object] = [[1.0]] * 99
     refused = [name for name, row in odd.items() if _fails([[0.0]] * 100, [*labels, row])]
-    figure = f"of {len(odd)} odd labels {len(refused)} make the fit refuse, where an ordinary label does not"
+    figure = (
+        f"of {len(odd)} odd labels {len(refused)} make the fit refuse, where "
+        "an ordinary label does not"
+    )
     return Outcome(bool(refused), figure)

@@ -1,4 +1,7 @@
-"""One object without a ledger, asked for the same curve in other words: fresh noise can be averaged away."""
+"""One object without a ledger, asked for the same curve in other words.
+
+Fresh noise can be averaged away.
+"""
 
 from collections.abc import Iterable
 
@@ -17,7 +20,9 @@ PROMISED = 0.5
 
 
 def new() -> reticent.Obfuscator:
-    return reticent.Obfuscator(RBF(0.2, "fixed"), sensitive=[(0.4, 0.5)], variance=PROMISED, mean=0.0)
+    return reticent.Obfuscator(
+        RBF(0.2, "fixed"), sensitive=[(0.4, 0.5)], variance=PROMISED, mean=0.0
+    )
 
 
 def averaged(draws: Iterable[Array]) -> Outcome:
@@ -26,7 +31,8 @@ def averaged(draws: Iterable[Array]) -> Outcome:
     distinct = len(np.unique(answers[:, HIDDEN], axis=0))
     error = float(np.sqrt(((answers.mean(axis=0) - Y)[HIDDEN] ** 2).mean()))
     figure = (
-        f"{len(answers)} questions, {distinct} draws; their mean is off by {error:.2f}, promised sd {PROMISED**0.5:.2f}"
+        f"{len(answers)} questions, {distinct} draws; their mean is off by {error:.2f}, promised "
+        f"sd {PROMISED**0.5:.2f}"
     )
     return Outcome(distinct > 1, figure)
 
@@ -88,4 +94,6 @@ def two_halves() -> Outcome:
     a[size:, size:] += noise[1]
     cross = kernel(x, at)[:, 0]
     variance = float(1 - cross @ np.linalg.solve(a, cross))
-    return Outcome(variance < 0.05 * (1 - 1e-6), f"promised 0.05, the two releases leave {variance:.1e}")
+    return Outcome(
+        variance < 0.05 * (1 - 1e-6), f"promised 0.05, the two releases leave {variance:.1e}"
+    )

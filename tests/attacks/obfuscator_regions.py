@@ -1,4 +1,7 @@
-"""Regions of a curve: kernels that do not fall with distance, whose values between the checked points are released."""
+"""Regions of a curve.
+
+Kernels that do not fall with distance, whose values between the checked points are released.
+"""
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Kernel, PairwiseKernel
@@ -48,7 +51,10 @@ def hidden_between_the_centres(kernel: Kernel) -> Outcome:
     hide = reticent.Obfuscator(kernel, sensitive=[(0.0, 1.0)], variance=PROMISED, mean=0.0)
     released = hide.obfuscate(x, y)
     variance = float(hide.predict(x[:1], return_std=True)[1][0] ** 2)
-    figure = f"promised {PROMISED}, kept {variance:.1e}; released − true at most {np.abs(released - y).max():.0e}"
+    figure = (
+        f"promised {PROMISED}, kept {variance:.1e}; released − true at most "
+        f"{np.abs(released - y).max():.0e}"
+    )
     return Outcome(variance < PROMISED * (1 - 1e-6), figure)
 
 
@@ -67,10 +73,16 @@ def pairwise() -> Outcome:
     return hidden_between_the_centres(PairwiseKernel(metric=same_wave))
 
 
-@attack("8a", "A promised variance that is a kernel of one's own: high between the checked points, low at them")
+@attack(
+    "8a",
+    "A promised variance that is a kernel of one's own: high between the "
+    "checked points, low at them",
+)
 def promised_kernel() -> Outcome:
     class High(Cosine):
-        """Variance .05 at the centres of cells, which are even multiples of half the period, .5 between them."""
+        """Variance .05 at the centres of cells, which are even multiples of half the period, .5
+        between them.
+        """
 
         def __init__(self):
             pass
@@ -88,4 +100,6 @@ def promised_kernel() -> Outcome:
     at = np.array([[1000.25 * PERIOD]])
     promised = float(High()(at, at.copy())[0, 0])
     variance = float(hide.predict(at, return_std=True)[1][0] ** 2)
-    return Outcome(variance < promised * (1 - 1e-6), f"promised {promised:.2f} there, kept {variance:.3f}")
+    return Outcome(
+        variance < promised * (1 - 1e-6), f"promised {promised:.2f} there, kept {variance:.3f}"
+    )

@@ -13,7 +13,11 @@ def processors() -> Outcome:
     ledger = reticent.Ledger("budget.db")
     ledger.open("people", epsilon=1, delta=1e-6)
     model = reticent.PrivateMean(
-        bounds=reticent.Bounds(x=(-1, 1)), epsilon=0.5, delta=1e-7, ledger="budget.db", dataset="people"
+        bounds=reticent.Bounds(x=(-1, 1)),
+        epsilon=0.5,
+        delta=1e-7,
+        ledger="budget.db",
+        dataset="people",
     )
     real = getattr(os, "sched_getaffinity", None)
     if real is not None:

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import reticent
-from reticent.privacy.stream import TREE, Correlation, Stream, Toeplitz
+from reticent.privacy.streams.correlated_noise import BinaryTree, Correlation, Toeplitz
+from reticent.privacy.streams.stream import Stream
 from tests.attacks.harness import Outcome, attack
 
 BOX = reticent.Bounds(x=[(-1, 1)])
@@ -40,7 +41,10 @@ def another_event() -> Outcome:
     released = second.release(Total())
     wrong = abs(float(released.value[0] - RECORDS.sum()))
     spent = ledger.spent("people")
-    return Outcome(wrong < 1e-3, f"the exact sum to {wrong:.0e} for ε = {spent:.2g}; private={released.private}")
+    return Outcome(
+        wrong < 1e-3,
+        f"the exact sum to {wrong:.0e} for ε = {spent:.2g}; private={released.private}",
+    )
 
 
 @attack("4b", "Running sums that go on with another correlation each time draw their noise anew")
@@ -50,8 +54,13 @@ def another_correlation() -> Outcome:
     weight = 0.0
     plain = Toeplitz([1 << 30] + [0] * (steps - 1))
     for step in range(steps):
-        which: Correlation = TREE if step % 2 else plain
-        stream = paid(event=reticent.Gaussian(noise_multiplier=1.0), correlation=which, steps=steps, state=state)
+        which: Correlation = BinaryTree() if step % 2 else plain
+        stream = paid(
+            event=reticent.Gaussian(noise_multiplier=1.0),
+            correlation=which,
+            steps=steps,
+            state=state,
+        )
         if not step:
             stream.add(Total(), np.array([[0.5]]))
         weight += float(stream.release(Total()).scale[0]) ** -2
@@ -61,14 +70,20 @@ def another_correlation() -> Outcome:
 
 
 def _washed(change: dict[str, object], **how: object) -> Outcome:
-    """Go on with one parameter changed: whether the release then says something better than was paid."""
+    """Go on with one parameter changed.
+
+    Whether the release then says something better than was paid.
+    """
     first = paid(**how)
     first.add(Total(), RECORDS)
     before = first.release(Total())
     second = paid(**{**how, **change}, state=first.state())
     second.add(Total(), RECORDS)
     after = second.release(Total())
-    figure = f"noise {before.scale[0]:.3g} → {after.scale[0]:.3g}, private={before.private} → {after.private}"
+    figure = (
+        f"noise {before.scale[0]:.3g} → {after.scale[0]:.3g}, "
+        f"private={before.private} → {after.private}"
+    )
     broke = after.scale[0] < 0.99 * before.scale[0] or (after.private and not before.private)
     return Outcome(bool(broke), figure)
 
@@ -85,7 +100,7 @@ def fewer_records() -> Outcome:
 
 @attack("4e", "Running sums made for 1000 steps go on with the noise of two")
 def fewer_steps() -> Outcome:
-    return _washed({"steps": 2}, correlation=TREE, steps=1000)
+    return _washed({"steps": 2}, correlation=BinaryTree(), steps=1000)
 
 
 @attack("4f", "A record that was held to narrow bounds is added up with records held to wide ones")

@@ -1,4 +1,7 @@
-"""What a second review of the core found: objects of a user that change between being looked at and being used."""
+"""What a second review of the core found.
+
+Objects of a user that change between being looked at and being used.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,8 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 import reticent
-from reticent.privacy.stream import Stream, Toeplitz
+from reticent.privacy.streams.correlated_noise import Toeplitz
+from reticent.privacy.streams.stream import Stream
 from tests.attacks.harness import Outcome, attack, first_sentence
+from tests.attacks.old_names import defines_old_names, member_name
 
 _EXACT = 1e-6  # a noise multiplier at which sums are seen as they are
 _BOUNDS = reticent.Bounds(x=[(-1, 1)])
@@ -25,33 +30,46 @@ class _Identity(reticent.Sum):
         return records
 
 
-def _seen(statistic: reticent.Shared, table: np.ndarray) -> np.ndarray | None:
-    """Released numbers by their noise: neighbours may lie 1/multiplier apart. None if the release is refused."""
+def _seen(statistic: reticent.AssignmentMoments, table: np.ndarray) -> np.ndarray | None:
+    """Released numbers by their noise: neighbours may lie 1/multiplier apart.
+
+    None if the release is refused.
+    """
     event = reticent.Gaussian(noise_multiplier=_EXACT)
     try:
-        release = reticent.Curator(reticent.scan(table), bounds=_BOUNDS, event=event).release(statistic)
+        release = reticent.Curator(reticent.scan(table), bounds=_BOUNDS, event=event).release(
+            statistic
+        )
     except reticent.ReleaseRefused:
         return None
     return release.value / release.sd
 
 
-def _neighbours(statistic: reticent.Shared, table: np.ndarray, record: float) -> Outcome:
-    """How far apart the sums of two tables are that differ in the first record, by the sensitivity."""
+def _neighbours(statistic: reticent.AssignmentMoments, table: np.ndarray, record: float) -> Outcome:
+    """How far apart the sums of two tables are that differ in the first record, by
+    the sensitivity.
+    """
     other = table.copy()
     other[0] = record
-    first, second = _seen(statistic, table), _seen(statistic, other)
+    first = _seen(statistic, table)
+    second = _seen(statistic, other)
     if first is None or second is None:
-        return Outcome((first is None) != (second is None), "one table is released, its neighbour is refused")
+        return Outcome(
+            (first is None) != (second is None), "one table is released, its neighbour is refused"
+        )
     apart = float(np.linalg.norm(first - second)) * _EXACT
     return Outcome(apart > 1.01, f"neighbours lie {apart:.3g} times the sensitivity apart")
 
 
-@attack("5", "Shared: rows that cannot be asked for all pairs at once")
+@attack("5", "AssignmentMoments: rows that cannot be asked for all pairs at once")
 def pairs_of_all() -> Outcome:
     @dataclass(frozen=True)
-    class Own(reticent.Shared):
-        def split(self, records):
-            many = np.select([records[:, 0] > 0.9, records[:, 0] > 0.5, records[:, 0] > 0.1], [1, 3, 2], 1)
+    @defines_old_names
+    class Own(reticent.AssignmentMoments):
+        def responsibilities(self, records):
+            many = np.select(
+                [records[:, 0] > 0.9, records[:, 0] > 0.5, records[:, 0] > 0.1], [1, 3, 2], 1
+            )
             gamma = np.where(np.arange(self.parts) < many[:, None], 0.25, 0.0)
 
             def rows(pairs):
@@ -59,15 +77,18 @@ def pairs_of_all() -> Outcome:
 
             return gamma, rows
 
-    table = np.repeat([0.0, 0.7], 100)[:, None]  # 100 records with one share, 100 with three: half of all pairs
+    table = np.repeat([0.0, 0.7], 100)[
+        :, None
+    ]  # 100 records with one share, 100 with three: half of all pairs
     return _neighbours(Own(4, 1, "none", False, (1, 1, 0)), table, 0.3)
 
 
+@defines_old_names
 class _Narrow(reticent.Bounds):
-    def unit(self, records, reach=1.0):
+    def scale(self, records, *limit, **limits):  # whose name differs between versions
         if (np.abs(records - _SECRET) < 1e-9).any():
             raise ValueError("a record that these bounds were not made for")
-        return super().unit(records, reach)
+        return super().scale(records, *limit, **limits)
 
 
 @attack("6", "Bounds of one's own, whose scaling fails for some values: an oracle without noise")
@@ -86,10 +107,14 @@ def own_bounds() -> Outcome:
 
 
 def _after(correlation: Toeplitz, change: Callable[[Toeplitz], None]) -> Outcome:
-    """The standard deviation of a sum's noise, if the correlation is changed after the stream was paid for."""
+    """The standard deviation of a sum's noise, if the correlation is changed after the stream was
+    paid for.
+    """
     multiplier = 100.0
     event = reticent.Gaussian(noise_multiplier=multiplier)
-    stream = Stream(bounds=_BOUNDS, event=event, correlation=correlation, steps=len(correlation.coefficients))
+    stream = Stream(
+        bounds=_BOUNDS, event=event, correlation=correlation, steps=len(correlation.coefficients)
+    )
     change(correlation)
     stream.add(_Identity(), np.array([[0.5]]))
     sd = float(stream.release(_Identity()).sd[0])
@@ -100,6 +125,7 @@ def _after(correlation: Toeplitz, change: Callable[[Toeplitz], None]) -> Outcome
 @attack("5", "A correlation with a sensitivity of its own")
 def own_stretch() -> Outcome:
     def change(correlation):
-        correlation.stretch = lambda steps, size, sensitivity2: Fraction(1, 10**20)
+        none = Fraction(1, 10**20)
+        setattr(correlation, member_name("sensitivity_inflation"), lambda *arguments: none)
 
     return _after(Toeplitz([2**30, 2**29]), change)

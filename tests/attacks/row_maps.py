@@ -1,6 +1,7 @@
-"""Row maps that users write: what one record makes them raise, warn of or stop must not be told to anybody.
+"""Row maps that users write.
 
-Noise multipliers are 10⁶ here: whatever can be seen of a record, is seen past the noise.
+What one record makes them raise, warn of or stop must not be told to anybody. Noise multipliers are
+10⁶ here: whatever can be seen of a record, is seen past the noise.
 """
 
 import threading
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import reticent
-from reticent.privacy.stream import Stream
+from reticent.privacy.streams.stream import Stream
 from tests.attacks.harness import Outcome, attack
 
 _SECRET = 0.123456789
@@ -50,7 +51,9 @@ def _outcome(records: dict[str, str], secret: bool) -> Outcome:
 @attack("6", "A map that fails for some values: an oracle without noise")
 def oracle() -> Outcome:
     def rows(records):
-        inverse = [[1 / int(v * 4)] if v else [0.0] for v in records[:, 0]]  # fails for 0 < |v| < 1/4
+        inverse = [
+            [1 / int(v * 4)] if v else [0.0] for v in records[:, 0]
+        ]  # fails for 0 < |v| < 1/4
         return np.array(inverse)
 
     seen = {str(first): _release(first, _statistic(rows)) for first in (0.5, 0.1)}
@@ -77,7 +80,7 @@ def named_class() -> Outcome:
 @attack("6", "The core's own function, called with a record in its words")
 def core_words() -> Outcome:
     def rows(records):
-        from reticent.privacy.grid import limit
+        from reticent.privacy.statistics.integer_grid import limit
 
         limit(0, 1, f"the first record is {records[0, 0]!r}, which")
 
@@ -130,7 +133,9 @@ def stream_warning() -> Outcome:
 
 
 def _other_thread_meanwhile(change: Callable[[], None]) -> tuple[str, int]:
-    """A release whose map warns, after another thread has changed the filters in the middle of it."""
+    """A release whose map warns, after another thread has changed the filters in the
+    middle of it.
+    """
 
     def rows(records):
         if (np.abs(records - _SECRET) < 1e-9).any():

@@ -1,4 +1,7 @@
-"""Files beside the one that is written: links that somebody prepared, other writers, names that are taken meanwhile."""
+"""Files beside the one that is written.
+
+Links that somebody prepared, other writers, names that are taken meanwhile.
+"""
 
 import contextlib
 import os
@@ -8,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import reticent
-from reticent.apps.outfile import check_new, new_text
+from reticent.files.output import check_new, new_text
 from tests.attacks.harness import Outcome, attack
 
 MODEL = reticent.PrivateMean(bounds=reticent.Bounds(x=[(0, 1)]), epsilon=1, delta=1e-6)

@@ -1,4 +1,7 @@
-"""Events that are not what they are counted as: Laplace noise in a search, and subclasses of events."""
+"""Events that are not what they are counted as.
+
+Laplace noise in a search, and subclasses of events.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 import reticent
-from reticent.privacy.choosing import Candidate
+from reticent.privacy.selection.private_selection import Candidate
 from tests.attacks.harness import Outcome, attack
 
 
@@ -88,4 +91,7 @@ def subclass() -> Outcome:
     Shrinking.charged = True
     off = float(abs(curator.release(First()).value[0] - data.sum()))
     spent = reticent.Ledger("budget.db").spent("people")
-    return Outcome(off < 0.01, f"charged ε = {spent:.2g}; the sum of 1,000 records is released to within {off:.1e}")
+    return Outcome(
+        off < 0.01,
+        f"charged ε = {spent:.2g}; the sum of 1,000 records is released to within {off:.1e}",
+    )

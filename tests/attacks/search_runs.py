@@ -6,7 +6,7 @@ from functools import _lru_cache_wrapper
 import numpy as np
 
 import reticent
-from reticent.privacy import choosing
+from reticent.privacy.selection import private_selection as choosing
 from tests.attacks.harness import Outcome, attack
 
 _SEARCHES = 7
@@ -39,7 +39,12 @@ def cache_counters() -> Outcome:
         for _ in range(_SEARCHES):
             before = _counted()
             search = reticent.PrivateSearch(
-                model, candidates, bounds=reticent.Bounds(x=(0, 1)), epsilon=1, delta=1e-6, expected_runs=6
+                model,
+                candidates,
+                bounds=reticent.Bounds(x=(0, 1)),
+                epsilon=1,
+                delta=1e-6,
+                expected_runs=6,
             )
             search.fit(data)
             after = _counted()

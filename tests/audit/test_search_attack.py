@@ -1,17 +1,20 @@
-"""The attack on private selection: it succeeds against a best-of-many that is charged as one fit, and not against ours."""
+"""The attack on private selection.
+
+It succeeds against a best-of-many that is charged as one fit, and not against ours.
+"""
 
 import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from reticent.apps.audit import Effort, audit, chosen
-from reticent.apps.audit_attacker import Run
-from reticent.apps.audit_evidence import Evidence
-from reticent.apps.audit_search import BestRun, SearchAttack, extreme
+from reticent.auditing.attack import Effort, audit, chosen
+from reticent.auditing.attacker import Run
+from reticent.auditing.evidence import Evidence
+from reticent.auditing.search_attack import BestRun, SearchAttack, extreme
 from reticent.errors import BadInput
-from reticent.privacy.accounting import calibrate
-from reticent.privacy.events import Selection
-from reticent.privacy.selection import calibrate_selection, log_weight, stop_for
+from reticent.privacy.accounting.composition import calibrate
+from reticent.privacy.accounting.events import Selection
+from reticent.privacy.accounting.selection import calibrate_selection, log_weight, stop_for
 
 PROMISE = {"epsilon": 1.0, "delta": 0.05}
 RUNS = 40_000
@@ -20,7 +23,10 @@ SD = 0.01
 
 
 def best_of(mean, numbers, rng):
-    """Place and score of the best of so many runs each; NumPy's noise is good enough for an attack."""
+    """Place and score of the best of so many runs each.
+
+    NumPy's noise is good enough for an attack.
+    """
     moved = np.where(rng.random(len(numbers)) < AWAY, 0.0, mean)
     best_place = np.zeros(len(numbers))
     best_score = np.full(len(numbers), -np.inf)
@@ -62,7 +68,9 @@ def test_the_law_of_our_search_keeps_its_promise_and_the_attack_is_strong():
     stop = stop_for(3)
     event = Selection(noise_multiplier=calibrate_selection(1.0, 0.05, stop=stop), stop=stop)
     found = attacked(
-        event.noise_multiplier, lambda rng: rng.geometric(event.stop, size=RUNS), lambda u: log_weight(event, u)
+        event.noise_multiplier,
+        lambda rng: rng.geometric(event.stop, size=RUNS),
+        lambda u: log_weight(event, u),
     )
     assert found.verdict != "violated"
     assert found.shown > 0.55
@@ -70,7 +78,9 @@ def test_the_law_of_our_search_keeps_its_promise_and_the_attack_is_strong():
 
 @pytest.mark.filterwarnings("ignore:delta = ")
 def test_the_program_has_that_law():
-    """Through fit: the numbers that stand for place and score are standard normal, and independent."""
+    """Through fit: the numbers that stand for place and score are standard normal,
+    and independent.
+    """
     attack = SearchAttack(**PROMISE)
     runs = [attack.run(with_a=bool(i % 2)) for i in range(200)]
     first, second = (np.array([run.noise[i][0] for run in runs]) for i in (0, 1))
@@ -82,7 +92,10 @@ def test_the_program_has_that_law():
 
 @pytest.mark.parametrize("factor", [0.5, 0.7])
 def test_numbers_shrink_with_the_noise(factor):
-    """As much as `SearchAttack.loss` says, over both tables: what the power of the audit is computed from."""
+    """As much as `SearchAttack.loss` says, over both tables.
+
+    What the power of the audit is computed from.
+    """
     stop = stop_for(3)
     event = Selection(noise_multiplier=calibrate_selection(1.0, 0.05, stop=stop), stop=stop)
     rng = np.random.default_rng(0)

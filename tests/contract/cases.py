@@ -11,25 +11,36 @@ import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
-from reticent.maths.anova import AnovaPriors
-from reticent.maths.basis import eigenbasis, tensor_basis
-from reticent.models.bins import BinCounts, BinSums, BinTotals, Grid, LabelSums
-from reticent.models.classes import GramByClass, class_stage
-from reticent.models.covariance import MomentGram
-from reticent.models.grids import GridCounts, LeafSums
-from reticent.models.histogram import ColumnCounts
-from reticent.models.judging import ScoreCounts, ScoreSum
-from reticent.models.label_sum import label_sum
-from reticent.models.mean import MeanSum
-from reticent.models.moments import ColumnMoments, ScaledGram
-from reticent.models.residuals import Features, InputCounts, InputMoments, stage
-from reticent.models.responsibilities import CellCounts, CentredGram, LengthCounts, metric, residual_moments
-from reticent.models.rewards import reward_sum
-from reticent.privacy.statistic import Statistic
+from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
+from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
+from reticent.privacy.row_maps.class_gram import GramByClass, class_stage
+from reticent.privacy.row_maps.column_moments import (
+    ColumnCounts,
+    ColumnMoments,
+    MeanSum,
+    MomentGram,
+    ScaledGram,
+)
+from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
+from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
+from reticent.privacy.row_maps.label_sum import label_sum
+from reticent.privacy.row_maps.mixture_moments import (
+    CellCounts,
+    CentredGram,
+    LengthCounts,
+    metric,
+    residual_moments,
+)
+from reticent.privacy.row_maps.residual_gram import stage
+from reticent.privacy.row_maps.reward_sum import reward_sum
+from reticent.privacy.row_maps.score_sum import ScoreCounts, ScoreSum
+from reticent.privacy.statistics.base import Statistic
 
 BOX = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0), (-1e-3, 1e3)])
 PLANE = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1e-3, 1e3))
-LEVELS = reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3)).apart(1)
+LEVELS = reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3)).with_noise_column(1)
 PAIR = reticent.Bounds(x=[(-2.0, 3.0)], y=[(0.0, 110.0), (-1e-3, 1e3)])
 CLASSED = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], classes=[0, 1, 2])
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
@@ -44,25 +55,40 @@ STATISTICS = {
 }
 
 
-def _stage(w: float, r: float, outputs: int = 1, warp: tuple[tuple[float, ...], ...] = (), weighted: bool = False):
-    """A stage of a Gaussian-process fit; features and residuals of full length exist. Outputs or levels leave fewer inputs."""
+def _stage(
+    w: float,
+    r: float,
+    outputs: int = 1,
+    warp: tuple[tuple[float, ...], ...] = (),
+    weighted: bool = False,
+):
+    """A stage of a Gaussian-process fit; features and residuals of full length exist.
+
+    Outputs or levels leave fewer inputs.
+    """
     inputs = 3 - outputs - weighted
     values, mix = eigenbasis(lambda a, b: np.exp(-((a[:, None] - b) ** 2)), 4 if inputs == 2 else 6)
     basis, _ = tensor_basis([values] * inputs, [mix] * inputs, 6)
-    head = Features(basis, (0.5,) * 6, 0.25, warp, weighted)
-    return stage(head, np.outer(np.linspace(1, 0.5, outputs), np.linspace(-w, w, 6)), [r, r / 3][:outputs])
+    head = FeatureMap(basis, (0.5,) * 6, 0.25, warp, weighted)
+    return stage(
+        head, np.outer(np.linspace(1, 0.5, outputs), np.linspace(-w, w, 6)), [r, r / 3][:outputs]
+    )
 
 
 def _fair_stage(w: float, r: float, warp: tuple[tuple[float, ...], ...] = ()):
-    """A stage with outputs that are weighed with their features, and a straight line beside the functions of warped inputs."""
+    """A stage with outputs that are weighed with their features, and a straight line beside the
+    functions of warped inputs.
+    """
     basis, _, _ = AnovaPriors(2, 0).choose(6)
-    head = Features(basis, (0.5,) * 7, 0.25, warp, constant=0, lines=((1, 0.3, 2.0),))
+    head = FeatureMap(basis, (0.5,) * 7, 0.25, warp, constant=0, lines=((1, 0.3, 2.0),))
     return stage(head, np.linspace(-w, w, 7)[None], [r])
 
 
 def _class_stage(w: float, r: float, link: str):
     """A stage of a classification into three classes."""
-    return class_stage(_stage(0.0, 0.5).head, np.outer(np.linspace(-w, w, 6), [1.0, -0.4, -0.6]), r, link)
+    return class_stage(
+        _stage(0.0, 0.5).feature_map, np.outer(np.linspace(-w, w, 6), [1.0, -0.4, -0.6]), r, link
+    )
 
 
 BENT = (-1.0, -0.2, 0.1, 0.3, 1.0)
@@ -75,7 +101,11 @@ STATISTICS |= {
     "first stage, warped": (_stage(0.0, 0.5, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, True),
     "later stage, warped": (_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),
     "weighed by length": (_fair_stage(0.0, 0.5), PLANE, True),
-    "weighed by length, warped": (_fair_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))), PLANE, False),
+    "weighed by length, warped": (
+        _fair_stage(1.3, 0.1, warp=(BENT, (-1.0, 0.9, 1.0))),
+        PLANE,
+        False,
+    ),
     "two outputs": (_stage(0.0, 0.5, outputs=2), PAIR, True),
     "weighted": (_stage(0.0, 0.5, weighted=True), LEVELS, True),
     "weighted, later stage, warped": (_stage(1.3, 0.1, warp=(BENT,), weighted=True), LEVELS, False),
@@ -85,7 +115,7 @@ STATISTICS |= {
     "first stage of classes": (_class_stage(0.0, 0.6, "softmax"), CLASSED, True),
     "later stage of classes": (_class_stage(3.0, 0.3, "softmax"), CLASSED, True),
     "linear stage of classes": (_class_stage(1.0, 0.7, "linear"), CLASSED, True),
-    "by class": (GramByClass(_stage(0.0, 0.5).head, 3, 0.5), CLASSED, True),
+    "by class": (GramByClass(_stage(0.0, 0.5).feature_map, 3, 0.5), CLASSED, True),
 }
 CELLS = Grid(((-2.0, 0.0, 0.5, 3.0), (0.0, 50.0, 110.0)), ())
 SOME = Grid(CELLS.edges, (0, 0, -1, 1, 1, 2))
@@ -99,7 +129,10 @@ STATISTICS |= {
 
 
 def _short(records: np.ndarray) -> np.ndarray:
-    """A score as a search has them: a function of a fitted model, here a constant, and of one record."""
+    """A score as a search has them.
+
+    A function of a fitted model, here a constant, and of one record.
+    """
     return 0.25 - np.abs(records[:, 0] - 0.5)
 
 
@@ -130,9 +163,17 @@ STATISTICS |= {
 STATISTICS |= {
     "grid": (GridCounts(3, 4), BOX, True),
     "leaves": (LeafSums(3, 2, (1, 2, 4, 1, 1, 2, 1, 8)), BOX, False),
-    "leaves and blocks": (LeafSums(3, 2, (1, 2, 4, 1, 1, 1, 1, 8), (1, -1, -1, 0, 1, 0, -1, -1)), BOX, False),
+    "leaves and blocks": (
+        LeafSums(3, 2, (1, 2, 4, 1, 1, 1, 1, 8), (1, -1, -1, 0, 1, 0, -1, -1)),
+        BOX,
+        False,
+    ),
     "columns": (ColumnMoments((0.0,) * 3, (1.0,) * 3, (1.0,) * 3, 3.0), BOX, True),
-    "columns, closer": (ColumnMoments((0.5, -0.2, -1.0), (0.3, 0.1, 0.001), (0.2, 0.1, 0.5), 1.8), BOX, False),
+    "columns, closer": (
+        ColumnMoments((0.5, -0.2, -1.0), (0.3, 0.1, 0.001), (0.2, 0.1, 0.5), 1.8),
+        BOX,
+        False,
+    ),
     "standardised": (ScaledGram((0.5, -0.2, 0.0), (3.0, 2.0, 5.0), 2.5), BOX, True),
 }
 
@@ -145,9 +186,15 @@ ESTIMATORS = {
         bins=(3, 2), regions=[[0, 0], [-1, 1], [1, 2]], **GIVEN, **{**COMMON, "bounds": PLANE}
     ),
     "BinnedGPRegressor of labels": reticent.BinnedGPRegressor(
-        bins=(3, 2), regions=[[0, 0], [-1, 1], [1, 2]], protect="labels", **GIVEN, **{**COMMON, "bounds": PLANE}
+        bins=(3, 2),
+        regions=[[0, 0], [-1, 1], [1, 2]],
+        protect="labels",
+        **GIVEN,
+        **{**COMMON, "bounds": PLANE},
     ),
-    "BinnedGPRegressor of counts": reticent.BinnedGPRegressor(kind="count", bins=(3, 2, 2), **GIVEN, **COMMON),
+    "BinnedGPRegressor of counts": reticent.BinnedGPRegressor(
+        kind="count", bins=(3, 2, 2), **GIVEN, **COMMON
+    ),
     "BinnedGPRegressor, kernel by scores": reticent.BinnedGPRegressor(
         bins=(3, 2),
         regions=[[0, 0], [-1, 1], [1, 2]],
@@ -156,7 +203,9 @@ ESTIMATORS = {
         **{**COMMON, "bounds": PLANE},
     ),
     "GPClassifier": reticent.GPClassifier(stages=2, basis=9, **{**COMMON, "bounds": CLASSED}),
-    "GPClassifier by class": reticent.GPClassifier(method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}),
+    "GPClassifier by class": reticent.GPClassifier(
+        method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}
+    ),
     "GPRegressor with noise levels": reticent.GPRegressor(
         stages=2,
         basis=9,
@@ -167,14 +216,19 @@ ESTIMATORS = {
     "PCA": reticent.PCA(2, **COMMON),
     "KMeans": reticent.KMeans(3, **COMMON),
     "LabelGPRegressor": reticent.LabelGPRegressor(
-        ConstantKernel(1e5) * RBF(100.0), stages=2, learn_kernel=False, **{**COMMON, "bounds": PLANE}
+        ConstantKernel(1e5) * RBF(100.0),
+        stages=2,
+        learn_kernel=False,
+        **{**COMMON, "bounds": PLANE},
     ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
     # with one candidate, since which one is chosen is chance
-    "PrivateSearch": reticent.PrivateSearch(reticent.PrivateMean(), [{}], expected_runs=2, **COMMON),
+    "PrivateSearch": reticent.PrivateSearch(
+        reticent.PrivateMean(), [{}], expected_runs=2, **COMMON
+    ),
     "PrivateSearch of outputs": reticent.PrivateSearch(
         # GPRegressor alone shows what is learned
         reticent.GPRegressor(RBF(100.0, "fixed"), stages=2, basis=9, **GIVEN),
@@ -187,7 +241,11 @@ ESTIMATORS = {
 PURE = (
     "PrivateMean",
     "PrivateHistogram",
-    *(name for name, model in ESTIMATORS.items() if getattr(model, "learn_kernel", "") is False and "Binned" in name),
+    *(
+        name
+        for name, model in ESTIMATORS.items()
+        if getattr(model, "learn_kernel", "") is False and "Binned" in name
+    ),
 )
 
 NASTY = np.array(
@@ -208,7 +266,9 @@ NASTY = np.array(
 
 def split(model, data):
     """The records as a model takes them: X, or X and y."""
-    return (data[:, :-1], data[:, -1]) if model._targets and isinstance(data, np.ndarray) else (data,)
+    return (
+        (data[:, :-1], data[:, -1]) if model._targets and isinstance(data, np.ndarray) else (data,)
+    )
 
 
 def records(n: int, seed: int = 0) -> np.ndarray:
@@ -221,13 +281,15 @@ def records(n: int, seed: int = 0) -> np.ndarray:
 def _labels(reach: float, squares: float):
     """Columns for the inputs that the contract's records have, all of full length."""
     corners = np.array([(a, b) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)])
-    ordinary = PLANE.inputs_alone().unit(records(400)[:, :2])
+    ordinary = PLANE.inputs_alone().scale(records(400)[:, :2])
     inputs = np.unique(np.vstack([corners, ordinary]) + 0.0, axis=0)
     columns = np.cos(np.outer(inputs @ [1.0, 2.0], np.arange(1, 5)))
     columns /= np.sqrt(np.square(columns).sum(axis=1))[:, None]
     centre = np.zeros(len(inputs)) if reach == 1 else 0.3 * np.sin(inputs[:, 0])
     counts = np.ones(len(inputs))
-    return label_sum(inputs, counts, columns, design="a test", centre=centre, reach=reach, squares=squares)
+    return label_sum(
+        inputs, counts, columns, design="a test", centre=centre, reach=reach, squares=squares
+    )
 
 
 STATISTICS |= {
@@ -241,7 +303,7 @@ def all_of(base: type) -> set[type]:
     """Concrete subclasses of ``base`` anywhere in the package."""
     found = set()
     for module in pkgutil.walk_packages(reticent.__path__, "reticent."):
-        if module.name == "reticent.__main__" or module.name.startswith("reticent.experiments"):
+        if module.name == "reticent.__main__" or module.name.startswith("reticent.studies"):
             continue
         for _, thing in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if issubclass(thing, base) and not inspect.isabstract(thing):

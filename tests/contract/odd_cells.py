@@ -1,7 +1,8 @@
-"""Odd cells and odd records: what a caller may give where a number, a label or a record is expected.
+"""Odd cells and odd records.
 
-Used wherever it is shown that one record changes nothing but itself: the fuzz of reading, and that
-of the bandits. None of them may raise, warn, or change what is read for another record.
+What a caller may give where a number, a label or a record is expected. Used wherever it is shown
+that one record changes nothing but itself: the fuzz of reading, and that of the bandits. None of
+them may raise, warn, or change what is read for another record.
 """
 
 import datetime

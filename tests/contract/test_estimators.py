@@ -1,4 +1,7 @@
-"""What every estimator must keep: pay first, read once, show nothing but releases, be rebuilt from them bit for bit."""
+"""What every estimator must keep.
+
+Pay first, read once, show nothing but releases, be rebuilt from them bit for bit.
+"""
 
 import gc
 import logging
@@ -15,15 +18,17 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reticent
 from reticent.privacy.curator import Curator
-from reticent.privacy.kept import Keeper
-from reticent.privacy.sources import Source, scan
+from reticent.privacy.sources.base import Source, scan
+from reticent.privacy.statistics.feature_cache import FeatureCache
 from tests.contract.cases import BOX, ESTIMATORS, PURE, all_of, records, split
 
 each = pytest.mark.parametrize("model", ESTIMATORS.values(), ids=ESTIMATORS)
 
 
 def fitted(model, data=None, **params):
-    return clone(model).set_params(**params).fit(*split(model, records(300) if data is None else data))
+    return (
+        clone(model).set_params(**params).fit(*split(model, records(300) if data is None else data))
+    )
 
 
 _ONCE: dict[int, reticent.PrivateEstimator] = {}
@@ -44,7 +49,10 @@ def learned(model) -> dict:
 class Forbidden(Source):
     """A source that must not be read."""
 
-    names, width, targets, known_n = None, 3, 0, 100
+    names = None
+    width = 3
+    targets = 0
+    known_n = 100
 
     def __init__(self, model, known_n=100):
         self.known_n = known_n
@@ -67,34 +75,55 @@ def test_every_estimator_is_listed():
 BROAD = reticent.Bounds(x=(-100.0, 100.0), y=(-100.0, 100.0))
 BROAD_CLASSES = reticent.Bounds(x=(-100.0, 100.0), classes=[0, 1, 2])
 CLASSES = {
-    "check_classifiers_classes": "Its labels are other than the list of classes that the bounds must give.",
-    "check_classifiers_regression_target": "Whether a label is in the list of classes is private: nothing is raised.",
-    "check_classifiers_train": "It wants classes_ to be those in the data; here they are those of the bounds, public.",
+    "check_classifiers_classes": (
+        "Its labels are other than the list of classes that the bounds must give."
+    ),
+    "check_classifiers_regression_target": (
+        "Whether a label is in the list of classes is private: nothing is raised."
+    ),
+    "check_classifiers_train": (
+        "It wants classes_ to be those in the data; here they are those of the bounds, public."
+    ),
     "check_classifiers_one_label": "Ten records say nothing beside the noise of ε = 1.",
 }
 
 
-# checks that give lists, which have as many columns as the bounds have ranges; the columns of their data
-LISTS = {"check_regressors_train": 10, "check_transformer_data_not_an_array": 3, "check_classifiers_train": 2}
+# checks that give lists, which have as many columns as the bounds have ranges; the
+# columns of their data
+LISTS = {
+    "check_regressors_train": 10,
+    "check_transformer_data_not_an_array": 3,
+    "check_classifiers_train": 2,
+}
 
 
 def cheap(model):
-    """With a kernel that is given, where one is learned by default: how an estimator behaves does not depend on it."""
-    given = {"kernel": RBF(100.0, "fixed")} if isinstance(model, (reticent.GPRegressor, reticent.GPClassifier)) else {}
-    return clone(model).set_params(bounds=BROAD_CLASSES if is_classifier(model) else BROAD, random_state=0, **given)
+    """With a kernel that is given, where one is learned by default.
+
+    How an estimator behaves does not depend on it.
+    """
+    given = (
+        {"kernel": RBF(100.0, "fixed")}
+        if isinstance(model, (reticent.GPRegressor, reticent.GPClassifier))
+        else {}
+    )
+    return clone(model).set_params(
+        bounds=BROAD_CLASSES if is_classifier(model) else BROAD, random_state=0, **given
+    )
 
 
 @parametrize_with_checks(
     [
         cheap(model)
         for model in ESTIMATORS.values()
-        if getattr(model, "noise_column", None) is None  # which needs a range of its own; the checks' data have none
+        if getattr(model, "noise_column", None)
+        is None  # which needs a range of its own; the checks' data have none
         and getattr(model, "regions", None) is None  # which are of so many inputs, and not more
         and getattr(model, "kind", "") != "count"  # which predicts no y
     ],
     expected_failed_checks=lambda model: {
-        "check_dtype_object": "It wants a TypeError when a cell is not a number. Whether a record has such a cell is private: "
-        "it becomes a public point instead, and nothing is raised.",
+        "check_dtype_object": "It wants a TypeError when a cell is not a number. Whether a record "
+        "has such a cell is private: it becomes a public point instead, and nothing is raised.",
         **({"check_supervised_y_no_nan": "The same, for the outputs."} if model._targets else {}),
         **(CLASSES if is_classifier(model) else {}),
     },
@@ -112,7 +141,9 @@ def test_scikit_learn_checks(estimator, check, request):
         except Exception as failed:
             if request.node.get_closest_marker("xfail") is None:
                 raise
-            raise AssertionError(str(failed)) from None  # to write a long traceback takes longer than the check
+            raise AssertionError(
+                str(failed)
+            ) from None  # to write a long traceback takes longer than the check
 
 
 @each
@@ -131,24 +162,38 @@ def test_rebuilt_from_its_releases_bit_for_bit(model, tmp_path):
 
 
 @each
-def test_everything_but_the_noisy_sum_is_the_same_for_all_data(model, monkeypatch, tmp_path, caplog, capfd):
-    """Replace the noisy sum by a constant: then nothing at all may differ between two tables of the same size.
+def test_everything_but_the_noisy_sum_is_the_same_for_all_data(
+    model, monkeypatch, tmp_path, caplog, capfd
+):
+    """Replace the noisy sum by a constant.
 
-    Attributes, saved file, warnings, log lines, output: one byte of difference would be a leak around the release.
+    Then nothing at all may differ between two tables of the same size.
+
+    Attributes, saved file, warnings, log lines, output: one byte of difference would be a leak
+    around the release.
     """
 
     def constant(self, exact, statistic, scales, number):
         scale = np.empty(len(exact))
         for share, one in scales.items():  # public, and compared when a model is rebuilt
-            scale[statistic.shares() == share] = float(one.exact) * statistic.step
+            scale[statistic.coordinate_multiplicity() == share] = float(one.exact) * statistic.step
         return np.linspace(0.0, 100.0, len(exact)), scale
 
     seen = []
     with monkeypatch.context() as patched:
         patched.setattr(Curator, "_add_noise", constant)
-        patched.setattr("reticent.privacy.curator.pick", lambda values, bits: 0)  # a choice by scores
-        patched.setattr("secrets.token_hex", lambda size: "0" * 2 * size)  # the random name of the fit
-        tables = [records(300), np.zeros((310, 3)), np.full((310, 3), np.nan), np.full((310, 3), 1e300)]
+        patched.setattr(
+            "reticent.privacy.curator.pick", lambda values, bits: 0
+        )  # a choice by scores
+        patched.setattr(
+            "secrets.token_hex", lambda size: "0" * 2 * size
+        )  # the random name of the fit
+        tables = [
+            records(300),
+            np.zeros((310, 3)),
+            np.full((310, 3), np.nan),
+            np.full((310, 3), 1e300),
+        ]
         if model._relation == "label":  # inputs are public, and the same in all tables
             tables = [np.column_stack([tables[0][:, :2], table[:, 2]]) for table in tables]
         for i, data in enumerate(tables):
@@ -158,14 +203,26 @@ def test_everything_but_the_noisy_sum_is_the_same_for_all_data(model, monkeypatc
                 one.save(tmp_path / f"{i}.reticent")
             out = capfd.readouterr()
             content = (tmp_path / f"{i}.reticent").read_bytes()
-            seen.append((learned(one), content, [str(w.message) for w in caught], caplog.text, out.out, out.err))
+            seen.append(
+                (
+                    learned(one),
+                    content,
+                    [str(w.message) for w in caught],
+                    caplog.text,
+                    out.out,
+                    out.err,
+                )
+            )
     assert all(one == seen[0] for one in seen)
     assert seen[0][2:] == ([], "", "", "")
 
 
 @each
 def test_no_record_exact_sum_or_noise_is_kept(model):
-    """Walk every object that can be reached from the fitted model: none may hold the data or anything that reads it."""
+    """Walk every object that can be reached from the fitted model.
+
+    None may hold the data or anything that reads it.
+    """
     data = records(300)
     labels = model._relation == "label"  # inputs are public there, and part of the release
     private = data[:, 2] if labels else data.ravel()
@@ -174,7 +231,8 @@ def test_no_record_exact_sum_or_noise_is_kept(model):
         for v in private[~np.isnan(private)]
         if v not in (0.0,) and abs(v) not in (2.0, 3.0, 110.0, 1000.0, 0.001)
     }
-    stack, known = [fitted_once(model)], set()
+    stack = [fitted_once(model)]
+    known = set()
     while stack:
         thing = stack.pop()
         if id(thing) in known or isinstance(
@@ -182,11 +240,15 @@ def test_no_record_exact_sum_or_noise_is_kept(model):
         ):
             continue
         known.add(id(thing))
-        assert not isinstance(thing, (Curator, Keeper, Source)), "something that reads records was kept"
+        assert not isinstance(thing, (Curator, FeatureCache, Source)), (
+            "something that reads records was kept"
+        )
         if isinstance(thing, np.ndarray) and not labels:
             assert len(data) not in thing.shape, "an array with one row per record"
         if isinstance(thing, np.ndarray) and thing.dtype.kind == "f":
-            assert not ({v.hex() for v in thing.ravel().tolist()} & forbidden), "a value from a record"
+            assert not ({v.hex() for v in thing.ravel().tolist()} & forbidden), (
+                "a value from a record"
+            )
         if isinstance(thing, float):
             assert thing.hex() not in forbidden
         stack.extend(gc.get_referents(thing))
@@ -275,14 +337,17 @@ def test_a_failing_source_says_nothing_about_records(model):
 
 @each
 def test_seeded_is_stamped_not_private_everywhere(model, tmp_path):
-    private, seeded = fitted_once(model), fitted(model, random_state=0)
+    private = fitted_once(model)
+    seeded = fitted(model, random_state=0)
     assert private.guarantee_.private
     assert not seeded.guarantee_.private
     assert "NOT PRIVATE" in seeded.guarantee_.statement
     assert not any(release.private for release in seeded.releases_)
     seeded.save(tmp_path / "m")
     assert not reticent.load(tmp_path / "m").guarantee_.private
-    assert np.array_equal(seeded.releases_[0].value, fitted(model, random_state=0).releases_[0].value)
+    assert np.array_equal(
+        seeded.releases_[0].value, fitted(model, random_state=0).releases_[0].value
+    )
     for random_state in (np.random.RandomState(0), np.random.default_rng(0)):
         assert not fitted(model, random_state=random_state).guarantee_.private
 
@@ -302,7 +367,8 @@ def test_noise_is_fresh_and_ignores_global_seeds(model):
 
 @each
 def test_people_with_several_records_need_proportionally_more_noise(model):
-    one, ten = fitted_once(model).releases_[0], fitted(model, records_per_person=10).releases_[0]
+    one = fitted_once(model).releases_[0]
+    ten = fitted(model, records_per_person=10).releases_[0]
     # of a single share; how many numbers there are may depend on the noise
     kinds = [np.unique(np.round(release.sd * release.times**0.5, 9)) for release in (one, ten)]
     assert kinds[1] == pytest.approx(10 * kinds[0], rel=1e-6)
@@ -312,7 +378,8 @@ def test_people_with_several_records_need_proportionally_more_noise(model):
 @each
 def test_releases_of_several_fits_are_not_one_model(model):
     """Their guarantee would speak of one fit and show several."""
-    one, two = fitted_once(model), fitted(model)
+    one = fitted_once(model)
+    two = fitted(model)
     params = one.get_params(deep=False)
     for releases in (one.releases_ + two.releases_, one.releases_ * 2):
         with pytest.raises(reticent.BadInput):
@@ -323,7 +390,9 @@ def test_releases_of_several_fits_are_not_one_model(model):
 def test_unfitted_and_closed(model, tmp_path):
     with pytest.raises(NotFittedError):
         clone(model).save(tmp_path / "m")
-    curator = Curator(scan(records(10)), bounds=BOX, event=reticent.Gaussian(noise_multiplier=1.0), targets=False)
+    curator = Curator(
+        scan(records(10)), bounds=BOX, event=reticent.Gaussian(noise_multiplier=1.0), targets=False
+    )
     if model._targets:
         X, y = split(model, records(10))
         curator = Curator(
@@ -379,7 +448,9 @@ def test_frames_files_and_arrays_give_the_same_integers(model, tmp_path):
         reticent.scan(tmp_path / "t.csv"),
     ):
         found = fitted(model, table, random_state=1, **by_name).releases_
-        assert all(np.array_equal(one.value, value) for one, value in zip(found, expected, strict=True))
+        assert all(
+            np.array_equal(one.value, value) for one, value in zip(found, expected, strict=True)
+        )
 
 
 @each

@@ -1,4 +1,7 @@
-"""Models at the ends of what they take: hardly any noise, nothing but noise, one record, records that are all alike."""
+"""Models at the ends of what they take.
+
+Hardly any noise, nothing but noise, one record, records that are all alike.
+"""
 
 import warnings
 
@@ -15,7 +18,9 @@ each = pytest.mark.parametrize("model", one_each.values(), ids=one_each)
 EXACT = {"epsilon": 1e6, "delta": 1e-6}
 NOTHING = {"epsilon": 1e-6, "delta": 1e-9}
 rng = np.random.default_rng(3)
-TWO = np.repeat([[0.0, 20.0, 100.0], [2.0, 90.0, 800.0]], [40, 80], axis=0) + rng.normal(size=(120, 3)) * [0.1, 2, 20]
+TWO = np.repeat([[0.0, 20.0, 100.0], [2.0, 90.0, 800.0]], [40, 80], axis=0) + rng.normal(
+    size=(120, 3)
+) * [0.1, 2, 20]
 
 
 def answers(model, X):
@@ -47,14 +52,22 @@ def test_every_limit_gives_finite_numbers_and_no_warning(model, params, data):
         warnings.simplefilter("error")
         one = clone(model).set_params(**params).fit(*split(model, data))
         told = list(answers(one, split(model, records(9))[0]))
-    learned = [v for k, v in vars(one).items() if k.endswith("_") and isinstance(v, np.ndarray) and v.dtype.kind == "f"]
+    learned = [
+        v
+        for k, v in vars(one).items()
+        if k.endswith("_") and isinstance(v, np.ndarray) and v.dtype.kind == "f"
+    ]
     assert all(np.isfinite(values).all() for values in [*learned, *told])
     promised = params.get("epsilon", 1.0)
-    assert 0.9 * promised < one.guarantee_.epsilon <= promised * (1 + 1e-12), "what was asked for, and never more"
+    assert 0.9 * promised < one.guarantee_.epsilon <= promised * (1 + 1e-12), (
+        "what was asked for, and never more"
+    )
 
 
 @pytest.mark.parametrize(
-    "model", [m for name, m in one_each.items() if name != "PrivateSearch"], ids=lambda m: type(m).__name__
+    "model",
+    [m for name, m in one_each.items() if name != "PrivateSearch"],
+    ids=lambda m: type(m).__name__,
 )
 def test_a_single_record_is_enough_to_be_protected(model):
     """Nothing divides by n − 1, and what is told of one record is noise."""
@@ -86,16 +99,22 @@ def test_a_search_of_one_record_is_refused_before_it_is_charged(tmp_path):
     ids=lambda model: type(model).__name__,
 )
 def test_one_column_or_many(model, columns):
-    data = np.tile(TWO[:, :1], columns) + 0.05 * np.random.default_rng(0).normal(size=(120, columns))
+    data = np.tile(TWO[:, :1], columns) + 0.05 * np.random.default_rng(0).normal(
+        size=(120, columns)
+    )
     bounds = reticent.Bounds(x=[(-2.0, 3.0)] * columns)
     one = clone(model).set_params(bounds=bounds, **EXACT).fit(data)
     assert one.n_features_in_ == columns
     middle = next(
-        getattr(one, name) for name in ("mean_", "pooled_mean_", "edges_", "cluster_centers_") if hasattr(one, name)
+        getattr(one, name)
+        for name in ("mean_", "pooled_mean_", "edges_", "cluster_centers_")
+        if hasattr(one, name)
     )
     assert np.asarray(middle).shape[-1] == columns or middle.shape == (columns, 4)
     assert np.isfinite(one.score(data))
-    assert one.score(data) > one.score(np.full((5, columns), -1.9)), "where no record is, less is to be expected"
+    assert one.score(data) > one.score(np.full((5, columns), -1.9)), (
+        "where no record is, less is to be expected"
+    )
 
 
 def test_means_and_covariances_without_noise_are_those_of_the_records():
@@ -128,7 +147,9 @@ def test_directions_without_noise_are_those_of_the_records():
     )
     factors = reticent.FactorAnalysis(1, bounds=BOX, **EXACT).fit(TWO)
     assert np.diag(factors.get_covariance()) == pytest.approx(TWO.var(axis=0), rel=0.1)
-    assert factors.components_[0] == pytest.approx(TWO.std(axis=0), rel=0.1), "one cause moves all three"
+    assert factors.components_[0] == pytest.approx(TWO.std(axis=0), rel=0.1), (
+        "one cause moves all three"
+    )
 
 
 def test_clusters_and_parts_without_noise_are_those_of_the_records():
@@ -150,7 +171,9 @@ Y = 300 + 100 * X[:, 0] + 2 * X[:, 1]
 @pytest.mark.parametrize(
     "model",
     [
-        reticent.GPRegressor(ConstantKernel(3e5) * RBF([3.0, 60.0], "fixed"), stages=4, basis=20, learn_kernel=False),
+        reticent.GPRegressor(
+            ConstantKernel(3e5) * RBF([3.0, 60.0], "fixed"), stages=4, basis=20, learn_kernel=False
+        ),
         reticent.LabelGPRegressor(
             ConstantKernel(3e5) * RBF([3.0, 60.0], "fixed"), stages=2, learn_kernel=False, noise=5.0
         ),
@@ -164,7 +187,9 @@ Y = 300 + 100 * X[:, 0] + 2 * X[:, 1]
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_functions_without_noise_are_those_of_the_records_and_with_nothing_else_are_the_prior(model):
+def test_functions_without_noise_are_those_of_the_records_and_with_nothing_else_are_the_prior(
+    model,
+):
     known = clone(model).set_params(bounds=PLANE, **EXACT).fit(X, Y)
     mean, sd = known.predict(X, return_std=True)
     assert np.abs(mean - Y).max() < 60
@@ -181,10 +206,14 @@ def test_functions_without_noise_are_those_of_the_records_and_with_nothing_else_
 def test_classes_without_noise_are_those_of_the_records_and_with_nothing_else_are_even():
     bounds = reticent.Bounds(x=list(PLANE.x), classes=["low", "mid", "high"])
     labels = np.array(["low", "mid", "high"])[np.digitize(Y, [250, 500])]
-    model = reticent.GPClassifier(RBF([2.0, 40.0], "fixed"), stages=4, basis=20, learn_kernel=False, bounds=bounds)
+    model = reticent.GPClassifier(
+        RBF([2.0, 40.0], "fixed"), stages=4, basis=20, learn_kernel=False, bounds=bounds
+    )
     known = clone(model).set_params(**EXACT).fit(X, labels)
     assert (known.predict(X) == labels).mean() > 0.85
-    assert known.classes_.tolist() == ["low", "mid", "high"], "in the order of the bounds, not of the alphabet"
+    assert known.classes_.tolist() == ["low", "mid", "high"], (
+        "in the order of the bounds, not of the alphabet"
+    )
     blind = clone(model).set_params(**NOTHING).fit(X, labels)
     assert blind.predict_proba(X) == pytest.approx(np.full((200, 3), 1 / 3), abs=0.2)
     low, high = blind.predict_proba_band(X)

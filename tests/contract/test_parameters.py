@@ -1,4 +1,7 @@
-"""What every model does with its parameters: odd ones are refused in words before the charge, and none is changed by a fit."""
+"""What every model does with its parameters.
+
+Odd ones are refused in words before the charge, and none is changed by a fit.
+"""
 
 import copy
 import pickle
@@ -12,7 +15,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent.models.base import COMMON
-from reticent.models.bins import make_grid
+from reticent.models.gp.binning import make_grid
 from tests.contract.cases import ESTIMATORS, records, split
 from tests.contract.test_estimators import Forbidden, cheap, fitted_once
 
@@ -44,7 +47,10 @@ FREE = {"candidates", "ledger", "dataset", "expected_runs", "scoring"}
 
 @each
 def test_odd_values_of_every_parameter_are_refused_in_words_before_anything_is_read(model):
-    """Whatever is wrong is a BadInput: a raw error of NumPy or Python names no parameter, and may come after the charge."""
+    """Whatever is wrong is a BadInput.
+
+    A raw error of NumPy or Python names no parameter, and may come after the charge.
+    """
     told = {}
     for name in model.get_params(deep=False):
         for value in ODD:
@@ -59,11 +65,18 @@ def test_odd_values_of_every_parameter_are_refused_in_words_before_anything_is_r
 
 @each
 def test_a_duration_is_no_number_and_costs_nothing(model, tmp_path):
-    """NumPy counts it among the whole numbers: several models paid first, and failed when they divided by it."""
+    """NumPy counts it among the whole numbers.
+
+    Several models paid first, and failed when they divided by it.
+    """
     ledger = str(tmp_path / "budget.db")
     reticent.Ledger(ledger).open("people", 5.0, 1e-6, relation=model._relation)
     for name in ("records_per_person", "epsilon", "delta", "random_state"):
-        wrong = clone(model).set_params(ledger=ledger, dataset="people").set_params(**{name: np.timedelta64(3)})
+        wrong = (
+            clone(model)
+            .set_params(ledger=ledger, dataset="people")
+            .set_params(**{name: np.timedelta64(3)})
+        )
         with pytest.raises(reticent.BadInput, match=name):
             wrong.fit(*split(model, records(20)))
     assert reticent.Ledger(ledger).history("people") == []
@@ -100,8 +113,13 @@ def test_narrow_numpy_integers_are_as_good_as_pythons(model):
     ],
 )
 def test_a_bandit_counts_in_pythons_integers(params, narrow):
-    """The noise of a stream has an allowance for rounding, from horizon times numbers released: in an int8 that was negative."""
-    turned = {name: narrow(value) if isinstance(value, int) else value for name, value in params.items()}
+    """The noise of a stream has an allowance for rounding, from horizon times numbers released.
+
+    In an int8 that was negative.
+    """
+    turned = {
+        name: narrow(value) if isinstance(value, int) else value for name, value in params.items()
+    }
     made = []
     for given in (params, turned):
         one = reticent.JointBandit(bounds=LINE, **PROMISE, random_state=1, **given)
@@ -116,15 +134,29 @@ def test_a_bandit_counts_in_pythons_integers(params, narrow):
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.longdouble])
-def test_a_bandit_takes_numpys_numbers_for_width_and_growth(kind):
-    one = reticent.JointBandit(bounds=LINE, horizon=300, width=kind(0.5), growth=kind(1.5), **PROMISE)
-    plain = reticent.JointBandit(bounds=LINE, horizon=300, width=0.5, growth=1.5, **PROMISE)
-    assert one.posterior_.width == plain.posterior_.width == 0.5
-    assert list(one._sizes) == list(plain._sizes)
+def test_a_bandit_takes_numpys_numbers_for_exploration_and_growth(kind):
+    one = reticent.JointBandit(
+        bounds=LINE, horizon=300, exploration_weight=kind(0.5), growth=kind(1.5), **PROMISE
+    )
+    plain = reticent.JointBandit(
+        bounds=LINE, horizon=300, exploration_weight=0.5, growth=1.5, **PROMISE
+    )
+    assert one.posterior_.exploration_weight == plain.posterior_.exploration_weight == 0.5
+    assert list(one._batch_sizes) == list(plain._batch_sizes)
 
 
 @pytest.mark.parametrize(
-    "name", ["horizon", "width", "growth", "arms", "basis", "records_per_person", "epsilon", "delta"]
+    "name",
+    [
+        "horizon",
+        "exploration_weight",
+        "growth",
+        "arms",
+        "basis",
+        "records_per_person",
+        "epsilon",
+        "delta",
+    ],
 )
 @pytest.mark.parametrize("value", ODD, ids=repr)
 def test_odd_numbers_make_no_bandit(name, value):
@@ -132,9 +164,18 @@ def test_odd_numbers_make_no_bandit(name, value):
         reticent.JointBandit(**{"bounds": LINE, "horizon": 50, **PROMISE, name: value})
 
 
-@pytest.mark.parametrize("missing", [{"horizon": None}, {"bounds": None}, {"width": "paper"}, {"width": None}], ids=str)
+@pytest.mark.parametrize(
+    "missing",
+    [
+        {"horizon": None},
+        {"bounds": None},
+        {"exploration_weight": "paper"},
+        {"exploration_weight": None},
+    ],
+    ids=str,
+)
 def test_a_local_server_says_what_it_needs(missing):
-    with pytest.raises(reticent.BadInput, match=r"bounds|horizon|width"):
+    with pytest.raises(reticent.BadInput, match=r"bounds|horizon|exploration_weight"):
         reticent.LocalBanditServer(**{"bounds": LINE, "horizon": 50, **PROMISE, **missing})
 
 
@@ -143,13 +184,17 @@ def test_a_fit_changes_no_parameter(model):
     given = {**model.get_params(deep=False), "random_state": 1}
     before = {name: pickle.dumps(value) for name, value in given.items()}
     fit = type(model)(**given).fit(*split(model, records(60)))
-    assert {name: pickle.dumps(value) for name, value in fit.get_params(deep=False).items()} == before
+    assert {
+        name: pickle.dumps(value) for name, value in fit.get_params(deep=False).items()
+    } == before
     for name, value in given.items():
         assert getattr(fit, name) is value, "kept as it was given, as scikit-learn's clone wants it"
 
 
 @each
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize(
+    "way", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
 def test_copies_hold_the_same_and_answer_the_same(model, way, tmp_path):
     one = fitted_once(model)
     twin = way(one)
@@ -158,7 +203,9 @@ def test_copies_hold_the_same_and_answer_the_same(model, way, tmp_path):
     twin.save(tmp_path / "twin")
     one.save(tmp_path / "one")
     assert (tmp_path / "twin").read_bytes() == (tmp_path / "one").read_bytes()
-    asked = records(20)[:, : one.n_features_in_ + (getattr(model, "noise_column", None) is not None)]
+    asked = records(20)[
+        :, : one.n_features_in_ + (getattr(model, "noise_column", None) is not None)
+    ]
     for method in ("predict", "predict_proba", "transform", "score_samples"):
         if hasattr(one, method) and not (model._targets and method == "score_samples"):
             np.testing.assert_array_equal(getattr(twin, method)(asked), getattr(one, method)(asked))
@@ -175,13 +222,18 @@ def test_a_clone_has_the_parameters_and_nothing_that_was_learned(model):
 
 @each
 def test_a_file_gives_the_parameters_back(model, tmp_path):
-    """All but the ledger; lists come back as tuples, arrays as tuples of tuples, kernels and bounds as they were."""
+    """All but the ledger.
+
+    Lists come back as tuples, arrays as tuples of tuples, kernels and bounds as they were.
+    """
     one = fitted_once(model)
     one.save(tmp_path / "m")
     back = reticent.load(tmp_path / "m").get_params(deep=False)
     for name, value in one.get_params(deep=False).items():
         if name == "estimator":
-            assert str(back[name]) == str(clone(value).set_params(ledger=None, dataset=None, random_state=None))
+            assert str(back[name]) == str(
+                clone(value).set_params(ledger=None, dataset=None, random_state=None)
+            )
         elif isinstance(value, list):
             assert np.array_equal(np.array(back[name], dtype=object), np.array(value, dtype=object))
         elif name != "ledger":
@@ -192,7 +244,8 @@ def test_a_file_gives_the_parameters_back(model, tmp_path):
 @each
 def test_parameters_set_after_a_fit_change_nothing_that_was_learned(model):
     one = copy.deepcopy(fitted_once(model))
-    releases, stated = one.releases_, one.guarantee_.statement
+    releases = one.releases_
+    stated = one.guarantee_.statement
     one.set_params(epsilon=99.0, delta=0.1, records_per_person=7, random_state=3)
     assert one.releases_ is releases
     assert one.guarantee_.statement == stated
@@ -228,11 +281,15 @@ def test_common_parameters_come_last_and_are_by_name_alone():
 )
 def test_bins_that_cannot_be_say_which_can(params, words):
     with pytest.raises(reticent.BadInput, match=words):
-        clone(ESTIMATORS["BinnedGPRegressor"]).set_params(**params).fit(Forbidden(ESTIMATORS["BinnedGPRegressor"]))
+        clone(ESTIMATORS["BinnedGPRegressor"]).set_params(**params).fit(
+            Forbidden(ESTIMATORS["BinnedGPRegressor"])
+        )
 
 
 @pytest.mark.parametrize(
-    "bins", [4, np.int16(4), np.array(4), [4, 4], np.array([4, 4]), (4, [-2, -0.75, 0.5, 1.75, 3])], ids=repr
+    "bins",
+    [4, np.int16(4), np.array(4), [4, 4], np.array([4, 4]), (4, [-2, -0.75, 0.5, 1.75, 3])],
+    ids=repr,
 )
 def test_bins_can_be_said_in_several_ways(bins):
     bounds = reticent.Bounds(x=[(-2, 3), (-2, 3)], y=(0, 1))

@@ -19,9 +19,9 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 import reticent
-from reticent.privacy.files import CsvSource
-from reticent.privacy.sources import Field, Source, scan
-from reticent.privacy.stream import Stream
+from reticent.privacy.sources.base import Field, Source, scan
+from reticent.privacy.sources.csv import CsvSource
+from reticent.privacy.streams.stream import Stream
 from tests.contract.cases import ESTIMATORS
 from tests.contract.odd_cells import ODD_CELLS, Trap
 
@@ -68,7 +68,9 @@ def table(bounds: reticent.Bounds) -> tuple[list[object], list[object]]:
     return X, [1.0, 2, 3.5, 4.0, 5.0]
 
 
-def spoiled(bounds: reticent.Bounds, odd: object, at: int, where: str) -> tuple[list[object], list[object]]:
+def spoiled(
+    bounds: reticent.Bounds, odd: object, at: int, where: str
+) -> tuple[list[object], list[object]]:
     """The same, with something odd in place of a record's row, cell, label, or cell of a label."""
     X, y = table(bounds)
     if where == "row":
@@ -120,7 +122,9 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("where", ["row", "cell", "label", "cell of a label"])
-@pytest.mark.parametrize("bounds", [NUMBERED, CLASSED, TWO], ids=["numbers", "labels", "two outputs"])
+@pytest.mark.parametrize(
+    "bounds", [NUMBERED, CLASSED, TWO], ids=["numbers", "labels", "two outputs"]
+)
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_lists_and_arrays(container, bounds, where):
     make = CONTAINERS[container]
@@ -160,22 +164,44 @@ BIG = 2**53 + 1
 WHOLE = [1, BIG, 2**63 - 1, -(2**63), 0]
 REAL = [0.5, -0.0, math.inf, 5e-324, 1e308]
 YES = [True, False, True, True, False]
-MONEY = [Decimal("0.50"), Decimal("-12345678901234567.89"), Decimal("0.01"), Decimal("1"), Decimal("0")]
+MONEY = [
+    Decimal("0.50"),
+    Decimal("-12345678901234567.89"),
+    Decimal("0.01"),
+    Decimal("1"),
+    Decimal("0"),
+]
 ODD_WORDS = [None, "", "\x00", "YES", "yes ", "y" * 100_000, "ÿ"]
 
 
 def column(kind):
     """A maker of columns of one dtype, its five ordinary cells, and odd ones."""
     makers = {
-        "pandas float64": (lambda c: pd.Series(c, dtype="float64"), REAL, [math.nan, None, -math.inf]),
-        "pandas float32": (lambda c: pd.Series(c, dtype="float32"), [0.5, 1.5, 2, 3, 4], [math.nan, math.inf]),
+        "pandas float64": (
+            lambda c: pd.Series(c, dtype="float64"),
+            REAL,
+            [math.nan, None, -math.inf],
+        ),
+        "pandas float32": (
+            lambda c: pd.Series(c, dtype="float32"),
+            [0.5, 1.5, 2, 3, 4],
+            [math.nan, math.inf],
+        ),
         "pandas Int64": (lambda c: pd.Series(c, dtype="Int64"), WHOLE, [pd.NA, 7]),
-        "pandas UInt64": (lambda c: pd.Series(c, dtype="UInt64"), [1, BIG, 2**64 - 1, 5, 0], [pd.NA]),
+        "pandas UInt64": (
+            lambda c: pd.Series(c, dtype="UInt64"),
+            [1, BIG, 2**64 - 1, 5, 0],
+            [pd.NA],
+        ),
         "pandas Float64": (lambda c: pd.Series(c, dtype="Float64"), REAL, [pd.NA, math.inf]),
         "pandas boolean": (lambda c: pd.Series(c, dtype="boolean"), YES, [pd.NA]),
         "pandas arrow": (lambda c: pd.Series(c, dtype="int64[pyarrow]"), WHOLE, [pd.NA]),
         "polars Int64": (lambda c: pl.Series(c, dtype=pl.Int64), WHOLE, [None]),
-        "polars UInt64": (lambda c: pl.Series(c, dtype=pl.UInt64), [1, BIG, 2**64 - 1, 5, 0], [None]),
+        "polars UInt64": (
+            lambda c: pl.Series(c, dtype=pl.UInt64),
+            [1, BIG, 2**64 - 1, 5, 0],
+            [None],
+        ),
         "polars Int128": (lambda c: pl.Series(c, dtype=pl.Int128), [*WHOLE[:4], 2**100], [None]),
         "polars Float64": (lambda c: pl.Series(c, dtype=pl.Float64), REAL, [None, math.nan]),
         "polars Boolean": (lambda c: pl.Series(c, dtype=pl.Boolean), YES, [None]),
@@ -199,9 +225,15 @@ def column(kind):
 
 
 NUMBER_COLUMNS = [
-    *[f"pandas {kind}" for kind in ("float64", "float32", "Int64", "UInt64", "Float64", "boolean", "arrow")],
+    *[
+        f"pandas {kind}"
+        for kind in ("float64", "float32", "Int64", "UInt64", "Float64", "boolean", "arrow")
+    ],
     *[f"polars {kind}" for kind in ("Int64", "UInt64", "Int128", "Float64", "Boolean", "Decimal")],
-    *[f"arrow {kind}" for kind in ("int8", "int64", "uint64", "halffloat", "float", "double", "bool")],
+    *[
+        f"arrow {kind}"
+        for kind in ("int8", "int64", "uint64", "halffloat", "float", "double", "bool")
+    ],
     *[f"arrow decimal{size}" for size in ("128(25, 2)", "256(60, 2)")],
 ]
 ONE = reticent.Bounds(x={"x": (-1.0, 1.0)}, y={"y": (-1.0, 1.0)})
@@ -250,7 +282,9 @@ LABEL_COLUMNS = {
     "pandas category": lambda c: pd.Series(c, dtype="category"),
     "polars String": lambda c: pl.Series(c, dtype=pl.String),
     "polars Categorical": lambda c: pl.Series(c, dtype=pl.Categorical),
-    "polars Enum": lambda c: pl.Series(c, dtype=pl.Enum([w for w in ["no", "yes", *ODD_WORDS] if w is not None])),
+    "polars Enum": lambda c: pl.Series(
+        c, dtype=pl.Enum([w for w in ["no", "yes", *ODD_WORDS] if w is not None])
+    ),
     "arrow string": lambda c: pa.array(c, pa.string()),
     "arrow large_string": lambda c: pa.array(c, pa.large_string()),
     "arrow string_view": lambda c: pa.array(c, pa.string_view()),
@@ -264,13 +298,17 @@ LABELLED = reticent.Bounds(x={"x": (-1.0, 1.0)}, classes={"y": ["no", "yes"]})
 
 
 LABEL_WAYS = [(kind, way) for kind in LABEL_COLUMNS for way in ("frame", "parquet")]
-LABEL_WAYS.remove(("arrow dictionary with null", "parquet"))  # arrow does not write such a dictionary
+LABEL_WAYS.remove(
+    ("arrow dictionary with null", "parquet")
+)  # arrow does not write such a dictionary
 
 
 @pytest.mark.parametrize(("kind", "way"), LABEL_WAYS)
 def test_columns_of_labels(kind, way, tmp_path):
     make = LABEL_COLUMNS[kind]
-    numbers = {"pandas": pd.Series(REAL), "polars": pl.Series(REAL), "arrow": pa.array(REAL)}[kind.split()[0]]
+    numbers = {"pandas": pd.Series(REAL), "polars": pl.Series(REAL), "arrow": pa.array(REAL)}[
+        kind.split()[0]
+    ]
     ordinary = rows_of(through(frame_of(kind, x=numbers, y=make(WORDS)), way, tmp_path), LABELLED)
     assert ordinary[:, 1].tolist() == [float(word == "yes") for word in WORDS]
     for odd in ODD_WORDS:
@@ -292,7 +330,9 @@ def test_a_pandas_column_of_objects_takes_any_label():
 
 @pytest.mark.parametrize("number", [True, False])
 def test_a_dtype_is_usable_or_not_whatever_the_cells_are(number):
-    """Columns that hold anything at all are refused as numbers, and polars' as labels too, by their dtypes."""
+    """Columns that hold anything at all are refused as numbers, and polars' as labels too, by their
+    dtypes.
+    """
     wanted = Field("x") if number else Field("x", ("no", "yes"))
     for odd in ODD_CELLS.values():
         told = set()
@@ -300,7 +340,10 @@ def test_a_dtype_is_usable_or_not_whatever_the_cells_are(number):
             column = np.empty(2, dtype=object)
             column[:] = [1.0, None]
             column[1] = cells[1]
-            for frame in (pd.DataFrame({"x": column}), pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object)})):
+            for frame in (
+                pd.DataFrame({"x": column}),
+                pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object)}),
+            ):
                 try:
                     scan(frame).check([wanted])
                     told.add((type(frame).__module__, "usable"))
@@ -312,8 +355,35 @@ def test_a_dtype_is_usable_or_not_whatever_the_cells_are(number):
 # ---- CSV files
 
 CSV_CELLS = [
-    *(b"", b" ", b"nan", b"inf", b"-1e999", b"1e-999", b"0x10", b"1_000", b"1,5", b"NULL", b"\x00", b"\xff\xfe", b"'"),
-    *(b'"', b'""', b'"1.5"', b'"1,5"', b'"a""b"', b'a"b', b'"open', b"1\r2", b"\r", b"\xef\xbb\xbf1", b"yes", b"#1"),
+    *(
+        b"",
+        b" ",
+        b"nan",
+        b"inf",
+        b"-1e999",
+        b"1e-999",
+        b"0x10",
+        b"1_000",
+        b"1,5",
+        b"NULL",
+        b"\x00",
+        b"\xff\xfe",
+        b"'",
+    ),
+    *(
+        b'"',
+        b'""',
+        b'"1.5"',
+        b'"1,5"',
+        b'"a""b"',
+        b'a"b',
+        b'"open',
+        b"1\r2",
+        b"\r",
+        b"\xef\xbb\xbf1",
+        b"yes",
+        b"#1",
+    ),
     *(
         b"9" * 2000,
         b"1" + b"," * 5000,
@@ -343,7 +413,11 @@ def test_csv_files(size, tmp_path):
     ordinary = rows(lines)
     assert np.isnan(rows([b"1,2"] * 5)[:, :2]).all()
     for at in (0, 3):
-        cells = [b",".join(odd if i == j else b"1" for j in range(3)) for odd in CSV_CELLS for i in range(3)]
+        cells = [
+            b",".join(odd if i == j else b"1" for j in range(3))
+            for odd in CSV_CELLS
+            for i in range(3)
+        ]
         for line in (*CSV_LINES, *cells):
             if line.strip(b" \t\r"):  # a blank line is no record
                 changed = [line if i == at else one for i, one in enumerate(lines)]
@@ -381,7 +455,11 @@ def test_an_exact_sum_moves_by_no_more_than_its_sensitivity():
 
 
 def cheap(model):
-    given = {"kernel": RBF(100.0, "fixed")} if isinstance(model, (reticent.GPRegressor, reticent.GPClassifier)) else {}
+    given = (
+        {"kernel": RBF(100.0, "fixed")}
+        if isinstance(model, (reticent.GPRegressor, reticent.GPClassifier))
+        else {}
+    )
     return clone(model).set_params(random_state=0, **given)
 
 
@@ -399,7 +477,10 @@ def lists_for(model) -> tuple[list[object], list[object] | None]:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator(name):
-    """All odd records at once, and one more: no fit raises or warns, and the first release moves as far as it may."""
+    """All odd records at once, and one more.
+
+    No fit raises or warns, and the first release moves as far as it may.
+    """
     model = cheap(ESTIMATORS[name])
     X, y = lists_for(model)
     labels_only = model._relation == "label"
@@ -417,7 +498,11 @@ def test_every_estimator(name):
     fits.append(clone(model).fit(X, y) if y is not None else clone(model).fit(X))
     first, second = (one.releases_[0] for one in fits)
     assert first.n == second.n == 90
-    if not isinstance(model, reticent.PrivateSearch) and first.scale.all() and first.event.kind == "gaussian":
+    if (
+        not isinstance(model, reticent.PrivateSearch)
+        and first.scale.all()
+        and first.event.kind == "gaussian"
+    ):
         moved = np.linalg.norm((first.value - second.value) / first.scale)
         assert moved <= math.sqrt(first.times) / first.event.noise_multiplier + 1e-6
 
@@ -439,7 +524,9 @@ def test_a_stream():
             moved = np.linalg.norm((first.value - second.value) / first.scale)
             assert moved <= 1 / event.noise_multiplier + 1e-9
         array = objects(spoiled(NUMBERED, odd, 2, "cell")[0], 2)
-        assert np.array_equal(released(array).value, released(spoiled(NUMBERED, odd, 2, "cell")[0]).value)
+        assert np.array_equal(
+            released(array).value, released(spoiled(NUMBERED, odd, 2, "cell")[0]).value
+        )
 
 
 # ---- what is refused, and what is not, by what is public
@@ -488,4 +575,6 @@ def test_queries_with_and_without_noise_levels():
     model = cheap(ESTIMATORS["GPRegressor with noise levels"])
     model.fit(*lists_for(model))
     assert np.array_equal(model.predict([[0.5]]), model.predict(np.array([[0.5]])))
-    assert np.array_equal(model.predict([[0.5, 1.0], None])[:1], model.predict(np.array([[0.5, 1.0]])))
+    assert np.array_equal(
+        model.predict([[0.5, 1.0], None])[:1], model.predict(np.array([[0.5, 1.0]]))
+    )

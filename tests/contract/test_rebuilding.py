@@ -1,4 +1,7 @@
-"""A model is what its releases say: rebuilt with a wrong word it is refused, or it is the same; never a better promise."""
+"""A model is what its releases say: rebuilt with a wrong word it is refused, or it is the same.
+
+Never a better promise.
+"""
 
 import copy
 from dataclasses import replace
@@ -10,7 +13,11 @@ import reticent
 from tests.contract.cases import BOX, CLASSED, ESTIMATORS, PLANE, records, split
 from tests.contract.test_estimators import fitted_once
 
-FEW = {name: model for name, model in ESTIMATORS.items() if name != "BinnedGPRegressor, kernel by scores"}
+FEW = {
+    name: model
+    for name, model in ESTIMATORS.items()
+    if name != "BinnedGPRegressor, kernel by scores"
+}
 each = pytest.mark.parametrize("model", FEW.values(), ids=FEW)
 STAGED = (
     "GPRegressor",
@@ -32,7 +39,10 @@ def rebuilt(model, releases=None, **changed):
 
 
 def altered(release, **changed):
-    """Forged, with a checksum that is right again: what is said must be refused for what it says."""
+    """Forged, with a checksum that is right again.
+
+    What is said must be refused for what it says.
+    """
     return replace(release, checksum=None, **changed)
 
 
@@ -49,7 +59,10 @@ def test_a_part_of_the_releases_or_more_of_them_is_refused(model):
 
 @pytest.mark.parametrize("name", STAGED)
 def test_releases_in_another_order_are_refused(name):
-    """Each was asked for because of those before it. (Label-only models hold each question in its answer.)"""
+    """Each was asked for because of those before it.
+
+    (Label-only models hold each question in its answer.)
+    """
     with pytest.raises(reticent.ReticentError):
         rebuilt(FEW[name], fitted_once(FEW[name]).releases_[::-1])
 
@@ -58,7 +71,9 @@ def test_releases_in_another_order_are_refused(name):
 @pytest.mark.parametrize("part", ["value", "scale"])
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, "short", "long"])
 def test_numbers_that_no_curator_gives_are_refused(model, part, wrong):
-    first, *others = fitted_once(model).releases_[::-1]  # the last one: the first of a search holds no sum
+    first, *others = fitted_once(model).releases_[
+        ::-1
+    ]  # the last one: the first of a search holds no sum
     values = getattr(first, part)
     if isinstance(wrong, str):
         changed = values[:-1] if wrong == "short" else np.append(values, values[-1])
@@ -70,7 +85,9 @@ def test_numbers_that_no_curator_gives_are_refused(model, part, wrong):
 
 @pytest.mark.parametrize("name", [*STAGED, "LabelGPRegressor"])
 def test_releases_that_do_not_belong_together_are_refused(name):
-    """One that says another n, event, person or stamp than the others is of another fit, whatever else it says."""
+    """One that says another n, event, person or stamp than the others is of another fit, whatever
+    else it says.
+    """
     *others, last = fitted_once(FEW[name]).releases_
     for change in (
         {"n": last.n + 1},
@@ -87,20 +104,29 @@ def test_releases_that_do_not_belong_together_are_refused(name):
 
 @each
 @pytest.mark.parametrize(
-    "change", [{"epsilon": 1e-3}, {"epsilon": 7.0}, {"delta": 1e-4}, {"records_per_person": 50}], ids=str
+    "change",
+    [{"epsilon": 1e-3}, {"epsilon": 7.0}, {"delta": 1e-4}, {"records_per_person": 50}],
+    ids=str,
 )
 def test_parameters_that_pay_for_something_else_are_refused(model, change):
-    """The guarantee is read off the releases, and parameters that would have paid for other ones make no model of them."""
+    """The guarantee is read off the releases, and parameters that would have paid for other ones
+    make no model of them.
+    """
     with pytest.raises(reticent.ReticentError):
         rebuilt(model, **change)
 
 
 @each
 def test_a_forged_event_is_refused_though_its_checksum_is_right(model):
-    """A better one in all releases, beside the parameters of the fit: ε is that of what the parameters paid for."""
+    """A better one in all releases, beside the parameters of the fit: ε is that of what the
+    parameters paid for.
+    """
     one = fitted_once(model)
     for better in (1.001, 1e20):
-        event = replace(one.releases_[0].event, noise_multiplier=one.releases_[0].event.noise_multiplier * better)
+        event = replace(
+            one.releases_[0].event,
+            noise_multiplier=one.releases_[0].event.noise_multiplier * better,
+        )
         with pytest.raises(reticent.BadInput, match="paid for with"):
             rebuilt(model, [altered(release, event=event) for release in one.releases_])
     assert one.guarantee_.epsilon == pytest.approx(one.epsilon, rel=1e-6)
@@ -119,7 +145,12 @@ def test_a_release_that_was_changed_by_hand_is_refused(model):
     """Copied with another field, or written to in place."""
     one = fitted_once(model)
     release = one.releases_[-1]
-    for change in ({"private": True}, {"private": False}, {"value": release.value + 1}, {"n": release.n + 1}):
+    for change in (
+        {"private": True},
+        {"private": False},
+        {"value": release.value + 1},
+        {"n": release.n + 1},
+    ):
         if getattr(release, next(iter(change))) is not next(iter(change.values())):
             with pytest.raises(reticent.BadInput, match="altered"):
                 replace(release, **change)
@@ -145,11 +176,15 @@ def test_what_is_protected_is_read_off_the_releases(model):
     with pytest.raises(reticent.BadInput, match="These releases protect one"):
         rebuilt(model, [altered(release, relation=other) for release in one.releases_])
     washing = type("Washing", (type(one),), {"_relation": other})
-    with pytest.raises(reticent.BadInput, match=r"These releases protect one|protects less than whole records"):
+    with pytest.raises(
+        reticent.BadInput, match=r"These releases protect one|protects less than whole records"
+    ):
         washing.from_releases(one.releases_, **one.get_params(deep=False))
 
 
-@pytest.mark.parametrize("name", [name for name, model in FEW.items() if model.bounds in (BOX, PLANE, CLASSED)])
+@pytest.mark.parametrize(
+    "name", [name for name, model in FEW.items() if model.bounds in (BOX, PLANE, CLASSED)]
+)
 def test_bounds_are_those_of_the_releases(name):
     """What is scaled, is scaled back as it was, whatever bounds a file or a caller names."""
     model = FEW[name]
@@ -160,7 +195,9 @@ def test_bounds_are_those_of_the_releases(name):
     asked = split(model, records(12))[0]
     for method in ("predict", "predict_proba", "score_samples"):
         if hasattr(again, method):
-            np.testing.assert_array_equal(getattr(again, method)(asked), getattr(fitted_once(model), method)(asked))
+            np.testing.assert_array_equal(
+                getattr(again, method)(asked), getattr(fitted_once(model), method)(asked)
+            )
 
 
 @pytest.mark.parametrize(
@@ -200,7 +237,14 @@ def test_releases_of_one_model_make_no_other(name):
     """But for PCA and factor analysis, two readings of the same releases."""
     same = {"PCA", "FactorAnalysis"}
     own = fitted_once(FEW[name])
-    for other in ("PCA", "FactorAnalysis", "PrivateMean", "PrivateHistogram", "PrivateCovariance", "KMeans"):
+    for other in (
+        "PCA",
+        "FactorAnalysis",
+        "PrivateMean",
+        "PrivateHistogram",
+        "PrivateCovariance",
+        "KMeans",
+    ):
         params = FEW[other].get_params(deep=False)
         if other == name or {name, other} == same:
             again = type(FEW[other]).from_releases(own.releases_, **params)
@@ -211,9 +255,14 @@ def test_releases_of_one_model_make_no_other(name):
                 type(FEW[other]).from_releases(own.releases_, **params)
 
 
-@pytest.mark.parametrize(("name", "changed"), [("KMeans", {"n_clusters": 5}), ("GaussianMixture", {"n_components": 3})])
+@pytest.mark.parametrize(
+    ("name", "changed"), [("KMeans", {"n_clusters": 5}), ("GaussianMixture", {"n_components": 3})]
+)
 def test_another_number_of_parts_is_another_reading_of_the_same_look(name, changed):
-    """With so few records neither asks for anything that depends on it: reading is free, and promises the same."""
+    """With so few records neither asks for anything that depends on it.
+
+    Reading is free, and promises the same.
+    """
     again = rebuilt(FEW[name], **changed)
     assert again.guarantee_ == fitted_once(FEW[name]).guarantee_
     assert len(getattr(again, "cluster_centers_", range(5))) == 5

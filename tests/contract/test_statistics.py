@@ -1,4 +1,7 @@
-"""What every statistic must keep: purity of the row map, enforced bounds, exact sums, and its sensitivity."""
+"""What every statistic must keep.
+
+Purity of the row map, enforced bounds, exact sums, and its sensitivity.
+"""
 
 import itertools
 from dataclasses import dataclass
@@ -10,26 +13,33 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.privacy.celled import CellSum
-from reticent.privacy.kept import BlockSum, try_out
-from reticent.privacy.plan import planned
-from reticent.privacy.shared import Shared
-from reticent.privacy.sources import scan
-from reticent.privacy.staged import StagedGram
-from reticent.privacy.statistic import Counts, Gram, Statistic, Sum, _Rows
-from reticent.privacy.sums import add_up
+from reticent.privacy.record_sum import BlockSum, try_out
+from reticent.privacy.sources.base import scan
+from reticent.privacy.statistics.assignment_moments import AssignmentMoments
+from reticent.privacy.statistics.base import RowStatistic, Statistic
+from reticent.privacy.statistics.cell_sum import CellSum
+from reticent.privacy.statistics.counts import Counts
+from reticent.privacy.statistics.enforced import enforce
+from reticent.privacy.statistics.exact_sum import add_up
+from reticent.privacy.statistics.gram import Gram
+from reticent.privacy.statistics.partitioned_gram import PartitionedGram
+from reticent.privacy.statistics.sum import Sum
 from tests.contract.cases import BOX, NASTY, STATISTICS, all_of, records
 
-each = pytest.mark.parametrize(("statistic", "bounds", "tight"), STATISTICS.values(), ids=STATISTICS)
+each = pytest.mark.parametrize(
+    ("statistic", "bounds", "tight"), STATISTICS.values(), ids=STATISTICS
+)
 
 
 def exact(statistic, bounds, data) -> np.ndarray:
     """The sum by the slowest and plainest way: one record at a time, in Python integers."""
-    plan = planned(statistic)
-    block_sum = BlockSum(plan, bounds)
+    enforced = enforce(statistic)
+    block_sum = BlockSum(enforced, bounds)
     with np.errstate(all="ignore"):
-        return plan.coordinates(
-            sum(block_sum(data[i : i + 1]).astype(np.int64).astype(object) for i in range(len(data)))
+        return enforced.coordinates(
+            sum(
+                block_sum(data[i : i + 1]).astype(np.int64).astype(object) for i in range(len(data))
+            )
         )
 
 
@@ -42,23 +52,32 @@ def test_same_integers_for_every_chunking_order_and_thread_count(statistic, boun
     data = records(120)
     expected = exact(statistic, bounds, data)
     shuffled = data[np.random.default_rng(1).permutation(len(data))]
-    for rows, threads, table in itertools.product((1, 7, 60, 8192), (1, 2), (data, shuffled, np.asfortranarray(data))):
+    for rows, threads, table in itertools.product(
+        (1, 7, 60, 8192), (1, 2), (data, shuffled, np.asfortranarray(data))
+    ):
         rows = min(rows, statistic.block_rows)
-        total = add_up(scan(table).blocks(_fields()), BlockSum(planned(statistic), bounds), rows=rows, threads=threads)
+        total = add_up(
+            scan(table).blocks(_fields()),
+            BlockSum(enforce(statistic), bounds),
+            rows=rows,
+            threads=threads,
+        )
         assert total.rows == len(data)
         assert (statistic.coordinates(total.integers()) == expected).all()
 
 
 def _fields():
-    from reticent.privacy.sources import Field
+    from reticent.privacy.sources.base import Field
 
     return [Field(i) for i in range(3)]
 
 
 @each
 def test_a_row_does_not_depend_on_its_place(statistic, bounds, tight):
-    """Each record alone, and at every offset of blocks of several sizes, gives the same integers, bit for bit."""
-    block_sum = BlockSum(planned(statistic), bounds)
+    """Each record alone, and at every offset of blocks of several sizes, gives the same integers,
+    bit for bit.
+    """
+    block_sum = BlockSum(enforce(statistic), bounds)
     with np.errstate(all="ignore"):
         each = np.vstack([NASTY, records(20)])
         alone = [block_sum(record[None, :]).astype(np.int64) for record in each]
@@ -70,13 +89,19 @@ def test_a_row_does_not_depend_on_its_place(statistic, bounds, tight):
                 assert (block_sum(block).astype(np.int64) - rest == one).all()
 
 
-@pytest.mark.parametrize("name", [name for name, case in STATISTICS.items() if isinstance(case[0], _Rows)])
-@given(st.lists(st.tuples(*[st.floats(allow_nan=True, allow_infinity=True)] * 3), min_size=1, max_size=20))
+@pytest.mark.parametrize(
+    "name", [name for name, case in STATISTICS.items() if isinstance(case[0], RowStatistic)]
+)
+@given(
+    st.lists(
+        st.tuples(*[st.floats(allow_nan=True, allow_infinity=True)] * 3), min_size=1, max_size=20
+    )
+)
 @settings(max_examples=60, deadline=None)
 def test_bounds_are_enforced_on_the_integers(name, data):
     statistic, bounds, _ = STATISTICS[name]
     with np.errstate(all="ignore"):
-        q = statistic.integers(bounds.unit(np.array(data, dtype=float)))
+        q = statistic.integers(bounds.scale(np.array(data, dtype=float)))
     whole = q.astype(np.int64).astype(object)
     assert (q == whole).all()
     assert ((whole**2).sum(axis=1) <= statistic.limit2).all()
@@ -84,27 +109,42 @@ def test_bounds_are_enforced_on_the_integers(name, data):
         assert (abs(whole).sum(axis=1) <= statistic.limit1).all()
 
 
-def summand(plan, bounds, record) -> np.ndarray:
+def summand(enforced, bounds, record) -> np.ndarray:
     """What one record adds to the released numbers: whole, and small enough for floats."""
     with np.errstate(all="ignore"):
-        return plan.coordinates(BlockSum(plan, bounds)(record[None, :]))
+        return enforced.coordinates(BlockSum(enforced, bounds)(record[None, :]))
 
 
-def distance2(plan, a, b) -> int:
-    """Squared distance, as the accounting counts it, between the sums of two one-record tables: exact, in Python integers."""
-    return int((plan.shares() * (a.astype(np.int64).astype(object) - b.astype(np.int64).astype(object)) ** 2).sum())
+def distance2(enforced, a, b) -> int:
+    """Squared distance, as the accounting counts it, between the sums of two one-record tables.
+
+    Exact, in Python integers.
+    """
+    return int(
+        (
+            enforced.coordinate_multiplicity()
+            * (a.astype(np.int64).astype(object) - b.astype(np.int64).astype(object)) ** 2
+        ).sum()
+    )
 
 
 @each
 def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tight):
-    """Search for a violating pair: all pairs of corners and nasty records, then optimisation from random starts."""
-    statistic = planned(statistic)
-    level = bounds.level and (bounds.level.low, bounds.level.high)
+    """Search for a violating pair.
+
+    All pairs of corners and nasty records, then optimisation from random starts.
+    """
+    statistic = enforce(statistic)
+    level = bounds.noise_column and (bounds.noise_column.low, bounds.noise_column.high)
     numbers = [(0, len(bounds.classes) - 1)] if bounds.classes else []
     low, high = np.array([*bounds.x, *([level] if level else []), *bounds.y, *numbers]).T
     corners = np.array(list(itertools.product(*zip(low, (low + high) / 2, high, strict=True))))
-    extreme = [summand(statistic, bounds, record) for record in np.vstack([corners, corners * 1e6, NASTY])]
-    pairs = list(itertools.combinations({tuple(one): one for one in extreme}.values(), 2))  # many are alike
+    extreme = [
+        summand(statistic, bounds, record) for record in np.vstack([corners, corners * 1e6, NASTY])
+    ]
+    pairs = list(
+        itertools.combinations({tuple(one): one for one in extreme}.values(), 2)
+    )  # many are alike
 
     def pair(v):
         both = low + (high - low) * v.reshape(2, 3)
@@ -112,7 +152,8 @@ def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tigh
             both[:, -1] = np.clip(np.round(both[:, -1]), 0, high[-1])
         return [summand(statistic, bounds, one) for one in both]
 
-    shares, most = statistic.shares(), float(statistic.sensitivity2)
+    shares = statistic.coordinate_multiplicity()
+    most = float(statistic.sensitivity2)
 
     def loss(v):  # in floats: what is found is judged exactly
         a, b = pair(v)
@@ -120,7 +161,9 @@ def test_no_neighbour_moves_the_sum_further_than_claimed(statistic, bounds, tigh
 
     rng = np.random.default_rng(0)
     for _ in range(6):
-        found = minimize(loss, rng.uniform(-0.2, 1.2, 6), method="Nelder-Mead", options={"maxfev": 300})
+        found = minimize(
+            loss, rng.uniform(-0.2, 1.2, 6), method="Nelder-Mead", options={"maxfev": 300}
+        )
         pairs.append(pair(found.x))
     best = max(distance2(statistic, a, b) for a, b in pairs)
     best1 = max(int(abs(a - b).astype(np.int64).astype(object).sum()) for a, b in pairs)
@@ -138,33 +181,43 @@ def test_descriptions_are_public_json(statistic, bounds, tight):
     assert json.loads(json.dumps(statistic.describe())) == statistic.describe()
 
 
-KINDS = [Sum, Gram, Counts, StagedGram, Shared, CellSum]
+KINDS = [Sum, Gram, Counts, PartitionedGram, AssignmentMoments, CellSum]
 
 
 @pytest.mark.parametrize(
-    "pair", list(itertools.permutations(KINDS, 2)), ids=lambda pair: "+".join(k.__name__ for k in pair)
+    "pair",
+    list(itertools.permutations(KINDS, 2)),
+    ids=lambda pair: "+".join(k.__name__ for k in pair),
 )
 def test_a_statistic_is_of_one_kind(pair):
-    """Two at once would be held to one's limits and noised by the other's; a kind and what refines it are one."""
+    """Two at once would be held to one's limits and noised by the other's.
+
+    A kind and what refines it are one.
+    """
     try:
         both = type("Both", pair, {})
     except TypeError:  # Python has no order for these two
         return
-    refined = {frozenset({Sum, CellSum}), frozenset({Gram, StagedGram})}
+    refined = {frozenset({Sum, CellSum}), frozenset({Gram, PartitionedGram})}
     if frozenset(pair) not in refined:
         with pytest.raises(ReleaseRefused, match="of one kind"):
-            planned(object.__new__(type("Own", (both,), dict.fromkeys(both.__abstractmethods__))))
+            enforce(object.__new__(type("Own", (both,), dict.fromkeys(both.__abstractmethods__))))
 
 
 def test_the_kind_is_the_real_one():
-    """Neither registration, nor what an object or its class's class says of itself, makes a kind."""
+    """Neither registration, nor what an object or its class's class says of itself,
+    makes a kind.
+    """
 
     class Duck:
         columns = norm2 = size = sensitivity2 = 1
 
     Sum.register(Duck)
     assert isinstance(Duck(), Sum)
-    said = {"__class__": property(lambda self: Sum), "__module__": "reticent.privacy.statistic"}
+    said = {
+        "__class__": property(lambda self: Sum),
+        "__module__": "reticent.privacy.statistics.base",
+    }
 
     class Meta(type):
         def __getattribute__(cls, name):
@@ -172,7 +225,7 @@ def test_the_kind_is_the_real_one():
 
     for one in (Duck(), type("Posing", (), said)(), Meta("Posing", (), {})()):
         with pytest.raises(ReleaseRefused, match="Only a Sum"):
-            planned(one)
+            enforce(one)
 
 
 @dataclass(frozen=True)
@@ -194,14 +247,19 @@ class Odd(Sum):
 
 @pytest.mark.parametrize("how", ["float16", "float32", "longdouble", "int64", "bool", "masked"])
 def test_rows_of_other_types_are_summed_exactly_too(how):
-    """float32 rows, added up in float32, let one record move a long sum by 33 times its sensitivity."""
+    """float32 rows, added up in float32, let one record move a long sum by 33 times its
+    sensitivity.
+    """
     data = np.full((65_536, 1), 1 - 2.0**-10)
     data[::3] = 2.0**-11
     other = data.copy()
     other[0] = -1.0
     statistic = Odd(how)
     with np.errstate(all="ignore"):
-        sums = [int(add_up([one], planned(statistic).block_sum, rows=2**16).integers()[0]) for one in (data, other)]
+        sums = [
+            int(add_up([one], enforce(statistic).block_sum, rows=2**16).integers()[0])
+            for one in (data, other)
+        ]
         rows = [int(statistic.integers(one[:1])[0, 0]) for one in (data, other)]
     assert sums[0] - sums[1] == rows[0] - rows[1]
     assert (sums[0] - sums[1]) ** 2 <= statistic.sensitivity2
@@ -209,16 +267,18 @@ def test_rows_of_other_types_are_summed_exactly_too(how):
 
 @pytest.mark.parametrize("how", ["object", "complex128", "str"])
 def test_rows_that_are_no_numbers_are_refused_beforehand_and_are_zero_for_every_record(how):
-    plan = planned(Odd(how))
+    enforced = enforce(Odd(how))
     with pytest.raises(BadInput, match="real numbers"):
-        try_out(plan, BOX)
+        try_out(enforced, BOX)
     for value in (0.0, 1.0, 1e300, np.nan):
-        assert plan.block_sum(np.full((3, 1), value)).tolist() == [0]
+        assert enforced.block_sum(np.full((3, 1), value)).tolist() == [0]
 
 
 @dataclass(frozen=True)
 class Touchy:
-    """A row map, or part of one, that fails in one way for records whose first number lies in a range."""
+    """A row map, or part of one, that fails in one way for records whose first number lies in a
+    range.
+    """
 
     inner: object
     how: int
@@ -229,7 +289,11 @@ class Touchy:
             raise _WAYS[self.how](f"{given[-1][hit]}")
         rows = self.inner(*given)
         if hit.any():
-            rows = np.asarray(rows)[:, :-1] if self.how == len(_WAYS) else np.asarray(rows).astype(object)
+            rows = (
+                np.asarray(rows)[:, :-1]
+                if self.how == len(_WAYS)
+                else np.asarray(rows).astype(object)
+            )
         return rows
 
 
@@ -237,29 +301,44 @@ _WAYS = [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, UserWarning, 
 
 
 @pytest.mark.parametrize("how", range(len(_WAYS) + 2))
-@pytest.mark.parametrize("name", ["mean in a box", "counts", "moments in a box", "later stage", "sums in regions"])
+@pytest.mark.parametrize(
+    "name", ["mean in a box", "counts", "moments in a box", "later stage", "sums in regions"]
+)
 def test_a_record_whose_row_fails_changes_no_other_record(name, how):
-    """All records together give the sum of each by itself, whichever of them fail, and however; the same for their limits."""
+    """All records together give the sum of each by itself, whichever of them fail, and however.
+
+    The same for their limits.
+    """
     statistic, bounds, _ = STATISTICS[name]
-    plan = planned(statistic)
+    enforced = enforce(statistic)
     data = np.vstack([NASTY, records(60)])
-    unit = bounds.unit(data, plan.output_reach)
+    unit = bounds.scale(data, enforced.output_limit)
     hit = np.abs(unit[:, 0] - 0.5) < 0.25
     assert hit.any()
     assert not hit.all()
-    maps = {"rows", "cells", "tail", "short_rows"} & set(dir(statistic))
-    own = {one: staticmethod(Touchy(getattr(statistic, one), how)) for one in maps if callable(getattr(statistic, one))}
+    maps = {"rows", "cells", "residuals", "short_rows"} & set(dir(statistic))
+    own = {
+        one: staticmethod(Touchy(getattr(statistic, one), how))
+        for one in maps
+        if callable(getattr(statistic, one))
+    }
     touchy = object.__new__(type("Touched", (type(statistic),), own))
     touchy.__dict__.update(statistic.__dict__)
-    failing = planned(touchy)
+    failing = enforce(touchy)
     with np.errstate(all="ignore"):
         each = [failing.block_sum(one[None]).astype(np.int64) for one in unit]
-        sound = [plan.block_sum(one[None]).astype(np.int64) for one in unit]
+        sound = [enforced.block_sum(one[None]).astype(np.int64) for one in unit]
         assert (failing.block_sum(unit).astype(np.int64) == sum(each)).all()
     assert all((a == b).all() for a, b, failed in zip(each, sound, hit, strict=True) if not failed)
     pairs = itertools.product([each[i] for i in np.flatnonzero(hit)[:5]], sound)
     moved = [failing.coordinates(a) - failing.coordinates(b) for a, b in pairs]
-    assert max(int((plan.shares() * one.astype(object) ** 2).sum()) for one in moved) <= plan.sensitivity2
+    assert (
+        max(
+            int((enforced.coordinate_multiplicity() * one.astype(object) ** 2).sum())
+            for one in moved
+        )
+        <= enforced.sensitivity2
+    )
 
 
 def test_bounds_given_as_numpy_integers_do_not_wrap():

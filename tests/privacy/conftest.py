@@ -11,12 +11,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.postgres import server
+from tests.support.postgres import server
 
 
 @pytest.fixture(scope="session")
 def postgres_server():
-    """URL of a server for all tests, without a database: one that was started before (`tests.mutation`), or one of its own."""
+    """URL of a server without a database: one that `tools.mutation` started, or one of its own."""
     if given := os.environ.get("TEST_POSTGRES"):
         yield given
         return
@@ -39,7 +39,10 @@ def _fresh(postgres_server):
 
 @pytest.fixture(scope="session")
 def one_database(postgres_server):
-    """A database for all tests that want nothing but an empty one: to make one takes twenty times as long as to empty it."""
+    """A database for all tests that want nothing but an empty one.
+
+    To make one takes twenty times as long as to empty it.
+    """
     return _fresh(postgres_server)
 
 
@@ -50,7 +53,9 @@ def url(request, tmp_path):
         return str(tmp_path / "budget.db")
     found = request.getfixturevalue("one_database")
     with psycopg.connect(found, autocommit=True) as connection:
-        others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        others = (
+            "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
         connection.execute(f"SELECT pg_terminate_backend(pid, 10000) {others}")
         connection.execute("DROP SCHEMA public CASCADE")
         connection.execute("CREATE SCHEMA public")
@@ -58,7 +63,10 @@ def url(request, tmp_path):
 
 
 class Spenders:
-    """Child processes that charge in a loop, forked from one that has imported everything; see spender.py."""
+    """Child processes that charge in a loop, forked from one that has imported everything.
+
+    See spender.py.
+    """
 
     def __init__(self, zygote):
         self._zygote = zygote
@@ -68,7 +76,7 @@ class Spenders:
         return self._ask(job)
 
     def wait(self):
-        """Wait until all spenders have ended; return their exit codes (negative: ended by that signal)."""
+        """Wait until all spenders have ended; return exit codes (negative: ended by a signal)."""
         return self._ask(None)
 
     def _ask(self, what):

@@ -1,7 +1,7 @@
-"""Not a test: a program that forks processes which charge a ledger; none of them has to import SciPy anew.
+"""Not a test: a program that forks processes which charge a ledger.
 
-Each line on its input is a job in JSON (answered by the child's process id) or ``null`` (answered by the exit
-codes of all children, once they have ended).
+None of them has to import SciPy anew. Each line on its input is a job in JSON (answered by the
+child's process id) or ``null`` (answered by the exit codes of all children, once they have ended).
 """
 
 import json
@@ -12,13 +12,18 @@ import traceback
 import psycopg  # noqa: F401  the ledger imports it late, and every child would do it again
 
 from reticent.errors import BudgetExceeded, LedgerError
-from reticent.privacy.events import event_from_json
-from reticent.privacy.ledger import Ledger
+from reticent.privacy.accounting.events import event_from_json
+from reticent.privacy.ledger.ledger import Ledger
 
 
 def spend(url, dataset, event, log, name, tries):
-    """Charge, note it durably, "read the records", note that; and again. Return how often it was granted."""
-    ledger, event, granted = Ledger(url), event_from_json(event), 0
+    """Charge, note it durably, "read the records", note that; and again.
+
+    Return how often it was granted.
+    """
+    ledger = Ledger(url)
+    event = event_from_json(event)
+    granted = 0
     notes = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for i in range(tries):
         what = f"{name} {i}"

@@ -42,7 +42,9 @@ def test_bounds_that_make_no_sense_are_refused(given_):
             Bounds(x=(0, 1), y=given_)
 
 
-@pytest.mark.parametrize("classes", [[], ["a"], ["a", "a"], "ab", [1, "a"], [float("nan"), 1], 3, {"y": ["a"]}])
+@pytest.mark.parametrize(
+    "classes", [[], ["a"], ["a", "a"], "ab", [1, "a"], [float("nan"), 1], 3, {"y": ["a"]}]
+)
 def test_classes_that_make_no_sense_are_refused(classes):
     with pytest.raises(BoundsMissing):
         Bounds(x=(0, 1), classes=classes)
@@ -67,8 +69,8 @@ EXAMPLES = [
     Bounds(x={"age": (0, 110)}, classes={"ill": ["no", "yes"]}),
     Bounds(x=(0, 1), classes=np.array([0, 1, 2])),
     Bounds(x=[(-1, 1)] * 3, norm=1.0),
-    Bounds(x=[(-1, 1), (0.1, 1), (0, 1)], y=(0, 1)).apart(1),
-    Bounds(x={"sd": (0.1, 1), "age": (0, 110)}, y={"weight": (2, 150)}).apart("sd"),
+    Bounds(x=[(-1, 1), (0.1, 1), (0, 1)], y=(0, 1)).with_noise_column(1),
+    Bounds(x={"sd": (0.1, 1), "age": (0, 110)}, y={"weight": (2, 150)}).with_noise_column("sd"),
 ]
 
 
@@ -83,10 +85,12 @@ def test_copies_are_equal(bounds):
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 
 
-@given(st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=8), st.sampled_from([None, 0.5, 3.0]))
+@given(
+    st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=8), st.sampled_from([None, 0.5, 3.0])
+)
 def test_every_record_ends_up_inside(data, norm):
     bounds = Bounds(x=[(-2, 3), (1e-9, 2e-9)], y=[(1e100, 1e101)], norm=norm)
-    u = bounds.unit(np.array(data))
+    u = bounds.scale(np.array(data))
     assert np.isfinite(u).all()
     assert (np.abs(u[:, 2]) <= 1).all()
     if norm is None:
@@ -94,21 +98,23 @@ def test_every_record_ends_up_inside(data, norm):
     else:
         assert (np.sqrt((u[:, :2] ** 2).sum(axis=1)) <= 1 + 1e-12).all()
     inside = np.clip(np.nan_to_num(np.array(data), nan=0.5), [-2, 1e-9, 1e100], [3, 2e-9, 1e101])
-    assert bounds.unit(inside)[:, :2] == pytest.approx(u[:, :2]) or np.isnan(np.array(data)).any()
+    assert bounds.scale(inside)[:, :2] == pytest.approx(u[:, :2]) or np.isnan(np.array(data)).any()
 
 
 def test_edges_middle_and_classes():
     bounds = Bounds(x=[(0, 110)], classes=["no", "yes"])
     raw = np.array([[np.nan, 1.0], [-1e9, 0.0], [np.inf, 1.0], [55.0, 0.0], [82.5, 1.0]])
-    assert bounds.unit(raw).tolist() == [[0, 1], [-1, 0], [1, 1], [0, 0], [0.5, 1]]
-    assert bounds._with(classes=None).natural(np.array([[-1.0], [0.5]])).tolist() == [[0.0], [82.5]]
+    assert bounds.scale(raw).tolist() == [[0, 1], [-1, 0], [1, 1], [0, 0], [0.5, 1]]
+    assert bounds._with(classes=None).unscale(np.array([[-1.0], [0.5]])).tolist() == [[0.0], [82.5]]
 
 
 def test_columns_are_matched_by_name_or_position():
     import pandas as pd
 
     frame = scan(pd.DataFrame({"weight": [1.0], "age": [2.0], "ward": ["a"]}))
-    bounds, fields = Bounds(x={"age": (0, 110)}, y={"weight": (2, 150)}).resolve(frame, targets=True)
+    bounds, fields = Bounds(x={"age": (0, 110)}, y={"weight": (2, 150)}).resolve(
+        frame, targets=True
+    )
     assert [f.key for f in fields] == ["age", "weight"]
     assert bounds.x_names == ("age",)
     array = scan(np.zeros((4, 2)), y=np.zeros(4))
@@ -151,13 +157,18 @@ def test_the_output_is_never_among_the_inputs(x):
     frame = pandas.DataFrame({"age": [1.0, 2.0], "weight": [3.0, 4.0]})
     bounds, fields = Bounds(x=x, y={"weight": (0, 150)}).resolve(scan(frame), targets=True)
     assert bounds.x_names == ("age",)
-    assert [field.key if isinstance(field.key, str) else scan(frame).names[field.key] for field in fields] == [
+    assert [
+        field.key if isinstance(field.key, str) else scan(frame).names[field.key]
+        for field in fields
+    ] == [
         "age",
         "weight",
     ]
 
 
-@pytest.mark.parametrize("given", [{"y": {"weight": (0, 150)}}, {"classes": {"weight": [3.0, 4.0]}}])
+@pytest.mark.parametrize(
+    "given", [{"y": {"weight": (0, 150)}}, {"classes": {"weight": [3.0, 4.0]}}]
+)
 def test_a_column_is_an_input_or_the_output(given):
     import pandas
 
@@ -170,50 +181,74 @@ def test_a_column_is_an_input_or_the_output(given):
 
 def test_the_middle_of_a_range_becomes_0_and_its_ends_become_1():
     bounds = Bounds(x=[(0, 8), (-1, 3)], y=(10, 20))
-    records = np.array([[0.0, -1.0, 10.0], [8.0, 3.0, 20.0], [4.0, 1.0, 15.0], [6.0, 2.0, 17.5], [9.0, -3.0, 30.0]])
+    records = np.array(
+        [[0.0, -1.0, 10.0], [8.0, 3.0, 20.0], [4.0, 1.0, 15.0], [6.0, 2.0, 17.5], [9.0, -3.0, 30.0]]
+    )
     unit = [[-1, -1, -1], [1, 1, 1], [0, 0, 0], [0.5, 0.5, 0.5], [1, -1, 1]]
-    assert bounds.unit(records).tolist() == unit
-    assert bounds.scaled(records)[-1].tolist() == [1.25, -2.0, 3.0]
-    assert bounds.natural(np.array(unit[:4])[:, :2]).tolist() == records[:4, :2].tolist()
+    assert bounds.scale(records).tolist() == unit
+    assert bounds.scale_unclipped(records)[-1].tolist() == [1.25, -2.0, 3.0]
+    assert bounds.unscale(np.array(unit[:4])[:, :2]).tolist() == records[:4, :2].tolist()
     assert bounds.radius2 == 2
 
 
 def test_outputs_may_reach_further_and_inputs_never():
     bounds = Bounds(x=[(0, 8)], y=(10, 20))
     records = np.array([[80.0, 30.0], [-80.0, -1e9], [np.nan, np.nan], [np.inf, 1e9]])
-    assert bounds.unit(records, reach=2.0).tolist() == [[1, 2], [-1, -2], [0, 0], [1, 2]]
-    assert bounds.unit(records, reach=4.0).tolist() == [[1, 3], [-1, -4], [0, 0], [1, 4]]
+    assert bounds.scale(records, output_limit=2.0).tolist() == [[1, 2], [-1, -2], [0, 0], [1, 2]]
+    assert bounds.scale(records, output_limit=4.0).tolist() == [[1, 3], [-1, -4], [0, 0], [1, 4]]
 
 
 def test_a_norm_makes_the_box_a_ball_around_its_middle():
     bounds = Bounds(x=[(0, 8), (-4, 4)], y=(10, 20), norm=2.0)
-    records = np.array([[4.0, 0.0, 10.0], [5.0, 1.0, 30.0], [6.0, 0.0, 15.0], [8.0, 3.0, -9.0], [99.0, 0.0, 15.0]])
-    found = bounds.unit(records, reach=3.0)
+    records = np.array(
+        [[4.0, 0.0, 10.0], [5.0, 1.0, 30.0], [6.0, 0.0, 15.0], [8.0, 3.0, -9.0], [99.0, 0.0, 15.0]]
+    )
+    found = bounds.scale(records, output_limit=3.0)
     assert found[:, 2].tolist() == [-1, 3, 0, -3, 0]
-    assert found[:3, :2].tolist() == [[0, 0], [0.5, 0.5], [1, 0]]  # inside: differences from the middle by the norm
+    assert found[:3, :2].tolist() == [
+        [0, 0],
+        [0.5, 0.5],
+        [1, 0],
+    ]  # inside: differences from the middle by the norm
     assert found[3, :2] == pytest.approx([0.8, 0.6])  # (4, 3), of length 5
     assert found[4, :2].tolist() == [1, 0]
     assert bounds.radius2 == 1
-    assert bounds.natural(np.array([[0.5, -1.0]])).tolist() == [[5.0, -2.0]]
+    assert bounds.unscale(np.array([[0.5, -1.0]])).tolist() == [[5.0, -2.0]]
 
 
 def test_a_norm_larger_than_the_box_leaves_the_box():
     bounds = Bounds(x=[(0, 8), (-4, 4)], norm=10.0)
-    assert bounds.unit(np.array([[99.0, 99.0], [-99.0, 0.0]])).tolist() == [[0.4, 0.4], [-0.4, 0.0]]
+    assert bounds.scale(np.array([[99.0, 99.0], [-99.0, 0.0]])).tolist() == [
+        [0.4, 0.4],
+        [-0.4, 0.0],
+    ]
     narrow = Bounds(x=[(0, 8), (-4, 4)], norm=4.0)
-    diagonal = narrow.unit(np.array([[8.0, 4.0]]))  # a corner of the box lies outside the ball
+    diagonal = narrow.scale(np.array([[8.0, 4.0]]))  # a corner of the box lies outside the ball
     assert np.square(diagonal).sum() == pytest.approx(1.0)
 
 
 def test_a_noise_level_stands_between_inputs_and_outputs():
-    bounds = Bounds(x=[(0, 8), (0.5, 2)], y=(10, 20)).apart(1)
-    records = np.array([[4.0, 1.0, 30.0], [8.0, 0.1, 15.0], [0.0, 9.0, 10.0]])  # as sources give them: level second
-    assert bounds.unit(records, reach=2.0).tolist() == [[0, 0.5, 2], [1, 1, 0], [-1, 0.25, -1]]
+    bounds = Bounds(x=[(0, 8), (0.5, 2)], y=(10, 20)).with_noise_column(1)
+    records = np.array(
+        [[4.0, 1.0, 30.0], [8.0, 0.1, 15.0], [0.0, 9.0, 10.0]]
+    )  # as sources give them: level second
+    assert bounds.scale(records, output_limit=2.0).tolist() == [
+        [0, 0.5, 2],
+        [1, 1, 0],
+        [-1, 0.25, -1],
+    ]
 
 
 @pytest.mark.parametrize(
     ("low", "high"),
-    [(-1e150, 1e150), (0, 2e-150), (1, 1 + 2.1e-9), (-1 - 2.1e-9, -1), (0, np.float32(1)), (0, np.int8(1))],
+    [
+        (-1e150, 1e150),
+        (0, 2e-150),
+        (1, 1 + 2.1e-9),
+        (-1 - 2.1e-9, -1),
+        (0, np.float32(1)),
+        (0, np.int8(1)),
+    ],
 )
 def test_the_widest_and_the_narrowest_ranges(low, high):
     assert Bounds(x=(low, high)).x == ((float(low), float(high)),)
@@ -221,7 +256,15 @@ def test_the_widest_and_the_narrowest_ranges(low, high):
 
 @pytest.mark.parametrize(
     ("low", "high"),
-    [(-1.1e150, 0), (0, 1.1e150), (0, 1.9e-150), (1, 1 + 1.9e-9), (-1 - 1.9e-9, -1), (0, np.True_), (0, np.inf)],
+    [
+        (-1.1e150, 0),
+        (0, 1.1e150),
+        (0, 1.9e-150),
+        (1, 1 + 1.9e-9),
+        (-1 - 1.9e-9, -1),
+        (0, np.True_),
+        (0, np.inf),
+    ],
 )
 def test_ranges_that_are_wider_or_narrower_are_refused(low, high):
     with pytest.raises(BoundsMissing):
@@ -248,18 +291,25 @@ def test_a_file_with_semicolons_is_recognised():
 @pytest.mark.parametrize("columns", [1, 3, 600])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_records_are_scaled_alike_however_many_stand_abreast(columns, order):
-    """Bit for bit the middle taken off and multiplied by the scale, in blocks that are no multiple of what one loop takes."""
+    """Bit for bit the middle taken off and multiplied by the scale, in blocks that are no multiple
+    of what one loop takes.
+    """
     rng = np.random.default_rng(columns)
     ends = np.sort(rng.normal(size=(columns, 2)), axis=1)
     bounds = Bounds(x=[tuple(map(float, pair)) for pair in ends])
     for rows in (0, 1, 511, 512, 1031):
         values = np.asarray(rng.normal(size=(rows, columns)), order=order)
-        found = bounds.scaled(values)
+        found = bounds.scale_unclipped(values)
         assert found.shape == values.shape
         for row in {0, 1, rows // 2, rows - 1} & set(range(rows)):
-            assert found[row].tolist() == bounds.scaled(values[row : row + 1].copy())[0].tolist()
+            assert (
+                found[row].tolist()
+                == bounds.scale_unclipped(values[row : row + 1].copy())[0].tolist()
+            )
         low, high = ends.T
-        np.testing.assert_allclose(found, (2 * values - low - high) / (high - low), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            found, (2 * values - low - high) / (high - low), rtol=1e-9, atol=1e-9
+        )
 
 
 def test_norms_go_as_far_as_ranges_do():
@@ -273,29 +323,55 @@ def test_norms_go_as_far_as_ranges_do():
 @pytest.mark.parametrize("bounds", EXAMPLES, ids=repr)
 def test_without_outputs_the_inputs_stay_as_they_are(bounds):
     alone = bounds.inputs_alone()
-    assert (alone.y, alone.y_names, alone.classes, alone.level) == ((), None, None, None)
-    assert (alone.x, alone.x_names, alone.norm, alone.same) == (bounds.x, bounds.x_names, bounds.norm, bounds.same)
-    unnamed = bounds.unnamed()
-    assert (unnamed.x, unnamed.x_names, unnamed.y, unnamed.classes) == (bounds.x, None, bounds.y, bounds.classes)
-    assert bounds.level is None or (unnamed.level.at, unnamed.level.name) == (bounds.level.at, None)
+    assert (alone.y, alone.y_names, alone.classes, alone.noise_column) == ((), None, None, None)
+    assert (alone.x, alone.x_names, alone.norm, alone.broadcast) == (
+        bounds.x,
+        bounds.x_names,
+        bounds.norm,
+        bounds.broadcast,
+    )
+    unnamed = bounds.without_names()
+    assert (unnamed.x, unnamed.x_names, unnamed.y, unnamed.classes) == (
+        bounds.x,
+        None,
+        bounds.y,
+        bounds.classes,
+    )
+    assert bounds.noise_column is None or (unnamed.noise_column.at, unnamed.noise_column.name) == (
+        bounds.noise_column.at,
+        None,
+    )
 
 
 def test_bounds_by_position_follow_the_columns():
-    """One range for all columns, or one each; the outputs' columns come after the inputs' and are no inputs."""
+    """One range for all columns, or one each.
+
+    The outputs' columns come after the inputs' and are no inputs.
+    """
     import pandas as pd
 
     frame = pd.DataFrame({"a": [1.0], "b": [2.0], "c": [3.0]})
     bounds, fields = Bounds(x=(0, 1), y={"b": (2, 3)}).resolve(scan(frame), targets=True)
-    assert ([f.key for f in fields], bounds.x, bounds.x_names) == ([0, 2, "b"], ((0, 1), (0, 1)), ("a", "c"))
-    assert (bounds.y, bounds.same) == (((2, 3),), False)
+    assert ([f.key for f in fields], bounds.x, bounds.x_names) == (
+        [0, 2, "b"],
+        ((0, 1), (0, 1)),
+        ("a", "c"),
+    )
+    assert (bounds.y, bounds.broadcast) == (((2, 3),), False)
     bounds, fields = Bounds(x=[(0, 1), (4, 5)], y={"a": (2, 3)}).resolve(scan(frame), targets=True)
-    assert ([f.key for f in fields], bounds.x, bounds.x_names) == ([1, 2, "a"], ((0, 1), (4, 5)), ("b", "c"))
+    assert ([f.key for f in fields], bounds.x, bounds.x_names) == (
+        [1, 2, "a"],
+        ((0, 1), (4, 5)),
+        ("b", "c"),
+    )
     bounds, fields = Bounds(x=(0, 1), y={"b": (2, 3)}).resolve(scan(frame), targets=False)
     assert ([f.key for f in fields], len(bounds.x), bounds.y) == ([0, 1, 2], 3, ())
     two = scan(np.zeros((1, 2)), y=np.zeros((1, 2)))
     bounds, fields = Bounds(x=(0, 1), y=[(2, 3), (4, 5)]).resolve(two, targets=True)
     assert ([f.key for f in fields], bounds.y) == ([0, 1, 2, 3], ((2, 3), (4, 5)))
-    bounds, fields = Bounds(x={"c": (0, 1)}, classes={"a": ["x", "y"]}).resolve(scan(frame), targets=True)
+    bounds, fields = Bounds(x={"c": (0, 1)}, classes={"a": ["x", "y"]}).resolve(
+        scan(frame), targets=True
+    )
     assert [(f.key, f.classes) for f in fields] == [("c", None), ("a", ("x", "y"))]
     for wrong in (2, 4):
         with pytest.raises(BadInput, match=f"X has 3 features, but the bounds are for {wrong}"):
@@ -304,15 +380,25 @@ def test_bounds_by_position_follow_the_columns():
 
 def test_lists_of_two_columns_are_not_one_range():
     assert Bounds(x=[(0, 1), (2, 3)]).x == ((0, 1), (2, 3))
-    assert not Bounds(x=[(0, 1), (2, 3)]).same
+    assert not Bounds(x=[(0, 1), (2, 3)]).broadcast
     assert Bounds(x=[(0, 1)]).x == Bounds(x=(0, 1)).x
-    assert (Bounds(x=[(0, 1)]).same, Bounds(x=(0, 1)).same, Bounds(x={"a": (0, 1)}).same) == (False, True, False)
+    assert (
+        Bounds(x=[(0, 1)]).broadcast,
+        Bounds(x=(0, 1)).broadcast,
+        Bounds(x={"a": (0, 1)}).broadcast,
+    ) == (
+        False,
+        True,
+        False,
+    )
     for wrong in ([[(0, 1)]], [(0, 1, 2), (0, 1, 2)], [[0], [1]]):
         with pytest.raises(BoundsMissing, match="a list of"):
             Bounds(x=wrong)
 
 
-@pytest.mark.parametrize("classes", [[0, 1], ["a", "b"], (False, True), np.array([1.5, 2.5]), [0, 1, 2]])
+@pytest.mark.parametrize(
+    "classes", [[0, 1], ["a", "b"], (False, True), np.array([1.5, 2.5]), [0, 1, 2]]
+)
 def test_classes_that_make_sense(classes):
     assert Bounds(x=(0, 1), classes=classes).classes == tuple(np.asarray(classes).tolist())
     named = Bounds(x=(0, 1), classes={"ill": classes})
@@ -320,7 +406,9 @@ def test_classes_that_make_sense(classes):
 
 
 @pytest.mark.parametrize(
-    "classes", [[0, np.inf], [np.nan, 0.0], [None, None], [("a",), ("b",)], [0, "a"], {"ill": ["a", "a"]}], ids=str
+    "classes",
+    [[0, np.inf], [np.nan, 0.0], [None, None], [("a",), ("b",)], [0, "a"], {"ill": ["a", "a"]}],
+    ids=str,
 )
 def test_classes_that_are_no_labels_are_refused(classes):
     with pytest.raises(BoundsMissing, match="classes must be"):

@@ -14,12 +14,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent import BadInput, Bounds, Curator, Gaussian, Laplace, Pure, ReleaseRefused, Replay, scan
-from reticent.models.covariance import MomentGram
-from reticent.models.histogram import ColumnCounts
-from reticent.models.mean import MeanSum
-from reticent.privacy.plan import planned
-from reticent.privacy.statistic import Statistic
+from reticent import (
+    BadInput,
+    Bounds,
+    Curator,
+    Gaussian,
+    Laplace,
+    Pure,
+    ReleaseRefused,
+    scan,
+)
+from reticent.models.replay import Replay
+from reticent.privacy.row_maps.column_moments import ColumnCounts, MeanSum, MomentGram
+from reticent.privacy.statistics.base import Statistic
+from reticent.privacy.statistics.enforced import enforce
 
 BOX = Bounds(x=(-1, 1))
 DATA = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
@@ -40,56 +48,72 @@ def test_no_more_releases_than_were_paid_for():
 
 
 def test_one_release_may_take_several_that_were_paid_for():
-    """Gaussian releases add up exactly: one that takes three has a third of the variance, and nothing is left."""
+    """Gaussian releases add up exactly.
+
+    One that takes three has a third of the variance, and nothing is left.
+    """
     one = curator()
-    release = one.release(MeanSum(2, 2), times=3)
+    release = one.release(MeanSum(2, 2), shares_spent=3)
     assert release.times == 3
-    assert release.scale == pytest.approx(curator().release(MeanSum(2, 2)).scale / np.sqrt(3), rel=1e-9)
+    assert release.scale == pytest.approx(
+        curator().release(MeanSum(2, 2)).scale / np.sqrt(3), rel=1e-9
+    )
     with pytest.raises(ReleaseRefused, match="3 releases"):
         one.release(MeanSum(2, 2))
     two = curator()
-    two.release(MeanSum(2, 2), times=2)
+    two.release(MeanSum(2, 2), shares_spent=2)
     with pytest.raises(ReleaseRefused, match="3 releases"):
-        two.release(MeanSum(2, 2), times=2)
+        two.release(MeanSum(2, 2), shares_spent=2)
     assert two.release(MeanSum(2, 2)).times == 1
     replay = Replay([release])
     with pytest.raises(ReleaseRefused, match="parameters it had"):
         replay.release(MeanSum(2, 2))
-    assert replay.release(MeanSum(2, 2), times=3) is release
+    assert replay.release(MeanSum(2, 2), shares_spent=3) is release
 
 
 def test_the_scale_of_a_release_that_takes_several_is_rounded_up():
-    release = curator(Gaussian(noise_multiplier=2.0, count=7)).release(MeanSum(2, 2), times=7)
+    release = curator(Gaussian(noise_multiplier=2.0, count=7)).release(
+        MeanSum(2, 2), shares_spent=7
+    )
     steps = [Fraction(scale) * 2 ** MeanSum(2, 2).bits for scale in release.scale.tolist()]
-    assert all(7 * one**2 >= 4 * MeanSum(2, 2).sensitivity2 * (1 - Fraction(1, 2**51)) for one in steps)
+    assert all(
+        7 * one**2 >= 4 * MeanSum(2, 2).sensitivity2 * (1 - Fraction(1, 2**51)) for one in steps
+    )
 
 
 @pytest.mark.parametrize("times", [0, -1, True, 1.0, "2"])
 def test_a_release_takes_a_whole_number_of_releases(times):
     one = curator()
-    with pytest.raises(BadInput, match="times"):
-        one.release(MeanSum(2, 2), times=times)
-    one.release(MeanSum(2, 2), times=3)  # and nothing was lost
+    with pytest.raises(BadInput, match="shares_spent"):
+        one.release(MeanSum(2, 2), shares_spent=times)
+    one.release(MeanSum(2, 2), shares_spent=3)  # and nothing was lost
 
 
 def test_laplace_releases_are_not_taken_together():
-    """One with half the scale is worse than two: their losses would have to be equal and of the same sign."""
+    """One with half the scale is worse than two.
+
+    Their losses would have to be equal and of the same sign.
+    """
     one = curator(Laplace(noise_multiplier=2.0, count=3))
     with pytest.raises(ReleaseRefused, match="Gaussian"):
-        one.release(MeanSum(2, 2), times=2)
+        one.release(MeanSum(2, 2), shares_spent=2)
 
 
 @pytest.mark.parametrize("times", [0, 4, "3"])
 def test_releases_that_claim_to_have_taken_more_than_was_paid_are_refused(times):
-    release = curator().release(MeanSum(2, 2), times=3)
+    release = curator().release(MeanSum(2, 2), shares_spent=3)
     with pytest.raises(BadInput):
         Replay([replace(release, times=times)])
 
 
 def test_a_failed_release_stays_counted(monkeypatch):
     one = curator(Gaussian(noise_multiplier=2.0))
-    monkeypatch.setattr(one._source, "total", lambda *given, **how: Path("no such file").read_text())
-    with pytest.raises(ReleaseRefused, match=r"Reading the records failed \(FileNotFoundError\)") as refusal:
+    monkeypatch.setattr(
+        one._source, "total", lambda *given, **how: Path("no such file").read_text()
+    )
+    with pytest.raises(
+        ReleaseRefused, match=r"Reading the records failed \(FileNotFoundError\)"
+    ) as refusal:
         one.release(MeanSum(2, 2))
     assert refusal.value.__context__ is None
     with pytest.raises(ReleaseRefused, match="paid for"):
@@ -107,14 +131,16 @@ def test_a_map_that_fails_for_public_records_is_refused_before_it_is_counted():
     one.release(MeanSum(2, 2))
 
 
-@pytest.mark.parametrize("statistic", [MeanSum(2, 2), ColumnCounts(3, Bounds(x=[(-1, 1)] * 2)), MomentGram(2, 2)])
+@pytest.mark.parametrize(
+    "statistic", [MeanSum(2, 2), ColumnCounts(3, Bounds(x=[(-1, 1)] * 2)), MomentGram(2, 2)]
+)
 @pytest.mark.parametrize("multiplier", [1e-3, 0.7, 3.7306316348159, 1e6])
 @pytest.mark.parametrize("people", [1, 7])
 def test_the_scale_is_at_least_what_was_paid_and_hardly_more(statistic, multiplier, people):
     one = curator(Gaussian(noise_multiplier=multiplier), records_per_person=people)
-    shares = statistic.shares()
+    shares = statistic.coordinate_multiplicity()
     cost = Fraction(0)  # worst Σ s ΔS²/σ²: all of the sensitivity on the cheapest coordinate
-    for share, scale in one._scales(planned(statistic)).items():
+    for share, scale in one._scales(enforce(statistic)).items():
         worst = Fraction(statistic.sensitivity2 * people**2, share) / scale.exact**2
         cost = max(cost, worst)
     promised = 1 / Fraction(multiplier) ** 2
@@ -127,7 +153,7 @@ def test_the_scale_is_at_least_what_was_paid_and_hardly_more(statistic, multipli
 
 def test_laplace_scale():
     one = curator(Laplace(noise_multiplier=0.5))
-    (scale,) = one._scales(planned(MeanSum(2, 2))).values()
+    (scale,) = one._scales(enforce(MeanSum(2, 2))).values()
     assert scale.exact >= Fraction(1, 2) * MeanSum(2, 2).sensitivity1
     release = one.release(MeanSum(2, 2))
     assert release.sd == pytest.approx(np.sqrt(2) * 0.5 * 4, rel=1e-9)
@@ -137,7 +163,8 @@ def test_laplace_scale():
 
 def test_released_values_have_the_stated_law():
     """Centre and spread of many releases: the exact sum, and the stated standard deviations."""
-    statistic, repeats = MomentGram(2, 2), 2000
+    statistic = MomentGram(2, 2)
+    repeats = 2000
     one = curator(Gaussian(noise_multiplier=2.0, count=repeats))
     values = np.array([one.release(statistic).value for _ in range(repeats)])
     rows = np.column_stack([np.ones(len(DATA)), DATA])
@@ -145,7 +172,9 @@ def test_released_values_have_the_stated_law():
     sd = one.releases[0].sd
     assert np.abs(values.mean(axis=0) - exact).max() < 5 * sd.max() / np.sqrt(repeats)
     assert values.std(axis=0) == pytest.approx(sd, rel=0.1)
-    assert sd[0] == pytest.approx(np.sqrt(2) * sd[1])  # diagonal and off-diagonal: isotropic in the Frobenius norm
+    assert sd[0] == pytest.approx(
+        np.sqrt(2) * sd[1]
+    )  # diagonal and off-diagonal: isotropic in the Frobenius norm
     correlation = np.corrcoef(values.T) - np.eye(6)
     assert np.abs(correlation).max() < 5 / np.sqrt(repeats)
 
@@ -213,7 +242,9 @@ def test_replay_insists_on_the_same_questions():
         Replay([])
 
 
-@pytest.mark.parametrize("statistic", [MeanSum(2, 2), MomentGram(2, 2), ColumnCounts(3, Bounds(x=[(-1, 1)] * 2))])
+@pytest.mark.parametrize(
+    "statistic", [MeanSum(2, 2), MomentGram(2, 2), ColumnCounts(3, Bounds(x=[(-1, 1)] * 2))]
+)
 def test_two_releases_never_share_noise(statistic):
     one = curator(Gaussian(noise_multiplier=100.0, count=20))
     values = [tuple(one.release(statistic).value) for _ in range(20)]
@@ -221,7 +252,10 @@ def test_two_releases_never_share_noise(statistic):
 
 
 def test_threads_cannot_race_for_more_than_was_paid():
-    """Sixteen threads ask at once for the one release: whoever reads the counter and then lowers it gives several."""
+    """Sixteen threads ask at once for the one release.
+
+    Whoever reads the counter and then lowers it gives several.
+    """
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -247,10 +281,11 @@ def test_threads_cannot_race_for_more_than_was_paid():
 def test_a_fork_cannot_use_what_its_parent_paid():
     code = """
 import os, numpy as np, reticent
-from reticent.models.mean import MeanSum
-from reticent.privacy.statistic import Statistic
+from reticent.models.descriptive.mean import MeanSum
+from reticent.privacy.statistics.base import Statistic
 source = reticent.scan(np.zeros((10, 2)))
-one = reticent.Curator(source, bounds=reticent.Bounds(x=(-1, 1)), event=reticent.Gaussian(noise_multiplier=1.0))
+event = reticent.Gaussian(noise_multiplier=1.0)
+one = reticent.Curator(source, bounds=reticent.Bounds(x=(-1, 1)), event=event)
 if os.fork() == 0:
     try:
         one.release(MeanSum(2, 2))
@@ -327,8 +362,8 @@ def test_warnings_do_not_leave_parallel_fits():
 @pytest.mark.parametrize("times", [0, -1, 1.0, True, "1"])
 def test_a_release_counts_a_whole_number_of_times(times):
     one = curator()
-    with pytest.raises(BadInput, match="times must be a whole number"):
-        one.release(MeanSum(2, 2), times=times)
+    with pytest.raises(BadInput, match="shares_spent must be a whole number"):
+        one.release(MeanSum(2, 2), shares_spent=times)
     assert one.releases == []
     assert repr(one) == "<Curator: 3 releases left>"
 
@@ -361,11 +396,11 @@ def test_releases_that_were_altered_are_not_replayed(altered, says):
 
 def test_a_replay_gives_what_was_asked_and_no_more():
     one = curator()
-    releases = [one.release(MeanSum(2, 2), times=2), one.release(MeanSum(2, 2))]
+    releases = [one.release(MeanSum(2, 2), shares_spent=2), one.release(MeanSum(2, 2))]
     replay = Replay(releases)
     with pytest.raises(ReleaseRefused, match="counts otherwise"):
         replay.release_given_inputs(lambda inputs: None)
-    assert replay.release_given_inputs(lambda inputs: None, times=2) is releases[0]
+    assert replay.release_given_inputs(lambda inputs: None, shares_spent=2) is releases[0]
     with pytest.raises(BadInput, match="uses 1 of 2 releases"):
         replay.check_used()
     with pytest.raises(ReleaseRefused, match="not of a search"):

@@ -1,4 +1,6 @@
-"""The sampler draws the law it claims, on the fast path and on the slow one, and cannot be made to repeat itself."""
+"""The sampler draws the law it claims, on the fast path and on the slow one, and cannot be made to
+repeat itself.
+"""
 
 import copy
 import itertools
@@ -20,7 +22,8 @@ from scipy import special, stats
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy import noise
-from reticent.privacy.noise import LAWS, Bits, Scale, floor_noise, scale_at_least
+from reticent.privacy.noise import LAWS, Scale, floor_noise, scale_at_least
+from reticent.privacy.random_bits import Bits
 
 SCALES = {"0.5": 0.5, "1": 1, "3.7": 3.7, "1000": 1000, "2^20+odd": 2**20 + 12345, "2^45": 2**45}
 LEAST_P = 1e-4  # seeds are fixed: a test passes always or never
@@ -58,11 +61,14 @@ def p_value(observed, probabilities):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", SCALES)
 def test_goodness_of_fit(law, name):
-    sigma, size = SCALES[name], 200_000
+    sigma = SCALES[name]
+    size = 200_000
     drawn = draw(law, sigma, size, f"fit {law} {name}")
     exact = float(scale_of(sigma).exact)
     quantile = stats.norm.ppf if law == "gaussian" else stats.laplace.ppf
-    edges = np.unique([math.floor(exact * q) for q in quantile(np.arange(1, 200) / 200)]).astype(object)
+    edges = np.unique([math.floor(exact * q) for q in quantile(np.arange(1, 200) / 200)]).astype(
+        object
+    )
     edges = np.concatenate([[edges[0] - 4], edges, [edges[-1] + 4]]) if sigma < 10 else edges
     # ⌊σN⌋ < edge exactly where σN < edge
     probabilities = np.diff(np.concatenate([[0.0], cdf(law, (edges / exact).astype(float)), [1.0]]))
@@ -70,7 +76,10 @@ def test_goodness_of_fit(law, name):
     assert p_value(observed, probabilities) > LEAST_P
     negative = sum(int(x) < 0 for x in drawn)
     assert abs(negative - size / 2) < 4 * math.sqrt(size) / 2  # ⌊·⌋ < 0 exactly where σN < 0
-    assert stats.kstest((drawn.astype(float) + 0.5) / exact, lambda x: cdf(law, x)).pvalue > LEAST_P or sigma < 100
+    assert (
+        stats.kstest((drawn.astype(float) + 0.5) / exact, lambda x: cdf(law, x)).pvalue > LEAST_P
+        or sigma < 100
+    )
 
 
 def test_goodness_of_fit_can_fail():
@@ -95,12 +104,16 @@ def test_mass_function_at_small_scales(law, sigma):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("w", [2**40, 2**40 + 1, 2**45 + 987654321, 2**58])
 def test_parts_of_the_number_are_jointly_right(law, w):
-    """k, f, the low bits of j and the sign: k and f have the joint law, the rest is uniform and independent of it."""
+    """k, f, the low bits of j and the sign: k and f have the joint law, the rest is uniform and
+    independent of it.
+    """
     drawn = floor_noise(law, Scale(w, 0), 150_000, Bits(b"parts %d" % w))
     negative = np.array([x < 0 for x in drawn])
     size = np.where(negative, ~drawn, drawn)
-    k, j = (size // w).astype(int), size % w
-    part, low = (j * 8 // w).astype(int), (j % 16).astype(int)
+    k = (size // w).astype(int)
+    j = size % w
+    part = (j * 8 // w).astype(int)
+    low = (j % 16).astype(int)
     at = np.arange(0, 33) / 8
     mass = 2 * np.diff(np.append(cdf(law, at), 1.0))
     observed = np.bincount(np.minimum(8 * k + part, 32), minlength=33)
@@ -110,18 +123,29 @@ def test_parts_of_the_number_are_jointly_right(law, w):
     for one, other in itertools.combinations([level, low, negative.astype(int)], 2):
         assert stats.chi2_contingency(stats.contingency.crosstab(one, other).count).pvalue > LEAST_P
     assert stats.chi2_contingency(stats.contingency.crosstab(part, low).count).pvalue > LEAST_P
-    assert stats.chi2_contingency(stats.contingency.crosstab(low[:-1], low[1:]).count).pvalue > LEAST_P
+    assert (
+        stats.chi2_contingency(stats.contingency.crosstab(low[:-1], low[1:]).count).pvalue > LEAST_P
+    )
 
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(
-    "scale", [Scale(2**40, 0), Scale(2**41 - 1, 20), Scale(2**58, 0), Scale(2**40, 58), Scale(2**57 + 1, -70)]
+    "scale",
+    [
+        Scale(2**40, 0),
+        Scale(2**41 - 1, 20),
+        Scale(2**58, 0),
+        Scale(2**40, 58),
+        Scale(2**57 + 1, -70),
+    ],
 )
 def test_forced_slow_path_gives_the_same_numbers(law, scale, monkeypatch):
     fast = floor_noise(law, scale, 400, Bits(b"same"))
     monkeypatch.setattr(noise, "_MARGIN", 10.0)
-    calls, known = [], {}
-    decide, weights = noise._decide, noise._weights
+    calls = []
+    known = {}
+    decide = noise._decide
+    weights = noise._weights
 
     def once(law):  # for each number of digits: it takes longest, and never differs
         key = law, getcontext().prec
@@ -135,7 +159,9 @@ def test_forced_slow_path_gives_the_same_numbers(law, scale, monkeypatch):
 
 
 def test_slow_path_is_rare_and_taken(monkeypatch):
-    """With a margin of 2⁻¹² instead of 2⁻³⁰, one attempt in about 10³ is handed over, and nothing changes."""
+    """With a margin of 2⁻¹² instead of 2⁻³⁰, one attempt in about 10³ is handed over, and nothing
+    changes.
+    """
     fast = floor_noise("gaussian", Scale(2**50 + 1, 7), 20_000, Bits(b"some"))
     calls = []
     decide = noise._decide
@@ -191,7 +217,8 @@ def test_seed_repeats_and_seeds_differ():
 
 
 def test_threads_draw_different_noise():
-    drawn, lock = [], threading.Lock()
+    drawn = []
+    lock = threading.Lock()
 
     def work():
         for _ in range(20):
@@ -213,19 +240,22 @@ def test_forked_children_draw_different_noise():
     program = """if True:
         import os
         from reticent.privacy.noise import Bits, Scale, floor_noise
-        floor_noise("gaussian", Scale(2**50, 0), 4, Bits())  # state, were there any, exists before the fork
+        scale = Scale(2**50, 0)
+        floor_noise("gaussian", scale, 4, Bits())  # state, were there any, exists before the fork
         children = []
         for _ in range(4):
             child = os.fork()
             if child == 0:
-                os.write(1, (repr(list(floor_noise("gaussian", Scale(2**50, 0), 3, Bits()))) + "\\n").encode())
+                os.write(1, repr(list(floor_noise("gaussian", scale, 3, Bits()))).encode() + b"\\n")
                 os._exit(0)
             children.append(child)
-        os.write(1, (repr(list(floor_noise("gaussian", Scale(2**50, 0), 3, Bits()))) + "\\n").encode())
+        os.write(1, repr(list(floor_noise("gaussian", scale, 3, Bits()))).encode() + b"\\n")
         for child in children:
             os.waitpid(child, 0)
     """
-    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60).stdout
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
     lines = out.splitlines()
     assert len(lines) == len(set(lines)) == 5
 
@@ -238,7 +268,7 @@ def test_bits_are_never_copied(attempt):
 
 def test_no_key_is_kept(monkeypatch):
     key = bytes(range(32))
-    monkeypatch.setattr(noise.os, "urandom", lambda n: key[:n])
+    monkeypatch.setattr("reticent.privacy.random_bits.os.urandom", lambda n: key[:n])
     bits = Bits()
     kept = repr(bits) + repr(vars(bits))
     assert repr(key)[2:-1] not in kept
@@ -271,14 +301,20 @@ def test_scale_of_an_exact_square_is_its_root(w, e):
     assert scale_at_least(root**2).exact == root
 
 
-@pytest.mark.parametrize("root", [2**39, 2**40 - 1, 2**40, 2**40 + 1, 2**57, 2**58 - 1, 2**58, 2**58 + 1, 2**59])
+@pytest.mark.parametrize(
+    "root", [2**39, 2**40 - 1, 2**40, 2**40 + 1, 2**57, 2**58 - 1, 2**58, 2**58 + 1, 2**59]
+)
 def test_scales_at_the_borders(root):
     scale = scale_at_least(Fraction(root) ** 2)
     assert root <= scale.exact <= root * (1 + Fraction(1, 2**39))
 
 
-@pytest.mark.parametrize("power", [-30.5, -3, 0, 0.5, 1, 20, 38.5, 39, 39.5, 40, 40.5, 41, 41.5, 45, 55.5, 56, 56.5])
-@pytest.mark.parametrize("by", [Fraction(2**10, 2**10 - 1), Fraction(1), Fraction(2**10 - 1, 2**10)])
+@pytest.mark.parametrize(
+    "power", [-30.5, -3, 0, 0.5, 1, 20, 38.5, 39, 39.5, 40, 40.5, 41, 41.5, 45, 55.5, 56, 56.5]
+)
+@pytest.mark.parametrize(
+    "by", [Fraction(2**10, 2**10 - 1), Fraction(1), Fraction(2**10 - 1, 2**10)]
+)
 def test_scales_have_as_few_bits_as_will_do(power, by):
     """From 2⁴⁰ on the scale is w itself; below, w lies between 2⁴⁰ and 2⁴¹."""
     square = Fraction(2) ** int(2 * power) * by
@@ -289,7 +325,11 @@ def test_scales_have_as_few_bits_as_will_do(power, by):
 
 @pytest.mark.parametrize("root", [2**40 + 1, 2**45 + 7, 2**56 - 1])
 def test_scales_beside_a_square_are_rounded_up(root):
-    assert [scale_at_least(Fraction(root**2 + more)).w for more in (-1, 0, 1)] == [root, root, root + 1]
+    assert [scale_at_least(Fraction(root**2 + more)).w for more in (-1, 0, 1)] == [
+        root,
+        root,
+        root + 1,
+    ]
 
 
 @pytest.mark.parametrize("square", [Fraction(0), Fraction(-1)])
@@ -307,14 +347,19 @@ def test_scale_limits(w, e):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("e", [-1, -3, -64, -100])
 def test_very_large_scales_have_uniform_low_bits_and_the_right_law(law, e):
-    """The bits behind j are part of f: low bits uniform and independent of the sign, high bits as without them."""
+    """The bits behind j are part of f.
+
+    Low bits uniform and independent of the sign, high bits as without them.
+    """
     drawn = floor_noise(law, Scale(2**58 - 3, e), 40_000, Bits(b"large"))
     low = np.array([int(x) & 7 for x in drawn])
     negative = np.array([x < 0 for x in drawn])
     assert p_value(np.bincount(low, minlength=8), np.full(8, 1 / 8)) > LEAST_P
     assert stats.chi2_contingency(stats.contingency.crosstab(low, negative).count).pvalue > LEAST_P
     whole, parts = Scale(2**58 - 3, e).exact.as_integer_ratio()
-    scaled = np.array([(2 * int(x) + 1) * parts / (2 * whole) for x in drawn])  # x + ½; rounded once
+    scaled = np.array(
+        [(2 * int(x) + 1) * parts / (2 * whole) for x in drawn]
+    )  # x + ½; rounded once
     assert stats.kstest(scaled, lambda x: cdf(law, x)).pvalue > LEAST_P
 
 

@@ -1,4 +1,5 @@
-"""Takes away what other systems do not have, in every Python process that is started with this folder on its path.
+"""Takes away what other systems do not have, in every Python process that is started with this
+folder on its path.
 
 `RETICENT_TEST_WITHOUT=sched_getaffinity,fcntl python -m pytest` puts it there (conftest.py).
 """
@@ -10,7 +11,10 @@ _import = builtins.__import__
 
 
 def _without(names, name, values=None, *arguments, **options):
-    """Import for everybody else: asyncio and others have another way on systems that lack a module, and not here."""
+    """Import for everybody else.
+
+    Asyncio and others have another way on systems that lack a module, and not here.
+    """
     if name in names and str((values or {}).get("__name__", "")).startswith("reticent."):
         raise ImportError(f"No module named {name!r} (RETICENT_TEST_WITHOUT)")
     return _import(name, values, *arguments, **options)

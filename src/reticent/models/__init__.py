@@ -1,1 +1,5 @@
-"""Models: one method per file, each with the same three parts (statistic, learn, use) and its proof beside it."""
+"""Models: private estimators, one per file, each with its proof beside it.
+
+A model says what it releases (a statistic of `privacy.row_maps`), how it learns from releases
+(`learn`), and what it predicts.
+"""

@@ -1,7 +1,8 @@
 """The base of every private estimator: ``fit`` is written here, once.
 
-A model adds three things: how many releases it wants (`_releases`), how it learns from them (`learn`), and what it can do
-afterwards. Below the call of ``learn`` no record is in scope: a model sees releases and public numbers only.
+A model adds three things: how many releases it wants (`_releases`), how it learns from them
+(`learn`), and what it can do afterwards. Below the call of ``learn`` no record is in scope: a model
+sees releases and public numbers only.
 """
 
 import math
@@ -19,23 +20,28 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput, BoundsMissing
-from reticent.privacy.accounting import calibrate, check_epsilon_delta
+from reticent.models.replay import Replay
+from reticent.privacy.accounting.composition import calibrate
+from reticent.privacy.accounting.events import Event, Gaussian, Laplace
+from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.cells import fitting_width
-from reticent.privacy.curator import Curator, Oracle, Release, Replay
-from reticent.privacy.events import Event, Gaussian, Laplace
-from reticent.privacy.given import check_whole, whole
-from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.sources import Field, Source, scan
-from reticent.privacy.sums import one_blas_thread
+from reticent.privacy.curator import Curator, Oracle, Release
+from reticent.privacy.sources.base import Field, Source, scan
+from reticent.privacy.sources.cell_values import fitting_width
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.validation import check_epsilon_delta, check_integer, is_integer
 
 __all__ = ["COMMON", "PrivateEstimator", "columns_words", "seed_bytes"]
 
 _MOST_RECORDS = 10**6  # of one person
-_NAMED, _LONG = 3, 60  # columns, and letters of their names, in the history of a ledger
+# columns, and letters of their names, in the history of a ledger
+_NAMED = 3
+_LONG = 60
 
 
-@dataclass(kw_only=True, repr=False, eq=False)  # scikit-learn reads parameters from the signature that this writes
+@dataclass(
+    kw_only=True, repr=False, eq=False
+)  # scikit-learn reads parameters from the signature that this writes
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Abstract: a scikit-learn estimator that reads records through a curator only.
 
@@ -48,11 +54,14 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     epsilon, delta : float
         The strength of the promise. Required; yours to decide.
     ledger, dataset : str, optional
-        A ledger (path or URL) and the data set's account in it. Every fit is charged there before it reads a record.
+        A ledger (path or URL) and the data set's account in it. Every fit is charged there before
+        it reads a record.
     records_per_person : int
-        How many records may belong to one person, if it is the person and not the record that must be protected.
+        How many records may belong to one person, if it is the person and not the record that must
+        be protected.
     random_state : int, optional
-        Makes the noise repeatable, for tests. Whatever is fitted with it is stamped ``private=False``.
+        Makes the noise repeatable, for tests. Whatever is fitted with it is stamped
+        ``private=False``.
 
     Attributes
     ----------
@@ -89,23 +98,38 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Raise BadInput for parameters that make no sense; before anything is charged."""
         return
 
-    def _rehearse(self, bounds: Bounds) -> None:
-        """Raise BadInput for what makes no sense together with these bounds, one range per column; before any charge."""
-        return
+    def _validate_before_charge(self, bounds: Bounds) -> object:
+        """Raise BadInput for parameters that cannot be used with these bounds, one per column.
 
-    def _prepare(self, data: Source, bounds: Bounds) -> dict[str, Any]:
-        """Check all that names, dtypes and shapes can tell, before any charge; give what the curator is to know besides."""
-        self._rehearse(bounds.resolve(data, targets=self._targets)[0])
-        return {}
+        Gives what `_learn_prepared` need not compute again: public, such as a prior. None if there
+        is nothing.
+        """
+        return None
+
+    def _prepare(self, data: Source, bounds: Bounds) -> tuple[object, dict[str, Any]]:
+        """Check what names, dtypes and shapes of the data show, before anything is charged.
+
+        Gives what validation has prepared, and further arguments of the `Curator`.
+        """
+        return self._validate_before_charge(bounds.resolve(data, targets=self._targets)[0]), {}
 
     def _what(self, event: Event) -> str:
         """What the ledger's history says of a fit."""
-        plural = "s" if event.count > 1 else ""
-        return f"{type(self).__name__}, {event.count} release{plural}{columns_words(self._bounds())}"
+        if event.count > 1:
+            plural = "s"
+        else:
+            plural = ""
+        return (
+            f"{type(self).__name__}, {event.count} release{plural}{columns_words(self._bounds())}"
+        )
 
     @abstractmethod
     def learn(self, curator: Oracle) -> None:
         """Ask ``curator`` for releases and compute the fitted attributes from them."""
+
+    def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
+        """Learn with what validation has prepared; a model that prepares nothing just learns."""
+        self.learn(curator)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Pay, read, learn.
@@ -115,7 +139,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         X : array, data frame, path, or ``reticent.scan(...)``
             The records.
         y : array, optional
-            The outputs, for models that use them; a data frame or file may hold them as a column named in the bounds.
+            The outputs, for models that use them; a data frame or file may hold them as a column
+            named in the bounds.
         """
         event = self._event()
         if self._targets and _is_column(y):
@@ -124,46 +149,50 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 DataConversionWarning,
                 stacklevel=2,
             )
-        data = X if isinstance(X, Source) else scan(X, y=y if self._targets else None)
+        if isinstance(X, Source):
+            data = X
+        else:
+            data = scan(X, y=y if self._targets else None)
         bounds = self._bounds()
         data = bounds.shaped(data, targets=self._targets)
         with one_blas_thread():  # as in a rebuild, which must give the same bits
-            candidates = self._prepare(data, bounds)
+            prepared, options = self._prepare(data, bounds)
+        curator = Curator(
+            data,
+            bounds=bounds,
+            event=event,
+            targets=self._targets,
+            records_per_person=self.records_per_person,
+            ledger=self.ledger,
+            dataset=self.dataset,
+            relation=self._relation,
+            what=self._what(event),
+            seed=seed_bytes(self.random_state),
+            **options,
+        )
         try:
-            curator = Curator(
-                data,
-                bounds=bounds,
-                event=event,
-                targets=self._targets,
-                records_per_person=self.records_per_person,
-                ledger=self.ledger,
-                dataset=self.dataset,
-                relation=self._relation,
-                what=self._what(event),
-                seed=seed_bytes(self.random_state),
-                **candidates,
-            )
-            try:
-                if (self.delta or 0.0) * curator.n >= 1:
-                    warnings.warn(
-                        f"delta = {self.delta:g} is not below 1/n = {1 / curator.n:.2g}: the promise may fail for somebody. "
-                        f"Take it well below, for example {10.0 ** -math.ceil(math.log10(100 * curator.n)):.0e}.",
-                        stacklevel=2,
-                    )
-                with one_blas_thread():  # the matrices are small
-                    self.learn(curator)
-            finally:
-                curator.close()
+            self._warn_of_large_delta(curator.n)
+            with one_blas_thread():  # the matrices are small
+                self._learn_prepared(curator, prepared)
         finally:
-            # what was tried out is for this fit alone, whether it was paid for or refused
-            self.__dict__.pop("_rehearsed", None)
+            curator.close()
         return self._fitted(curator.releases)
+
+    def _warn_of_large_delta(self, n: int) -> None:
+        if (self.delta or 0.0) * n >= 1:
+            warnings.warn(
+                f"delta = {self.delta:g} is not below 1/n = {1 / n:.2g}: the "
+                "promise may fail for somebody. Take it well below, for example "
+                f"{10.0 ** -math.ceil(math.log10(100 * n)):.0e}.",
+                stacklevel=3,
+            )
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], **params: Any) -> Self:
         """Rebuild a fitted model from its releases and parameters, without the data.
 
-        The same, bit for bit; on another kind of machine linear algebra may differ in the last digits.
+        The same, bit for bit; on another kind of machine linear algebra may differ in the last
+        digits.
         """
         model = cls(**params)
         replay = Replay(releases, paid=model._event())
@@ -179,17 +208,22 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         asked = (self._relation, self.records_per_person)
         if paid != asked:
             raise BadInput(
-                f"These releases protect one {paid[0]}, up to {paid[1]} of one person, and {type(self).__name__} with "
-                f"these parameters would say one {asked[0]}, up to {asked[1]}: rebuild with the parameters they had."
+                f"These releases protect one {paid[0]}, up to {paid[1]} of one person, and "
+                f"{type(self).__name__} with these parameters would say one {asked[0]}, up to "
+                f"{asked[1]}: rebuild with the parameters they had."
             )
 
-    def save(self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None) -> None:
-        """Write the releases and the public parameters to a file. It holds nothing else; ``reticent.load`` reads it.
+    def save(
+        self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None
+    ) -> None:
+        """Write the releases and the public parameters to a file.
 
-        A file that exists is refused unless ``overwrite=True``: the release in it may have been paid for. ``sign_with``: a
-        private key (Ed25519, PEM: ``openssl genpkey -algorithm ed25519``), whose public key then proves who wrote the file.
+        It holds nothing else; ``reticent.load`` reads it. A file that exists is refused unless
+        ``overwrite=True``: the release in it may have been paid for. ``sign_with``: a private key
+        (Ed25519, PEM: ``openssl genpkey -algorithm ed25519``), whose public key then proves who
+        wrote the file.
         """
-        from reticent.models.storage import save
+        from reticent.models.serialization import save
 
         check_is_fitted(self)
         save(self, path, overwrite=overwrite, sign_with=sign_with)
@@ -202,21 +236,25 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         expected: Mapping[str, float] | None = None,
         overwrite: bool = False,
     ) -> None:
-        """Write the release report: one page for people (HTML, opens offline), made from the releases and nothing else.
+        """Write the release report.
+
+        One page for people (HTML, opens offline), made from the releases and nothing else.
 
         Parameters
         ----------
         path : str or Path
             File to write.
         ledger : str, optional
-            Ledger whose account is shown. Default: the one that the fit was charged to, which a loaded model has forgotten.
+            Ledger whose account is shown. Default: the one that the fit was charged to, which a
+            loaded model has forgotten.
         expected : mapping, optional
             A row of a plan, to be shown beside what the model says of itself.
         overwrite : bool
-            Replace a file that exists; otherwise it is refused, since somebody may have been given it.
+            Replace a file that exists; otherwise it is refused, since somebody may have been given
+            it.
         """
-        from reticent.apps.report import write
-        from reticent.models.storage import check_free
+        from reticent.models.serialization import check_free
+        from reticent.reporting.page.page import write
 
         check_is_fitted(self)
         check_free(Path(path), overwrite=overwrite)
@@ -231,19 +269,21 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _bounds(self) -> Bounds:
         if self.bounds is None:
             raise BoundsMissing(
-                "The inputs have no bounds, and reticent never takes them from the data (that would leak the extreme "
-                'records). Give each column its plausible range: bounds=reticent.Bounds(x={"age": (0, 110)}).'
+                "The inputs have no bounds, and reticent never takes them from the data (that "
+                "would leak the extreme records). Give each column its plausible range: "
+                'bounds=reticent.Bounds(x={"age": (0, 110)}).'
             )
         if not isinstance(self.bounds, Bounds):
             raise BadInput(
-                f"bounds must be a reticent.Bounds, not {type(self.bounds).__name__}: Bounds(x=...), y=... if used."
+                f"bounds must be a reticent.Bounds, not {type(self.bounds).__name__}: "
+                "Bounds(x=...), y=... if used."
             )
         return self.bounds
 
     def _event(self) -> Event:
         """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
         eps, delta = self._promise()
-        check_whole("records_per_person", self.records_per_person, 1, _MOST_RECORDS)
+        check_integer("records_per_person", self.records_per_person, 1, _MOST_RECORDS)
         self._check()
         self._bounds()
         multiplier = calibrate(eps, delta, releases=self._releases)
@@ -254,12 +294,16 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """ε and δ, or what is wrong with them."""
         eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
         if delta == 0 and not self._pure:
-            raise BadInput(f"{type(self).__name__} needs delta > 0: what it releases has Gaussian noise.")
+            raise BadInput(
+                f"{type(self).__name__} needs delta > 0: what it releases has Gaussian noise."
+            )
         return eps, delta
 
     def _fitted(self, releases: list[Release]) -> Self:
         first = releases[0]
-        self._params = self.get_params(deep=False)  # a file holds what the fit was asked for, not what was set later
+        self._params = self.get_params(
+            deep=False
+        )  # a file holds what the fit was asked for, not what was set later
         self.releases_ = releases
         self.guarantee_ = Guarantee(
             delta=float(self.delta or 0.0),
@@ -276,19 +320,24 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return self
 
     def _unit(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """Bring inputs given by a user of the fitted model into the bounds, scaled as the model saw them."""
+        """Inputs of a user of the fitted model, clipped to the bounds and scaled, (rows, d)."""
         check_is_fitted(self)
         source = self._queries(X)
         bounds = self.releases_[0].bounds
         if bounds.x_names is None or source.names is None:
-            apart = bounds.level is not None and bounds.level.field(source, self.n_features_in_) is not None
+            apart = (
+                bounds.noise_column is not None
+                and bounds.noise_column.field(source, self.n_features_in_) is not None
+            )
             if source.width != self.n_features_in_ + apart:
-                expected = f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+                expected = (
+                    f"{type(self).__name__} is expecting {self.n_features_in_} features as input"
+                )
                 raise BadInput(f"X has {source.width} features, but {expected}.")
-            bounds = bounds.unnamed()
+            bounds = bounds.without_names()
         bounds, fields = bounds.resolve(source, targets=False)
         source.check(fields)
-        blocks = [bounds.unit(block) for block in source.blocks(fields)]
+        blocks = [bounds.scale(block) for block in source.blocks(fields)]
         if not blocks:
             raise BadInput("Found array with 0 sample(s) while a minimum of 1 is required.")
         return np.vstack(blocks)
@@ -296,34 +345,45 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _queries(self, X: Any) -> Source:
         """Inputs given by a user of the fitted model; they are the user's own, and not protected.
 
-        A list is read as it is in a fit: a row that does not fit has missing cells. Only where no row fits, so that
-        nothing could be predicted from any of them, is the list refused.
+        A list is read as it is in a fit: a row that does not fit has missing cells. Only where no
+        row fits, so that nothing could be predicted from any of them, is the list refused.
         """
         if not isinstance(X, (list, tuple)):
             return scan(X)
-        with_level = self.releases_[0].bounds.level is not None
+        with_level = self.releases_[0].bounds.noise_column is not None
         widths = [self.n_features_in_, self.n_features_in_ + with_level]
         width = fitting_width(X, widths)
         if width is None and len(X):
             raise BadInput(
-                f"No row of X has {self.n_features_in_} features, as {type(self).__name__} is expecting. Give a "
-                "list of rows of so many numbers each. (A 1D list: reshape your data.)"
+                f"No row of X has {self.n_features_in_} features, as "
+                f"{type(self).__name__} is expecting. Give a list of rows of "
+                "so many numbers each. (A 1D list: reshape your data.)"
             )
         return scan(X).shaped(width or self.n_features_in_, 1)
 
     def _levels(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """The noise levels that X holds in a column of their own, within their bounds; NaN if it holds none."""
+        """The noise levels that X holds in a column of their own, within their bounds.
+
+        NaN if it holds none.
+        """
         source = self._queries(X)
         bounds = self.releases_[0].bounds
-        field = None if bounds.level is None else bounds.level.field(source, len(bounds.x))
-        if field is None or bounds.level is None:
+        if bounds.noise_column is None:
+            field = None
+        else:
+            field = bounds.noise_column.field(source, len(bounds.x))
+        if field is None or bounds.noise_column is None:
             return np.full(sum(map(len, source.blocks((Field(0),)))), np.nan)
         source.check((field,))
-        return bounds.level.held(np.concatenate([block[:, 0] for block in source.blocks((field,))]))
+        return bounds.noise_column.clip(
+            np.concatenate([block[:, 0] for block in source.blocks((field,))])
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True  # a missing value becomes a public point; nothing fails because of a record
+        tags.input_tags.allow_nan = (
+            True  # a missing value becomes a public point; nothing fails because of a record
+        )
         tags.target_tags.required = self._targets
         return tags
 
@@ -333,13 +393,19 @@ def _is_column(y: Any) -> bool:
     return not isinstance(y, (list, tuple)) and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1
 
 
-COMMON = frozenset(field.name for field in fields(PrivateEstimator))  # the parameters that every model has
-for _name in COMMON:  # a subclass that forgets to set one must fail, not have the default: no ledger, one record each
+# Parameters that every model has.
+COMMON = frozenset(field.name for field in fields(PrivateEstimator))
+# A dataclass leaves defaults behind as class attributes. A subclass with an ``__init__`` of its own
+# that forgets to set a parameter would silently have them (no ledger, one record per person):
+# without them it fails. The defaults in the signature stay.
+for _name in COMMON:
     delattr(PrivateEstimator, _name)
 
 
 def columns_words(bounds: Bounds) -> str:
-    """Say which columns a fit is about, for the ledger's history; nothing if the bounds do not name them.
+    """Say which columns a fit is about, for the ledger's history.
+
+    Nothing if the bounds do not name them.
 
     >>> columns_words(Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)}))
     ': weight from age, height'
@@ -352,20 +418,27 @@ def columns_words(bounds: Bounds) -> str:
         return ", ".join(some) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
     inputs = listed(bounds.x_names)
-    words = f": {listed(bounds.y_names)} from {inputs}" if bounds.y_names else f": {inputs}"
+    if bounds.y_names:
+        words = f": {listed(bounds.y_names)} from {inputs}"
+    else:
+        words = f": {inputs}"
     return "".join(c if c.isprintable() else "?" for c in words)
 
 
 def seed_bytes(random_state: Any) -> bytes | None:
-    """None for the operating system's randomness; bytes for a repeatable, and so not private, fit."""
+    """None for the operating system's randomness.
+
+    Bytes for a repeatable, and so not private, fit.
+    """
     if random_state is None:
         return None
     if isinstance(random_state, np.random.RandomState):
         return b"%d" % random_state.randint(2**31)
     if isinstance(random_state, np.random.Generator):
         return b"%d" % random_state.integers(2**62)
-    if whole(random_state, -math.inf):
+    if is_integer(random_state, -math.inf):
         return b"%d" % random_state
     raise BadInput(
-        f"random_state must be None (for a private release) or an integer (for a test), not {random_state!r}."
+        "random_state must be None (for a private release) or an integer (for "
+        f"a test), not {random_state!r}."
     )

@@ -28,7 +28,11 @@ from reticent.errors import BadInput
 __all__ = ["fingerprint", "private_key", "public_key", "signature", "signer_of"]
 
 _KIND = b"ed25519"
-_UNREADABLE = (TypeError, ValueError, UnsupportedAlgorithm)  # what is no PEM file, needs a password, or is unknown
+_UNREADABLE = (
+    TypeError,
+    ValueError,
+    UnsupportedAlgorithm,
+)  # what is no PEM file, needs a password, or is unknown
 
 
 def private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
@@ -40,8 +44,8 @@ def private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
         key = None
     if not isinstance(key, Ed25519PrivateKey):
         raise BadInput(
-            f"{path} is no private key to sign with: give an Ed25519 key without a password, as PEM. "
-            "To make one: openssl genpkey -algorithm ed25519 -out key.pem"
+            f"{path} is no private key to sign with: give an Ed25519 key without a password, as "
+            "PEM. To make one: openssl genpkey -algorithm ed25519 -out key.pem"
         )
     return key
 
@@ -64,11 +68,15 @@ def public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
 def _read(path: str | os.PathLike[str]) -> bytes:
     named = isinstance(path, (str, os.PathLike))
     if not named or "\n" in os.fsdecode(path):  # a key itself, which must never be repeated
-        raise BadInput('A key is given by the name of its PEM file, not by its contents: "key.pem".')
+        raise BadInput(
+            'A key is given by the name of its PEM file, not by its contents: "key.pem".'
+        )
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise BadInput(f"The key {path} cannot be read: {error.strerror}. Give the name of a PEM file.") from None
+        raise BadInput(
+            f"The key {path} cannot be read: {error.strerror}. Give the name of a PEM file."
+        ) from None
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
@@ -83,7 +91,10 @@ def signature(key: Ed25519PrivateKey, message: bytes) -> bytes:
 
 
 def signer_of(text: bytes, message: bytes) -> Ed25519PublicKey | None:
-    """Give the public key in ``text``, which `signature` wrote, if it signed ``message``; None if it did not."""
+    """Give the public key in ``text``, which `signature` wrote, if it signed ``message``.
+
+    None if it did not.
+    """
     kind, _, rest = text.partition(b" ")
     own, _, signed = rest.partition(b" ")
     try:
@@ -91,5 +102,9 @@ def signer_of(text: bytes, message: bytes) -> Ed25519PublicKey | None:
         key.verify(bytes.fromhex(signed.decode()), message)
     except (InvalidSignature, ValueError):
         return None
-    lower = own == own.lower() and signed == signed.lower()  # one way of writing it, so that no bit can be flipped
-    return key if kind == _KIND and lower and (len(own), len(signed)) == (64, 128) else None
+    lower = (
+        own == own.lower() and signed == signed.lower()
+    )  # one way of writing it, so that no bit can be flipped
+    if kind == _KIND and lower and (len(own), len(signed)) == (64, 128):
+        return key
+    return None

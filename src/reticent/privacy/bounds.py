@@ -1,8 +1,9 @@
 """Bounds: what is public about one record, and the first thing that happens to every record.
 
-A value outside its range is moved to the edge; a missing one (NaN) to the middle of its range; a label that is not in
-the list of classes to the first class. These are stated, public points: a record cannot make anything fail, and it
-cannot reach further than the bounds allow. Bounds come from a codebook or from common knowledge, never from the data.
+A value outside its range is moved to the edge; a missing one (NaN) to the middle of its range; a
+label that is not in the list of classes to the first class. These are stated, public points: a
+record cannot make anything fail, and it cannot go further than the bounds allow. Bounds come
+from a codebook or from common knowledge, never from the data.
 """
 
 import math
@@ -16,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, BoundsMissing
-from reticent.privacy.given import whole
-from reticent.privacy.levels import Level
-from reticent.privacy.sources import Field, Source
+from reticent.privacy.noise_column import NoiseColumn
+from reticent.privacy.sources.base import Field, Source
+from reticent.validation import is_integer
 
 __all__ = ["Bounds", "checked_bounds"]
 
@@ -36,18 +37,20 @@ class Bounds:
     Parameters
     ----------
     x : dict of name → (low, high), list of (low, high), or one (low, high)
-        Ranges of the inputs: by name for frames and files, by position for arrays, or one range for every column.
+        Ranges of the inputs: by name for frames and files, by position for arrays, or one range for
+        every column.
     y : the same, optional
         Ranges of the outputs.
     classes : list of labels, optional
         For classification: all labels that can occur, in place of ``y``.
     norm : float, optional
-        A public bound on the Euclidean distance of a record's inputs from the middle of the box, in the inputs' own units.
+        A public bound on the Euclidean distance of a record's inputs from the middle of the box, in
+        the inputs' own units.
 
     Privacy
     -------
-    What is given here must be public. Values outside are moved to the edge, missing values to the middle of the range,
-    unknown labels to the first class; nothing reports how many were moved.
+    What is given here must be public. Values outside are moved to the edge, missing values to the
+    middle of the range, unknown labels to the first class; nothing reports how many were moved.
 
     Examples
     --------
@@ -61,8 +64,8 @@ class Bounds:
     y_names: tuple[str, ...] | None
     classes: tuple[Any, ...] | None
     norm: float | None
-    same: bool  # one range for every column, however many there are
-    level: Level | None  # a column of X that is no input (`apart`)
+    broadcast: bool  # one range for every column, however many there are
+    noise_column: NoiseColumn | None  # a column of X that is no input (`with_noise_column`)
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class Bounds:
         classes: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         norm: float | None = None,
     ) -> None:
-        x_names, x_ranges, same = _ranges("x", x)
+        x_names, x_ranges, broadcast = _ranges("x", x)
         y_names, y_ranges, _ = _ranges("y", y) if y is not None else (None, (), False)
         if classes is not None:
             if y is not None:
@@ -85,25 +88,29 @@ class Bounds:
             "y_names": y_names,
             "classes": None if classes is None else tuple(classes),
             "norm": None if norm is None else _number("norm", norm),
-            "same": same,
-            "level": None,
+            "broadcast": broadcast,
+            "noise_column": None,
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
         if self.norm is not None and not 1 / _HUGE <= self.norm <= _HUGE:
-            raise BoundsMissing(f"norm must be a positive number, not {norm!r}.")
+            raise BoundsMissing(f"norm must be a positive number, not {norm!r}.", parameter="norm")
 
     def __repr__(self) -> str:
-        if self.level is not None:
-            return (
-                f"{self._together(self.level)!r}.apart({self.level.at if self.x_names is None else self.level.name!r})"
-            )
-        parts = [f"x={_show(self.x, self.x_names, self.same)}"]
+        if self.noise_column is not None:
+            column: str | int | None = self.noise_column.name
+            if self.x_names is None:
+                column = self.noise_column.at
+            whole = self.without_noise_column(self.noise_column)
+            return f"{whole!r}.with_noise_column({column!r})"
+        parts = [f"x={_show(self.x, self.x_names, self.broadcast)}"]
         if self.y:
             parts.append(f"y={_show(self.y, self.y_names, False)}")
         if self.classes is not None:
             labels = list(self.classes)
-            parts.append(f"classes={labels if self.y_names is None else {self.y_names[0]: labels}!r}")
+            parts.append(
+                f"classes={labels if self.y_names is None else {self.y_names[0]: labels}!r}"
+            )
         if self.norm is not None:
             parts.append(f"norm={self.norm!r}")
         return f"Bounds({', '.join(parts)})"
@@ -117,8 +124,8 @@ class Bounds:
             "y_names": None if self.y_names is None else list(self.y_names),
             "classes": None if self.classes is None else list(self.classes),
             "norm": self.norm,
-            "same": self.same,
-            "level": None if self.level is None else self.level.to_dict(),
+            "same": self.broadcast,
+            "level": None if self.noise_column is None else self.noise_column.to_dict(),
         }
 
     @classmethod
@@ -127,100 +134,150 @@ class Bounds:
 
         def given(ranges: list[list[float]], names: list[str] | None) -> Any:
             pairs = [(low, high) for low, high in ranges]
-            return pairs if names is None else dict(zip(names, pairs, strict=True))
+            if names is None:
+                return pairs
+            return dict(zip(names, pairs, strict=True))
 
-        x: Any = tuple(fields["x"][0]) if fields["same"] else given(fields["x"], fields["x_names"])
-        y = given(fields["y"], fields["y_names"]) if fields["y"] else None
+        if fields["same"]:
+            x: Any = tuple(fields["x"][0])
+        else:
+            x = given(fields["x"], fields["x_names"])
+        if not fields["y"]:
+            y = None
+        else:
+            y = given(fields["y"], fields["y_names"])
         classes: Any = fields["classes"]
         if classes is not None and fields["y_names"] is not None:
             classes = {fields["y_names"][0]: classes}
         level = fields.get("level")
-        return cls(x, y=y, classes=classes, norm=fields["norm"])._with(level=None if level is None else Level(**level))
+        return cls(x, y=y, classes=classes, norm=fields["norm"])._with(
+            noise_column=None if level is None else NoiseColumn(**level)
+        )
 
-    def apart(self, column: str | int) -> "Bounds":
-        """Take one column of X out of the inputs: it holds each record's known noise level, a standard deviation.
+    def with_noise_column(self, column: str | int) -> "Bounds":
+        """Take one column of X out of the inputs.
 
-        In scaled records (`unit`) its weight, low/level, stands between inputs and outputs.
+        It holds each record's known noise level, a standard deviation. In scaled records (`scale`)
+        its weight, low/level, stands between inputs and outputs.
         """
-        if self.same:
-            raise BadInput("A noise column needs a range of its own: give each column of X its range in the bounds.")
-        known: Sequence[str | int] = self.x_names or range(len(self.x))
-        if whole(column, -math.inf) and self.x_names is None:
-            column = int(column)
-            column += len(self.x) if column < 0 else 0
-        if isinstance(column, bool) or column not in known:
-            how = (
-                f"Bounds(x={{..., {column!r}: (0.1, 5)}}, ...)"
-                if isinstance(column, str)
-                else "its position in Bounds(x=[...])"
+        if self.broadcast:
+            raise BadInput(
+                "A noise column needs a range of its own: give each column of "
+                "X its range in the bounds."
             )
+        known: Sequence[str | int] = self.x_names or range(len(self.x))
+        if is_integer(column, -math.inf) and self.x_names is None:
+            column = int(column)
+            if column < 0:
+                column += len(self.x)
+            else:
+                column += 0
+        if isinstance(column, bool) or column not in known:
+            if isinstance(column, str):
+                how = f"Bounds(x={{..., {column!r}: (0.1, 5)}}, ...)"
+            else:
+                how = "its position in Bounds(x=[...])"
             raise BoundsMissing(
-                f"The noise column {column!r} has no bounds. Give it a public range beside the inputs, with a lower bound above "
-                f"0: {how}. Columns that have one: {', '.join(map(repr, known))}."
+                f"The noise column {column!r} has no bounds. Give it a public range beside the "
+                f"inputs, with a lower bound above 0: {how}. Columns that have one: "
+                f"{', '.join(map(repr, known))}."
             )
         at = known.index(column)
         low, high = self.x[at]
         if not low > 0:
             raise BadInput(
-                f"The noise column {column!r} needs a lower bound above 0, not {low:g}: a record counts by "
-                "(lower bound / level)², so the bound is what limits a record. Give the smallest level that is worth telling "
-                "apart; smaller ones count as that."
+                f"The noise column {column!r} needs a lower bound above 0, not {low:g}: a record "
+                "counts by (lower bound / level)², so the bound is what limits a record. Give the "
+                "smallest level that is worth telling apart; smaller ones count as that."
             )
         if len(self.x) == 1:
-            raise BadInput(f"Beside the noise column {column!r} there must be at least one input with bounds.")
+            raise BadInput(
+                f"Beside the noise column {column!r} there must be at least one input with bounds."
+            )
         names = self.x_names and self.x_names[:at] + self.x_names[at + 1 :]
-        level = Level(at, column if isinstance(column, str) else None, low, high)
-        return self._with(x=self.x[:at] + self.x[at + 1 :], x_names=names, level=level)
+        level = NoiseColumn(at, column if isinstance(column, str) else None, low, high)
+        return self._with(x=self.x[:at] + self.x[at + 1 :], x_names=names, noise_column=level)
 
-    def _together(self, level: Level) -> "Bounds":
-        """What `apart` was asked of."""
+    def without_noise_column(self, level: NoiseColumn) -> "Bounds":
+        """What `with_noise_column` was asked of."""
         ranges = (*self.x[: level.at], (level.low, level.high), *self.x[level.at :])
-        names = self.x_names and (*self.x_names[: level.at], str(level.name), *self.x_names[level.at :])
-        return self._with(x=ranges, x_names=names, level=None)
+        names = self.x_names and (
+            *self.x_names[: level.at],
+            str(level.name),
+            *self.x_names[level.at :],
+        )
+        return self._with(x=ranges, x_names=names, noise_column=None)
 
     def shaped(self, source: Source, *, targets: bool) -> Source:
-        """Tell a source of lists how many columns it has: one for each range. Any other source knows it already."""
-        inputs = None if self.same else len(self.x) + (self.level is not None)
-        outputs = 1 if self.classes is not None or not targets else max(1, len(self.y))
+        """Tell a source of lists how many columns it has: one for each range.
+
+        Any other source knows it already.
+        """
+        if self.broadcast:
+            inputs = None
+        else:
+            inputs = len(self.x) + (self.noise_column is not None)
+        if self.classes is not None or not targets:
+            outputs = 1
+        else:
+            outputs = max(1, len(self.y))
         return source.shaped(inputs, outputs)
 
     def resolve(self, source: Source, *, targets: bool) -> tuple["Bounds", tuple[Field, ...]]:
-        """Fit the bounds to a source's columns: concrete bounds, and the columns to ask the source for.
+        """Fit the bounds to a source's columns.
 
-        Looks at names and shapes only. ``targets`` says whether the model uses y at all; without, a noise level is not used
-        either, and X may have its column or not.
+        Concrete bounds, and the columns to ask the source for. Looks at names and shapes only.
+        ``targets`` says whether the model uses y at all; without, a noise level is not used either,
+        and X may have its column or not.
         """
         source = self.shaped(source, targets=targets)
-        level, named = self.level, (self.y_names or ()) if targets and not source.targets else ()
+        level = self.noise_column
+        named = (self.y_names or ()) if targets and not source.targets else ()
         outputs = [source.position(name) for name in named if name in (source.names or ())]
         places = [i for i in range(source.width - source.targets) if i not in outputs]
         inputs = len(places)
         if self.x_names is not None:
-            _need_names(source, "x", self.x_names if level is None or not targets else (*self.x_names, str(level.name)))
+            _need_names(
+                source,
+                "x",
+                self.x_names if level is None or not targets else (*self.x_names, str(level.name)),
+            )
             fields = [Field(name) for name in self.x_names]
             bounds = self
         else:
             known = len(self.x) + (level is not None)
-            if not self.same and inputs != known and (targets or inputs != len(self.x)):
+            if not self.broadcast and inputs != known and (targets or inputs != len(self.x)):
                 raise BadInput(
-                    f"X has {inputs} features, but the bounds are for {known}: give one range per column, or "
-                    "choose columns by name, as in Bounds(x={'age': (0, 110)})."
+                    f"X has {inputs} features, but the bounds are for {known}: give one range per "
+                    "column, or choose columns by name, as in Bounds(x={'age': (0, 110)})."
                 )
             if level is not None and inputs == known:
                 at = places.pop(level.at)
                 level = replace(level, name=None if source.names is None else source.names[at])
             fields = [Field(i) for i in places]
-            names = None if source.names is None else tuple(source.names[i] for i in places)
-            bounds = self._with(x=self.x * len(places) if self.same else self.x, x_names=names, same=False, level=level)
+            if source.names is None:
+                names = None
+            else:
+                names = tuple(source.names[i] for i in places)
+            bounds = self._with(
+                x=self.x * len(places) if self.broadcast else self.x,
+                x_names=names,
+                broadcast=False,
+                noise_column=level,
+            )
         if not targets:
             return bounds.inputs_alone(), tuple(fields)
         if level is not None:
             fields += filter(None, [level.field(source, len(self.x))])
-        wanted = 1 if self.classes is not None else len(self.y)
+        if self.classes is not None:
+            wanted = 1
+        else:
+            wanted = len(self.y)
         if not wanted:
             raise BoundsMissing(
-                "The outputs have no bounds, and reticent never takes them from the data (that would leak the extreme "
-                "records). Give their plausible range, for example Bounds(x=..., y=(0, 150)), or classes=[...] for labels."
+                "The outputs have no bounds, and reticent never takes them from the data (that "
+                "would leak the extreme records). Give their plausible range, for example "
+                "Bounds(x=..., y=(0, 150)), or classes=[...] for labels."
             )
         if source.targets:
             if source.targets != wanted:
@@ -228,49 +285,62 @@ class Bounds:
             fields += [Field(inputs + i, self.classes) for i in range(wanted)]
         elif self.y_names is None:
             raise BadInput(
-                "The model requires y to be passed, but the target y is None, and its bounds have no column name: pass y, "
-                "or name its column in the bounds, as in y={'weight': (2, 150)}."
+                "The model requires y to be passed, but the target y is None, "
+                "and its bounds have no column name: pass y, or name its "
+                "column in the bounds, as in y={'weight': (2, 150)}."
             )
         else:
             _need_names(source, "y", self.y_names)
-            for field in fields:  # a model of labels would hand its inputs over, and the label with them
+            for (
+                field
+            ) in fields:  # a model of labels would hand its inputs over, and the label with them
                 if source.position(field.key) in outputs:
                     raise BadInput(
-                        f"Column {field.key!r} is both an input and the output: a column can be one of them. Take it out of x."
+                        f"Column {field.key!r} is both an input and the output: a column can be "
+                        "one of them. Take it out of x."
                     )
             fields += [Field(name, self.classes) for name in self.y_names]
         return bounds, tuple(fields)
 
     def inputs_alone(self) -> "Bounds":
         """The bounds of the inputs, without those of the outputs."""
-        return self._with(y=(), y_names=None, classes=None, level=None)
+        return self._with(y=(), y_names=None, classes=None, noise_column=None)
 
-    def unnamed(self) -> "Bounds":
+    def without_names(self) -> "Bounds":
         """The same ranges, by position instead of by name."""
-        return self._with(x_names=None, level=self.level and replace(self.level, name=None))
+        return self._with(
+            x_names=None, noise_column=self.noise_column and replace(self.noise_column, name=None)
+        )
 
-    def unit(self, records: NDArray[np.float64], reach: float = 1.0) -> NDArray[np.float64]:
-        """Move raw records (inputs, then outputs) into the bounds and scale each range to [−1, 1]; labels stay as they are.
+    def scale(self, records: NDArray[np.float64], output_limit: float = 1.0) -> NDArray[np.float64]:
+        """Move raw records (inputs, then outputs) into the bounds and scale each range to [−1, 1].
 
-        Outputs are moved to [−reach, reach], for statistics that hold them to bounds of their own. With ``norm``, the inputs are
-        scaled by it instead, to a ball of radius 1. A function of each record alone, bit for bit: elementwise additions,
-        multiplications and comparisons (and a division, for a noise level) only, in an order that does not depend on the record's
-        place.
+        Labels stay as they are. Outputs are moved to [−output_limit, output_limit], in half-ranges,
+        for statistics that clip them to bounds of their own. With ``norm``, the inputs are scaled
+        by it instead, to a ball of radius 1. A function of each record alone, bit for bit:
+        elementwise additions, multiplications and comparisons (and a division, for a noise level)
+        only, in an order that does not depend on the record's place.
         """
-        if self.level is not None:
-            rest = self._with(level=None).unit(np.delete(records, len(self.x), axis=1), reach)
-            return np.insert(rest, len(self.x), self.level.weights(records[:, len(self.x)]), axis=1)
-        d, numeric = len(self.x), len(self.x) + len(self.y)
+        if self.noise_column is not None:
+            rest = self._with(noise_column=None).scale(
+                np.delete(records, len(self.x), axis=1), output_limit
+            )
+            return np.insert(
+                rest, len(self.x), self.noise_column.weights(records[:, len(self.x)]), axis=1
+            )
+        d = len(self.x)
+        numeric = len(self.x) + len(self.y)
         with np.errstate(all="ignore"):
-            u = self.scaled(records[:, :numeric])
+            u = self.scale_unclipped(records[:, :numeric])
             if self.norm is not None:  # the box, seen from the ball
-                low, high = self.scaled(np.array(self.x + self.y).T)
-                low[d:], high[d:] = -reach, reach
+                low, high = self.scale_unclipped(np.array(self.x + self.y).T)
+                low[d:] = -output_limit
+                high[d:] = output_limit
                 np.minimum(np.maximum(u, low, out=u), high, out=u)
             else:
                 np.clip(u[:, :d], -1.0, 1.0, out=u[:, :d])
                 if self.y:
-                    np.clip(u[:, d:], -reach, reach, out=u[:, d:])
+                    np.clip(u[:, d:], -output_limit, output_limit, out=u[:, d:])
             if np.isnan(u.sum()):  # all else is within the bounds: finite
                 u[np.isnan(u)] = 0.0
             if self.norm is not None:
@@ -278,13 +348,18 @@ class Bounds:
                 for j in range(d):
                     square += u[:, j] * u[:, j]
                 u[:, :d] *= (1 / np.sqrt(np.maximum(square, 1.0)))[:, None]
-        return u if self.classes is None else np.hstack([u, records[:, numeric:]])
+        if self.classes is None:
+            return u
+        return np.hstack([u, records[:, numeric:]])
 
-    def scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scale numbers without moving those outside: v ↦ (v − middle) · scale, which keeps their order."""
+    def scale_unclipped(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scale numbers without clipping: v ↦ (v − middle) · scale, which keeps their order."""
         u = np.empty(np.shape(values))
         columns, many, (middle, scale) = len(self.x) + len(self.y), *self._abreast
-        whole = len(u) - len(u) % many if values.flags.c_contiguous else 0
+        if values.flags.c_contiguous:
+            whole = len(u) - len(u) % many
+        else:
+            whole = 0
         for some, length in ((slice(0, whole), many * columns), (slice(whole, len(u)), columns)):
             moved = u[some].reshape(-1, length)
             np.subtract(values[some].reshape(-1, length), middle[:length], out=moved)
@@ -293,7 +368,10 @@ class Bounds:
 
     @cached_property
     def _abreast(self) -> tuple[int, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """How many records are scaled abreast (a loop over a few columns would be slow); the middles and scales of so many."""
+        """How many records are scaled abreast (a loop over a few columns would be slow).
+
+        The middles and scales of so many.
+        """
         low, high = np.array(self.x + self.y).reshape(-1, 2).T
         scale = 2 / (high - low)
         if self.norm is not None:
@@ -311,23 +389,30 @@ class Bounds:
     @property
     def radius2(self) -> int:
         """Squared length that the scaled inputs of a record cannot exceed."""
-        return 1 if self.norm is not None else len(self.x)
+        if self.norm is not None:
+            return 1
+        return len(self.x)
 
-    def natural(self, unit: NDArray[np.float64]) -> NDArray[np.float64]:
+    def unscale(self, unit: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn scaled inputs back into the inputs' own units."""
         low, high = np.array(self.x).T
-        scale = (high - low) / 2 if self.norm is None else self.norm
+        if self.norm is None:
+            scale = (high - low) / 2
+        else:
+            scale = self.norm
         return (low + high) / 2 + unit * scale
 
 
 def checked_bounds(bounds: object) -> Bounds:
     """Give a copy of bounds, or refuse what is not `Bounds` itself.
 
-    They see every record: a subclass could fail for some of them, or answer otherwise when it is asked again.
+    They see every record: a subclass could fail for some of them, or answer otherwise when it is
+    asked again.
     """
     if type(bounds) is not Bounds:
         raise BadInput(
-            f"bounds must be a reticent.Bounds itself, not {type(bounds).__name__}; subclasses are not taken."
+            "bounds must be a reticent.Bounds itself, not "
+            f"{type(bounds).__name__}; subclasses are not taken."
         )
     return Bounds._with(bounds)
 
@@ -335,16 +420,22 @@ def checked_bounds(bounds: object) -> Bounds:
 def _need_names(source: Source, what: str, names: Iterable[str]) -> None:
     if source.names is None:
         raise BadInput(
-            f"The bounds of {what} are by name, but the data have no column names: pass a data frame, or bounds as a list."
+            f"The bounds of {what} are by name, but the data have no column names: pass a data "
+            "frame, or bounds as a list."
         )
     for name in names:
         if name not in source.names:
             close = get_close_matches(name.lower(), [known.lower() for known in source.names], 1)
             meant = [known for known in source.names if known.lower() in close]
-            hint = f" Did you mean {meant[0]!r}?" if meant else ""
+            if meant:
+                hint = f" Did you mean {meant[0]!r}?"
+            else:
+                hint = ""
             if len(source.names) == 1 and ";" in source.names[0]:
                 hint = " The fields of a CSV file must be separated by commas."
-            raise BadInput(f"There is no column {name!r}. Columns: {', '.join(source.names)}.{hint}")
+            raise BadInput(
+                f"There is no column {name!r}. Columns: {', '.join(source.names)}.{hint}"
+            )
 
 
 def _number(what: str, value: object) -> float:
@@ -356,22 +447,31 @@ def _number(what: str, value: object) -> float:
 
 
 def _ranges(what: str, given: Any) -> tuple[tuple[str, ...] | None, tuple[Range, ...], bool]:
-    """Bring the three ways to give ranges into one: names, ranges, and whether one range serves all columns."""
+    """Bring the three ways to give ranges into one.
+
+    Names, ranges, and whether one range serves all columns.
+    """
     if given is None or (isinstance(given, (Sequence, Mapping)) and not given):
         raise BoundsMissing(
-            f"The columns of {what} have no bounds, and reticent never takes them from the data (that would leak the extreme "
-            'records). Give each its plausible range, for example Bounds(x={"age": (0, 110)}).'
+            f"The columns of {what} have no bounds, and reticent never takes them from the data "
+            "(that would leak the extreme records). Give each its plausible range, for example "
+            'Bounds(x={"age": (0, 110)}).'
         )
     if isinstance(given, Mapping):
         if not all(isinstance(name, str) and name for name in given):
             raise BadInput(f"The column names in the bounds of {what} must be non-empty texts.")
-        return tuple(given), tuple(_range(f"{what} column {n!r}", r) for n, r in given.items()), False
+        return (
+            tuple(given),
+            tuple(_range(f"{what} column {n!r}", r) for n, r in given.items()),
+            False,
+        )
     pairs = np.asarray(given, dtype=object)
     if pairs.shape == (2,):
         return None, (_range(what, pairs),), True
     if pairs.ndim != 2 or pairs.shape[1] != 2:
         raise BoundsMissing(
-            f"The bounds of {what} must be (low, high), a list of (low, high), or a dict of them by column."
+            f"The bounds of {what} must be (low, high), a list of (low, high), "
+            "or a dict of them by column."
         )
     return None, tuple(_range(f"{what} column {i}", r) for i, r in enumerate(pairs)), False
 
@@ -380,16 +480,27 @@ def _range(what: str, given: Any) -> Range:
     try:
         low, high = given
     except (TypeError, ValueError):
-        raise BoundsMissing(f"The bounds of {what} must be a pair (low, high), not {given!r}.") from None
-    low, high = _number(what, low), _number(what, high)
+        raise BoundsMissing(
+            f"The bounds of {what} must be a pair (low, high), not {given!r}."
+        ) from None
+    low = _number(what, low)
+    high = _number(what, high)
     if not (math.isfinite(low) and math.isfinite(high)) or max(abs(low), abs(high)) > _HUGE:
-        raise BoundsMissing(f"The bounds of {what} must be finite numbers up to {_HUGE:g}, not ({low}, {high}).")
+        raise BoundsMissing(
+            f"The bounds of {what} must be finite numbers up to {_HUGE:g}, not ({low}, {high})."
+        )
     if not low < high:
-        hint = f" Did you mean ({high:g}, {low:g})?" if high < low else ""
-        raise BoundsMissing(f"The bounds of {what} must have low < high, not ({low:g}, {high:g}).{hint}")
+        if high < low:
+            hint = f" Did you mean ({high:g}, {low:g})?"
+        else:
+            hint = ""
+        raise BoundsMissing(
+            f"The bounds of {what} must have low < high, not ({low:g}, {high:g}).{hint}"
+        )
     if high / 2 - low / 2 < max(1 / _HUGE, 1e-9 * max(abs(low), abs(high))):
         raise BoundsMissing(
-            f"The bounds of {what} are too close together for the precision of a number: ({low}, {high})."
+            f"The bounds of {what} are too close together for the precision of "
+            f"a number: ({low}, {high})."
         )
     return low, high
 
@@ -398,21 +509,28 @@ def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
     names = None
     if isinstance(given, Mapping):
         if len(given) != 1:
-            raise BadInput("classes by name must name one column, for example classes={'ill': ['no', 'yes']}.")
-        names, given = tuple(given), next(iter(given.values()))
+            raise BadInput(
+                "classes by name must name one column, for example classes={'ill': ['no', 'yes']}."
+            )
+        names = tuple(given)
+        given = next(iter(given.values()))
     if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
-        raise BoundsMissing("classes must be the list of all labels that can occur, for example ['no', 'yes'].")
+        raise BoundsMissing(
+            "classes must be the list of all labels that can occur, for example ['no', 'yes']."
+        )
     labels = [label.item() if isinstance(label, np.generic) else label for label in given]
     texts = all(isinstance(label, str) for label in labels)
     numbers = all(isinstance(label, (bool, int, float)) for label in labels)
     if len(labels) < 2 or len(set(labels)) < len(labels) or not (texts or numbers):
-        raise BoundsMissing("classes must be at least two different labels, all texts or all numbers.")
+        raise BoundsMissing(
+            "classes must be at least two different labels, all texts or all numbers."
+        )
     if numbers and not all(math.isfinite(label) for label in labels):
         raise BoundsMissing("classes must be finite numbers.")
     return names, labels
 
 
-def _show(ranges: tuple[Range, ...], names: tuple[str, ...] | None, same: bool) -> str:
-    if same:
+def _show(ranges: tuple[Range, ...], names: tuple[str, ...] | None, broadcast: bool) -> str:
+    if broadcast:
         return repr(ranges[0])
     return repr(list(ranges) if names is None else dict(zip(names, ranges, strict=True)))

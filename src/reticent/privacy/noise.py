@@ -1,22 +1,25 @@
 """Exact noise on the integers: ⌊σN⌋ for N ~ N(0,1), and ⌊λL⌋ for L ~ Laplace(1).
 
-For an integer z, z + ⌊σN⌋ = ⌊z + σN⌋: adding this noise to an integer is post-processing of the real-valued mechanism,
-so the real-valued mechanism's accounting holds for the program as it stands, with no rounding term.
+For an integer z, z + ⌊σN⌋ = ⌊z + σN⌋: adding this noise to an integer is post-processing of the
+real-valued mechanism, so the real-valued mechanism's accounting holds for the program as it stands,
+with no rounding term.
 
-One sampler serves both laws. Let E(k, f) be f(2k+f)/2 (Gaussian) or f (Laplace). With σ = w/2ᵉ, w ≥ 2⁴⁰:
+One sampler serves both laws. Let E(k, f) be f(2k+f)/2 (Gaussian) or f (Laplace). With σ = w/2ᵉ, w ≥
+2⁴⁰:
 
-    k  with P(k) ∝ exp(−E(0, k)),   j uniform on 0 … w−1,   f uniform on [j, j+1)/w,   v uniform on [0, 1)
+    k  with P(k) ∝ exp(−E(0, k)),   j uniform on 0 … w−1, f uniform on [j, j+1)/w, v uniform on [0,
+                                    1)
     accept if v < exp(−E(k, f)); then k + f has the law of |N| (of |L|), and ⌊w(k+f)⌋ = kw + j
     a fair sign turns it into −(kw+j)−1;   shifting right by e bits divides by 2ᵉ and rounds down
     (e < 0, very large scales: −e more bits of f are drawn and put behind)
 
-The uniforms u (for k), f and v are real numbers of which only some bits are drawn. Where these bits decide, with a margin
-far above every floating-point error, the decision is made in float64; where they don't (about one attempt in 2²⁷) more
-bits of the same numbers are drawn and the decision is made in decimal arithmetic of rising precision. Proof: noise.md.
-Not constant-time: how long a draw takes depends on the draw.
+The uniforms u (for k), f and v are real numbers of which only some bits are drawn. Where these bits
+decide, with a margin far above every floating-point error, the decision is made in float64; where
+they don't (about one attempt in 2²⁷) more bits of the same numbers are drawn and the decision is
+made in decimal arithmetic of rising precision. Proof: noise.md. Not constant-time: how long a draw
+takes depends on the draw.
 """
 
-import os
 from dataclasses import dataclass
 from decimal import (
     ROUND_HALF_EVEN,
@@ -30,27 +33,29 @@ from decimal import (
 )
 from fractions import Fraction
 from functools import cached_property
-from hashlib import sha256
 from math import isqrt
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.memo import memo
-from reticent.privacy.process import identity
+from reticent.privacy.random_bits import Bits
 
-__all__ = ["LAWS", "Bits", "Scale", "check_exp", "floor_noise", "scale_at_least"]
+__all__ = ["LAWS", "Scale", "check_exp", "floor_noise", "scale_at_least"]
 
 LAWS = ("gaussian", "laplace")
 _U = 32  # bits of u and of v that the fast path looks at
-_MARGIN = 2.0**-30  # times (k+1): cell of v (2^-32), cell of f ((k+1) 2^-40), float64 and exp (2^-31)
+_MARGIN = (
+    2.0**-30
+)  # times (k+1): cell of v (2^-32), cell of f ((k+1) 2^-40), float64 and exp (2^-31)
 _BATCH = 2**16
 _LOWEST = -8  # no exponent of the fast path is lower
 _EXP_ERROR = 2.0**-40  # more than any library's exp is off by, and far less than the margin allows
-_precise: list[bool] = []  # whether np.exp was found to be so; no counter that would tell how often it was asked
+_precise: list[
+    bool
+] = []  # whether np.exp was found to be so; no counter that would tell how often it was asked
 
 
 @dataclass(frozen=True)
@@ -72,14 +77,19 @@ class Scale:
 
 @memo(64)
 def scale_at_least(square: Fraction) -> Scale:
-    """Least scale w/2ᵉ with (w/2ᵉ)² ≥ ``square`` > 0. Integers only: no rounding to the unsafe side.
+    """Least scale w/2ᵉ with (w/2ᵉ)² ≥ ``square`` > 0.
 
-    e is 0 for scales from 2⁴⁰ to 2⁵⁸, so that w is the scale; below, w ≥ 2⁴⁰ makes it precise; above, w ≤ 2⁵⁸ fits int64.
+    Integers only: no rounding to the unsafe side.
+
+    e is 0 for scales from 2⁴⁰ to 2⁵⁸, so that w is the scale; below, w ≥ 2⁴⁰ makes it precise;
+    above, w ≤ 2⁵⁸ fits int64.
     """
     square = Fraction(square)
     if square <= 0:
         raise BadInput("There is no noise without a sensitivity and a multiplier above zero.")
-    bits = (square.numerator.bit_length() - square.denominator.bit_length()) // 2  # of the scale, to within one
+    bits = (
+        square.numerator.bit_length() - square.denominator.bit_length()
+    ) // 2  # of the scale, to within one
     e = 0
     if bits < 41:
         e = 42 - bits
@@ -91,55 +101,27 @@ def scale_at_least(square: Fraction) -> Scale:
     return Scale(isqrt(ceiling - 1) + 1, e)
 
 
-class Bits:
-    """A stream of random bits: AES-256 in counter mode under a key from the operating system.
-
-    One object per release, so that there is no state to share between threads or to save; a fork that has one is refused.
-    ``seed`` makes it repeatable, for tests only; whatever it touches is stamped as not private.
-    """
-
-    def __init__(self, seed: bytes | None = None) -> None:
-        key = os.urandom(32) if seed is None else sha256(b"reticent, not private: " + seed).digest()
-        self._words = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        self._more = Cipher(algorithms.AES(key), modes.CTR(b"\x80" + bytes(15))).encryptor()  # 2^127 blocks away
-        self._process = identity()
-
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """Give ``count`` random 64-bit words."""
-        self._check_process()
-        return np.frombuffer(self._words.update(bytes(8 * count)), dtype="<u8")
-
-    def more(self) -> int:
-        """Give 64 more bits for a number that was not decided by its first ones."""
-        self._check_process()
-        return int.from_bytes(self._more.update(bytes(8)), "little")
-
-    def _check_process(self) -> None:
-        if identity() != self._process:
-            raise ReleaseRefused("These random bits belong to another process: a fork would draw its parent's again.")
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("Random bits are never copied, pickled or sent: noise drawn twice is no noise.")
-
-
 def floor_noise(law: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
-    """Draw ``size`` independent ⌊scale · N⌋ (law "gaussian") or ⌊scale · L⌋ (law "laplace"), as Python integers."""
+    """Draw ``size`` independent integers ⌊scale · N⌋ ("gaussian") or ⌊scale · L⌋ ("laplace")."""
     check_exp()
     if law not in LAWS:
         raise BadInput(f"The noise law must be one of {', '.join(LAWS)}, not {law!r}.")
     out = np.empty(size, dtype=object)
     filled = 0
     while filled < size:
-        accepted = _attempts(law, scale, min(_BATCH, 2 * (size - filled) + 16), bits)[: size - filled]
+        accepted = _attempts(law, scale, min(_BATCH, 2 * (size - filled) + 16), bits)[
+            : size - filled
+        ]
         out[filled : filled + len(accepted)] = accepted
         filled += len(accepted)
     return out
 
 
 def check_exp() -> None:
-    """Refuse to draw noise with an np.exp that is not what the margin allows for: once per process, on public numbers.
+    """Refuse to draw noise with an np.exp that is not what the margin allows for.
 
-    In arrays of several lengths and beginnings, since libraries take several numbers at a time, and the rest one by one.
+    Once per process, on public numbers. In arrays of several lengths and beginnings, since
+    libraries take several numbers at a time, and the rest one by one.
     """
     if _precise:
         return
@@ -152,28 +134,40 @@ def check_exp() -> None:
                 part = slice(start, start + length)
                 if not (np.abs(np.exp(x[part]) - exact[part]) <= _EXP_ERROR).all():
                     raise ReleaseRefused(
-                        "This machine's np.exp is not precise enough to draw noise with. Install NumPy from a standard "
-                        "wheel and try again."
+                        "This machine's np.exp is not precise enough to draw noise with. Install "
+                        "NumPy from a standard wheel and try again."
                     )
     _precise.append(True)
 
 
 def _exponent(law: str, k: Any, f: Any) -> Any:
-    """E(k, f), the same for floats, arrays and decimals; E(0, k) is the exponent of k's own weight."""
-    return f * (2 * k + f) / 2 if law == "gaussian" else f
+    """E(k, f), the same for floats, arrays and decimals.
+
+    E(0, k) is the exponent of k's own weight.
+    """
+    if law == "gaussian":
+        return f * (2 * k + f) / 2
+    return f
 
 
 def _attempts(law: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
-    """Make ``count`` independent attempts; return the accepted ones, in order, as Python integers."""
+    """Make ``count`` independent attempts.
+
+    Return the accepted ones, in order, as Python integers.
+    """
     first = bits.words(count)
     j = first & np.uint64((1 << (scale.w - 1).bit_length()) - 1)
     inside = j < scale.w
-    negative, j = (first[inside] >> np.uint64(63)).astype(bool), j[inside].astype(np.int64)
+    negative = (first[inside] >> np.uint64(63)).astype(bool)
+    j = j[inside].astype(np.int64)
     second = bits.words(len(j))
-    u, v = second >> np.uint64(_U), second & np.uint64(2**_U - 1)
+    u = second >> np.uint64(_U)
+    v = second & np.uint64(2**_U - 1)
 
     thresholds = _thresholds(law)
-    k = np.searchsorted(thresholds, u)  # thresholds[k-1] < u ≤ thresholds[k], and equality is undecided
+    k = np.searchsorted(
+        thresholds, u
+    )  # thresholds[k-1] < u ≤ thresholds[k], and equality is undecided
     chance = np.exp(-_exponent(law, k, (j + 0.5) / scale.w))
     distance = chance - (v + 0.5) / 2**_U
     undecided = (thresholds[k] == u) | (np.abs(distance) <= _MARGIN * (k + 1))
@@ -186,7 +180,11 @@ def _attempts(law: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
 
     settled = {}
     for i in np.flatnonzero(undecided):
-        flip = (1 << more) - 1 if negative[i] else 0  # ~(y·2ᵐ + t) = ~y·2ᵐ + (2ᵐ − 1 − t)
+        # ~(y·2ᵐ + t) = ~y·2ᵐ + (2ᵐ − 1 − t)
+        if negative[i]:
+            flip = (1 << more) - 1
+        else:
+            flip = 0
         cell = (int(j[i]) << more) + (int(tail[i]) ^ flip)
         magnitude = _decide(law, scale.w << more, int(u[i]), cell, int(v[i]), bits)
         accepted[i] = magnitude is not None
@@ -212,17 +210,24 @@ def _integers(bits: Bits, count: int, size: int) -> NDArray[Any]:
 
 @memo(len(LAWS))
 def _thresholds(law: str) -> NDArray[np.uint64]:
-    """⌊2³² P(≤ k)⌋ for k = 0, 1, … up to the first that is 2³² − 1: any other u lies strictly between two of them."""
+    """⌊2³² P(≤ k)⌋ for k = 0, 1, … up to the first that is 2³² − 1.
+
+    Any other u lies strictly between two of them.
+    """
     with localcontext(_digits(60)):
         weights = _weights(law)
-        whole, below, found = sum(weights), Decimal(0), [-1]
+        whole = sum(weights)
+        below = Decimal(0)
+        found = [-1]
         for weight in weights:
             if found[-1] == 2**_U - 1:
                 break
             below += weight
             point = below / whole * 2**_U
             found.append(int(point))
-            assert Decimal("1e-30") < point - int(point) < 1 - Decimal("1e-30"), "a threshold that is not certain"
+            assert Decimal("1e-30") < point - int(point) < 1 - Decimal("1e-30"), (
+                "a threshold that is not certain"
+            )
     thresholds = np.array(found[1:], dtype=np.uint64)
     thresholds.flags.writeable = False  # it is shared by all releases
     return thresholds
@@ -231,7 +236,16 @@ def _thresholds(law: str) -> NDArray[np.uint64]:
 def _digits(precision: int) -> Context:
     # every field given: what is left out would come from a default that anyone may have changed
     traps = [InvalidOperation, DivisionByZero, Overflow]
-    return Context(precision, ROUND_HALF_EVEN, Emin=-999999, Emax=999999, capitals=1, clamp=0, flags=[], traps=traps)
+    return Context(
+        precision,
+        ROUND_HALF_EVEN,
+        Emin=-999999,
+        Emax=999999,
+        capitals=1,
+        clamp=0,
+        flags=[],
+        traps=traps,
+    )
 
 
 def _weights(law: str) -> list[Decimal]:
@@ -246,27 +260,34 @@ def _weights(law: str) -> list[Decimal]:
 def _decide(law: str, w: int, u: int, j: int, v: int, bits: Bits) -> int | None:
     """Settle one attempt exactly: kw + j if it is accepted, None if it is rejected.
 
-    u and v are known to lie in [u, u+1)/2ⁿ and [v, v+1)/2ⁿ, and f in [g, g+1)/(w·2ⁿ⁻³²); n grows by 64 bits a round.
+    u and v are known to lie in [u, u+1)/2ⁿ and [v, v+1)/2ⁿ, and f in [g, g+1)/(w·2ⁿ⁻³²); n grows by
+    64 bits a round.
     """
-    n, g = _U, j
+    n = _U
+    g = j
     while True:
         with localcontext(_digits(n // 3 + 30)):  # n bits are 0.302 n digits
             error = Decimal(10) ** -(n // 3 + 20)  # above 10^10 roundings, below 2^-n
             k = _level(law, Decimal(u) / 2**n, Decimal(u + 1) / 2**n, error)
             if k is not None:
-                most, least = ((-_exponent(law, k, Decimal(end) / (w << (n - _U)))).exp() for end in (g, g + 1))
+                most, least = (
+                    (-_exponent(law, k, Decimal(end) / (w << (n - _U)))).exp() for end in (g, g + 1)
+                )
                 if Decimal(v + 1) / 2**n < least - error:
                     return k * w + j
                 if Decimal(v) / 2**n > most + error:
                     return None
-        u, v, g = (u << 64) + bits.more(), (v << 64) + bits.more(), (g << 64) + bits.more()
+        u = (u << 64) + bits.more()
+        v = (v << 64) + bits.more()
+        g = (g << 64) + bits.more()
         n += 64
 
 
 def _level(law: str, low: Decimal, high: Decimal, error: Decimal) -> int | None:
-    """Find the k whose piece [P(< k), P(≤ k)) holds all of [low, high), or None if that is not certain."""
+    """The k whose piece [P(< k), P(≤ k)) holds all of [low, high); None if that is not certain."""
     weights = _weights(law)
-    whole, below = sum(weights), Decimal(0)
+    whole = sum(weights)
+    below = Decimal(0)
     for k, weight in enumerate(weights):
         below += weight
         if high < below / whole - error:

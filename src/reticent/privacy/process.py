@@ -1,12 +1,13 @@
-"""What belongs to one process alone: an identity that no fork shares, and the number of processors it may use.
+"""What belongs to one process alone.
 
-Whoever holds exact sums or random bits remembers the `identity` of the process that made it, and
-refuses to work in another one: a fork would add other noise to the same sums, or the same noise to
-other sums. The number of a process does not tell a fork apart (in a new PID namespace both may be
-number 1), so there is a random token besides, which the operating system wipes in a fork: on Linux
-it lives in a page of memory that a child gets empty (`MADV_WIPEONFORK`, raw system calls included);
-elsewhere Python changes it after a fork. A machine that is copied while it runs (a snapshot of its
-memory that is started twice) is beyond both.
+An identity that no fork shares, and the number of processors it may use. Whoever holds exact sums
+or random bits remembers the `identity` of the process that made it, and refuses to work in another
+one: a fork would add other noise to the same sums, or the same noise to other sums. The number of a
+process does not tell a fork apart (in a new PID namespace both may be number 1), so there is a
+random token besides, which the operating system wipes in a fork: on Linux it lives in a page of
+memory that a child gets empty (`MADV_WIPEONFORK`, raw system calls included); elsewhere Python
+changes it after a fork. A machine that is copied while it runs (a snapshot of its memory that is
+started twice) is beyond both.
 """
 
 import mmap
@@ -40,8 +41,13 @@ def _renew() -> None:
 
 
 def identity() -> Identity:
-    """The process that this code runs in: never equal in two processes, forks and clones of one included."""
-    if not any(_token[:_LENGTH]):  # at the beginning, and in a child that was made behind Python's back
+    """The process that this code runs in.
+
+    Never equal in two processes, forks and clones of one included.
+    """
+    if not any(
+        _token[:_LENGTH]
+    ):  # at the beginning, and in a child that was made behind Python's back
         _renew()
     return os.getpid(), bytes(_token[:_LENGTH])
 

@@ -1,1 +1,0 @@
-"""The bandit service: experiments that clients ask and tell over HTTP, with their state in a file of its own."""

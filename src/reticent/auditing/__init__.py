@@ -1,0 +1,1 @@
+"""Auditing: attacks on everything that a model releases, and what they prove."""

@@ -1,0 +1,235 @@
+"""Views of a fitted model and its file, for ``reticent fit`` and ``reticent inspect``.
+
+A model holds releases and public numbers, so all of it may be shown.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from reticent.cli.captured_warnings import heard
+from reticent.cli.encoding import spelled
+from reticent.cli.terminal import advise, aside, indented, ledger_word, line, table
+from reticent.cli.views.curve import print_curve, print_seal
+from reticent.cli.views.results import render_blocks, render_table
+from reticent.errors import LedgerError
+from reticent.files.output import page_of
+from reticent.models.serialization import load, read
+from reticent.obfuscation.files import describe_curve, is_curve
+from reticent.privacy.ledger.ledger import Ledger
+from reticent.reporting.budget import COMPOSITION_NOTE, spendable
+from reticent.reporting.columns import output_names, public_ranges
+from reticent.reporting.formatting import format_short, format_short_up
+from reticent.reporting.presenter import SCREEN
+from reticent.reporting.registry import presenter_of
+from reticent.reporting.release_table import release_groups
+from reticent.reporting.search_result import search_results, search_sentences, search_table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from reticent.reporting.presenter import Presenter
+
+__all__ = ["describe", "print_fit", "print_model"]
+
+
+def describe(path: Path) -> tuple[Any, dict[str, Any]]:
+    """Load a model file: the model, and everything about it as plain values."""
+    file = read(path)
+    with heard() as notes:
+        model = load(path)
+    if is_curve(model):
+        return model, describe_curve(model, path, file)
+    guarantee = model.guarantee_
+    presenter = presenter_of(model)
+    return model, {
+        "file": str(path),
+        "sha256": file.digest,
+        "signed_by": file.signer,
+        "model": file.header["model"],
+        "reticent": file.header["version"],
+        "private": guarantee.private,
+        "guarantee": {
+            "epsilon": guarantee.epsilon,
+            "delta": guarantee.delta,
+            "epsilon_asked": model.epsilon,
+            "relation": guarantee.relation,
+            "records_per_person": guarantee.records_per_person,
+            "statement": guarantee.statement,
+        },
+        "releases": [
+            {
+                "statistic": one.statistic,
+                "size": len(one.value),
+                "n": one.n,
+                "event": one.event.to_dict(),
+                "noise_sd": [float(one.sd.min()), float(one.sd.max())],
+                "bounds": one.bounds.to_dict(),
+                "entry": one.entry,
+            }
+            for one in file.releases
+        ],
+        "results": presenter.results() | _search(presenter),
+        "notes": [*notes, *presenter.notes()],
+    }
+
+
+def _search(presenter: "Presenter[Any]") -> dict[str, Any]:
+    if presenter.source is presenter.model:
+        return {}
+    return {"search": search_results(presenter.source)}
+
+
+def _heading(model: Any) -> "Text":
+    """Give the first line.
+
+    What it is, of how many records, and the seal that says whether the promise holds.
+    """
+    from rich.text import Text
+
+    private = model.guarantee_.private
+    if private:
+        seal = (" PRIVATE ", "bold white on green4")
+    else:
+        seal = (" NOT PRIVATE ", "bold white on red3")
+    return Text.assemble(
+        (type(model).__name__, "bold"), f", {model.releases_[0].n:,} records   ", seal, "\n"
+    )
+
+
+def _print_results(console: Any, presenter: "Presenter[Any]", notes: Sequence[str]) -> None:
+    console.print(_heading(presenter.source))
+    if presenter.source is not presenter.model:
+        console.print(indented(render_table(search_table(presenter.source))))
+        console.print()
+        for sentence in search_sentences(presenter.source):
+            aside(sentence)
+        console.print()
+    console.print(indented(render_blocks(presenter.summary())))
+    console.print()
+    aside(" ".join([presenter.clipping, presenter.uncertainty, *presenter.remarks(SCREEN)]))
+    for note in notes:
+        console.print()
+        console.print(indented(spelled(f"Note: {note}")))
+    console.print()
+
+
+def print_fit(
+    console: Any,
+    model: Any,
+    notes: Sequence[str],
+    *,
+    ledger: str | None,
+    dataset: str | None,
+    out: Path,
+    read: str = "",
+) -> None:
+    """Show what a fit gave, what it cost and, in words, how the file was read."""
+    presenter = presenter_of(model)
+    promise = presenter.guarantee
+    _print_results(console, presenter, [*notes, *presenter.notes()])
+    whom = (
+        "one "
+        f"{promise.relation}{' (inputs are NOT protected)' if promise.relation == 'label' else ''}"
+    )
+    if promise.records_per_person > 1:
+        whom = f"one person with up to {promise.records_per_person} records"
+    line(
+        "Promise",
+        f"ε={format_short_up(promise.epsilon)}, δ={format_short_up(promise.delta)}, "
+        f"protects {whom}",
+    )
+    if ledger is not None and dataset is not None:
+        _print_account(ledger, dataset)
+    else:
+        line("Ledger", "none, so nothing remembers this: see reticent ledger open --help")
+    if read:
+        first, _, rest = read.partition(": ")
+        line("Read", first)
+        aside(rest[0].upper() + rest[1:], margin=12)
+    line("Written", str(out))
+    able = presenter.predicts or presenter.transforms
+    file = quote(str(out))
+    if able:
+        predict = [f"reticent predict {file} new.csv --out predictions.csv"]
+    else:
+        predict = []
+    if hasattr(presenter.model, "sample"):
+        sample = [f"reticent sample {file} -n 1000 --out synthetic.csv"]
+    else:
+        sample = []
+    if ledger is None:
+        charged = ""
+    else:
+        charged = f" --ledger {ledger_word(ledger)}"
+    advise(
+        f"reticent inspect {file}",
+        f"reticent report {file} --out {quote(str(page_of(out)))}{charged}",
+        *predict,
+        *sample,
+    )
+
+
+def _print_account(ledger: str, dataset: str) -> None:
+    """Show the account after a charge.
+
+    The model is written, so a ledger that cannot be asked any more is no failure.
+    """
+    account = Ledger(ledger)
+    try:
+        spent, left = account.spent(dataset), account.remaining(dataset)
+        delta = account.account(dataset).delta
+    except LedgerError:
+        line(
+            "Ledger", f'"{dataset}": charged. It cannot be asked now: reticent ledger show says why'
+        )
+        return
+    more = (
+        f"left ε={format_short(spendable(left))} for one more release with "
+        f"δ={format_short_up(delta)}"
+    )
+    line("Ledger", f'"{dataset}": spent ε={format_short_up(spent)}, {more}')
+    if delta:
+        aside(COMPOSITION_NOTE, margin=12)
+
+
+def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
+    """Show a model file to a person."""
+    from rich.text import Text
+
+    if is_curve(model):
+        return print_curve(model, about)
+    first = about["releases"][0]
+    presenter = presenter_of(model)
+    _print_results(console, presenter, about["notes"])
+    ranges = [
+        (name, format_short(low), format_short(high))
+        for name, low, high in public_ranges(presenter.model)
+    ]
+    console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
+    console.print(indented(table("column", "low", "high", rows=ranges)))
+    if classes := presenter.class_names():
+        (output,) = output_names(presenter.model)
+        console.print(indented(f"{output} (classes)  {', '.join(classes)}"))
+    if first["bounds"]["norm"] is not None:
+        console.print(
+            f"  at most {format_short(first['bounds']['norm'])} from the middle of the box"
+        )
+
+    console.print(Text("\nReleases", "bold"), "(all that was learned from the records)")
+    releases = table("statistic", "numbers", "law of the noise", "noise sd", left=1)
+    found = release_groups(model.releases_)
+    for one in found:
+        low = format_short(one.least_sd)
+        high = format_short(one.most_sd)
+        releases.add_row(one.name, one.numbers, one.kind, low if low == high else f"{low} – {high}")
+    console.print(indented(releases))
+    for one in found:
+        if one.about:
+            aside(f"{one.title}.")
+
+    console.print(Text("\nGuarantee", "bold"))
+    console.print(indented(about["guarantee"]["statement"]), "", sep="\n")
+    print_seal(about)
+    return None

@@ -1,0 +1,95 @@
+"""``reticent plan``: what can be said to it."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reticent.cli.options import Json, LevelColumn, Quiet, option, with_options
+from reticent.cli.terminal import print_json, progress
+
+__all__ = ["plan_command"]
+
+
+_OWN = {  # of the model and of its bounds
+    "delta": option(float, "NUMBER", "As for reticent fit; 1e-6 if left out."),
+    "noise": option(
+        float,
+        "SD",
+        "Spread of outputs with the same inputs; if left out, a tenth of the output's range.",
+    ),
+    "noise_column": (LevelColumn, None),
+    "norm": option(
+        float, "NUMBER", "Public bound on the inputs' distance from the middle of the ranges."
+    ),
+    "records_per_person": option(int, "K", "Protect people with up to K records each.", default=1),
+    "basis": option(
+        str, "NUMBERS", "Numbers of basis functions to compare; if left out, what fit would choose."
+    ),
+}
+
+
+@with_options(own=_OWN)
+def plan_command(
+    x: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=LOW:HIGH", help="An input and its public range; one for each."
+        ),
+    ] = None,
+    y: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LOW:HIGH", help="The output and its public range."),
+    ] = None,
+    n: Annotated[
+        str | None,
+        typer.Option(
+            "--n", metavar="NUMBERS", help="Number of records, or several to compare: 1000,5000."
+        ),
+    ] = None,
+    epsilon: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Values of ε to compare.")
+    ] = "0.1,0.3,1,3",
+    own: Any = None,
+    error: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SIZE", help="Which ε, and how many records, would bring the error to this?"
+        ),
+    ] = None,
+    draws: Annotated[
+        int,
+        typer.Option(metavar="N", help="Functions to simulate; four times as many halve the ±."),
+    ] = 6,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw it: a new .png or .svg, or .html with the table."),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """See which error to expect from which ε, before any record is read.
+
+    Draws functions from the prior of reticent fit gp, makes up records of them, with inputs spread
+    evenly over their ranges, fits them as real ones, and measures how far off the fits are. Real
+    functions may be easier or harder than such ones. Reads nothing, charges nothing.
+    """
+    from reticent.cli.views.plan import answers, check_out, print_plan, question, write
+
+    asked = question(x or (), y or (), n, epsilon, **own)
+    asked.check(draws, error)
+    if out is not None:
+        check_out(out)
+    with progress("Simulating fits", asked.fits(draws), quiet=quiet) as advance:
+        found = asked.answer(draws, advance)
+    with progress("Looking for the answer", quiet=quiet):
+        if error is None:
+            told = []
+        else:
+            told = answers(asked, found, error)
+    if out is not None:
+        write(asked, found, out)
+    if json:
+        print_json({**found.for_machines(), "answers": told})
+    else:
+        print_plan(asked, found, told, error, quiet=quiet)

@@ -1,0 +1,1 @@
+"""Files that commands write: new ones only, whole or not at all."""

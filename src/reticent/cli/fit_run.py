@@ -1,0 +1,367 @@
+"""``reticent fit``: from a file and its public bounds to a model file, paid for and charged."""
+
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import reticent
+from reticent.cli.captured_warnings import heard
+from reticent.cli.class_labels import as_the_column_has_them, parse_classes
+from reticent.cli.files.model_files import check_place, save_or_rescue
+from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
+from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.sources.base import Source, scan
+from reticent.validation import check_epsilon_delta
+
+if TYPE_CHECKING:
+    from reticent.privacy.ledger.ledger import Entry
+
+__all__ = ["fit", "parse_ranges", "with_level"]
+
+_NUMBER = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
+_RANGE = re.compile(f"{_NUMBER}:{_NUMBER}", re.ASCII)
+
+
+def parse_ranges(option: str, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Read ``age=0:110``. The name ends at the last ``=``, so that it may hold one itself.
+
+    >>> parse_ranges("--x", ["age=0:110", "t=-4e1:50"])
+    {'age': (0.0, 110.0), 't': (-40.0, 50.0)}
+    """
+    ranges: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        name, _, numbers = text.rpartition("=")
+        match = _RANGE.fullmatch(numbers)
+        if not name or match is None:
+            raise BadInput(
+                f"{option} takes COLUMN=LOW:HIGH with two numbers, for example "
+                f"{option} age=0:110, not {text!r}."
+            )
+        if name in ranges:
+            raise BadInput(
+                f"{option} was given twice for column {name!r}: give each column one range."
+            )
+        low = float(match[1])
+        high = float(match[2])
+        if low > high:
+            raise BoundsMissing(
+                f"{option} {text} does not have low < high: did you mean "
+                f"{name}={match[2]}:{match[1]}?"
+            )
+        if low == high:
+            raise BoundsMissing(
+                f"{option} {text} has no width: give the plausible range of {name}, from the "
+                "codebook or common knowledge, or leave the column out."
+            )
+        ranges[name] = (low, high)
+    return ranges
+
+
+def with_level(
+    text: str | None, ranges: dict[str, tuple[float, float]]
+) -> tuple[str | None, dict[str, tuple[float, float]]]:
+    """Read ``--noise-column sd=0.1:5``.
+
+    The column's name, and its range beside those of the inputs.
+    """
+    if text is None:
+        return None, ranges
+    ((name, level),) = parse_ranges("--noise-column", [text]).items()
+    if name in ranges:
+        raise BadInput(
+            f"Column {name!r} is given both with --x and with --noise-column: "
+            "it can be one of them."
+        )
+    return name, {**ranges, name: level}
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What was asked of ``reticent fit``, checked as far as that needs no model: see `checked`."""
+
+    model: ModelWord
+    source: Source
+    bounds: Bounds
+    options: Mapping[str, Any]  # the model's own
+
+
+def checked(
+    word: str,
+    data: str,
+    *,
+    x: Sequence[str],
+    y: Sequence[str],
+    classes: Sequence[str],
+    norm: float | None,
+    epsilon: float | None,
+    delta: float | None,
+    own: Mapping[str, Any],
+    ledger: str | None,
+    dataset: str | None,
+) -> FitRequest:
+    """Refuse what is wrong with a request, before models and what they need are imported.
+
+    ``x``, ``y`` and ``classes`` are the texts of the options; ``own`` the model's own options, None
+    where they were left out.
+    """
+    model = model_word(word)
+    for name, value in own.items():
+        if value is not None and name not in model.options:
+            raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
+    ranges = parse_ranges("--x", x)
+    outputs = parse_ranges("--y", y)
+    labels = parse_classes(classes)
+    predicts = model.outputs and own.get("kind") != "count"
+    _check_targets(word, model, outputs, labels, predicts=predicts)
+    for option, wanted in (("--y", outputs), ("--classes", labels)):
+        for name in wanted.keys() & ranges.keys():
+            raise BadInput(
+                f"Column {name!r} is given both with --x and with {option}: it can be one of them."
+            )
+    level, columns = with_level(own.get("noise_column"), ranges)
+    if level in outputs:
+        raise BadInput(
+            f"Column {level!r} is given both with --y and with --noise-column: "
+            "it can be one of them."
+        )
+    source = _open(data)
+    names = source.names or ()
+    if not ranges:
+        raise _not_given("inputs", data, names, outputs or labels)
+    if predicts and not (outputs or labels):
+        raise _not_given("classes" if model.labels else "output", data, names, ranges)
+    _check_promise(epsilon, delta)
+    if (ledger is None) != (dataset is None):
+        raise BadInput(
+            "Give both --ledger and --dataset, or neither: a charge needs an account to go to."
+        )
+    listed = {name: as_the_column_has_them(known, source, name) for name, known in labels.items()}
+    bounds = Bounds(x=columns, y=outputs or None, classes=listed or None, norm=norm)
+    _check_data(source, bounds, data, targets=predicts)
+    options = {name: value for name, value in own.items() if value is not None}
+    if level is not None:
+        options["noise_column"] = level
+    return FitRequest(model, source, bounds, options)
+
+
+def _check_targets(
+    word: str,
+    model: ModelWord,
+    outputs: Mapping[str, Any],
+    labels: Mapping[str, Any],
+    *,
+    predicts: bool,
+) -> None:
+    """Refuse ``--y`` and ``--classes`` where the model predicts nothing, or something else."""
+    if outputs and not predicts:
+        raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
+    if outputs and model.labels:
+        raise BadInput(
+            f"{word} predicts labels: give --classes {next(iter(outputs))}=LABEL,LABEL,… instead "
+            "of --y; or predict numbers, with reticent fit gp."
+        )
+    if labels and not model.labels:
+        able = " or ".join(
+            f"reticent fit {other}" for other, one in MODEL_WORDS.items() if one.labels
+        )
+        raise BadInput(
+            f"{word} does not predict labels: leave --classes out. Models that do: {able}."
+        )
+
+
+def fit(
+    word: str,
+    data: str,
+    *,
+    epsilon: float | None,
+    delta: float | None,
+    ledger: str | None,
+    dataset: str | None,
+    records_per_person: int,
+    out: Path,
+    sign: Path | None = None,
+    wrap: Callable[[Any], Any] = lambda estimator: estimator,
+    advance: Callable[[int], None] | None = None,
+    **asked: Any,
+) -> tuple[Any, list[str], str]:
+    """Fit the model that is called ``word`` and save it.
+
+    Give it, what should be noted, and how the file was read.
+
+    ``asked`` are the remaining options (see `checked`). ``wrap`` may make something else of the
+    estimator, such as a search; ``advance`` hears of each release where these are slow. All that
+    can be known before is checked before anything is charged.
+    """
+    promise = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "dataset": dataset}
+    request = checked(
+        word, data, epsilon=epsilon, delta=delta, ledger=ledger, dataset=dataset, **asked
+    )
+    check_place(out)
+    if sign is not None:
+        from reticent.models.signature import private_key
+
+        private_key(sign)  # refuses what cannot be signed with
+    estimator = getattr(reticent, request.model.estimator)(
+        bounds=request.bounds, records_per_person=records_per_person, **promise, **request.options
+    )
+    estimator = wrap(estimator)
+    estimator._event()  # refuses parameters that make no sense
+    charged = _Charged(ledger, dataset)
+    try:
+        with heard() as notes:
+            _fit(estimator, request.source, advance)
+        save_or_rescue(estimator, out, charged.words, sign=sign)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(charged.words()) from None
+    return estimator, notes, _read_as(request.source, data)
+
+
+def _fit(estimator: Any, source: Source, advance: Callable[[int], None] | None) -> None:
+    if advance is not None:
+        estimator._listen = advance
+    try:
+        estimator.fit(source)
+    finally:
+        estimator.__dict__.pop("_listen", None)
+
+
+def _read_as(source: Source, data: str) -> str:
+    """How the cells of a text file were read.
+
+    Said always, because whether any is not a number is private.
+    """
+    if source.kind(0) != ("any", "text"):
+        return ""  # the file itself says which columns hold numbers
+    return (
+        f"{Path(data).name} is text: a cell that is not a plain number (a word, 72 kg, 40,5) "
+        "counted as missing. How many did is private and not told, so look into the file if you "
+        "are not sure. A column of words has to become numbers first, such as 1 for yes and 0 for "
+        "no; only --classes takes words."
+    )
+
+
+def _check_promise(epsilon: float | None, delta: float | None) -> None:
+    """Ask for what was not given."""
+    missing = []
+    if epsilon is None:
+        missing.append("--epsilon, for example --epsilon 1 (smaller protects more)")
+    if delta is None:
+        missing.append(
+            "--delta, the chance that the promise may fail: well below 1/(number of records), for "
+            "example --delta 1e-6"
+        )
+    if not missing:
+        check_epsilon_delta(epsilon, delta, pure=True)
+    else:
+        if len(missing) == 2:
+            why = "There are no defaults, because both are"
+        else:
+            why = "There is no default, because it is"
+        raise BadInput(
+            f"How strong shall the promise be? Give {'; and '.join(missing)}. "
+            f"{why} yours to decide."
+        )
+
+
+class _Charged:
+    """What was charged to an account since this object was made."""
+
+    def __init__(self, ledger: str | None, dataset: str | None) -> None:
+        self._ledger = ledger
+        self._dataset = dataset
+        self._before = len(self._history())
+
+    def _history(self) -> "list[Entry]":
+        if self._ledger is None or self._dataset is None:
+            return []
+        from reticent.privacy.ledger.ledger import Ledger
+
+        return Ledger(self._ledger).history(self._dataset)
+
+    def words(self) -> str:
+        if self._ledger is None:
+            return "There is no ledger (--ledger), so nothing was charged anywhere."
+        try:
+            new = self._history()[self._before :]
+        except LedgerError:
+            return (
+                f"The ledger cannot be asked now. What was charged to data set {self._dataset!r} "
+                "stays charged: reticent ledger history shows it."
+            )
+        if not new:
+            return f"Nothing was charged to data set {self._dataset!r}."
+        what = "; ".join(f"entry {entry.number}, {entry.what}, {entry.event.kind}" for entry in new)
+        return f"Charged to data set {self._dataset!r}, and stays charged: {what}."
+
+
+def _open(data: str) -> Source:
+    try:
+        return scan(data)
+    except BadInput as error:
+        raise BadFile(str(error)) from None
+
+
+def _check_data(source: Source, bounds: Bounds, data: str, *, targets: bool) -> None:
+    """Tell a fault of the file (exit code 5) from wrong use (2).
+
+    The curator checks it all again.
+    """
+    fields = bounds.resolve(source, targets=targets)[1]
+    try:
+        source.check(fields)
+    except BadInput as error:
+        raise BadFile(f"{data}: {error}") from None
+    if source.known_n == 0:
+        raise BadFile(f"{data} has no records.")
+
+
+_NEVER = "and reticent never takes them from the data (that would leak the extreme records).\n"
+# what was not given: words, the option that gives it, what to put there, and columns
+# that we know something of
+_MISSING = {
+    "inputs": (
+        f"the inputs have no bounds, {_NEVER}Give each input column its plausible range, from the "
+        "codebook or common knowledge",
+        "--x",
+        "LOW:HIGH",
+        {"age": "0:110", "height": "40:220"},
+    ),
+    "output": (
+        f"the output has no bounds, {_NEVER}Say which column to predict, and its plausible range, "
+        "from the codebook or common knowledge",
+        "--y",
+        "LOW:HIGH",
+        {"weight": "2:150"},
+    ),
+    "classes": (
+        "the classes are not given, and reticent never takes them from the data (a label that one "
+        "person has would tell of them).\nSay which column to predict, and all labels that can "
+        "stand in it, from the codebook",
+        "--classes",
+        "LABEL,LABEL",
+        {"ill": "no,yes"},
+    ),
+}
+
+
+def _not_given(what: str, data: str, names: Sequence[str], taken: Container[str]) -> BoundsMissing:
+    """The refusal, with an example for columns of this file that are not taken yet."""
+    words, option, value, known = _MISSING[what]
+    free = [name for name in names if name not in taken]
+    if known.keys() <= set(free) or not free:
+        shown = known
+    else:
+        shown = dict.fromkeys(free[: len(known)], value)
+    example = " ".join(f"{option} {quote(f'{name}={value}')}" for name, value in shown.items())
+    if what == "classes":
+        more = "A label that is missing or not listed counts as the first class.\n"
+    else:
+        more = ""
+    columns = (
+        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+    )
+    return BoundsMissing(f"{words}, for example\n      {example}\n{more}{columns}")

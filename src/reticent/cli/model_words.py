@@ -1,0 +1,46 @@
+"""Models by their word on the command line, and the options that each has.
+
+Nothing here imports a model, so that a wrong option is refused at once; a test compares the table
+with the classes.
+"""
+
+from dataclasses import dataclass
+
+from reticent.errors import BadInput
+
+__all__ = ["MODEL_WORDS", "ModelWord", "model_word"]
+
+
+@dataclass(frozen=True)
+class ModelWord:
+    """One word of ``reticent fit``: the class behind it, what it predicts, and its own options."""
+
+    estimator: str
+    options: tuple[str, ...] = ()
+    outputs: bool = False  # whether it predicts a column from others
+    labels: bool = False  # and whether that column holds labels
+
+
+MODEL_WORDS = {
+    "mean": ModelWord("PrivateMean"),
+    "mixture": ModelWord("GaussianMixture", ("n_components", "covariance_type")),
+    "histogram": ModelWord("PrivateHistogram", ("bins",)),
+    "covariance": ModelWord("PrivateCovariance"),
+    "gp": ModelWord("GPRegressor", ("noise", "noise_column", "basis"), outputs=True),
+    "gp-binned": ModelWord("BinnedGPRegressor", ("bins", "kind", "protect", "noise"), outputs=True),
+    "gp-labels": ModelWord("LabelGPRegressor", ("noise", "mechanism"), outputs=True),
+    "classifier": ModelWord("GPClassifier", ("basis", "method"), outputs=True, labels=True),
+    "kmeans": ModelWord("KMeans", ("n_clusters",)),
+    "factors": ModelWord("FactorAnalysis", ("n_components",)),
+    "components": ModelWord("PCA", ("n_components",)),
+}
+
+
+def model_word(word: str) -> ModelWord:
+    """Find a model by its word."""
+    if word not in MODEL_WORDS:
+        raise BadInput(
+            f"There is no model {word!r}: the model comes first, then the file. Models: "
+            f"{', '.join(MODEL_WORDS)}."
+        )
+    return MODEL_WORDS[word]

@@ -1,0 +1,1 @@
+"""Gaussian processes seen through sums over bins or regions."""

@@ -1,0 +1,262 @@
+"""Posterior of a Gaussian process from noisy sums over regions.
+
+    value_b = weight_b · f̄_b + noise,   f̄_b: the average of f over region b (or its value at the
+                                         region's centre)
+    noise variance = own_b · (σ² + within_b) + privacy_b
+
+For counts the weight is the number expected in the region under a uniform density, f the density
+relative to it, less one, and own_b·σ² the variance of a count. For means the weight is the number
+of records, which is itself uncertain: that doubt, times E f̄_b², is part of privacy_b (errors in
+variables); and within_b = k(x, x) − Var f̄_b is how f varies within the region, where records are
+somewhere. Nothing is ever divided by a noisy count.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import log, pi
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+from sklearn.gaussian_process.kernels import Kernel
+
+from reticent.inference.kernels.integral import (
+    Boxes,
+    BoxPairs,
+    KernelMixture,
+    box_covariance,
+    box_pairs,
+    kernel_mixture,
+)
+from reticent.inference.linalg import robust_cholesky, solve_lower
+
+__all__ = [
+    "HypothesisPosterior",
+    "RegionObservations",
+    "Regions",
+    "likelihood_quadratics",
+    "nonnegative_moments",
+]
+
+Array = NDArray[np.float64]
+_FLOOR = 1e-12  # of a variance, where nothing was observed without noise
+# what arithmetic loses; and with narrow boxes more, by (their number)²
+_ROUNDING = 1e-9
+_NARROW = 1e-13
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Regions as unions of boxes: the boxes, the region of each, and how many regions there are."""
+
+    boxes: Boxes
+    of: NDArray[np.int64]
+    size: int
+    integral: bool = True  # averages over regions; else values at their centres
+
+    @cached_property
+    def volumes(self) -> Array:
+        """Volume of each region."""
+        return np.asarray(np.bincount(self.of, weights=self.boxes.volumes, minlength=self.size))
+
+    @cached_property
+    def _shares(self) -> Array:
+        shares = np.zeros((self.size, len(self.boxes)))
+        shares[self.of, np.arange(len(self.boxes))] = self.boxes.volumes / self.volumes[self.of]
+        return shares
+
+    @cached_property
+    def centres(self) -> Array:
+        """Centre of gravity of each region."""
+        return np.asarray(self._shares @ ((self.boxes.low + self.boxes.high) / 2))
+
+    def between(
+        self, m: KernelMixture, other: "Regions | Boxes", *, gradient: bool = False
+    ) -> tuple[Array, Array]:
+        """Covariances of f̄ with those of other regions, or with values at points.
+
+        And their derivatives.
+        """
+        if isinstance(other, Boxes):
+            a, slopes = box_covariance(m, box_pairs(self._seen, other), gradient=gradient)
+            return self._averaged(a), slopes
+        if other is self:
+            among = self._pairs
+        else:
+            among = box_pairs(self._seen, other._seen)
+        a, slopes = box_covariance(m, among, gradient=gradient)
+        a = other._averaged(self._averaged(a).T).T
+        if gradient:
+            slopes = self._averaged(slopes)
+            slopes = np.swapaxes(other._averaged(np.swapaxes(slopes, 0, 1)), 0, 1)
+        return a, slopes
+
+    @cached_property
+    def _pairs(self) -> BoxPairs:
+        return box_pairs(self._seen, self._seen)
+
+    @cached_property
+    def _seen(self) -> Boxes:
+        if self.integral:
+            return self.boxes
+        return Boxes.points(self.centres)
+
+    def _averaged(self, table: Array) -> Array:
+        """From boxes to regions, along the first axis."""
+        if not self.integral or (
+            len(self.boxes) == self.size and (self.of == np.arange(self.size)).all()
+        ):
+            return table
+        return np.tensordot(self._shares, table, axes=1)
+
+
+@dataclass(frozen=True)
+class RegionObservations:
+    """What is known about each region."""
+
+    regions: Regions
+    value: Array
+    weight: Array
+    own: Array
+    privacy: Array
+    places: bool  # whether it matters where in its region a record is
+
+
+class HypothesisPosterior:
+    """The process under one kernel and one noise variance, given what was observed."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        theta: Array,
+        scale: float,
+        noise2: float,
+        seen: RegionObservations,
+        *,
+        gradient: bool = False,
+    ) -> None:
+        self.noise2 = noise2
+        self.seen = seen
+        plain = kernel_mixture(kernel, seen.regions.boxes.low.shape[1], theta)
+        self.mixture = KernelMixture(
+            plain.log_weights + log(scale), plain.inverse, plain.d_weights, plain.d_inverse
+        )
+        K, self._slopes = seen.regions.between(self.mixture, seen.regions, gradient=gradient)
+        self.prior = np.diag(K).copy()  # variance of f̄
+        self.inside = float(seen.places and seen.regions.integral)
+        self.within = np.maximum(self.mixture.variance - self.prior, 0.0) * self.inside
+        self._signal = K * np.outer(seen.weight, seen.weight)
+        self.lower = self._factor(seen.privacy)
+        self.white = solve_lower(self.lower, seen.value)
+
+    def _factor(self, privacy: Array) -> Array:
+        noise = self.seen.own * (self.noise2 + self.within) + privacy + _FLOOR
+        return robust_cholesky(self._signal + np.diag(noise), _ROUNDING + _NARROW * len(noise) ** 2)
+
+    @cached_property
+    def _without(self) -> Array:
+        """The same factor had there been no privacy noise."""
+        return self._factor(np.zeros(len(self.seen.value)))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse covariance of the observations."""
+        root = solve_lower(self.lower, np.eye(len(self.lower)))
+        return root.T @ root
+
+    def evidence(self) -> tuple[float, Array]:
+        """Logarithm of the density of what was observed, and its gradient by θ and by log σ²."""
+        value = -0.5 * float(self.white @ self.white) - float(np.log(np.diag(self.lower)).sum())
+        alpha = solve_lower_transposed(self.lower, self.white)
+        inner = np.outer(alpha, alpha) - self.inverse
+        seen = self.seen
+        along = np.diag(inner)
+        weighted = inner * np.outer(seen.weight, seen.weight)
+        slopes = np.tensordot(weighted, self._slopes, axes=2) + self.d_within().T @ (
+            along * seen.own
+        )
+        return value - 0.5 * len(self.white) * log(2 * pi), 0.5 * np.append(
+            slopes, float(along @ seen.own) * self.noise2
+        )
+
+    def d_within(self) -> Array:
+        """Derivatives of ``within`` by θ: regions × parameters."""
+        whole = np.exp(self.mixture.log_weights) @ self.mixture.d_weights
+        own = np.einsum("bbk->bk", self._slopes)
+        return np.asarray((whole - own) * self.inside)
+
+    def moments(self, places: Regions | Boxes) -> tuple[Array, Array, Array]:
+        """Mean of f at points, or of its averages over regions.
+
+        Its variance, and that without privacy noise.
+        """
+        K = self.seen.regions.between(self.mixture, places)[0] * self.seen.weight[:, None]
+        if isinstance(places, Boxes):
+            before = np.full(len(places), self.mixture.variance)
+        else:
+            before = np.diag(places.between(self.mixture, places)[0])
+        whole, own = (
+            np.maximum(before - (solve_lower(lower, K) ** 2).sum(axis=0), 0.0)
+            for lower in (self.lower, self._without)
+        )
+        return solve_lower(self.lower, K).T @ self.white, whole, np.minimum(own, whole)
+
+    def covariance_between(self, places: Regions | Boxes) -> Array:
+        """Covariance of f between points, or of its averages between regions."""
+        K = solve_lower(
+            self.lower,
+            self.seen.regions.between(self.mixture, places)[0] * self.seen.weight[:, None],
+        )
+        if isinstance(places, Boxes):
+            return box_covariance(self.mixture, box_pairs(places, places))[0] - K.T @ K
+        return places.between(self.mixture, places)[0] - K.T @ K
+
+    def denoised_sums(self, total: float | None) -> tuple[Array, Array]:
+        """What the observed sums were before the privacy noise: mean and covariance.
+
+        Their ``total`` may be known.
+        """
+        privacy = self.seen.privacy
+        C = np.diag(privacy) - privacy[:, None] * self.inverse * privacy
+        mean = self.seen.value - privacy * solve_lower_transposed(self.lower, self.white)
+        if total is None:
+            return mean, C
+        along = C.sum(axis=0)
+        along_total = max(float(along.sum()), 1e-300)
+        return mean + along * (total - mean.sum()) / along_total, C - np.outer(
+            along, along
+        ) / along_total
+
+
+def solve_lower_transposed(lower: Array, b: Array) -> Array:
+    """lower⁻ᵀ b."""
+    from scipy.linalg import solve_triangular
+
+    return np.asarray(solve_triangular(lower, b, lower=True, trans=1, check_finite=False))
+
+
+def nonnegative_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Mean and variance of normal numbers that are known not to be negative."""
+    sd = np.sqrt(np.maximum(variance, 1e-12))
+    z = mean / sd
+    ratio = np.exp(-0.5 * z**2 - 0.5 * log(2 * pi) - log_ndtr(z))  # φ/Φ
+    return np.maximum(mean + sd * ratio, 0.0), np.maximum(sd**2 * (1 - ratio * (z + ratio)), 0.0)
+
+
+def likelihood_quadratics(
+    kernels: list[Kernel], scale: float, noise2: float, seen: RegionObservations
+) -> tuple[Array, Array, Array]:
+    """Two times the log-likelihood of sums T without privacy noise, l·T − TᵀGT + c.
+
+    G, l and c for each kernel.
+
+    ``seen.value`` is what T is counted from.
+    """
+    forms = []
+    for kernel in kernels:
+        one = HypothesisPosterior(kernel, kernel.theta, scale, noise2, seen)
+        told = one.inverse @ seen.value
+        logdet = 2 * np.log(np.diag(one.lower)).sum()
+        forms.append((one.inverse, 2 * told, -float(seen.value @ told + logdet)))
+    G, linear, constants = zip(*forms, strict=True)
+    return np.array(G), np.array(linear), np.array(constants)

@@ -1,0 +1,1 @@
+"""Posteriors of classifiers, and bands of probabilities."""

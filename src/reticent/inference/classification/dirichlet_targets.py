@@ -1,0 +1,104 @@
+"""Dirichlet targets: classification as regression, from noisy Gram matrices of each class.
+
+Milios et al. 2018; the DP-GP paper, Sec 5. A record of class c has the targets log α − σ̃²/2 with
+noise variance σ̃² = log(1/α + 1), where α = 1 + α₀ for class c and α₀ for the others (the paper's
+Eq 21 has σ̃² wrong). For each class, all sums that Gaussian regression needs are linear in S_c =
+Σφφᵀ and a_c = Σφ over the records of each class. Targets are centred, which is public.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.inference.linalg import (
+    JITTER,
+    SMALL_JITTER,
+    posterior_covariance,
+    robust_cholesky,
+    solve_lower,
+)
+from reticent.inference.moment_model.gram_estimation import DAMPING, GramEstimator
+
+__all__ = ["dirichlet_posterior"]
+
+Array = NDArray[np.float64]
+_ALPHA = 0.1  # α₀
+_ROUNDS = 20
+
+
+def dirichlet_posterior(
+    S: Array, a: Array, S_sd: Array, a_sd: float, prior: Array, points: Array, n: int
+) -> tuple[Array, Array, Array]:
+    """Posterior of the weights of the log-odds of C classes.
+
+    Parameters
+    ----------
+    S, S_sd : (C, m, m) and (m, m) arrays
+        Released Σφφᵀ of each class, and the standard deviations of the noise.
+    a, a_sd : (C, m) array and float
+        Released Σφ of each class, and the standard deviation of the noise.
+    prior : (m, m) array
+        Prior covariance of the weights of a class.
+    points : (points, m) array
+        Features at points that are distributed as the records may be.
+    n : int
+        Number of records.
+
+    Returns
+    -------
+    Mean (m, C), covariance (m, m) averaged over the classes, and the same without privacy noise.
+    """
+    classes = len(S)
+    m = len(prior)
+    (high, v_high), (low, v_low) = (_target(alpha) for alpha in (1 + _ALPHA, _ALPHA))
+    middle = low + (high - low) / classes
+    means = []
+    covariances = []
+    own = []
+    for c in range(classes):
+        weights = np.full(classes, 1 / v_low)
+        weights[c] = 1 / v_high
+        targets = np.full(classes, (low - middle) / v_low)
+        targets[c] = (high - middle) / v_high
+        share = 1 / classes
+        belief = GramEstimator(
+            points * math.sqrt(share / v_high + (1 - share) / v_low), n, damping=DAMPING
+        )
+        belief.add(np.tensordot(weights, S, 1), S_sd * float(np.linalg.norm(weights)))
+        A = targets @ a
+        noise = (a_sd * float(np.linalg.norm(targets))) ** 2
+        w = np.zeros(m)
+        C = prior
+        B = belief.damped_estimate
+        V = belief.entry_variance
+        root = np.linalg.cholesky(prior)
+        for _ in range(_ROUNDS):
+            second = C + np.outer(w, w)
+            W = B + V * second
+            np.fill_diagonal(W, np.diag(B) + V @ np.diag(second) + noise)
+            lower = robust_cholesky(W, JITTER)
+            H = solve_lower(lower, B @ root)
+            z = solve_lower(lower, A)
+            inner = robust_cholesky(np.eye(m) + H.T @ H, SMALL_JITTER)
+            half = solve_lower(inner, root.T)
+            before = w
+            w = half.T @ solve_lower(inner, H.T @ z)
+            C = half.T @ half
+            if np.linalg.norm(w - before) <= 1e-6 * (1 + np.linalg.norm(w)):
+                break
+        means.append(w)
+        covariances.append(C)
+        own.append(posterior_covariance(np.asarray(root, dtype=np.float64), B))
+    mean = np.array(means).T
+    return (
+        mean - mean.mean(axis=1, keepdims=True),
+        np.mean(covariances, axis=0),
+        np.mean(own, axis=0),
+    )
+
+
+def _target(alpha: float) -> tuple[float, float]:
+    """Mean and variance of log x for a lognormal x matched to a gamma variable with shape α."""
+    variance = math.log(1 / alpha + 1)
+    return math.log(alpha) - variance / 2, variance

@@ -1,0 +1,1 @@
+"""Densities of the inputs, and maps that spread the inputs evenly."""

@@ -1,0 +1,257 @@
+"""Densities of the inputs, estimated from noisy moments and counts.
+
+Inputs are scaled to the box [−1, 1]ᵈ. A density along one input is an array (128,) of probabilities
+of `DENSITY_BINS` equal bins that add up to one; several densities that agree with the same releases
+are the rows of an array (densities, 128).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr, ndtr
+
+__all__ = [
+    "COARSE_THRESHOLD",
+    "DENSITY_BINS",
+    "DensitySettings",
+    "dense_interval",
+    "density_from_counts",
+    "density_from_moments",
+    "density_threshold",
+    "effective_support",
+    "extrapolation_weight",
+    "informative_bins",
+    "marginal_densities",
+    "quantile_points",
+    "shrink_to_common_mean",
+]
+
+Array = NDArray[np.float64]
+DENSITY_BINS = 128  # of each input
+
+
+@dataclass(frozen=True)
+class DensitySettings:
+    """Tuned numbers of the density estimates.
+
+    Parameters
+    ----------
+    entropy_bins : int
+        Bins in which an entropy is measured. A density on some hundred points is too coarse for
+        all `DENSITY_BINS`.
+    min_released_bins : int
+        Fewest bins that are worth a release of counts.
+    max_cdf_noise : float
+        Largest noise in the distribution function, as a fraction of all records, with which counts
+        are worth a release.
+    uniform_fraction : float
+        Weight of the uniform density in one made from moments: records may be anywhere.
+    prior_mean_sd : float
+        Standard deviation of an input's mean a priori, in half-widths of the box.
+    between_inputs_sd : float
+        Standard deviation of means, and of mean squares, between the inputs of one table.
+    min_sd : float
+        Smallest standard deviation of a density from moments, in half-widths of the box.
+    one_input_threshold, several_inputs_threshold : tuple of float
+        Kernel width in half-widths of the box, and density relative to a uniform one below which
+        predictions count as extrapolation. A basis of several inputs resolves less.
+    informative_records : float
+        Records near a point, in units of the privacy noise, that determine a function of one input.
+    max_dense_width : float
+        Largest fraction of an input's range that is worth zooming in on.
+    min_dense_excess : float
+        Least excess of the fraction of records in an interval over its fraction of the range.
+    dense_margin : float
+        Margin added on either side of a dense interval, as a fraction of its width.
+    """
+
+    entropy_bins: int = 32
+    min_released_bins: int = 8
+    max_cdf_noise: float = 0.25
+    uniform_fraction: float = 0.1
+    prior_mean_sd: float = 0.5
+    between_inputs_sd: float = 0.2
+    min_sd: float = 0.01
+    one_input_threshold: tuple[float, float] = (0.08, 0.5)
+    several_inputs_threshold: tuple[float, float] = (0.25, 0.3)
+    informative_records: float = 6.0
+    max_dense_width: float = 0.5
+    min_dense_excess: float = 0.35
+    dense_margin: float = 0.15
+
+
+_SETTINGS = DensitySettings()
+COARSE_THRESHOLD = _SETTINGS.several_inputs_threshold
+
+
+def shrink_to_common_mean(values: Array, sd: float) -> tuple[Array, float]:
+    """Noisy numbers of the inputs, shrunk to their mean over the inputs.
+
+    Inputs of one table are alike (most lie low in wide ranges, say), and the mean over many inputs
+    is less noisy than each.
+
+    Parameters
+    ----------
+    values : (k, d) array
+        k noisy numbers of each of d inputs.
+    sd : float
+        Standard deviation of their noise.
+
+    Returns
+    -------
+    The shrunk values (k, d), and the standard deviation of the noise that is left.
+    """
+    prior2 = _SETTINGS.between_inputs_sd**2
+    keep = prior2 / (prior2 + sd**2)
+    mean = values.mean(axis=1, keepdims=True)
+    return mean + keep * (values - mean), sd * math.sqrt(keep**2 + (1 - keep**2) / values.shape[1])
+
+
+def density_from_moments(mean: float, square: float, moment_sd: float) -> Array:
+    """Density (128,) along one input, from a noisy mean and mean square: normal, a tenth uniform.
+
+    A mean that is all noise is shrunk to the middle, and a variance is never less than its noise
+    ``moment_sd``.
+    """
+    prior2 = _SETTINGS.prior_mean_sd**2
+    centre = min(max(mean, -1.0), 1.0) * prior2 / (prior2 + moment_sd**2)
+    sd = math.sqrt(min(max(square - mean**2, moment_sd, _SETTINGS.min_sd**2), 1.0))
+    normal = np.diff(ndtr((np.linspace(-1, 1, DENSITY_BINS + 1) - centre) / sd))
+    uniform = _SETTINGS.uniform_fraction
+    return np.asarray((1 - uniform) * normal / normal.sum() + uniform / DENSITY_BINS)
+
+
+def informative_bins(sd: float, n: int) -> int:
+    """Number of bins whose noisy counts determine a distribution function; 0 if even few do not.
+
+    ``sd``: standard deviation of the noise of a count, of ``n`` records.
+    """
+    bins = DENSITY_BINS
+    fewest = _SETTINGS.min_released_bins
+    while bins >= fewest and sd * math.sqrt(bins) > _SETTINGS.max_cdf_noise * n:
+        bins //= 2
+    if bins >= fewest:
+        return bins
+    return 0
+
+
+def density_from_counts(density: Array, counts: Array, sd: float, n: int) -> Array:
+    """Density (128,) corrected by noisy counts (bins,).
+
+    Deviations are shrunk by their signal-to-noise ratio; the result is projected on the simplex.
+    """
+    fine = len(density) // len(counts)
+    deviation = counts / n - density.reshape(-1, fine).sum(axis=1)
+    noise = (sd / n) ** 2
+    signal = max(float(np.mean(deviation**2)) - noise * (1 + math.sqrt(2 / len(deviation))), 0.0)
+    return _simplex(density + np.repeat(deviation, fine) / fine * (signal / (signal + noise)))
+
+
+def quantile_points(density: Array, uniform: Array) -> Array:
+    """Points distributed as the density, from uniform ones in [−1, 1]; two per cent stay."""
+    probabilities = 0.98 * density / density.sum() + 0.02 / len(density)
+    cdf = np.concatenate([[0.0], np.cumsum(probabilities)])
+    edges = np.linspace(-1, 1, len(density) + 1)
+    return np.asarray(np.interp((uniform + 1) / 2, cdf / cdf[-1], edges))
+
+
+def marginal_densities(points: Array, densities: Array) -> list[Array]:
+    """Densities along each input of densities on points.
+
+    ``points``: (points, d); ``densities``: (densities, points), probabilities of the points. For
+    each input an array (densities, 128).
+    """
+    scaled = (points + 1) * (DENSITY_BINS / 2)
+    bins = np.minimum(scaled.astype(np.intp), DENSITY_BINS - 1)
+    return [
+        np.stack([np.bincount(column, density, DENSITY_BINS) for density in densities])
+        for column in bins.T
+    ]
+
+
+def effective_support(densities: Sequence[Array]) -> float:
+    """Fraction of the box that records occupy: exp(entropy), averaged over the inputs."""
+    coarse = _SETTINGS.entropy_bins
+    means = np.stack(
+        [
+            np.atleast_2d(density).mean(axis=0).reshape(-1, DENSITY_BINS // coarse).sum(axis=1)
+            for density in densities
+        ]
+    )
+    return float(np.exp(entr(means).sum(axis=1).mean())) / coarse
+
+
+def density_threshold(inputs: int, n: int, noise: float) -> tuple[float, float]:
+    """Kernel width and relative-density threshold below which predictions count as extrapolation.
+
+    Of one input, a hundred records determine a function at a point, however many there are
+    elsewhere, if ``noise``, that of all releases together, does not hide them.
+    """
+    if inputs > 1:
+        return COARSE_THRESHOLD
+    width, threshold = _SETTINGS.one_input_threshold
+    informative = _SETTINGS.informative_records * noise / (n * width * math.sqrt(math.pi) / 2)
+    return width, min(threshold, informative)
+
+
+def extrapolation_weight(
+    densities: Sequence[Array], u: Array, threshold: tuple[float, float] = COARSE_THRESHOLD
+) -> Array:
+    """How much a prediction is extrapolation, from 0 (among the records) to 1 (they say nothing).
+
+    Where nearly nobody is, warps compress the inputs, so that a function looks smoother than it may
+    be; and a prior that was learned elsewhere need not hold. What counts is the density of records
+    nearby, in the box as it was given, relative to a uniform one. The input where it is lowest
+    decides, and of several densities of an input the lowest.
+
+    Parameters
+    ----------
+    densities : sequence of array
+        One for each input, (128,) or (densities, 128).
+    u : (points, d) array
+        Inputs, scaled to the box.
+    threshold : tuple of float
+        Of `density_threshold`.
+    """
+    width, sparse = threshold
+    weight = np.zeros(len(u))
+    edges = np.linspace(-1, 1, DENSITY_BINS + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    kernel = np.exp(-(((edges[:, None] - middles) / width) ** 2))
+    for density, column in zip(densities, u.T, strict=True):
+        nearby = (np.atleast_2d(density) @ kernel.T).min(axis=0)
+        ratio = DENSITY_BINS * nearby / kernel.sum(axis=1)
+        along = np.interp(column, edges, np.clip(1 - ratio / sparse, 0.0, 1.0))
+        np.maximum(weight, along, out=weight)
+    return weight
+
+
+def dense_interval(densities: Array) -> tuple[float, float] | None:
+    """The part of [−1, 1] where records surely are, if it is small and holds most of them.
+
+    ``densities``: (densities, 128), all of which must agree.
+    """
+    edges = np.linspace(-1, 1, DENSITY_BINS + 1)
+    weight = extrapolation_weight([densities], edges[:, None], _SETTINGS.one_input_threshold)
+    dense = np.nonzero(weight < 0.5)[0]
+    if not len(dense):
+        return None
+    margin = 2 + int(_SETTINGS.dense_margin * (dense[-1] - dense[0]))
+    low = max(dense[0] - margin, 0)
+    high = min(dense[-1] + margin, DENSITY_BINS)
+    width = (high - low) / DENSITY_BINS
+    probability = float(densities[:, low:high].sum(axis=1).min())
+    if width <= _SETTINGS.max_dense_width and probability >= width + _SETTINGS.min_dense_excess:
+        return (float(edges[low]), float(edges[high]))
+    return None
+
+
+def _simplex(v: Array) -> Array:
+    """The nearest point with non-negative entries that add up to one."""
+    ordered = np.sort(v)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(v) + 1)
+    last = int(np.nonzero(ordered > excess)[0][-1])
+    return np.asarray(np.maximum(v - excess[last], 0.0))

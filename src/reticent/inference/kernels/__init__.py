@@ -1,0 +1,1 @@
+"""Kernels: the ANOVA prior, integral kernels, eigenbases, and projections onto a basis."""

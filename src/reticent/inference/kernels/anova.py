@@ -1,0 +1,260 @@
+"""ANOVA kernel: the prior that is used when no kernel is given.
+
+A constant, smooth effects of single inputs, of pairs and of triples. On the box [−1, 1]ᵈ, in which
+every input has been spread out evenly,
+
+    k(a, b) = constant + variance · (s₁ Σ κ(a_i, b_i)/d + s₂ Σ_{i<j} κκ/(d over 2)
+                                     + s₃ Σ_{i<j<l} κκκ/(d over 3))
+    κ(a, b) = linear · 3ab + (1 − linear) · (centred, normalised RBF, averaged over lengthscales
+                                             around ``length``)
+
+κ has mean zero and average variance one under the uniform density, so that s is the fraction of the
+variance of each order. Products of κ's eigenfunctions are orthonormal: in this basis the prior is
+diagonal.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erf
+from sklearn.gaussian_process.kernels import Kernel
+
+from reticent.privacy.row_maps.polynomial_basis import GRID, Basis, legendre
+
+__all__ = ["Anova", "AnovaPriors"]
+
+Array = NDArray[np.float64]
+_LENGTHS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+_FUNCTIONS = 20  # of one input
+_CONSTANT = 0.25
+_COMBINATIONS = 300
+
+
+class Anova(Kernel):  # type: ignore[misc]
+    """A constant plus smooth effects of one, two and three inputs, on the box [−1, 1]ᵈ.
+
+    All its numbers are fixed.
+    """
+
+    def __init__(
+        self,
+        variance: float = 0.1,
+        shares: tuple[float, float, float] = (0.65, 0.2, 0.15),
+        linear: float = 0.3,
+        length: float = 0.4,
+        constant: float = _CONSTANT,
+    ) -> None:
+        self.variance = variance
+        self.shares = shares
+        self.linear = linear
+        self.length = length
+        self.constant = constant
+
+    @staticmethod
+    def from_unit_cube(place: Sequence[float] | Array) -> "Anova":
+        """The kernel at a point of the unit cube (5,) of all that the evidence may choose."""
+
+        def between(low: float, high: float, t: float) -> float:
+            return float(low * (high / low) ** t)
+
+        return Anova(
+            variance=between(0.003, 1.0, place[0]),
+            shares=(1.0, between(0.003, 1.0, place[1]), between(0.001, 0.3, place[2])),
+            linear=float(0.05 + 0.9 * place[3]),
+            length=between(0.12, 1.6, place[4]),
+        )
+
+    def input_kernel(self, a: Array, b: Array) -> Array:
+        """κ between two arrays of the same shape, or shapes that fit together."""
+        weights = np.exp(-((np.log(_LENGTHS / self.length) / 0.7) ** 2) / 2)
+        smooth = sum(
+            w * _centred(a, b, length)
+            for w, length in zip(weights / weights.sum(), _LENGTHS, strict=True)
+        )
+        return np.asarray(self.linear * 3 * a * b + (1 - self.linear) * smooth)
+
+    def order_variances(self, d: int) -> tuple[float, ...]:
+        """Variance of one effect of order 1, 2 and 3 where there are ``d`` inputs."""
+        orders = range(1, min(d, 3) + 1)
+        whole = sum(self.shares[: len(orders)])
+        return tuple(self.variance * self.shares[o - 1] / whole / math.comb(d, o) for o in orders)
+
+    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:
+        """Covariance of the function between rows of X and of Y."""
+        X = np.atleast_2d(X)
+        if Y is None:
+            other = X
+        else:
+            other = np.atleast_2d(Y)
+        K = self._sum(
+            [self.input_kernel(X[:, j, None], other[None, :, j]) for j in range(X.shape[1])]
+        )
+        if eval_gradient:
+            return (K, np.empty((*K.shape, 0)))
+        return K
+
+    def diag(self, X: Array) -> Array:
+        """Variance of the function at rows of X."""
+        X = np.atleast_2d(X)
+        return self._sum([self.input_kernel(X[:, j], X[:, j]) for j in range(X.shape[1])])
+
+    def _sum(self, factors: list[Array]) -> Array:
+        """Sums of products of one, two, three different factors, by Newton's identities."""
+        first = sum(factors)
+        second, third = (sum(f**k for f in factors) for k in (2, 3))
+        sums = (first, (first**2 - second) / 2, (first**3 - 3 * first * second + 2 * third) / 6)
+        scales = self.order_variances(len(factors))
+        return np.asarray(
+            self.constant + sum(scale * s for scale, s in zip(scales, sums, strict=False))
+        )
+
+    def is_stationary(self) -> bool:
+        """No: effects are centred in the box."""
+        return False
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{share:.2g}" for share in self.shares)
+        return (
+            f"Anova(variance={self.variance:.3g}, shares=({shares}), linear={self.linear:.2g}, "
+            f"length={self.length:.2g})"
+        )
+
+
+def _centred(a: Array, b: Array, length: float) -> Array:
+    """RBF kernel of a function without its mean over [−1, 1], with an average variance of one."""
+
+    def mean(t: Array) -> Array:
+        width = math.sqrt(2) * length
+        return np.asarray(
+            math.sqrt(math.pi) * width / 4 * (erf((1 - t) / width) + erf((1 + t) / width))
+        )
+
+    whole = float(_WEIGHTS @ mean(_NODES)) / 2
+    return np.asarray(
+        (np.exp(-((a - b) ** 2) / (2 * length**2)) - mean(a) - mean(b) + whole) / (1 - whole)
+    )
+
+
+class AnovaPriors:
+    """Hypotheses of the default prior, and the basis that serves all of them.
+
+    In units of y's half-range.
+    """
+
+    unconditional_size = (
+        60  # functions that a budget for so many can carry, whatever the prior says
+    )
+    min_relative_signal = (
+        0.15  # share of the prior variance, times n/noise, of a function that is worth having
+    )
+
+    def __init__(self, dimension: int, trials: int, kernels: Sequence[Anova] = ()) -> None:
+        self.kernels = list(kernels) or [Anova(), *_trials(trials)]
+        p = legendre(_NODES) * (_WEIGHTS / 2)[:, None]
+        spectra = [
+            p.T @ kernel.input_kernel(_NODES[:, None], _NODES) @ p for kernel in self.kernels
+        ]
+        mean = np.mean(spectra, axis=0)
+        mean[0, :] = mean[:, 0] = 0.0  # the constant has a function of its own
+        values, vectors = np.linalg.eigh(mean)
+        q = vectors[:, np.argsort(-values)[:_FUNCTIONS]].T
+        q *= np.sign(q[np.arange(len(q)), np.abs(q).argmax(axis=1)])[:, None]
+        self._decays = np.maximum(
+            [np.einsum("ki,ij,kj->k", q, spectrum, q) for spectrum in spectra], 1e-9
+        )
+        self._mix = np.vstack([np.eye(1, q.shape[1]), q])
+        self._effects = _effects(dimension, self._decays.mean(axis=0))
+        self._dimension = dimension
+        variances = np.array([self._variances(h) for h in range(len(self.kernels))])
+        order = np.argsort(-variances.mean(axis=0), kind="stable")
+        self._effects = [self._effects[i] for i in order]
+        self._table = variances[:, order]
+        self.variances = self._table.mean(axis=0)
+        effects = [
+            variance
+            for variance, effect in zip(self.variances, self._effects, strict=True)
+            if effect
+        ]
+        self.scaling_variance = np.minimum(
+            self.variances, max(effects)
+        )  # the constant is learned soon, without a loud feature
+        self.max_size = len(order)
+        self.white_noise_variance = 0.0
+
+    def _variances(self, h: int) -> Array:
+        scales = self.kernels[h].order_variances(self._dimension)
+        decay = self._decays[h]
+        return np.array(
+            [
+                _CONSTANT if not e else scales[len(e) - 1] * math.prod(decay[k - 1] for _, k in e)
+                for e in self._effects
+            ]
+        )
+
+    def degree_groups(self, m: int) -> NDArray[np.int64]:
+        """For each of the m leading functions, its number among those of one input.
+
+        −1 for the constant and for products.
+        """
+        return np.array([effect[0][1] if len(effect) == 1 else -1 for effect in self._effects[:m]])
+
+    @property
+    def constant_index(self) -> int:
+        """The number of the constant among the functions.
+
+        The first, for none has a larger variance.
+        """
+        return self._effects.index(())
+
+    def linear_index(self, j: int) -> int:
+        """The number of the smoothest function of one input, the most like a straight line."""
+        return self._effects.index(((j, 1),))
+
+    def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
+        """The m leading functions, and under each hypothesis their covariance and what is left.
+
+        Returns the basis, a list of (m, m) arrays, and an array (H,), in squared half-ranges of y.
+        """
+        index = np.zeros((m, self._dimension), dtype=np.int64)
+        for row, effect in zip(index, self._effects, strict=False):
+            for j, k in effect:
+                row[j] = k
+        used = int(index.max()) + 1
+        mix = tuple(tuple(int(v) for v in row) for row in np.trunc(self._mix[:used] * GRID))
+        basis = Basis((mix,) * self._dimension, tuple(tuple(int(i) for i in row) for row in index))
+        table = self._table[:, :m]
+        whole = np.array([_CONSTANT + kernel.variance for kernel in self.kernels])
+        return basis, [np.diag(row) for row in table], np.maximum(whole - table.sum(axis=1), 0.0)
+
+
+def _trials(count: int) -> list[Anova]:
+    from scipy.stats import qmc
+
+    return [
+        Anova.from_unit_cube(place) for place in qmc.Halton(5, scramble=False).random(count + 1)[1:]
+    ]
+
+
+def _effects(d: int, decay: Array, most: int = 1200) -> list[tuple[tuple[int, int], ...]]:
+    """Products of one-dimensional functions as pairs (input, number of the function).
+
+    Those that may matter come first.
+    """
+    found: list[tuple[float, tuple[tuple[int, int], ...]]] = [(1.0, ())]
+    for order in range(1, min(d, 3) + 1):
+        if math.comb(d, order) > _COMBINATIONS:
+            break  # with so many inputs, each of their combinations is too small to be found
+        best: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
+        for _ in range(order):
+            longer = [(v * lam, (*i, k + 1)) for v, i in best for k, lam in enumerate(decay)]
+            best = sorted(longer, key=lambda one: (-one[0], one[1]))[:200]
+        for inputs in combinations(range(d), order):
+            scale = 4.0**-order / math.comb(d, order)
+            found += [(scale * v, tuple(zip(inputs, i, strict=True))) for v, i in best]
+    found.sort(key=lambda one: (-one[0], one[1]))
+    return [effect for _, effect in found[:most]]

@@ -1,0 +1,323 @@
+"""Integral kernels: covariances between averages of a Gaussian process over boxes, in closed form.
+
+A stationary kernel is written as a mixture of Gaussians in every dimension,
+
+    k(x, x′) = Σ_t c_t Π_j exp(−p_tj (x_j − x′_j)²/2),
+
+one term for an RBF kernel, none of its lengths for a constant (p = 0), and a quadrature of a scale
+mixture for Matérn, k(r) = E exp(−r²/(2ℓ²w)) with w ~ Gamma(ν, ν), and rational quadratic kernels,
+k(r) = E exp(−w r²/(2ℓ²)) with w ~ Gamma(α, α): the trapezoidal rule in log w converges
+exponentially. Averages over boxes are then products over dimensions of
+
+    average over [s,t]×[s′,t′] = (H(t−s′) − H(s−s′) − H(t−t′) + H(s−t′)) / ((t−s)(t′−s′)),
+    average over [s,t] at x    = (E(t−x) − E(s−x)) / (t−s),
+    with E = H′ and H″(z) = exp(−pz²/2),
+
+E(z) = √(π/2p)·erf(z√(p/2)), H(z) = z·E(z) + (exp(−pz²/2) − 1)/p. (Eq 1 of the DP-GP paper, with one
+factor α, and with a constant taken from H so that narrow boxes lose no digits.) Derivatives are by
+log p: ∂H = −zE/2 − (exp(−pz²/2) − 1)/p.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, erf, gammaln
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    Kernel,
+    Matern,
+    Product,
+    RationalQuadratic,
+    Sum,
+)
+
+from reticent.memo import memo
+
+__all__ = ["BoxPairs", "Boxes", "KernelMixture", "box_covariance", "box_pairs", "kernel_mixture"]
+
+Array = NDArray[np.float64]
+_ACCURATE = 1e-12  # of a scale mixture, relative to its variance
+_STEP = 0.3  # of the trapezoidal rule in log w: its error is about exp(−π²/step)
+_MOST_TERMS = 2000
+_CONSTANT = 1e-14  # p·z² below which a factor is one
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Boxes [low, high), a row each; or points, where both are the same."""
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def points(cls, X: Array) -> "Boxes":
+        """Points as boxes without a volume."""
+        return cls(X, X)
+
+    @property
+    def are_points(self) -> bool:
+        """Whether these are points."""
+        return self.low is self.high
+
+    @property
+    def volumes(self) -> Array:
+        """Their volumes."""
+        return np.prod(self.high - self.low, axis=1)
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class KernelMixture:
+    """A kernel as a mixture of Gaussians.
+
+    Logarithms of the weights, inverse squared lengths, and what θ does to either.
+    """
+
+    log_weights: Array  # (terms,)
+    inverse: Array  # (terms, dimensions): p, 0 for a constant
+    d_weights: Array  # (terms, parameters): ∂ log weight
+    d_inverse: Array  # (terms, dimensions, parameters): ∂ log p
+
+    @property
+    def variance(self) -> float:
+        """k(x, x)."""
+        return float(np.exp(self.log_weights).sum())
+
+
+def kernel_mixture(kernel: Kernel, dimension: int, theta: Array | None = None) -> KernelMixture:
+    """Write a kernel, or that kernel with other parameters θ, as a mixture.
+
+    ValueError for kernels that are none, or with lengths for another number of dimensions.
+    """
+    values = iter(kernel.theta if theta is None else theta)
+    return _mixture(kernel, dimension, values)
+
+
+def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMixture:
+    """The same, taking from θ what it needs.
+
+    First k1, then k2, and by name, as scikit-learn has them.
+    """
+    if isinstance(kernel, (Sum, Product)):
+        a = _mixture(kernel.k1, dimension, theta)
+        return (_sum if isinstance(kernel, Sum) else _product)(
+            a, _mixture(kernel.k2, dimension, theta)
+        )
+    if type(kernel) is ConstantKernel:
+        value, free = _taken(kernel, "constant_value", theta)
+        return KernelMixture(
+            np.log(value),
+            np.zeros((1, dimension)),
+            np.ones((1, free)),
+            np.zeros((1, dimension, free)),
+        )
+    if type(kernel) not in (RBF, Matern, RationalQuadratic):
+        raise ValueError(f"{type(kernel).__name__} has no integral in closed form here.")
+    log_w = np.zeros(1)
+    log_c = np.zeros(1)
+    by_shape = np.zeros((1, 0))
+    if isinstance(kernel, RationalQuadratic):
+        shape, free = _taken(kernel, "alpha", theta)
+        log_w, log_c, slope = _gamma(float(shape[0]))
+        by_shape = np.tile(slope[:, None], free)
+    elif isinstance(kernel, Matern) and math.isfinite(kernel.nu):
+        log_w, log_c, _ = _gamma(float(kernel.nu))
+        log_w, by_shape = -log_w, np.zeros((len(log_w), 0))
+    lengths, free = _taken(kernel, "length_scale", theta)
+    inverse = np.exp(log_w)[:, None] * np.broadcast_to(lengths, (dimension,)) ** -2.0
+    if free not in (0, 1, dimension):
+        raise ValueError(f"{free} length scales do not fit {dimension} inputs.")
+    by_length = -2.0 * (np.eye(dimension) if free > 1 else np.ones((dimension, free)))
+    nothing = np.zeros((dimension, by_shape.shape[1]))
+    d_inverse = np.tile(np.hstack([nothing, by_length]), (len(log_w), 1, 1))
+    return KernelMixture(
+        log_c, inverse, np.hstack([by_shape, np.zeros((len(log_w), free))]), d_inverse
+    )
+
+
+def _taken(kernel: Kernel, name: str, theta: Iterator[float]) -> tuple[Array, int]:
+    """A hyperparameter's value, from θ if it is free; and how many numbers of θ it has."""
+    told = getattr(kernel, f"hyperparameter_{name}")
+    if told.fixed:
+        return np.atleast_1d(np.asarray(getattr(kernel, name), dtype=np.float64)), 0
+    return np.exp([next(theta) for _ in range(told.n_elements)]), told.n_elements
+
+
+def _sum(a: KernelMixture, b: KernelMixture) -> KernelMixture:
+    cut, own = a.d_weights.shape
+    d_weights = np.zeros((cut + len(b.log_weights), own + b.d_weights.shape[1]))
+    d_inverse = np.zeros((len(d_weights), a.inverse.shape[1], d_weights.shape[1]))
+    d_weights[:cut, :own], d_weights[cut:, own:] = a.d_weights, b.d_weights
+    d_inverse[:cut, :, :own], d_inverse[cut:, :, own:] = a.d_inverse, b.d_inverse
+    log_weights = np.concatenate([a.log_weights, b.log_weights])
+    return KernelMixture(log_weights, np.vstack([a.inverse, b.inverse]), d_weights, d_inverse)
+
+
+def _product(a: KernelMixture, b: KernelMixture) -> KernelMixture:
+    i, j = (index.ravel() for index in np.indices((len(a.log_weights), len(b.log_weights))))
+    if len(i) > _MOST_TERMS:
+        raise ValueError("The product has too many terms.")
+    inverse = a.inverse[i] + b.inverse[j]
+    share = np.divide(a.inverse[i], inverse, out=np.zeros_like(inverse), where=inverse > 0)[
+        :, :, None
+    ]
+    d_inverse = np.concatenate([share * a.d_inverse[i], (1 - share) * b.d_inverse[j]], axis=2)
+    return KernelMixture(
+        a.log_weights[i] + b.log_weights[j],
+        inverse,
+        np.hstack([a.d_weights[i], b.d_weights[j]]),
+        d_inverse,
+    )
+
+
+@memo(64)
+def _gamma(shape: float) -> tuple[Array, Array, Array]:
+    """Nodes log w, log weights c of E over w ~ Gamma(shape, rate shape), and ∂ c / ∂ log shape."""
+    step = min(_STEP, 0.6 / math.sqrt(shape))
+    low = (math.log(_ACCURATE) + gammaln(shape + 1) - shape * math.log(shape)) / shape
+    high = math.log1p(-math.log(_ACCURATE) / shape + 8 / math.sqrt(shape))
+    x = np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step
+    if len(x) > _MOST_TERMS:
+        raise ValueError("The kernel is too rough.")
+    log_c = shape * math.log(shape) - gammaln(shape) + shape * (x - np.exp(x)) + math.log(step)
+    by_shape = shape * (math.log(shape) + 1 - float(digamma(shape)) + x - np.exp(x))
+    return x, log_c, by_shape
+
+
+@dataclass(frozen=True)
+class BoxPairs:
+    """Pairs of boxes or points, by their differences in each dimension.
+
+    Made once, for all kernels.
+    """
+
+    size: tuple[int, int]
+    dimensions: "list[_Differences]"
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """Of one input: a signed sum of antiderivatives at differences, over a width.
+
+    And which pair has which row and column.
+    """
+
+    # how many antiderivatives are taken: 2 between boxes, 1 from boxes to points, 0 between points
+    order: int
+    tables: list[tuple[int, Array, Any]]  # sign; different differences; where each of them stands
+    width: Array
+    rows: Any
+    columns: Any
+
+
+def box_pairs(a: Boxes, b: Boxes) -> BoxPairs:
+    """All pairs of ``a`` and ``b``."""
+    return BoxPairs((len(a), len(b)), [_differences(a, b, j) for j in range(a.low.shape[1])])
+
+
+def _differences(a: Boxes, b: Boxes, j: int) -> _Differences:
+    (one, rows), (two, columns) = (
+        np.unique(np.column_stack([boxes.low[:, j], boxes.high[:, j]]), axis=0, return_inverse=True)
+        for boxes in (a, b)
+    )
+    s = one[:, :1]
+    t = one[:, 1:]
+    u = two[:, 0]
+    v = two[:, 1]
+    width: Array
+    if a.are_points:
+        if not b.are_points:
+            tables = [(1, v - s), (-1, u - s)]
+            width = v - u
+        else:
+            tables = [(1, s - u)]
+            width = np.ones(1)
+    elif b.are_points:
+        tables = [(1, t - u), (-1, s - u)]
+        width = t - s
+    else:
+        tables = [(1, t - u), (-1, s - u), (-1, t - v), (1, s - v)]
+        width = (t - s) * (v - u)
+    found = []
+    for sign, table in tables:
+        z, where = np.unique(table, return_inverse=True)  # in a grid, few of them are different
+        found.append((sign, z, where.reshape(table.shape)))
+    return _Differences(
+        2 - a.are_points - b.are_points, found, width, rows.ravel(), columns.ravel()
+    )
+
+
+def box_covariance(
+    m: KernelMixture, among: BoxPairs, *, gradient: bool = False
+) -> tuple[Array, Array]:
+    """Covariances between averages over boxes, or values at points, and their derivatives by θ.
+
+    Arrays (a, b) and (a, b, parameters); the second is empty without ``gradient``.
+    """
+    if gradient:
+        parameters = m.d_weights.shape[1]
+    else:
+        parameters = 0
+    tables = [_factors(m.inverse[:, j], one, gradient) for j, one in enumerate(among.dimensions)]
+    total = np.zeros(among.size)
+    slopes = np.zeros((*among.size, parameters))
+    for t, weight in enumerate(np.exp(m.log_weights)):
+        parts = [values[t] for values, _ in tables]
+        whole = weight * reduce(np.multiply, parts)
+        total += whole
+        for k in range(parameters):
+            if m.d_weights[t, k]:
+                slopes[:, :, k] += m.d_weights[t, k] * whole
+            for j, by_p in enumerate(m.d_inverse[t, :, k]):
+                if by_p:
+                    slopes[:, :, k] += (weight * by_p) * reduce(
+                        np.multiply, parts[:j] + parts[j + 1 :], tables[j][1][t]
+                    )
+    return total, slopes
+
+
+def _factors(p: Array, along: _Differences, gradient: bool) -> tuple[list[Array], list[Array]]:
+    """For each term the averages along one input, and their derivatives by log p."""
+    values = []
+    derivatives = []
+    for one in p:
+        value = np.zeros(1)
+        derivative = np.zeros(1)
+        for sign, z, where in along.tables:
+            if one * max(z[0] ** 2, z[-1] ** 2) > _CONSTANT:
+                first, second = _antiderivative(z, float(one), along.order)
+                if gradient:
+                    derivative = derivative + (sign * second)[where]
+            else:  # a constant
+                first = z**along.order / max(along.order, 1)
+            value = value + (sign * first)[where]
+        values.append(_spread(value, along))
+        derivatives.append(
+            _spread(derivative, along) if gradient and derivative.ndim > 1 else derivative
+        )
+    return values, derivatives
+
+
+def _spread(table: Array, along: _Differences) -> Array:
+    """From different intervals to all boxes."""
+    return np.asarray((table / along.width)[along.rows][:, along.columns])
+
+
+def _antiderivative(z: Array, p: float, order: int) -> tuple[Array, Array]:
+    """The order-fold antiderivative of exp(−pz²/2) and its derivative by log p."""
+    bell = np.exp(-p * z * z / 2)
+    if order == 0:
+        return bell, -p * z * z / 2 * bell
+    E = math.sqrt(math.pi / (2 * p)) * erf(z * math.sqrt(p / 2))
+    if order == 1:
+        return E, (z * bell - E) / 2
+    rest = np.expm1(-p * z * z / 2) / p
+    return z * E + rest, -(z * E / 2 + rest)

@@ -1,0 +1,1 @@
+"""Gaussian processes on public inputs with noisy linear maps of the labels."""

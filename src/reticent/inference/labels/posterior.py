@@ -1,0 +1,434 @@
+"""Posterior of a function with public inputs, from noisy linear maps of its labels.
+
+The model is v = f(x) + noise of variance s², f ~ GP(0, k). Some q of the inputs, z, carry the
+function: f(x) = ψ(x)ᵀw + rest, ψ(x) = L⁻¹k(z, x) with LLᵀ = k(z, z), w ~ N(0, I); the rest has
+variance k(x, x) − ‖ψ(x)‖² and is taken as independent between inputs (FITC). Each release tells o =
+Σ a_j v_j + noise with public columns a_j, clipped and centred as in `moment_model.posterior`. All
+of them together are one linear observation of w, whose distribution is known:
+
+    o = Gw + normal noise of covariance N,   G = Σ c_j a_j ψ_jᵀ,
+    N = Σ (c_j s² + c_j² rest_j) a_j a_jᵀ + privacy noise,
+
+with c_j records at input j. What the releases tell together is kept as rows b of Σ b_j v_j + noise
+of variance one, as few as span them: turning white noise leaves it white, and these sums are the
+same for every hypothesis.
+
+Hypotheses about the kernel are weighed by their evidence, and their noise by the released second
+moments: free post-processing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from reticent.inference.kernels.projection import white_noise_variance
+from reticent.inference.linalg import SMALL_JITTER, quadratic_forms, robust_cholesky, solve_lower
+from reticent.inference.moment_model.clipping import (
+    clip_moments,
+    clipped_second_moment,
+    unclipped_variance,
+)
+
+__all__ = [
+    "AveragedKernel",
+    "InducingFeatures",
+    "LabelPosterior",
+    "PosteriorMixture",
+    "average_kernels",
+    "inducing_inputs",
+]
+
+Array = NDArray[np.float64]
+_JITTER = 1e-10
+_LEAST_GAIN = 0.3
+_TRUST = 0.05
+_NOISES = np.geomspace(1e-3, 1e1, 41)  # s² as a multiple of the first guess
+_NOISE_SPREAD = 3.0  # of log s² a priori
+_MEMORY = 2**25  # numbers
+_ROWS = 8
+_OPEN = 0.1  # share of all hypotheses in what is asked next
+_LOST = 1e-5  # weight of a hypothesis that is not looked at again
+_NOTHING = 1e-12  # squared length of a row that tells nothing, as a share of the longest
+_NEAREST = 0.1
+# share of the weight, and number, of the hypotheses that are kept for prediction
+_KEPT = 0.995
+_MOST = 16
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedKernel:
+    """A mean of kernels, between scaled inputs, in units of y's half-range.
+
+    White noise is left out.
+    """
+
+    kernels: list[Kernel]
+    weights: Array
+    natural: Callable[[Array], Array]
+    half: float
+
+    def __call__(self, a: Array, b: Array) -> Array:
+        """Covariance between two sets of inputs."""
+        at = self.natural(a)
+        there = self.natural(b)
+        total = sum(
+            w * kernel(at, there.copy())
+            for w, kernel in zip(self.weights, self.kernels, strict=True)
+        )
+        return np.asarray(total / self.half**2)
+
+    def diag(self, a: Array) -> Array:
+        """Variance at each input."""
+        at = self.natural(a)
+        both = zip(self.weights, self.kernels, strict=True)
+        return np.asarray(
+            sum(w * (kernel.diag(at) - white_noise_variance(kernel, at)) for w, kernel in both)
+            / self.half**2
+        )
+
+
+def inducing_inputs(k: AveragedKernel, inputs: Array, most: int, left: float = 1e-6) -> Array:
+    """Inputs that carry the function.
+
+    Each next one is where the ones before leave the largest variance (pivoted Cholesky).
+    """
+    rest = k.diag(inputs)
+    enough = left * float(rest.max())
+    rows = np.zeros((0, len(inputs)))
+    chosen = list[int]()
+    # one call is faster than many
+    if len(inputs) <= _ROWS * most:
+        whole = k(inputs, inputs)
+    else:
+        whole = None
+    while len(chosen) < min(most, len(inputs)):
+        best = int(np.argmax(rest))
+        if rest[best] <= enough:
+            break
+        if whole is None:
+            here = k(inputs[best : best + 1], inputs)[0]
+        else:
+            here = whole[best]
+        row = (here - rows[:, best] @ rows) / math.sqrt(rest[best])
+        rows = np.vstack([rows, row])
+        rest = np.maximum(rest - row**2, 0.0)
+        rest[best] = 0.0
+        chosen.append(best)
+    if chosen:
+        return inputs[np.sort(chosen)]
+    return inputs[:1]
+
+
+@dataclass(frozen=True, eq=False)
+class InducingFeatures:
+    """ψ(x) = L⁻¹k(z, x) for one kernel."""
+
+    k: AveragedKernel
+    at: Array  # z
+    root: Array  # L
+
+    @classmethod
+    def from_kernel(cls, k: AveragedKernel, at: Array) -> "InducingFeatures":
+        """Those of kernel ``k`` with the inducing_inputs ``at``."""
+        return cls(k, at, robust_cholesky(k(at, at), _JITTER))
+
+    def __call__(self, x: Array) -> tuple[Array, Array]:
+        """Features, a column for each input, and the variance of what they leave out."""
+        psi = solve_lower(self.root, self.k(self.at, x))
+        return psi, np.maximum(self.k.diag(x) - np.square(psi).sum(axis=0), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorComponent:
+    """w ~ N(mean, covariance) for one kernel; ``own``.
+
+    The covariance had the labels been seen without privacy noise.
+    """
+
+    features: InducingFeatures
+    weight: float
+    mean: Array
+    covariance: Array
+    nonprivate_covariance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorMixture:
+    """The hypotheses that count, heaviest first: a mixture."""
+
+    parts: list[PosteriorComponent]
+
+    def moments(self, x: Array) -> Array:
+        """Mean at each x, and variances by the model and by privacy noise; (3, points).
+
+        The model's includes what hypotheses about the kernel disagree on.
+        """
+        mean, square, model, privacy = np.zeros((4, len(x)))
+        for one in self.parts:
+            psi, rest = one.features(x)
+            here = one.mean @ psi
+            whole, own = (
+                np.maximum(quadratic_forms(psi.T, matrix), 0.0)
+                for matrix in (one.covariance, one.nonprivate_covariance)
+            )
+            mean += one.weight * here
+            square += one.weight * here**2
+            model += one.weight * (np.minimum(own, whole) + rest)
+            privacy += one.weight * np.maximum(whole - own, 0.0)
+        return np.stack([mean, model + np.maximum(square - mean**2, 0.0), privacy])
+
+    def joint(self, x: Array) -> tuple[Array, Array]:
+        """Mean, and covariance between points.
+
+        What the carriers leave out is taken as independent.
+        """
+        means = []
+        covariance = np.zeros((len(x), len(x)))
+        for one in self.parts:
+            psi, rest = one.features(x)
+            means.append(one.mean @ psi)
+            covariance += one.weight * (psi.T @ one.covariance @ psi + np.diag(rest))
+        weights = np.array([one.weight for one in self.parts])
+        away = np.array(means) - weights @ np.array(means)
+        return weights @ np.array(means), covariance + (away.T * weights) @ away
+
+
+@dataclass(frozen=True, eq=False)
+class _Second:
+    """A released mean of squares, with the sd of its noise, and what residuals were about."""
+
+    value: float
+    sd: float
+    reach: float
+    centre: Array
+
+
+class LabelPosterior:
+    """The belief about the function, release by release.
+
+    Parameters: one covariance and one noise variance for each hypothesis; inputs and how many
+    records stand at each; the carriers; whether noise and kernel are to be learned.
+    """
+
+    def __init__(
+        self,
+        kernels: list[AveragedKernel],
+        s2: Array,
+        inputs: Array,
+        counts: Array,
+        at: Array,
+        *,
+        learn_noise: bool,
+        learn_kernel: bool,
+    ) -> None:
+        self.inputs = inputs
+        self.counts = counts
+        self._features = [InducingFeatures.from_kernel(k, at) for k in kernels]
+        self._s2 = s2.copy()
+        self._guess = s2.copy()
+        self._learn_noise = learn_noise
+        self._learn_kernel = learn_kernel
+        self.weights = np.full(len(kernels), 1 / len(kernels))
+        self._rows = np.zeros((0, len(inputs)))
+        self._observed = np.zeros(0)
+        self._seconds: list[_Second] = []
+        self._kept: dict[int, tuple[Array, Array]] = {}
+        self.centre = np.zeros(len(inputs))  # the mean of the function at the inputs
+        doubts = [float(counts @ one.k.diag(inputs)) / counts.sum() for one in self._features]
+        self.posterior_variance = float(
+            np.mean(doubts)
+        )  # its variance there, on average over the records
+        self.prior_std = math.sqrt(self.posterior_variance)
+
+    @property
+    def s2(self) -> float:
+        """Variance of the observation noise, as far as is known."""
+        return float(self.weights @ self._s2)
+
+    def residual_sd(self) -> float:
+        """Standard deviation of a label about the centre, as far as is known."""
+        return math.sqrt(self.posterior_variance + self.s2)
+
+    def add(
+        self,
+        columns: Array,
+        value: Array,
+        sd: float,
+        centre: Array,
+        reach: float,
+        second: tuple[float, float] | None,
+    ) -> None:
+        """Condition on a release of Σ clip(v − centre, ±reach)·column.
+
+        ``columns``: (inputs, k); ``value``: (k,), with noise of standard deviation ``sd``;
+        ``second``: the released mean of the squared residuals and the standard deviation of its
+        noise, or None.
+        """
+        gain = 1.0
+        distortion = 0.0
+        if reach < 1:  # else the bounds alone clip
+            expected = self.posterior_variance + self.s2
+            if second is None:
+                variance = expected
+            else:
+                variance = unclipped_variance(expected, *second, reach)
+            inside, square, _ = clip_moments(reach / math.sqrt(variance))
+            gain = max(inside, _LEAST_GAIN)
+            distortion = max(square / gain**2 - 1, 0.0) * variance
+        observed = value / gain + columns.T @ (self.counts * centre)
+        noise = (sd / gain) ** 2 * np.eye(len(value)) + distortion * (
+            columns.T * self.counts
+        ) @ columns
+        lower = robust_cholesky(noise, SMALL_JITTER)
+        self._take(solve_lower(lower, columns.T), solve_lower(lower, observed))
+        if second is not None:
+            self._seconds.append(_Second(*second, reach, centre))
+        self._weigh()
+
+    def _take(self, rows: Array, observed: Array) -> None:
+        """Add rows that were observed with noise of variance one; keep as few as span all."""
+        rows = np.vstack([self._rows, rows])
+        observed = np.append(self._observed, observed)
+        values, axes = np.linalg.eigh(rows @ rows.T)
+        axes = axes[:, values > _NOTHING * values[-1]]
+        self._rows = axes.T @ rows
+        self._observed = axes.T @ observed
+
+    def _weigh(self) -> None:
+        """Solve for every hypothesis, and weigh them by evidence and second moments."""
+        scores = np.full(len(self._features), -math.inf)
+        doubts = np.zeros(len(self._features))
+        centres = np.zeros((len(self._features), len(self.inputs)))
+        for h in np.flatnonzero(self.weights > _LOST).tolist():
+            psi, rest = self._at_inputs(h)
+            mean, found, scores[h] = self._solve(psi, rest, self._s2[h])
+            centres[h] = mean @ psi
+            left = np.square(psi).sum(axis=0) - np.square(found @ psi).sum(axis=0)
+            spread = np.maximum(left, 0.0) + rest
+            doubts[h] = float(self.counts @ spread) / self.counts.sum()
+            if self._learn_noise:
+                self._s2[h], fit = self._noise(
+                    h, centres[h], doubts[h], self._labels(psi, rest, self._s2[h])
+                )
+                scores[h] += fit
+        if self._learn_kernel:
+            weights = np.exp(scores - scores.max())
+            self.weights = weights / weights.sum()
+        self.centre = self.weights @ centres
+        between = np.square(centres - self.centre) @ self.counts / self.counts.sum()
+        self.posterior_variance = float(self.weights @ (doubts + between))
+
+    def _at_inputs(self, h: int) -> tuple[Array, Array]:
+        """Features of the inputs, kept from stage to stage where that takes little memory."""
+        if h not in self._kept:
+            found = self._features[h](self.inputs)
+            if found[0].size * len(self._features) > _MEMORY:
+                return found
+            self._kept[h] = found
+        return self._kept[h]
+
+    def _solve(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, float]:
+        """Mean of w; X, whose covariance is 1 − XᵀX.
+
+        And the evidence of all releases, but for what all hypotheses share.
+        """
+        lower, z, G = self._factor(psi, rest, s2)
+        X = solve_lower(lower, G)
+        return X.T @ z, X, float(-np.log(np.diag(lower)).sum() - z @ z / 2)
+
+    def _factor(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, Array]:
+        """A root of the covariance of the observations, the observations whitened by it, and G."""
+        B = self._rows
+        G = (B * self.counts) @ psi.T
+        N = (B * (self.counts * s2 + self.counts**2 * rest)) @ B.T + np.eye(len(B))
+        lower = robust_cholesky(N + G @ G.T, SMALL_JITTER)
+        return lower, solve_lower(lower, self._observed), G
+
+    def _labels(self, psi: Array, rest: Array, s2: float) -> tuple[Array, float]:
+        """What is known of the labels.
+
+        The mean at each input, and the variance of one about it, on average. The function follows
+        the labels it was learned from, so they lie nearer to it than new ones would.
+        """
+        lower, z, G = self._factor(psi, rest, s2)
+        U = solve_lower(lower, G @ psi + self._rows * (self.counts * rest + s2))
+        left = np.square(psi).sum(axis=0) + rest + s2 - np.square(U).sum(axis=0)
+        return z @ U, float(self.counts @ np.maximum(left, 0.0)) / self.counts.sum()
+
+    def _noise(
+        self, h: int, centre: Array, doubt: float, labels: tuple[Array, float]
+    ) -> tuple[float, float]:
+        """The noise variance that fits the released second moments best, and how well."""
+        s2 = self._guess[h] * _NOISES
+        misfit = np.zeros(len(_NOISES))
+        for one in self._seconds:
+            away, label_away = (
+                float(self.counts @ np.square(mean - one.centre)) / self.counts.sum()
+                for mean in (centre, labels[0])
+            )
+            nearer = (labels[1] + label_away - doubt - away) / self._s2[
+                h
+            ]  # one, if labels say nothing about the fit
+            expected = clipped_second_moment(doubt + away + max(nearer, _NEAREST) * s2, one.reach)
+            misfit += (one.value - expected) ** 2 / (one.sd**2 + (_TRUST * expected) ** 2)
+        fits = -(misfit + (np.log(_NOISES) / _NOISE_SPREAD) ** 2) / 2
+        best = int(np.argmax(fits))
+        return float(s2[best]), float(fits[best])
+
+    def posterior(self) -> PosteriorMixture:
+        """What is known in the end."""
+        order = np.argsort(-self.weights, kind="stable")
+        reached = np.cumsum(self.weights[order])
+        order = order[: min(int(np.searchsorted(reached, _KEPT)) + 1, _MOST)]
+        found = []
+        for h in order.tolist():
+            psi, rest = self._at_inputs(h)
+            mean, X, _ = self._solve(psi, rest, self._s2[h])
+            told = (psi * (self.counts / (self._s2[h] + self.counts * rest))) @ psi.T
+            half = solve_lower(
+                robust_cholesky(np.eye(len(psi)) + told, SMALL_JITTER), np.eye(len(psi))
+            )
+            weight = float(self.weights[h] / self.weights[order].sum())
+            found.append(
+                PosteriorComponent(
+                    self._features[h], weight, mean, np.eye(len(psi)) - X.T @ X, half.T @ half
+                )
+            )
+        return PosteriorMixture(found)
+
+    def weight_covariance(self, psi: Array, rest: Array) -> Array:
+        """Posterior covariance of w under another kernel, with these features at the inputs."""
+        if len(self._rows):
+            X = self._solve(psi, rest, self.s2)[1]
+        else:
+            X = np.zeros((1, len(psi)))
+        return np.eye(len(psi)) - X.T @ X
+
+    def mean_kernel(self) -> AveragedKernel:
+        """The mean of the kernels by what is known, and a little of all.
+
+        What seems false now must still be asked about.
+        """
+        weights = (1 - _OPEN) * self.weights + _OPEN / len(self.weights)
+        return average_kernels([one.k for one in self._features], weights)
+
+    def inducing_features(self, k: AveragedKernel) -> InducingFeatures:
+        """Features of another kernel, at the same carriers."""
+        return InducingFeatures.from_kernel(k, self._features[0].at)
+
+
+def average_kernels(kernels: list[AveragedKernel], weights: Array | None = None) -> AveragedKernel:
+    """The weighted mean of some kernels."""
+    if weights is None:
+        weights = np.ones(len(kernels))
+    first = kernels[0]
+    return AveragedKernel(
+        [one for k in kernels for one in k.kernels],
+        weights / weights.sum(),
+        first.natural,
+        first.half,
+    )

@@ -1,0 +1,60 @@
+"""Dense linear algebra of small matrices that cannot fail."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dtrtrs
+
+__all__ = [
+    "JITTER",
+    "SMALL_JITTER",
+    "posterior_covariance",
+    "quadratic_forms",
+    "robust_cholesky",
+    "solve_lower",
+    "solve_upper",
+]
+
+Array = NDArray[np.float64]
+JITTER = 1e-9  # of the mean variance of an observation: far above what arithmetic loses
+SMALL_JITTER = 1e-11  # of a posterior precision, whose small eigenvalues matter
+
+
+def robust_cholesky(matrix: Array, rounding: float) -> Array:
+    """Lower Cholesky factor of a positive semi-definite matrix (m, m).
+
+    ``rounding`` times the mean of the diagonal is added to it, more than arithmetic can lose.
+    """
+    even = (matrix + matrix.T) / 2
+    even.ravel()[:: len(matrix) + 1] += rounding * np.trace(matrix) / len(matrix)
+    return np.asarray(np.linalg.cholesky(even))
+
+
+def solve_lower(lower: Any, b: Any) -> Array:
+    """lower⁻¹ b, straight from LAPACK.
+
+    SciPy's own function takes more time to check than to solve.
+    """
+    return np.asarray(dtrtrs(lower.T, b, lower=0, trans=1)[0])
+
+
+def solve_upper(lower: Any, b: Any) -> Array:
+    """lower⁻ᵀ b."""
+    return np.asarray(dtrtrs(lower.T, b, lower=0)[0])
+
+
+def quadratic_forms(rows: Array, matrix: Array) -> Array:
+    """rowᵀ · matrix · row for each row of ``rows`` (n, m); an array (n,)."""
+    return ((rows @ matrix) * rows).sum(axis=1)
+
+
+def posterior_covariance(root: Array, information: Array) -> Array:
+    """Posterior covariance (m, m) of weights, from a root of the prior covariance and information.
+
+    ``root``: (m, m), the prior covariance is root·rootᵀ; ``information``: (m, m), the inverse
+    covariance of what was observed about the weights.
+    """
+    inner = robust_cholesky(np.eye(len(root)) + root.T @ information @ root, SMALL_JITTER)
+    half = solve_lower(inner, root.T)
+    return np.asarray(half.T @ half)

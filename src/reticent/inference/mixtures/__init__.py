@@ -1,0 +1,1 @@
+"""Mixtures, k-means, adaptive grids and factor models from noisy moments."""

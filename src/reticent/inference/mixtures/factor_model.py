@@ -1,0 +1,174 @@
+"""Factor model: means, scales, correlations and factors from noisy moments.
+
+ColumnEstimates what stages of noisy means and mean squares say about each column
+CorrelationEstimate the same with a noisy Gram matrix of standardised records, its spectrum denoised
+factor_analysis W and Ψ of WWᵀ + Ψ, by EM on a covariance matrix
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from reticent.inference.moment_model.gram_estimation import denoise_spectrum
+
+__all__ = [
+    "ColumnEstimates",
+    "CorrelationEstimate",
+    "factor_analysis",
+    "factor_log_density",
+    "factor_scores",
+]
+
+Array = NDArray[np.float64]
+# standard deviations: the reach for what is known, and for what may be
+_WIDE = 2.5
+_WIDER = 1.5
+# standard deviations of noise, beyond which a narrower stage has cut something off; how sharply
+_SURE = 1.6
+_STEEP = 4.0
+_UNSEEN = 0.06  # of the first stage's noise: what rare values far away may add to a variance unseen
+_LEAST_SIGNAL = (
+    0.3  # share of the length of standardised records that may be believed lost by shortening
+)
+_MOST_NOISE = 0.1  # that Ψ and eigenvalues of correlations are kept above
+_ITERATIONS = 60
+
+
+class ColumnEstimates:
+    """Mean and variance of each column of scaled records, from stages that look ever closer.
+
+    ``mean_sd`` and ``variance_sd`` are the standard deviations of their noise; all are (d,).
+    """
+
+    def __init__(self, d: int) -> None:
+        self.mean = np.zeros(d)
+        self.mean_sd = np.full(d, np.inf)
+        self.variance = np.zeros(d)
+        self.variance_sd = np.full(d, np.inf)
+        self._seen: list[tuple[Array, Array]] = []
+
+    def next_window(self) -> tuple[Array, Array]:
+        """How far from the mean to look next, and the mean square expected there; both (d,).
+
+        The mean square is in units of the squared half-width of the window.
+        """
+        known = np.maximum(self.variance, 0.0)
+        reach = np.maximum(_WIDER * np.sqrt(known + 2 * self.variance_sd), _WIDE * np.sqrt(known))
+        reach = np.minimum(reach, 1 + np.abs(self.mean))  # the far end of the box
+        return reach, np.minimum(np.maximum(self.variance, self.variance_sd) / reach**2, 0.5)
+
+    def add(self, centre: Array, reach: Array, offset: Array, moments: Array, sd: float) -> None:
+        """Take in noisy means of t = clip((u − centre)/reach, ±1) and of t² − offset."""
+        step, square = np.split(moments, 2)
+        step = np.clip(step, -1.0, 1.0)
+        self.mean = np.clip(centre + reach * step, -1.0, 1.0)
+        self.mean_sd = reach * sd
+        tau = reach**2 * sd * np.sqrt(1 + 4 * step**2)
+        self._seen.append((reach**2 * (square + offset - step**2), tau))
+        self.variance, self.variance_sd = self._believed()
+
+    def _believed(self) -> tuple[Array, Array]:
+        """Narrow stages have less noise, but miss what lies outside.
+
+        A wider one is believed where it surely found more.
+        """
+        variance, tau = self._seen[-1]
+        for wide, noise in reversed(self._seen[:-1]):
+            missed = expit(_STEEP * ((wide - variance) / np.sqrt(noise**2 + tau**2) - _SURE))
+            a = 1 / noise**2
+            b = 1 / tau**2
+            variance = missed * wide + (1 - missed) * (a * wide + b * variance) / (a + b)
+            tau = missed * noise + (1 - missed) / np.sqrt(a + b)
+        return variance, tau
+
+    def scale(self) -> Array:
+        """Standard deviations, none below what noise could hide."""
+        least = np.maximum(self.variance_sd, _UNSEEN * self._seen[0][1])
+        return np.sqrt(np.maximum(self.variance, least))
+
+
+class CorrelationEstimate:
+    """Means, scales and correlations of scaled records.
+
+    ``gram`` is the noisy mean of zzᵀ over records standardised with ``columns.mean`` and ``scale``,
+    ``sd`` the noise of its diagonal. Shortened records make it smaller than a correlation matrix;
+    columns whose variance is known tell by how much.
+    """
+
+    def __init__(self, columns: ColumnEstimates, scale: Array, gram: Array, sd: float) -> None:
+        d = len(scale)
+        own = (scale**2 / columns.variance_sd) ** 2  # how well variances are known
+        expected = np.clip(columns.variance / scale**2, 0.0, 1.0)
+        length = max(float(own @ np.diag(gram)) / max(float(own @ expected), 1e-9), _LEAST_SIGNAL)
+        noise2 = (sd / length) ** 2 / 2  # outside the diagonal
+        away, _, _ = denoise_spectrum(gram / length - np.eye(d), noise2)
+        self.least = float(min(_MOST_NOISE, np.sqrt(noise2))) + 1e-6
+        self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
+        self.correlation = _correlation(away + np.eye(d), self.least)
+        other = 1 / (2 * noise2)
+        found = (own + other * np.maximum(np.diag(gram) / length, 0.1)) / (own + other)
+        self.mean = columns.mean
+        self.mean_sd = columns.mean_sd
+        self.scale = scale * np.sqrt(np.clip(found, 0.5, 2.0))
+
+    @property
+    def covariance(self) -> Array:
+        """Of the scaled records."""
+        return self.correlation * np.outer(self.scale, self.scale)
+
+
+def _correlation(matrix: Array, least: float) -> Array:
+    """A correlation matrix near a symmetric one.
+
+    Ones on the diagonal, no eigenvalue below ``least``.
+    """
+    root = np.sqrt(np.maximum(np.diag(matrix), _LEAST_SIGNAL))
+    matrix = matrix / np.outer(root, root)
+    np.fill_diagonal(matrix, 1.0)
+    values, vectors = np.linalg.eigh(matrix)
+    matrix = (vectors * np.maximum(values, least)) @ vectors.T
+    root = np.sqrt(np.diag(matrix))
+    matrix = matrix / np.outer(root, root)
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+def factor_analysis(
+    covariance: Array, k: int, least: float, iterations: int = _ITERATIONS
+) -> tuple[Array, Array]:
+    """W (d × k) and the diagonal of Ψ ≥ ``least`` such that WWᵀ + Ψ is near the covariance.
+
+    EM, O(d²k) for each iteration. With B = Ψ⁻¹W, G = (I + WᵀB)⁻¹ and Λ the covariance: W ← ΛBG·(G +
+    GBᵀΛBG)⁻¹, Ψ ← diag(Λ − W_new·GBᵀΛ).
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    diagonal = np.diag(covariance)
+    psi = np.maximum(diagonal / 2, least)
+    W = vectors[:, -k:] * np.sqrt(np.maximum(values[-k:], least))
+    for _ in range(iterations):
+        W, psi = factor_em_step(covariance, W, psi, least)
+    return W, psi
+
+
+def factor_em_step(covariance: Array, W: Array, psi: Array, least: float) -> tuple[Array, Array]:
+    """One iteration of EM."""
+    B = W / psi[:, None]
+    G = np.linalg.inv(np.eye(W.shape[1]) + W.T @ B)
+    BG = B @ G
+    S = covariance @ BG  # the only product of d²k numbers
+    new = np.asarray(np.linalg.solve(G + BG.T @ S, S.T).T, dtype=np.float64)
+    return new, np.maximum(np.diag(covariance) - np.einsum("ij,ij->i", new, S), least)
+
+
+def factor_scores(x: Array, W: Array, psi: Array) -> Array:
+    """Posterior means of the factors of centred records."""
+    B = W / psi[:, None]
+    return np.asarray(np.linalg.solve(np.eye(W.shape[1]) + W.T @ B, (x @ B).T).T)
+
+
+def factor_log_density(x: Array, W: Array, psi: Array) -> Array:
+    """Log-density of centred records under N(0, WWᵀ + Ψ), by the matrix inversion lemma."""
+    B = W / psi[:, None]
+    inner = np.eye(W.shape[1]) + W.T @ B
+    y = x @ B
+    square = np.sum(x * x / psi, axis=1) - np.sum(y * np.linalg.solve(inner, y.T).T, axis=1)
+    return -(square + np.linalg.slogdet(inner)[1] + np.log(2 * np.pi * psi).sum()) / 2

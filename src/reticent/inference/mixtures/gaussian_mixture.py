@@ -1,0 +1,321 @@
+"""Gaussian mixtures from noisy moments of clipped residuals.
+
+Pure functions of public numbers and releases. A residual z = A(x − μ) of a record is shortened to
+length r before it is released, u = z/max(‖z‖, r). For z ~ N(0, I) the moments of the shortened z
+are known, and so is how they follow small changes of mean and covariance: E[u] and E[uuᵀ], released
+with noise, tell by how much the guess (μ, A) is wrong. At the true mixture responsibilities change
+nothing of this: E[γ_k(x) h(x)] = π_k E_k[h(x)] for every h.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter
+from scipy.special import gammaln, logsumexp
+from scipy.stats import chi2
+
+from reticent.inference.moment_model.gram_estimation import denoise_spectrum
+from reticent.memo import memo
+
+__all__ = [
+    "ClipGains",
+    "NormalMixture",
+    "chi_quantile",
+    "clamp_eigenvalues",
+    "clip_gains",
+    "correct_moments",
+    "grid_mixture",
+    "map_estimate",
+    "merge_components",
+    "significant_counts",
+]
+
+Array = NDArray[np.float64]
+_DOUBT = 2.0  # standard deviations that a sum of squares must stand above what noise gives
+# factors by which one step may change a variance, at little and at much noise
+_NARROWEST = 0.2
+_SAFEST = 0.7
+_WIDEST = 5.0
+
+
+@dataclass(frozen=True)
+class ClipGains:
+    """What shortening to length r leaves, in units of r.
+
+    Of a mean, of I, and of changes of I (their trace, and the rest).
+    """
+
+    radius: float
+    mean_gain: float
+    identity_moment: float
+    deviation_gain: float
+    trace_gain: float
+
+
+@memo(64)
+def chi_quantile(d: int, share: float) -> float:
+    """The length that this share of vectors from N(0, I) stays within."""
+    return float(np.sqrt(chi2.ppf(share, d)))
+
+
+@memo(64)
+def clip_gains(d: int, radius: float) -> ClipGains:
+    """Moments of z/max(‖z‖, r) for z ~ N(δ, I + E), to first order in δ and E."""
+    r2 = radius * radius
+    beyond = float(chi2.sf(r2, d))
+    inverse = 0.0  # E[r/‖z‖; ‖z‖ > r]
+    if d > 1:
+        inverse = (
+            radius
+            * math.exp(float(gammaln((d - 1) / 2) - gammaln(d / 2)))
+            / math.sqrt(2)
+            * float(chi2.sf(r2, d - 1))
+        )
+    mean = 1 - beyond + inverse * (1 - 1 / d)
+    level = float(chi2.cdf(r2, d + 2)) + r2 * beyond / d
+    fourth = -r2 * beyond / (d * (d + 2))
+    return ClipGains(
+        radius,
+        mean / radius,
+        level / r2,
+        (level + 2 * fourth) / r2,
+        (level + (2 + d) * fourth) / r2,
+    )
+
+
+def correct_moments(
+    gain: ClipGains, first: Array, second: Array, noise2: float
+) -> tuple[Array, Array, Array]:
+    """δ, and eigenvalues and eigenvectors of I + E, of z ~ N(δ, I + E).
+
+    From noisy means of u and of uuᵀ, or of its diagonal (a vector), or of its trace (a number).
+    ``noise2``: variance of the noise off the diagonal; on it, it is twice that. The trace of E is
+    taken as it is. What else is on the diagonal is shrunk as the noise asks for, and what is off it
+    by its spectrum.
+    """
+    d = len(first)
+    shift = first / gain.mean_gain
+    squares = shift**2
+    if second.ndim == 0:
+        level = 1 + (float(second) / d - gain.identity_moment) / gain.trace_gain - squares.sum() / d
+        return shift, np.full(d, level), np.eye(d)
+    if second.ndim == 1:
+        diagonal = second
+    else:
+        diagonal = np.diag(second)
+    middle = float(diagonal.mean())
+    noise2 = noise2 / gain.deviation_gain**2
+    rest = (diagonal - middle) / gain.deviation_gain - squares
+    rest = rest - rest.mean()
+    signal = max(float(rest @ rest) / d - 2 * noise2, 0.0)
+    values = (
+        rest * signal / (signal + 2 * noise2)
+        + (middle - gain.identity_moment) / gain.trace_gain
+        - squares.sum() / d
+    )
+    vectors = np.eye(d)
+    if second.ndim == 2:
+        off = second / gain.deviation_gain - np.outer(shift, shift)
+        np.fill_diagonal(off, 0.0)
+        # a sum of squares with standard deviation 2·d·noise2 from noise
+        found = float((off**2).sum()) - noise2 * d * (d - 1)
+        if found > 0:
+            sure = max(1 - _DOUBT * 2 * d * noise2 / found, 0.0)
+        else:
+            sure = 0.0
+        if sure > 0:  # else noise tells nothing off the diagonal, which has its eigenvectors
+            values, vectors = np.linalg.eigh(
+                np.diag(values) + sure * denoise_spectrum(off, noise2)[0]
+            )
+    least = min(max(math.sqrt(noise2 * d) / 2, _NARROWEST), _SAFEST)
+    return shift, np.clip(1 + values, least, _WIDEST), vectors
+
+
+def clamp_eigenvalues(matrix: Array, least: float) -> Array:
+    """The nearest matrix whose eigenvalues are not below ``least``."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+
+
+@dataclass(frozen=True)
+class NormalMixture:
+    """Weights π (K), means (K × d), and roots (K × d × d).
+
+    The covariance of part k is root·rootᵀ.
+    """
+
+    weights: Array
+    means: Array
+    roots: Array
+
+    @cached_property
+    def whitening(self) -> Array:
+        """For each component the matrix A such that z = (x − μ)A is standard normal; (K, d, d)."""
+        return np.asarray(np.linalg.inv(self.roots).transpose(0, 2, 1))
+
+    @property
+    def covariances(self) -> Array:
+        """K × d × d."""
+        return self.roots @ self.roots.transpose(0, 2, 1)
+
+    @cached_property
+    def log_heights(self) -> Array:
+        """Logarithms of weight over volume of each part, up to a constant."""
+        return np.log(self.weights) - np.linalg.slogdet(self.roots)[1]
+
+    def log_densities(self, x: Array) -> Array:
+        """log π_k N(x | μ_k, Σ_k), a row for each point."""
+        d = self.means.shape[1]
+        distance = [
+            (((x - mean) @ one) ** 2).sum(axis=1)
+            for mean, one in zip(self.means, self.whitening, strict=True)
+        ]
+        return np.asarray(
+            self.log_heights - np.transpose(distance) / 2 - d / 2 * math.log(2 * math.pi)
+        )
+
+    def score(self, x: Array) -> Array:
+        """Log-density of each point."""
+        return np.asarray(logsumexp(self.log_densities(x), axis=1))
+
+    def responsibilities(self, x: Array) -> Array:
+        """Posterior probabilities of the components, a row for each point."""
+        log = self.log_densities(x)
+        return np.asarray(np.exp(log - logsumexp(log, axis=1, keepdims=True)))
+
+    def sample(self, n: int, rng: np.random.Generator) -> Array:
+        """Points of the mixture."""
+        which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
+        found = rng.normal(size=(n, self.means.shape[1]))
+        for k, (mean, root) in enumerate(zip(self.means, self.roots, strict=True)):
+            found[which == k] = mean + found[which == k] @ root.T
+        return found
+
+
+def map_estimate(
+    mixture: NormalMixture, one: NormalMixture, n: int, alpha: float, kappa: float, nu: float | None
+) -> NormalMixture:
+    """The mixture under priors.
+
+    Dirichlet(α) for weights, normal–inverse-Wishart for means and covariances (MAP). With N_k =
+    n·π_k: π_k ∝ N_k + α − 1; μ_k ← (N_k μ_k + κ m)/(N_k + κ); and if ν is given Σ_k ← (N_k Σ_k +
+    N_k κ/(N_k + κ)·(μ_k − m)(μ_k − m)ᵀ + (ν + d + 2)·Σ)/(N_k + ν + d + 2), where m and Σ are those
+    of ``one`` normal law for all records: the prior's own most likely values. α = 1, κ = 0 and no ν
+    change nothing.
+    """
+    size = n * mixture.weights
+    m = one.means[0]
+    spread = one.covariances[0]
+    d = one.means.shape[1]
+    away = mixture.means - m
+    pull = kappa / (size + kappa)
+    roots = mixture.roots
+    if nu is not None:
+        between = np.einsum("k,kp,kq->kpq", size * pull, away, away)
+        prior = nu + d + 2
+        whole = size[:, None, None] * mixture.covariances + between + prior * spread
+        roots = np.linalg.cholesky(whole / (size + prior)[:, None, None])
+    weights = size + alpha - 1
+    return NormalMixture(weights / weights.sum(), mixture.means - pull[:, None] * away, roots)
+
+
+def merge_components(weights: Array, means: Array, parts: int) -> tuple[Array, Array]:
+    """Join parts until so many are left, by Ward's rule.
+
+    The two whose joining spreads the records least.
+    """
+    w = list(weights)
+    m = list(means)
+    while len(w) > parts:
+        cost = {
+            (i, j): w[i] * w[j] / (w[i] + w[j]) * float(np.sum((m[i] - m[j]) ** 2))
+            for i in range(len(w))
+            for j in range(i)
+        }
+        i, j = min(cost, key=cost.__getitem__)
+        m[j] = (w[i] * m[i] + w[j] * m[j]) / (w[i] + w[j])
+        w[j] += w[i]
+        del w[i], m[i]
+    return np.array(w), np.array(m)
+
+
+def significant_counts(counts: Array, sd: float) -> Array:
+    """Noisy counts of a grid, as a list of cells; zero where neighbourhoods are below the noise.
+
+    Noise in empty cells far from the records would distort variances.
+    """
+    around = uniform_filter(counts, size=3, mode="constant") * 3.0**counts.ndim
+    return np.asarray(
+        np.where(around > _DOUBT * sd * math.sqrt(3.0**counts.ndim), counts, 0.0).ravel()
+    )
+
+
+def grid_mixture(
+    points: Array, counts: Array, width: float, parts: int, *, starts: int = 8, steps: int = 60
+) -> NormalMixture:
+    """A mixture fitted to noisy counts of cells about ``points``.
+
+    EM with the counts, negative ones too, as weights.
+
+    ``width``: of a cell; its variance width²/12 is added, as the points stand for whole cells. The
+    start with the best likelihood wins.
+    """
+    rng = np.random.default_rng(0)  # public: the same for all records
+    n = max(float(counts.sum()), 1.0)
+    d = points.shape[1]
+    positive_counts = np.maximum(counts, 0.0)
+    if positive_counts.sum() > 0:
+        chance = positive_counts / positive_counts.sum()
+    else:
+        chance = np.full(len(points), 1 / len(points))
+    mean = chance @ points
+    pooled = clamp_eigenvalues((points - mean).T @ ((points - mean) * chance[:, None]), width**2)
+    best = -np.inf
+    found = None
+    for _ in range(starts):
+        centres = points[rng.choice(len(points), size=1, p=chance)]
+        for _ in range(parts - 1):  # far from those there are
+            far = chance * ((points[:, None, :] - centres) ** 2).sum(axis=2).min(axis=1)
+            if far.sum() > 0:
+                far = far / far.sum()
+            else:
+                far = chance
+            centres = np.vstack([centres, points[rng.choice(len(points), p=far)]])
+        root = np.linalg.cholesky(clamp_eigenvalues(pooled / parts ** (2 / d), width**2 / 4))
+        mixture = NormalMixture(
+            np.full(parts, 1 / parts), centres, np.repeat(root[None], parts, axis=0)
+        )
+        for _ in range(steps):
+            share = mixture.responsibilities(points) * counts[:, None]
+            total = share.sum(axis=0)
+            weights = []
+            means = []
+            roots = []
+            for k in range(parts):
+                if total[k] < 1e-3 * n / parts:
+                    weights.append(1e-3 / parts)
+                    means.append(mixture.means[k])
+                    roots.append(mixture.roots[k])
+                    continue
+                mean = share[:, k] @ points / total[k]
+                away = points - mean
+                second = away.T @ (away * share[:, k : k + 1]) / total[k]
+                weights.append(total[k] / n)
+                means.append(np.clip(mean, points.min(axis=0), points.max(axis=0)))
+                roots.append(
+                    np.linalg.cholesky(
+                        clamp_eigenvalues(second - np.eye(d) * width**2 / 12, width**2 / 16)
+                    )
+                )
+            mixture = NormalMixture(
+                np.array(weights) / sum(weights), np.array(means), np.array(roots)
+            )
+        score = float(counts @ mixture.score(points))
+        if score > best or found is None:
+            best = score
+            found = mixture
+    assert found is not None
+    return found

@@ -1,0 +1,148 @@
+"""Hyperparameters: points in a box, weighed by their evidence.
+
+Points in a box of parameters, with weights that add up to one. The prior is even over the box.
+Points come from two proposals, an even one over the box (which finds where the evidence is) and a
+normal one around the highest place that was climbed to (which is fine enough there); each point's
+weight is its evidence over the density of both proposals together, so that neither needs to be
+right by itself.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import norm, qmc
+
+from reticent.inference.moment_model.settings import SEARCH
+
+__all__ = ["sample_around_mode", "weigh_hypotheses"]
+
+Array = NDArray[np.float64]
+Evidence = Callable[[Array], tuple[float, Array]]  # its logarithm, and the gradient
+
+
+def weigh_hypotheses(
+    evidence: Evidence, low: Array, high: Array, trials: int, most: int
+) -> tuple[Array, Array, Array]:
+    """Mode of the evidence, and points around it with their weights.
+
+    Returns the highest point (p,), at most ``most`` points (k, p) of about twice ``trials``, and
+    their weights (k,), which add up to one.
+    """
+    if not (high > low).any():
+        return low, low[None, :], np.ones(1)
+    climb, full = _inside(evidence, low, high)
+    low, high = low[high > low], high[high > low]
+    places = qmc.Halton(len(low), scramble=False).random(2 * trials + 1)[1:]
+    even = low + (high - low) * places[:trials]
+    values = np.array([-climb(theta)[0] for theta in even])
+    best = even[int(values.argmax())]
+    top = float(values.max())
+    for start in np.argsort(-values)[: SEARCH.ascents]:
+        found = _climbed(climb, even[start], low, high)
+        if -found.fun > top:
+            best = found.x
+            top = -float(found.fun)
+    covariance = _around(climb, best, low, high)
+    lower = np.linalg.cholesky(covariance)
+    near = best + norm.ppf(places[trials:] * 0.998 + 0.001) @ lower.T
+    points = np.vstack([even, near, best])
+    held = ((points >= low) & (points <= high)).all(axis=1)
+    points = points[held]
+    values = np.array([-climb(theta)[0] for theta in points])
+    distance = np.linalg.solve(lower, (points - best).T)
+    normal = (
+        -0.5 * (distance**2).sum(axis=0)
+        - np.log(np.diag(lower)).sum()
+        - 0.5 * len(low) * np.log(2 * np.pi)
+    )
+    proposal = np.logaddexp(normal, -np.log(high - low).sum()) - np.log(2)
+    weights = np.exp(values - proposal - logsumexp(values - proposal))
+    order = np.argsort(-weights, kind="stable")
+    order = order[
+        : min(most, int(np.searchsorted(np.cumsum(weights[order]), 1 - SEARCH.dropped_weight)) + 1)
+    ]
+    return (
+        full(best),
+        np.array([full(theta) for theta in points[order]]),
+        weights[order] / weights[order].sum(),
+    )
+
+
+def sample_around_mode(
+    evidence: Evidence, start: Array, low: Array, high: Array, count: int
+) -> tuple[Array, Array]:
+    """Points around the mode that is reached from a start, and the logarithm of each one's weight.
+
+    They are normal, by the curvature there; beyond the box, they are reflected at its border. A
+    point's weight is the larger, the less likely its draw was. The mode and all points are on a
+    grid: rounding, of machines and ascents that differ, must not decide between kernels.
+    """
+    if not (high > low).any():
+        return low[None, :], np.zeros(1)
+    climb, full = _inside(evidence, low, high)
+    free = high > low
+    low = low[free]
+    high = high[free]
+    best = _on_grid(_climbed(climb, start[free], low, high).x, low, high)
+    lower = np.linalg.cholesky(_around(climb, best, low, high))
+    drawn = norm.ppf(qmc.Halton(len(best), scramble=False).random(count + 1)[1:])
+    points = best + drawn @ lower.T
+    points = np.where(
+        points > high, 2 * high - points, np.where(points < low, 2 * low - points, points)
+    )
+    return np.array([full(point) for point in _on_grid(points, low, high)]), (drawn**2).sum(
+        axis=1
+    ) / 2
+
+
+def _on_grid(points: Array, low: Array, high: Array) -> Array:
+    return np.asarray(np.clip((points / SEARCH.grid).round() * SEARCH.grid, low, high))
+
+
+def _inside(
+    evidence: Evidence, low: Array, high: Array
+) -> tuple[Evidence, Callable[[Array], Array]]:
+    """What is to be made small, by the parameters that are free; and all of them, by these."""
+    inside = np.flatnonzero(high > low)
+
+    def full(theta: Array) -> Array:
+        point = low.copy()
+        point[inside] = theta
+        return point
+
+    def climb(theta: Array) -> tuple[float, Array]:
+        value, slope = evidence(full(theta))
+        return -value, -slope[inside]
+
+    return climb, full
+
+
+def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> Any:
+    box = np.column_stack([low, high])
+    how = {"maxiter": SEARCH.ascent_steps}
+    return minimize(climb, start, jac=True, method="L-BFGS-B", bounds=box, options=how)
+
+
+def _around(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
+    """A covariance from the curvature at the highest point, nowhere wider than the box."""
+    p = len(best)
+    here = climb(best)[1]
+    curvature = np.empty((p, p))
+    for k in range(p):
+        step = np.zeros(p)
+        if best[k] + SEARCH.difference <= high[k]:
+            step[k] = SEARCH.difference
+        else:
+            step[k] = -SEARCH.difference
+        curvature[k] = (climb(best + step)[1] - here) / step[k]
+    even = 12 / (high - low) ** 2  # one over the variance of a uniform distribution
+    scaled = (curvature + curvature.T) / 2 / np.sqrt(np.outer(even, even))
+    values, vectors = np.linalg.eigh(scaled)
+    inverse = (
+        vectors / np.clip(values, 1.0, 1e10)
+    ) @ vectors.T  # to be factorised whatever the evidence is
+    return np.asarray(SEARCH.proposal_inflation**2 * inverse / np.sqrt(np.outer(even, even)))

@@ -1,0 +1,593 @@
+"""Posterior of a linear model's weights, from staged releases of noisy Gram matrices.
+
+The model is y = φ(x)ᵀw + noise of variance s², w ~ N(0, S). Stage k releases, with Gaussian noise
+of known scale,
+
+    A_k = Σ φ e_k,   B_k = Σ φφᵀ, q_k = Σ e_k², e_k = clip(y − φᵀw_k, ±r_k), w_k: the weights known
+                     before the stage.
+
+Clipping a residual with standard deviation s at r = z·s keeps, of its linear part, the gain g =
+P(|N| < z) (Bussgang), and adds a distortion that is uncorrelated with it. All stages see the same
+residual noise, so with weights ω_k (Σω = 1) they merge into one observation of w, linear and
+Gaussian given the noise in B:
+
+    Σ ω_k A_k/g_k + B̂ w̄  =  B̂ w + noise,   w̄ = Σ ω_k w_k
+    Cov = s²B̂ + V∘E[(w−w̄)(w−w̄)ᵀ]-terms + Σ ω_k² (σ_k²I + D_k)/g_k²
+
+B̂ is a public guess, corrected by the mean of all released B: the eigenvalues of their difference
+are shrunk by the rule for additive noise of known distribution. What error remains, of variance V
+an entry, multiplies only w − w̄, which is small after the first stages. Its expectation depends on
+the answer, so it is iterated. Later stages correct the error that B̂ introduced earlier. With
+damped steps its contribution to the covariance is therefore capped at a part of the noise in A;
+otherwise it would dominate exactly where w is poorly determined. The precision S⁻¹ + B̂Cov⁻¹B̂ is
+positive for every draw of the noise: nothing has to be regularised.
+
+Records may be weighted: then φ and y are their products with weights of at most one
+(`gram_estimation`), and what the basis cannot represent counts by their mean square.
+
+S and s² need not be known. Each of several hypotheses about S gets the s² that fits the released q
+best, and a weight by the evidence of all that was released; the next stage uses their mean. A given
+noise variance is a lower bound: a poor fit or outliers raise q, and if the model could not
+attribute that to noise, the clip would stay too narrow to recover.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.inference.linalg import (
+    JITTER,
+    SMALL_JITTER,
+    posterior_covariance,
+    robust_cholesky,
+    solve_lower,
+    solve_upper,
+)
+from reticent.inference.moment_model.clipping import (
+    clip_moments,
+    clipped_second_moment,
+    correlated_distortion,
+    estimate_skewness,
+    heteroscedastic_excess,
+    squared_level_shift,
+    unclipped_variance,
+)
+from reticent.inference.moment_model.gram_estimation import GramEstimator
+from reticent.inference.moment_model.settings import CLIP, STAGE
+
+__all__ = ["StagedPosterior"]
+
+Array = NDArray[np.float64]
+_NOISE_GRID = np.geomspace(*STAGE.noise_grid)
+_EXCESS_NOISE_GRID = np.geomspace(*STAGE.excess_noise_grid)
+_NOISE_FRACTION_LOGITS = np.linspace(*STAGE.noise_fraction_logits)
+_TOGETHER = 2**16  # entries of matrices of several hypotheses that fit a cache
+
+
+@dataclass(frozen=True)
+class _Stage:
+    observed: Array  # A/g
+    centre: Array  # w_k
+    noise: float  # variance of the noise in A/g
+    distortion: Array  # covariance of the clip's distortion, by g²
+    second: float  # q/n
+    second_sd: float
+    reach: float  # r
+    lean: float  # by which A/g is off, in units of B̂ along the level, for a third cumulant of one
+    narrow_clip: bool  # whether r is narrower than is safe for skewed noise
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The posterior of w under one hypothesis, and its evidence."""
+
+    mean: Array
+    root: Array  # covariance = rootᵀ·root
+    evidence: float
+
+
+@dataclass
+class StagedPosterior:
+    """Posterior of the weights w of one output, stage by stage.
+
+    All variances are in squared half-ranges of y. m is the number of features, H of hypotheses.
+
+    Parameters
+    ----------
+    hypotheses : (H, m, m) array
+        Prior covariance of w under each hypothesis about the kernel.
+    truncation_variance : (H,) array
+        Variance that the basis does not represent, under each.
+    points : (points, m) array
+        Features at points that are distributed as the records may be.
+    n : int
+        Number of records.
+    noise_variance : float
+        s², the variance of the observation noise: a first guess if ``learn_noise``, else a lower
+        bound.
+    learn_noise, learn_prior : bool
+        Whether s² is learned; whether hypotheses are weighed by their evidence.
+    min_square_weight : float
+        Square of the smallest weight a record can have; 1 if records are not weighted. Below 1
+        the noise must be known.
+    damping : float
+        Of `GramEstimator`.
+    prior_observation : ((k, m) array, (k,) array), optional
+        (H, z): an observation z = H·w + N(0, I) made beforehand.
+    log_prior_weights : (H,) array or float
+        Logarithms of the hypotheses' prior weights.
+    constant_weights : (m,) array, optional
+        Weights of the function that is one everywhere; by least squares if not given.
+    initial_noise_variance : float, optional
+        s² before the first stage; ``noise_variance`` if not given.
+
+    Attributes
+    ----------
+    mean, covariance : (m,) and (m, m) arrays
+        Posterior of w, on which the next stage goes.
+    weights : (H,) array
+        Posterior weights of the hypotheses.
+    s2 : float
+        Variance of a residual around φᵀw: noise and truncation.
+    narrow_clip : bool
+        Whether the next clip is narrower than is safe for skewed noise.
+    """
+
+    hypotheses: Array
+    truncation_variance: Array
+    points: Array
+    n: int
+    noise_variance: float
+    learn_noise: bool = False
+    learn_prior: bool = True
+    min_square_weight: float = 1.0
+    damping: float = 0.0  # of B̂ (`GramEstimator`)
+    narrow_clip: bool = field(
+        init=False, default=False
+    )  # whether the next clip is narrower than is safe for skewed noise
+    prior_observation: tuple[Array, Array] | None = (
+        None  # (H, z): what is known of w beforehand, z = H·w + N(0, I)
+    )
+    log_prior_weights: Array | float = 0.0  # logarithms of the hypotheses' prior weights
+    constant_weights: Array | None = (
+        None  # weights of a function that is one everywhere; by least squares if not given
+    )
+    initial_noise_variance: float | None = (
+        None  # what looked like noise before the first stage; the guess if nothing did
+    )
+    mean: Array = field(init=False)
+    covariance: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        m = len(self.hypotheses[0])
+        self.hypotheses = np.asarray(self.hypotheses)
+        self._roots: Array = np.asarray(np.linalg.cholesky(self.hypotheses), dtype=np.float64)
+        diagonals = self._roots.diagonal(axis1=1, axis2=2)
+        if np.count_nonzero(self._roots) == np.count_nonzero(diagonals):  # as in the default prior
+            self._roots = diagonals.copy()  # products with them take less time
+        self._gram = GramEstimator(
+            self.points, self.n, damping=self.damping, min_square_weight=self.min_square_weight
+        )
+        # of each hypothesis
+        if self.initial_noise_variance is None:
+            self._noise: Array | float = self.noise_variance
+        else:
+            self._noise = self.initial_noise_variance
+        self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
+        self._use(np.full(len(self._roots), 1 / len(self._roots)))
+        self._H, self._z = self.prior_observation or (np.zeros((0, m)), np.zeros(0))
+        self.mean = np.zeros(m)
+        self.covariance = self.prior.copy()
+        if self.prior_observation:
+            self.covariance = posterior_covariance(self._root, self._H.T @ self._H)
+            self.mean = self.covariance @ (self._H.T @ self._z)
+        self.stages: list[_Stage] = []
+        even = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
+        self._level: Array = np.asarray(
+            even if self.constant_weights is None else self.constant_weights, dtype=np.float64
+        )
+        self._size, self._usual = 1.0, self.residual_sd()
+
+    def _use(self, weights: Array) -> None:
+        """Take the mean of the hypotheses with these weights."""
+        self.weights = weights
+        self.prior: Array = np.asarray(np.tensordot(weights, self.hypotheses, 1), dtype=np.float64)
+        self._root: Array = np.asarray(np.linalg.cholesky(self.prior), dtype=np.float64)
+        self.s2 = float(weights @ self._s2)
+
+    @property
+    def initial_prior(self) -> Array:
+        """Prior covariance (m, m) of w before anything was released."""
+        return np.asarray(np.mean(self.hypotheses, axis=0))
+
+    @property
+    def densities(self) -> Array:
+        """Densities on the points that agree with the releases, a row each."""
+        return self._gram.densities
+
+    def rescale_prior(self) -> None:
+        """Scale the prior up if residuals are larger than outputs should be.
+
+        The range of y is wrong then.
+        """
+        before = self._size
+        self._size = max(self.residual_sd() / self._usual, 1.0)
+        ratio = (self._size / before) ** 2
+        if ratio == 1:
+            return
+        self.hypotheses = ratio * self.hypotheses
+        self._roots = math.sqrt(ratio) * self._roots
+        self.truncation_variance = ratio * self.truncation_variance
+        self._use(self.weights)
+        self._solve()
+        self._weigh()
+        self._solve()
+
+    def residual_sd(self) -> float:
+        """Standard deviation of a residual, in half-ranges of y."""
+        return math.sqrt(self.posterior_variance() + self.s2)
+
+    def posterior_variance(self) -> float:
+        """Posterior variance of φᵀw, averaged over the records."""
+        return max(float((self.covariance * self._gram.estimate).sum()) / self.n, 0.0)
+
+    def add(
+        self,
+        A: Array,
+        A_sd: float,
+        B: Array,
+        B_sd: Array,
+        q: float,
+        q_sd: float,
+        r: float,
+        centre: Array,
+    ) -> None:
+        """Condition on one stage, whose residuals e were clipped at ±r around φᵀ``centre``.
+
+        Parameters
+        ----------
+        A : (m,) array
+            Released Σφe, in half-ranges of y.
+        A_sd : float
+            Standard deviation of its noise.
+        B, B_sd : (m, m) arrays
+            Released Σφφᵀ and the standard deviations of its noise.
+        q, q_sd : float
+            Released Σe² and the standard deviation of its noise, in squared half-ranges of y.
+        r : float
+            Clip threshold, in half-ranges of y.
+        centre : (m,) array
+            The weights w_k that residuals were taken of.
+        """
+        self._gram.add(B, B_sd)
+        if self.min_square_weight < 1:
+            self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
+            self.s2 = float(self.weights @ self._s2)
+        variance = unclipped_variance(
+            self.posterior_variance() + self.s2, q / self.n, q_sd / self.n, r
+        )
+        inside, second, odd = clip_moments(r / math.sqrt(variance))
+        gain = max(inside, STAGE.min_gain)
+        P = self.points[::2]  # evenly spread too, and enough for a mean
+        common, here = correlated_distortion(
+            P, self._gram.mean_square_weight * (P @ self.covariance), self.s2, odd
+        )
+        own = max((second - gain**2 - here) * variance, 0.0)
+        shared = self.n**2 * variance * common
+        distortion = self._gram.mean_square_weight * (
+            shared + self.n * own * self._gram.feature_moment
+        )
+        noise = (A_sd / gain) ** 2
+        told = q / self.n, q_sd / self.n, r
+        lean = odd[0] / (
+            math.sqrt(6) * gain * variance
+        )  # Gram and Charlier's: of noise that is nearly normal
+        self.stages.append(
+            _Stage(A / gain, centre, noise, distortion / gain**2, *told, lean, self.narrow_clip)
+        )
+        self._solve()
+        before = self.s2
+        self._weigh()
+        if len(self._roots) > 1 or self.s2 != before:
+            self._solve()
+
+    def _solve(self) -> None:
+        B = self._gram.damped_estimate
+        V = self._gram.entry_variance
+        m = len(self.mean)
+        centres = np.array([one.centre for one in self.stages])
+        observed = np.array([one.observed for one in self.stages])
+        noises = np.array([one.noise for one in self.stages])
+        distortions = np.array([one.distortion for one in self.stages])
+        own = noises + np.trace(distortions, axis1=1, axis2=2) / m + self.skew_inflation()
+        lean, doubt = self._lean()
+        along = B @ self._level
+        leans = np.array([one.lean for one in self.stages])
+        for _ in range(STAGE.max_iterations):
+            # stages that started far from w suffer from the error in B: they count less
+            far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
+            omega = 1 / (own + far)
+            omega /= omega.sum()
+            centre = omega @ centres
+            self._observed = omega @ observed + B @ centre - lean * (omega @ leans) * along
+            away = self.mean - centre
+            second = self.covariance + np.outer(away, away)
+            self._wrong = V * second
+            np.fill_diagonal(self._wrong, V @ np.diag(second))
+            noise = np.tensordot(omega**2, distortions, 1) + doubt * (
+                omega @ leans
+            ) ** 2 * np.outer(along, along)
+            noise.ravel()[:: m + 1] += omega**2 @ noises
+            expected = max(float(np.trace(self._wrong)), 1e-300)
+            if self.damping:
+                part = min(STAGE.max_gram_error * float(np.trace(noise)) / expected, 1.0)
+            else:
+                part = 1.0
+            self._W = self.s2 * B + part * self._wrong + noise
+            fit = self._fit(self._root, self._W)
+            before = self.mean
+            self.mean = fit.mean
+            self.covariance = fit.root.T @ fit.root
+            if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
+                break
+
+    def _fit(self, root: Array, W: Array) -> _Fit:
+        """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W).
+
+        In coordinates in which the prior is the identity.
+        """
+        lower = robust_cholesky(W, JITTER)
+        H = np.vstack([solve_lower(lower, self._gram.damped_estimate @ root), self._H @ root])
+        z = np.concatenate([solve_lower(lower, self._observed), self._z])
+        inner = robust_cholesky(np.eye(len(W)) + H.T @ H, SMALL_JITTER)
+        half = solve_lower(inner, root.T)
+        told = solve_lower(inner, H.T @ z)
+        logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
+        return _Fit(half.T @ told, half, float(-logdet - (z @ z - told @ told) / 2))
+
+    def _fits(self) -> tuple[Array, Array, Array]:
+        """Of `_fit` under each hypothesis, with its own noise.
+
+        The means, tr(B·covariance), and the evidence. One basis T makes all of them easy: TᵀT = W
+        and TᵀλT = B, so that a hypothesis' noise changes a diagonal only.
+        """
+        lower = robust_cholesky(self._W, JITTER)
+        B = self._gram.estimate
+        whitened = solve_lower(lower, solve_lower(lower, B).T)
+        values, vectors = np.linalg.eigh((whitened + whitened.T) / 2)
+        values = np.clip(values, 0.0, 1 / self.s2)  # W has s²B̂ in it
+        T = (np.sqrt(values) * (lower @ vectors)).T
+        z = vectors.T @ solve_lower(lower, self._observed)
+        design = vectors.T @ solve_lower(lower, self._gram.damped_estimate)
+        spread = np.sqrt(np.maximum(1 + (self._s2[:, None] - self.s2) * values, SMALL_JITTER))
+        design = np.vstack([design, self._H])
+        z = np.concatenate([z, self._z])
+        spread = np.hstack([spread, np.ones((len(spread), len(self._z)))])
+        z = z / spread
+        means = np.empty((len(z), len(T)))
+        doubts = np.empty(len(z))
+        evidence = -np.log(spread).sum(axis=1)
+        few = max(_TOGETHER // len(T) ** 2, 1)
+        for first in range(0, len(z), few):
+            some = slice(first, first + few)
+            told = self._times(design, some) / spread[some, :, None]
+            seen = self._times(T, some)
+            inner = told.transpose(0, 2, 1) @ told
+            size = 1 + inner.trace(axis1=1, axis2=2) / len(T)
+            inner.reshape(len(inner), -1)[:, :: len(T) + 1] += 1 + SMALL_JITTER * size[:, None]
+            for h, one in enumerate(np.linalg.cholesky(inner), first):
+                known = solve_lower(one, z[h] @ told[h - first])
+                means[h], doubts[h] = (
+                    solve_upper(one, known),
+                    np.square(solve_lower(one, seen[h - first].T)).sum(),
+                )
+                evidence[h] -= np.log(np.diag(one)).sum() + (z[h] @ z[h] - known @ known) / 2
+        if self._roots.ndim == 2:
+            means = means * self._roots
+        else:
+            means = (self._roots @ means[:, :, None])[:, :, 0]
+        return means, doubts, evidence
+
+    def _times(self, matrix: Array, some: slice) -> Array:
+        """The matrix times the roots of some hypotheses."""
+        roots = self._roots[some]
+        if roots.ndim == 2:
+            return matrix * roots[:, None]
+        return matrix @ roots
+
+    def _only(self) -> tuple[Array, Array, Array]:
+        """What `_fits` gives for a single hypothesis, which is the present fit."""
+        return (
+            self.mean[None],
+            np.array([max((self.covariance * self._gram.estimate).sum(), 0.0)]),
+            np.zeros(1),
+        )
+
+    def _weigh(self) -> None:
+        """Give each hypothesis its noise and its weight by the evidence."""
+        B = self._gram.estimate
+        n = self.n
+        second, sd, reach = np.array(
+            [(one.second, one.second_sd, one.reach) for one in self.stages]
+        ).T
+        if len(self._roots) > 1:
+            means, doubts, evidence = self._fits()
+        else:
+            means, doubts, evidence = self._only()
+        away = means[:, None] - np.array([one.centre for one in self.stages])
+        explained = (doubts[:, None] + np.maximum(((away @ B) * away).sum(axis=2), 0.0)) / n
+        noise = self.noise_variance * (_NOISE_GRID if self.learn_noise else _EXCESS_NOISE_GRID)
+        s2 = noise + self._gram.mean_square_weight * self.truncation_variance[:, None]
+        expected = clipped_second_moment(explained[:, None] + s2[:, :, None], reach)
+        misfit = (second - expected) ** 2 / (sd**2 + (CLIP.second_moment_error * expected) ** 2)
+        fits = (
+            -(misfit.sum(axis=2) + (np.log(s2 / self.noise_variance) / STAGE.log_noise_sd) ** 2) / 2
+        )
+        if not self.learn_noise:
+            fits[:, 1:] -= STAGE.excess_noise_penalty
+        best = fits.argmax(axis=1)[:, None]
+        self._noise = noise[best[:, 0]]
+        self._s2 = np.take_along_axis(s2, best, axis=1)[:, 0]
+        self._means = means
+        scores = self.log_prior_weights + evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
+        if self.learn_prior:
+            weights = np.exp(scores - scores.max())
+        else:
+            weights = self.weights
+        self._use(weights / weights.sum())
+
+    def skew_inflation(self) -> Array:
+        """Variance added to each stage (stages,) for skewed noise.
+
+        Narrow clips of skewed noise leave another mean than wide ones, which came first. Where
+        their sums of outputs differ by more than sampling explains, the narrow ones are taken to
+        err.
+        """
+        narrow = np.array([one.narrow_clip for one in self.stages])
+        return np.asarray(
+            narrow
+            * (
+                squared_level_shift(*self._levels(), narrow) / (self._level @ self._level)
+                if narrow.any()
+                else 0.0
+            )
+        )
+
+    def _levels(self) -> tuple[Array, Array]:
+        """Sum of outputs that each stage sees, and its variance apart from shared noise."""
+        u = self._level
+        centres = np.array([one.centre for one in self.stages])
+        levels = (
+            np.array([one.observed for one in self.stages]) + centres @ self._gram.damped_estimate
+        ) @ u
+        far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ (
+            self._gram.entry_variance @ u**2
+        )
+        return levels, far + np.array(
+            [one.noise * (u @ u) + u @ one.distortion @ u for one in self.stages]
+        )
+
+    def _lean(self) -> tuple[float, float]:
+        """Third cumulant of noise that is learned, and the variance of what is not known of it."""
+        if not self.learn_noise:
+            return 0.0, 0.0
+        third = self.s2**1.5
+        along = float(self._level @ self._gram.damped_estimate @ self._level)
+        mean, variance = estimate_skewness(
+            *self._levels(), third * along * np.array([one.lean for one in self.stages])
+        )
+        return third * mean, third**2 * variance
+
+    def model_averaged_mean(self) -> Array:
+        """Mean of w (m,) over the hypotheses, each fitted by itself, to predict with.
+
+        Stages go by ``mean``, under the mean of the priors: careful where there are no records, but
+        unlikely short lengthscales let noise through.
+        """
+        if self.learn_prior and len(self._roots) > 1:
+            return self.weights @ self._means
+        return self.mean
+
+    def feature_mean_square(self, j: int) -> float:
+        """Mean square of one feature among the records, as B̂ has it.
+
+        From half the least to the most at a point.
+        """
+        square = np.square(self.points[:, j])
+        return float(np.clip(self._gram.estimate[j, j] / self.n, square.min() / 2, square.max()))
+
+    def excess_noise_variance(self) -> float:
+        """By how much the noise's variance exceeds s², as seen by clips of different widths.
+
+        Noise need not be normal. Narrow clips see the middle of skewed or uneven noise only; the
+        first stages, and the last one, are clipped wide.
+        """
+        away = np.array([one.centre for one in self.stages]) - self.mean
+        explained = (
+            self.posterior_variance()
+            + np.maximum(((away @ self._gram.estimate) * away).sum(axis=1), 0.0) / self.n
+        )
+        second, sd, reach = np.array(
+            [(one.second, one.second_sd, one.reach) for one in self.stages]
+        ).T
+        return heteroscedastic_excess(self.s2, explained, second, sd, reach)
+
+    def estimated_truncation_variance(self) -> float:
+        """Truncation variance, re-estimated from the residuals.
+
+        Without repeated inputs it looks like noise: any fraction of s² may be of the function. The
+        logarithms of both parts are normal a priori, that of the function's around
+        ``truncation_variance``, which is also its lower bound.
+        """
+        if not self.learn_noise:
+            return float(self.weights @ self.truncation_variance)
+        part = 1 / (1 + np.exp(_NOISE_FRACTION_LOGITS))  # noise's share
+        usual = np.maximum(self.truncation_variance, STAGE.min_truncation * self._s2)[:, None]
+        rough = np.log((1 - part) * self._s2[:, None] / usual) / STAGE.log_truncation_sd
+        loud = np.log(part * self._s2[:, None] / self.noise_variance) / STAGE.log_noise_sd
+        chance = np.exp(
+            -(rough**2 + loud**2) / 2 + (rough**2 + loud**2).min(axis=1, keepdims=True) / 2
+        )
+        share = (chance @ (1 - part)) / chance.sum(axis=1)
+        return float(self.weights @ np.maximum(share * self._s2, self.truncation_variance))
+
+    def error_covariance(self, share: float = 1.0) -> Array:
+        """Covariance (m, m) of the error of ``mean``, wider than ``covariance``, to report.
+
+        It is that of the same linear estimate where B̂ is not damped, the error in B̂ is as large
+        as it was found to be (its variance is made for the best estimate, and falls short), and
+        hypotheses are weighed by half of the evidence only. Learned from records in a fraction
+        ``share`` of the box, they count by that fraction: what the prior leaves open there is more
+        than it says (shorter lengthscales than were thought of, in a box that is too wide).
+        """
+        lower = robust_cholesky(self._W, JITTER)
+        gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(
+            lower, self._gram.damped_estimate @ self.covariance
+        )
+        half = (np.log(np.maximum(self.weights, 1e-300)) + self.log_prior_weights) / 2
+        weights = np.exp(half - half.max())
+        before = self._H @ self.covariance
+        root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))
+        left = root - gain.T @ (self._gram.damped_estimate @ root) - before.T @ (self._H @ root)
+        seen = (
+            gain.T @ (self._W + STAGE.gram_error_inflation * self._wrong) @ gain + before.T @ before
+        )
+        return np.asarray(left @ left.T / share + seen)
+
+    def evidence(self, prior: Array) -> tuple[float, Array]:
+        """Log evidence of another prior covariance (m, m) of w, and its gradient (m, m).
+
+        With the present noise.
+        """
+        B = self._gram.damped_estimate
+        lower = robust_cholesky(B @ prior @ B + self._W, JITTER)
+        half = solve_lower(lower, B)
+        z = solve_lower(lower, self._observed)
+        pull = half.T @ z
+        return float(-np.log(np.diag(lower)).sum() - z @ z / 2), (
+            np.outer(pull, pull) - half.T @ half
+        ) / 2
+
+    def transferred_observation(
+        self, onto: Array, beyond: Array, left: float
+    ) -> tuple[Array, Array]:
+        """The releases as an observation (H, z) of other weights v: w = onto·v + N(0, beyond).
+
+        ``left``: how many times as many stages are to come. They see the same records' noise C
+        again, but not the noise N of privacy: together all determine 1/(C + N/(1 + left)), and
+        those to come alone 1/(C + N/left). The difference is passed on.
+        """
+        B = self._gram.damped_estimate
+        same = self.s2 * B
+        own = self._W - same + B @ beyond @ B
+        half = solve_lower(robust_cholesky(own, JITTER), same)
+        lower = robust_cholesky(
+            own + (2 * left + 1) * same + left * (left + 1) * half.T @ half, JITTER
+        )
+        return solve_lower(lower, B @ onto), solve_lower(lower, self._observed)
+
+    def nonprivate_covariance(self) -> Array:
+        """Posterior covariance (m, m) of w without privacy noise in the sums: the model's own."""
+        return posterior_covariance(self._root, self._gram.damped_estimate / self.s2)

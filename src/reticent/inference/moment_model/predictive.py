@@ -1,0 +1,88 @@
+"""Predictive distribution of one output of a fitted regression at features φ(x).
+
+Means, variances by cause, covariances.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.inference.linalg import quadratic_forms
+
+__all__ = ["OutputPosterior"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OutputPosterior:
+    """Posterior of one output's function f(x) = φ(x)ᵀw.
+
+    In the methods ``phi`` is (points, m), and ``extrapolation_weight`` (points,) the weight of
+    each point: 0 among the records, 1 where they say nothing.
+
+    Parameters
+    ----------
+    midpoint, half_range : float
+        Middle and half-width of the output's range, in its own units.
+    kernel : scikit-learn kernel
+        The one with the largest weight.
+    noise_std : float or None
+        Standard deviation of the observation noise, in the output's own units; None where each
+        record has a noise level of its own.
+    mean : (m,) array
+        Posterior mean of w, in half-ranges of y.
+    covariance, nonprivate_covariance : (m, m) arrays
+        Posterior covariance of w, with and without the privacy noise.
+    truncation_variance : float
+        Variance of f that the basis does not represent, in squared half-ranges of y.
+    prior_std : float
+        Standard deviation of f before the fit, over the box, in the output's own units.
+    prior_centred_variance : float
+        Variance of f around its own mean before the fit, in squared half-ranges of y.
+    """
+
+    midpoint: float
+    half_range: float
+    kernel: Any
+    noise_std: float | None  # None where each record has a level of its own
+    mean: Array
+    covariance: Array
+    nonprivate_covariance: Array  # covariance without the privacy noise
+    truncation_variance: float  # variance of what the basis cannot represent
+    prior_std: float  # standard deviation of the function before the fit, over the box
+    prior_centred_variance: float  # variance of the function around its own mean, before the fit
+
+    def mean_at(self, phi: Array) -> Array:
+        """Mean of f (points,), in the units of y."""
+        return np.asarray(self.midpoint + self.half_range * (phi @ self.mean))
+
+    def variance_parts(self, phi: Array, extrapolation_weight: Array) -> tuple[Array, Array]:
+        """Variances of f by cause (points,), in squared units of y: the model, and privacy noise.
+
+        Far from the records the model's variance is raised to the prior's.
+        """
+        whole, own = (
+            np.maximum(quadratic_forms(phi, one), 0.0)
+            for one in (self.covariance, self.nonprivate_covariance)
+        )
+        half2 = self.half_range**2
+        model = half2 * (np.minimum(own, whole) + self.truncation_variance)
+        privacy = half2 * np.maximum(whole - own, 0.0)
+        return model + extrapolation_weight * np.maximum(
+            half2 * self.prior_centred_variance - model - privacy, 0.0
+        ), privacy
+
+    def covariance_between(self, phi: Array, extrapolation_weight: Array) -> Array:
+        """Covariance (points, points) of f between points, in squared units of y.
+
+        What the basis does not represent is taken as independent between points.
+        """
+        own = sum(
+            self.variance_parts(phi, extrapolation_weight)
+        ) / self.half_range**2 - quadratic_forms(phi, self.covariance)
+        return np.asarray(
+            self.half_range**2 * (phi @ self.covariance @ phi.T + np.diag(np.maximum(own, 0.0)))
+        )

@@ -1,0 +1,187 @@
+"""Settings of the moment model: its tuned numbers, with their meaning and reason.
+
+Grids are given as (lowest, highest, number of values).
+"""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "CLIP",
+    "GRAM",
+    "SEARCH",
+    "STAGE",
+    "ClipSettings",
+    "GramSettings",
+    "SearchSettings",
+    "StageSettings",
+]
+
+Grid = tuple[float, float, int]
+
+
+@dataclass(frozen=True)
+class StageSettings:
+    """Tuned numbers of `posterior.StagedPosterior`.
+
+    Parameters
+    ----------
+    min_gain : float
+        Smallest gain of a clip that A is divided by; a smaller one would amplify noise.
+    max_iterations : int
+        Steps of the fixed point between the posterior and the covariance of the error in B̂.
+    noise_grid : Grid
+        Candidates of s², geometric, as multiples of the first guess.
+    excess_noise_grid : Grid
+        The same as multiples of a given s²: residuals may be larger than it explains.
+    excess_noise_penalty : float
+        Nats by which more noise than was given must fit better.
+    log_noise_sd : float
+        Standard deviation of log s² a priori.
+    log_truncation_sd : float
+        Standard deviation of the logarithm of the truncation variance a priori.
+    noise_fraction_logits : Grid
+        Logits, equidistant, of the fraction of residual variance that is noise.
+    min_truncation : float
+        Smallest truncation variance, relative to s²: its logarithm must be finite.
+    gram_error_inflation : float
+        How often the error in B̂ counts once more in reported covariances: its variance is made for
+        the best estimate and falls short of the squared error.
+    max_gram_error : float
+        Cap on the error in B̂, relative to the noise in A, where steps are damped. Later stages
+        correct that error; uncapped, it dominates where w is poorly determined.
+    """
+
+    min_gain: float = 0.3
+    max_iterations: int = 20
+    noise_grid: Grid = (1e-4, 1e2, 61)
+    excess_noise_grid: Grid = (1.0, 1e2, 41)
+    excess_noise_penalty: float = 2.0
+    log_noise_sd: float = 3.0
+    log_truncation_sd: float = 1.0
+    noise_fraction_logits: Grid = (-12, 12, 121)
+    min_truncation: float = 1e-9
+    gram_error_inflation: float = 1.0
+    max_gram_error: float = 0.3
+
+
+@dataclass(frozen=True)
+class ClipSettings:
+    """Tuned numbers of `clipping`.
+
+    Parameters
+    ----------
+    variance_grid : Grid
+        Candidates of a residual's variance, geometric, as multiples of the expected one.
+    surprise : float
+        Scale of the logarithm of that multiple: small ones count as noise, large ones as a wrong
+        prior.
+    unevenness_grid : Grid
+        Standard deviations, equidistant, of the logarithm of the noise's scale between records.
+    mean_unevenness : float
+        Mean of that standard deviation a priori.
+    median_grid : Grid
+        Candidates, geometric, of the squared median scale of the noise, as multiples of s².
+    quadrature_nodes : int
+        Gauss–Hermite nodes of the lognormal scale.
+    significant_shift : float
+        Standard deviations by which levels may differ by sampling alone.
+    skew_log_odds : float
+        Log odds a priori that the noise is skewed at all.
+    skew_sd : float
+        Standard deviation of the skewness of skewed noise.
+    block_rows : int
+        Points whose correlations with all others fit a cache; no result depends on it but by
+        rounding.
+    second_moment_error : float
+        Relative error of a second moment: residuals are not quite normal.
+    """
+
+    variance_grid: Grid = (1e-3, 1e2, 101)
+    surprise: float = 0.2
+    unevenness_grid: Grid = (0.0, 0.9, 19)
+    mean_unevenness: float = 0.2
+    median_grid: Grid = (0.4, 1.25, 31)
+    quadrature_nodes: int = 11
+    significant_shift: float = 2.0
+    skew_log_odds: float = -1.0
+    skew_sd: float = 2.0
+    block_rows: int = 64
+    second_moment_error: float = 0.05
+
+
+@dataclass(frozen=True)
+class GramSettings:
+    """Tuned numbers of `gram_estimation.GramEstimator`.
+
+    Parameters
+    ----------
+    damping : float
+        Ridge on B̂ for inputs that may depend on each other, relative to the noise's largest
+        eigenvalue. Found on two tuning tasks; flat from 0.05 to 0.2.
+    min_error : float
+        Smallest error of the estimate, relative to the noise's variance.
+    min_density_error : float
+        Smallest error of the mean over densities, in units of its sampling variance: a record may
+        be unlike the points.
+    hidden_error : float
+        Error that no density shows, relative to what noise hides of the difference to a uniform
+        density.
+    densities : int
+        Number of densities that are fitted; their differences are the uncertainty.
+    prior_records : float
+        α: number of records that the prior guess of a density counts for.
+    log_density_sd : float
+        Standard deviation of the logarithm of the error of that guess, from point to point.
+    steps, first_steps : int
+        Steps of mirror descent in a stage, and in the first one.
+    min_log_probability : float
+        Smallest logarithm of a probability: exp must not underflow.
+    rounding : float
+        Relative difference that is rounding: machines must not differ in which steps they accept.
+    """
+
+    damping: float = 0.1
+    min_error: float = 0.02
+    min_density_error: float = 1.0
+    hidden_error: float = 2.0
+    densities: int = 8
+    prior_records: float = 10.0
+    log_density_sd: float = 2.0
+    steps: int = 12
+    first_steps: int = 60
+    min_log_probability: float = -700.0
+    rounding: float = 1e-9
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Tuned numbers of `hyperparameters`.
+
+    Parameters
+    ----------
+    ascents : int
+        Starts from which the evidence is maximised.
+    ascent_steps : int
+        Steps of L-BFGS-B from each.
+    proposal_inflation : float
+        Factor on the standard deviations of the normal proposal: the evidence has heavier tails.
+    difference : float
+        Step of the finite differences of the gradient.
+    dropped_weight : float
+        Total weight of the hypotheses that are left out.
+    grid : float
+        Spacing of the grid on which points are rounded, so that machines agree.
+    """
+
+    ascents: int = 2
+    ascent_steps: int = 25
+    proposal_inflation: float = 1.3
+    difference: float = 0.05
+    dropped_weight: float = 1e-3
+    grid: float = 0.01
+
+
+STAGE = StageSettings()
+CLIP = ClipSettings()
+GRAM = GramSettings()
+SEARCH = SearchSettings()

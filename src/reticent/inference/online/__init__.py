@@ -1,0 +1,1 @@
+"""Posteriors that grow batch by batch, and noise for running sums."""

@@ -1,0 +1,1 @@
+"""Gaussian-process bandits with joint and local differential privacy."""

@@ -1,0 +1,1 @@
+"""Means, histograms and covariances."""

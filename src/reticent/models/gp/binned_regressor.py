@@ -1,0 +1,510 @@
+"""A Gaussian process on a private histogram of counts or means, by integral kernels.
+
+Proof: binned_regressor.md.
+
+One joint release holds, for every bin and empty ones too, how many records are in it and what their
+outputs add up to (`models.bins`). The rest is post-processing (`maths.binned_fit`): bins are
+averages of the function over boxes, the noise of each is known, and kernels are weighed by the
+evidence of the released bins.
+"""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.inference.binned.hyperparameters import (
+    BinnedPosterior,
+    ProcessPrior,
+    fit_density,
+    fit_means,
+)
+from reticent.inference.binned.posterior import RegionObservations, Regions, likelihood_quadratics
+from reticent.inference.kernels.integral import Boxes, kernel_mixture
+from reticent.inference.kernels.projection import kernels_around
+from reticent.models.base import PrivateEstimator
+from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
+from reticent.models.replay import alike
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle, Release, Scores
+from reticent.privacy.release import check_scale, noise_scale
+from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.validation import as_float, as_generator, check_choice, check_integer
+
+__all__ = ["BinnedGPRegressor"]
+
+Array = NDArray[np.float64]
+# hypotheses tried in a round, fewer where bins are many
+_TRIALS = 24
+_WORK = 1e8
+_TINY = 1e-24  # variance of a kernel that can be meant, in squared half-ranges
+# a choice takes one release of those paid for, the bins the other three
+EXPONENTIAL = "exponential"
+_BINS_SHARE = 3
+_CANDIDATES = 48
+_MOST_SCORED = 1000
+# for scores: noise in half-ranges, records in a bin
+_FIRST_GUESS = 0.2
+_LEAST_NOISE = 0.01
+_LEAST_COUNT = 0.3
+_AT_ONCE = 2048  # points that are predicted together
+
+
+@dataclass(repr=False, eq=False)
+class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process regression on a differentially private histogram of means or counts.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        The prior of the function, in the units of the data (for counts: of records per unit of
+        volume): sums and products of ConstantKernel, RBF, Matern, RationalQuadratic. A
+        hyperparameter's own bounds are its prior; "fixed" means fixed. Default: an RBF kernel with
+        a length for each input; for means also a constant.
+    bins : int, list of int, or list of edges, optional
+        Number of equal bins of each input between its bounds, or their edges. Default: chosen from
+        the number of records, the noise and the number of inputs. For one to four inputs.
+    regions : integer array of the grid's shape, optional
+        Joins cells of the grid to regions, numbered from 0; −1 for cells that are in none. A
+        boolean array keeps single cells.
+    kind : "mean" or "count"
+        What a bin tells: the mean output of its records, or how many records it has.
+    integral : bool
+        True: a bin is an average over its region. False: the function's value at the region's
+        centre, for comparison.
+    protect : "records" or "labels"
+        What neighbours differ in: a whole record, or only its output, where all inputs are public.
+        Not the same promise, and not the same account in a ledger.
+    noise : float, optional
+        For means: standard deviation of outputs at one place; learned if not given. For counts: by
+        how many times √count a count scatters around its expectation; 1 (Poisson) if not given, 0
+        for a curve whose area over each bin is the bin.
+    learn_kernel : bool or "exponential"
+        True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by
+        the evidence of the released bins, which is free. "exponential": choose one of them by the
+        exponential mechanism instead, as in the paper's supplement, for a quarter of the budget (of
+        μ²); to compare with. False: the kernel stays as it is.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta=0`` gives pure ε-DP by
+        Laplace noise.
+
+    Attributes
+    ----------
+    counts_, counts_sd_ : arrays, one number for each region
+        The counts as they were released, with the noise's standard deviation: empty bins have noise
+        too, and a count can be negative. (With ``protect="labels"`` counts are public, exact, and
+        have none.)
+    sums_, sums_sd_ : arrays
+        For means: the noisy sums of outputs, each output counted from the middle of its range.
+    bins_, bins_sd_ : arrays
+        What the fit says of each region: its mean output, or its count; and the standard deviation
+        of that.
+    edges_ : list of arrays
+    kernel_, noise_
+        The kernel with the highest evidence, in the units of the data, and the noise.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced (``protect="records"``), or the output of one record
+    (``"labels"``), number of records public. Released: all counts and sums of all regions at once,
+    empty ones included, and with δ > 0 the sum of squared outputs; with
+    ``learn_kernel="exponential"`` also the number of the chosen kernel. Must be public: the bounds,
+    bins, regions, the number of records, the kernel, all parameters; with ``protect="labels"`` all
+    inputs. ``score`` reads the records it is given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 10, size=(5000, 1))
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=5000)
+    >>> bounds = reticent.Bounds(x=[(0, 10)], y=(-2, 2))
+    >>> model = reticent.BinnedGPRegressor(bins=20, bounds=bounds, epsilon=1, delta=1e-6).fit(x, y)
+    >>> mean, std = model.predict([[2.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.0)) < 0.3)
+    True
+    """
+
+    _releases = property(lambda self: _BINS_SHARE + 1 if self.learn_kernel == EXPONENTIAL else 1)
+    _targets = property(lambda self: self.kind != "count")
+    _relation = property(lambda self: "label" if self.protect == "labels" else "record")
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    bins: Any = None
+    regions: Any = None
+    kind: str = "mean"
+    integral: bool = True
+    protect: str = "records"
+    noise: float | None = None
+    learn_kernel: bool | str = True
+
+    def _check(self) -> None:
+        for name, known in (("kind", ("mean", "count")), ("protect", ("records", "labels"))):
+            check_choice(name, getattr(self, name), known)
+        if self.kind == "count" and self.protect == "labels":
+            raise BadInput(
+                "Counts have no labels to protect: with public inputs they are "
+                "public. Use kind='mean'."
+            )
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(
+                f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
+            )
+        if self.noise is not None and not 0 <= as_float(self.noise) < 1e150:
+            raise BadInput(
+                f"noise must be a standard deviation, or None, not {self.noise!r}.",
+                parameter="noise",
+            )
+        if not isinstance(self.integral, (bool, np.bool_)):
+            raise BadInput(f"integral must be True or False, not {self.integral!r}.")
+        chosen = isinstance(self.learn_kernel, str) and self.learn_kernel == EXPONENTIAL
+        if not chosen and not isinstance(self.learn_kernel, (bool, np.bool_)):
+            raise BadInput(
+                f"learn_kernel must be True, False or {EXPONENTIAL!r}, not {self.learn_kernel!r}."
+            )
+        if chosen and self.delta == 0:
+            raise BadInput(
+                "learn_kernel='exponential' needs delta > 0; learn_kernel=True "
+                "is free and needs none."
+            )
+        if isinstance(self.bounds, Bounds):
+            if self.bounds.classes is not None or len(self.bounds.y) > 1:
+                raise BadInput(
+                    "BinnedGPRegressor takes one output with a range: give it "
+                    "in the bounds, as in y=(2, 150)."
+                )
+            if self.bounds.norm is not None:
+                raise BadInput("Bins fill a box: leave norm out of the bounds.")
+
+    def _validate_before_charge(self, bounds: Bounds) -> None:
+        size = make_grid(2 if self.bins is None else self.bins, self.regions, bounds).size
+        if size > _MOST_SCORED and self.learn_kernel == EXPONENTIAL:
+            raise BadInput(
+                f"Kernels are chosen by scores for up to {_MOST_SCORED:,} "
+                f"bins, not {size:,}: take learn_kernel=True."
+            )
+        if self.bins is None and (len(bounds.x) > 4 or self.regions is not None):
+            raise BadInput(
+                "Give bins: they are chosen only for up to four inputs, and "
+                "where there are no regions."
+            )
+        d = len(bounds.x)
+        fits = False
+        try:
+            m = kernel_mixture(self._kernel(bounds, self.kind, 1.0), d)
+            if self.kind == "mean":
+                unit = bounds.y[0][1] / 2 - bounds.y[0][0] / 2
+            else:
+                unit = 1.0
+            usual = self.kernel is None or _TINY < m.variance / unit**2 < 1 / _TINY
+            fits = bool(usual and np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all())
+        except (ArithmeticError, ValueError, TypeError):
+            fits = False
+        if not fits:
+            raise BadInput(
+                f"The kernel {self.kernel} cannot be averaged over bins of {d} inputs: give sums "
+                "and products of ConstantKernel, RBF, Matern and RationalQuadratic, with one "
+                "length scale or one per input, in the units of the data. Noise of outputs is "
+                "given by noise=…"
+            )
+
+    def _kernel(self, bounds: Bounds, kind: str, unit: float) -> Kernel:
+        """The kernel in units of the data; ``unit``: half-range of y, or the uniform density."""
+        if self.kernel is not None and kind == self.kind:
+            return clone(self.kernel)
+        half = np.array([high / 2 - low / 2 for low, high in bounds.x])
+        smooth = RBF(0.5 * half, np.column_stack([0.1 * half, 5 * half]))
+
+        def constant(share: float) -> Kernel:
+            return ConstantKernel(share * unit**2, (1e-5 * unit**2, 1e5 * unit**2))
+
+        if kind == "count":
+            return constant(0.3) * smooth
+        return constant(0.2) + constant(0.1) * smooth
+
+    def learn(self, curator: Oracle) -> None:
+        """Release all bins at once."""
+        bounds = curator.bounds
+        n = curator.n
+        times = curator.event.count - (self.learn_kernel == EXPONENTIAL)
+        sd = curator.noise_multiplier * sqrt(2 / max(times, 1))
+        if self.bins is None:
+            bins = _chosen_bins(n / sd, len(bounds.x))
+        else:
+            bins = self.bins
+        grid = make_grid(bins, self.regions, bounds)
+        spread = self.delta != 0
+        if self.kind == "count":
+            release = curator.release(BinCounts(grid, bounds), shares_spent=times)
+        elif self.protect == "records":
+            release = curator.release(BinSums(grid, bounds, spread), shares_spent=times)
+        else:
+            release = curator.release_given_inputs(
+                lambda x: label_sums(grid, bounds, spread, x), shares_spent=times
+            )
+        boxes, of = region_boxes(grid)
+        self._regions = Regions(boxes, of, grid.size, bool(self.integral))
+        self.edges_ = [np.array(edges) for edges in grid.edges]
+        half = np.array([high / 2 - low / 2 for low, high in bounds.x])
+        trials = int(min(max(_WORK / max(grid.size, 10) ** 3, 4), _TRIALS))
+        self._volume = float(np.prod(2 * half))
+        self._expected = n * self._regions.volumes / self._volume
+        if self.kind == "count":
+            self._middle = self._half = n / self._volume
+        else:
+            ((low, high),) = bounds.y
+            self._middle = low / 2 + high / 2
+            self._half = high / 2 - low / 2
+        prior = ProcessPrior(
+            self._kernel(bounds, self.kind, self._half),
+            self._half**-2,
+            half,
+            bool(self.learn_kernel),
+            trials,
+        )
+        if self.learn_kernel == EXPONENTIAL:
+            prior = self._chosen(curator, prior, grid, release)
+        if self.kind == "count":
+            self._take_counts(release, prior)
+        else:
+            self._take_sums(release, grid, bounds, prior, spread)
+        self.kernel_ = self._believed.kernel
+        mean, variance, _ = self._believed.moments(self._regions)
+        self.bins_, self.bins_sd_ = (
+            self._natural(mean, self._regions.volumes),
+            self._spread(variance, self._regions.volumes),
+        )
+
+    def _chosen(
+        self, curator: Oracle, prior: ProcessPrior, grid: Grid, release: Release
+    ) -> ProcessPrior:
+        """The prior with one kernel, chosen by the exponential mechanism with likelihood scores."""
+        kernels = kernels_around(prior.kernel, prior.half, _CANDIDATES)
+        if self.protect == "labels":
+            counts = LabelSums.decode(release).counts.astype(np.int64)
+        else:
+            counts = None
+        if counts is None:
+            weight = self._expected
+        else:
+            weight = counts.astype(np.float64)
+        own = np.maximum(weight, _LEAST_COUNT)
+        none = np.zeros(len(weight))
+        if self.kind == "mean":
+            if self.noise is None:
+                level = _FIRST_GUESS
+            else:
+                level = max(float(self.noise) / self._half, _LEAST_NOISE)
+            totals: BinTotals | BinCounts = BinTotals(grid, curator.bounds)
+            seen = RegionObservations(self._regions, none, weight, own, none, True)
+        else:
+            if self.noise is None:
+                level = 1.0
+            else:
+                level = max(float(self.noise), _LEAST_NOISE)
+            totals = BinCounts(grid, curator.bounds)
+            seen = RegionObservations(self._regions, weight, weight, own, none, False)
+        G, linear, constants = likelihood_quadratics(kernels, prior.scale, level**2, seen)
+        out = totals.size - grid.size  # a cell for records in no region tells nothing
+        scores = Scores(
+            np.pad(G, ((0, 0), (0, out), (0, out))), np.pad(linear, ((0, 0), (0, out))), constants
+        )
+        number = int(curator.select(totals, scores, counts=counts).value[0])
+        return replace(prior, kernel=kernels[number], learn=False)
+
+    def _take_counts(self, release: Release, prior: ProcessPrior) -> None:
+        decoded = BinCounts.decode(release)
+        self.counts_ = decoded.counts
+        self.counts_sd_ = decoded.counts_sd
+        if self.noise is None:
+            self.noise_ = 1.0
+        else:
+            self.noise_ = float(self.noise)
+        self._believed = self._counted(prior, self.noise_)
+
+    def _counted(self, prior: ProcessPrior, noise: float | None) -> BinnedPosterior:
+        if noise is None:
+            dispersion = None
+        else:
+            dispersion = noise**2
+        return fit_density(
+            prior, self._regions, self.counts_, self.counts_sd_**2, self._expected, dispersion
+        )
+
+    def _take_sums(
+        self, release: Release, grid: Grid, bounds: Bounds, prior: ProcessPrior, spread: bool
+    ) -> None:
+        squares: tuple[float, float] | None = None
+        if self.protect == "labels":
+            self._check_label_sums(release, grid, bounds, spread)
+            decoded = LabelSums.decode(release)
+        else:
+            decoded = BinSums.decode(release)
+        self.counts_ = decoded.counts
+        self.counts_sd_ = decoded.counts_sd
+        if self.protect == "labels":
+            counts = decoded.counts
+            counts_variance = np.zeros(grid.size)
+        else:
+            counting = self._kernel(bounds, "count", 1.0)
+            trials = max(prior.trials // 2, 4)
+            believed = self._counted(
+                ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
+            )
+            found, counts_variance = believed.denoised_sums(0.0 if grid.whole else None)
+            # as they are: raising negative ones to zero would lower all others
+            counts = self._expected + found
+        if decoded.spread is not None:
+            inside: float = release.n
+            inside_variance = 0.0
+            if not grid.whole:
+                inside = self.counts_.sum()
+                inside_variance = (self.counts_sd_**2).sum()
+            complement, complement_sd = decoded.spread
+            squares = float(inside - complement), float(complement_sd**2 + inside_variance)
+        self.sums_ = self._half * decoded.sums
+        self.sums_sd_ = self._half * decoded.sums_sd
+        if self.noise is None:
+            noise2 = None
+        else:
+            noise2 = (float(self.noise) / self._half) ** 2
+        self._believed = fit_means(
+            prior,
+            self._regions,
+            decoded.sums,
+            decoded.sums_sd**2,
+            counts,
+            counts_variance,
+            noise2=noise2,
+            squares=squares,
+        )
+        self.noise_ = self._half * sqrt(self._believed.noise_variance)
+
+    @staticmethod
+    def _check_label_sums(release: Release, grid: Grid, bounds: Bounds, spread: bool) -> None:
+        """Refuse a release of other bins: where inputs are public, nobody else has compared it."""
+        counts = tuple(release.statistic.get("counts", ()))
+        asked = LabelSums(grid, bounds, spread, counts)
+        if len(counts) != grid.size or not alike(release.statistic, asked.describe()):
+            raise BadInput(
+                "These releases were made with other parameters: rebuild them with those they had."
+            )
+        check_scale(
+            release, noise_scale(asked, release.event, release.records_per_person, release.times)
+        )
+
+    def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:
+        return (self._middle + self._half * mean) * (volumes if self.kind == "count" else 1.0)
+
+    def _spread(self, variance: Array, volumes: Array | float = 1.0) -> Array:
+        return self._half * np.sqrt(variance) * (volumes if self.kind == "count" else 1.0)
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """The function at ``X``, and its posterior standard deviation or covariance.
+
+        Mean output, or records per unit of volume.
+
+        The model's own doubt and the privacy noise are in it. A point outside the bounds counts as
+        the nearest one inside.
+        """
+        if return_std and return_cov:
+            raise BadInput("Ask for return_std or return_cov, not for both.")
+        places = self._places(X)
+        if return_cov:
+            with one_blas_thread():
+                mean, covariance = self._believed.mean_and_covariance(Boxes.points(places))
+            return self._natural(mean), self._half**2 * covariance
+        mean, variance, _ = self._moments(places)
+        if return_std:
+            return (self._natural(mean), self._spread(variance))
+        return self._natural(mean)
+
+    def predict_regions(self, regions: Any, return_std: bool = False) -> Any:
+        """Mean output, or number of records, of regions that need not be bins.
+
+        A list of regions, each a list of boxes. A box is a list of (low, high), one for each input.
+        Boxes of one region must not overlap.
+        """
+        check_is_fitted(self)
+        places = given_regions(regions, self.n_features_in_)
+        with one_blas_thread():
+            mean, variance, _ = self._believed.moments(places)
+        value = self._natural(mean, places.volumes)
+        std = self._spread(variance, places.volumes)
+        if return_std:
+            return (value, std)
+        return value
+
+    def variance_parts(self, X: Any) -> dict[str, Array]:
+        """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
+
+        For counts the noise is that of the number of records in a unit of volume there.
+        """
+        mean, whole, own = self._moments(self._places(X))
+        noise = np.full(len(mean), self.noise_**2)
+        if self.kind == "count":
+            noise *= np.maximum(self._natural(mean), 0.0)
+        return {
+            "model": self._half**2 * own,
+            "privacy": self._half**2 * (whole - own),
+            "noise": noise,
+        }
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
+        check_integer("n_samples", n_samples)
+        mean, covariance = self.predict(X, return_cov=True)
+        draws = as_generator(random_state).multivariate_normal(
+            mean, covariance, n_samples, method="eigh"
+        )
+        return np.asarray(draws.T)
+
+    @property
+    def prior_std_(self) -> float:
+        """Standard deviation of the function before the fit."""
+        check_is_fitted(self)
+        return self._half * sqrt(self._believed.prior_variance)
+
+    def _places(self, X: Any) -> Array:
+        unit = self._unit(X)  # first: it checks that the model is fitted
+        return self.releases_[0].bounds.unscale(unit)
+
+    def _moments(self, places: Array) -> Array:
+        """Mean, variance, and variance without privacy noise.
+
+        Block by block, so that memory stays bounded.
+        """
+        with one_blas_thread():
+            blocks = [
+                np.array(
+                    self._believed.moments(
+                        Boxes.points(np.ascontiguousarray(places[i : i + _AT_ONCE]))
+                    )
+                )
+                for i in range(0, len(places), _AT_ONCE)
+            ]
+        return np.concatenate(blocks, axis=1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = (
+            True  # on a hundred records, privacy leaves little to score
+        )
+        return tags
+
+
+def _chosen_bins(told: float, dimension: int) -> int:
+    """Number of bins of each input, from the number of records over the noise of a count."""
+    return int(
+        np.clip(round(told ** (1 / (dimension + 1))), 4, {1: 40, 2: 14, 3: 7}.get(dimension, 5))
+    )

@@ -1,0 +1,144 @@
+"""Bins: a grid over the box, and regions made of its cells. Proof: binned_regressor.md.
+
+A record in region b with its output scaled to u in [−1, 1] is divided between two half-counts of
+its region, (1+u)/2 and (1−u)/2: their sums' sum is the region's count, their difference its sum of
+outputs. Both halves are at least zero and add up to one, so a replaced record moves all half-counts
+together by √2 (L2) or 2 (L1): as far as a count alone. What is left of the row's length goes to
+Σ(1−u²)/√2, which tells how much outputs spread, free of charge.
+"""
+
+from collections.abc import Sequence
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput
+from reticent.inference.binned.posterior import Regions
+from reticent.inference.kernels.integral import Boxes
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.row_maps.binned_sums import Grid, LabelSums
+from reticent.validation import check_integer, is_integer
+
+__all__ = ["MOST_REGIONS", "given_regions", "label_sums", "make_grid", "region_boxes"]
+
+Array = NDArray[np.float64]
+MOST_REGIONS = 4096  # a Gaussian process takes their cube of time
+_MOST_CELLS = 2**20
+
+
+def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
+    """Read ``bins`` and ``regions``, or say what is wrong with them."""
+    d = len(bounds.x)
+    if isinstance(bins, np.ndarray):
+        bins = bins.tolist()
+    if isinstance(bins, (str, bytes)) or not isinstance(bins, Sequence):
+        bins = [bins] * d
+    elif d == 1 and len(bins) > 1:
+        bins = [bins]
+    if len(bins) != d:
+        raise BadInput(
+            f"bins must be a whole number, or one number (or list of edges) for each of {d} "
+            f"inputs, not {bins!r}.",
+            parameter="bins",
+        )
+    edges = tuple(_edges(one, *ranges) for one, ranges in zip(bins, bounds.x, strict=True))
+    cells = prod(len(one) - 1 for one in edges)
+    if cells > _MOST_CELLS:
+        raise BadInput(
+            f"So many bins make a grid of {cells:,} cells; {_MOST_CELLS:,} is the most. Take fewer."
+        )
+    grid = Grid(edges, _regions(regions, tuple(len(one) - 1 for one in edges)))
+    if grid.size > MOST_REGIONS:
+        raise BadInput(
+            f"There would be {grid.size:,} bins; {MOST_REGIONS:,} is the most, since a Gaussian "
+            "process takes the cube of time. Take fewer bins, or join cells by regions."
+        )
+    return grid
+
+
+def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:
+    if is_integer(bins, -inf):
+        check_integer("bins", bins, 1, _MOST_CELLS)
+        return tuple(np.linspace(low, high, int(bins) + 1).tolist())
+    try:
+        edges = np.array([float(edge) for edge in bins])
+    except (OverflowError, TypeError, ValueError):
+        raise BadInput(
+            f"bins must be whole numbers or lists of edges, not {bins!r}.", parameter="bins"
+        ) from None
+    if len(edges) < 2 or not (np.diff(edges) > 0).all() or edges[0] != low or edges[-1] != high:
+        raise BadInput(
+            f"Edges of bins must rise from one bound to the other, here from {low:g} to {high:g}."
+        )
+    return tuple(edges.tolist())
+
+
+def _regions(regions: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if regions is None:
+        return ()
+    table = np.asarray(regions)
+    if table.shape != shape or table.dtype.kind not in "iub":
+        raise BadInput(
+            f"regions must be an array of whole numbers, shaped like the grid, {shape}: the region "
+            "of each cell, −1 for none."
+        )
+    if table.dtype.kind == "b":  # a mask: cells of their own where it is true
+        table = np.where(table, np.cumsum(table).reshape(shape) - 1, -1)
+    numbers = np.unique(table[table >= 0])
+    if not len(numbers) or (numbers != np.arange(len(numbers))).any():
+        raise BadInput(
+            "Regions are numbered 0, 1, 2, … without gaps, and there is at "
+            "least one; −1 is for cells in none."
+        )
+    return tuple(int(v) for v in table.ravel())
+
+
+def given_regions(regions: Any, dimension: int) -> Regions:
+    """Read regions as lists of boxes as lists of (low, high)."""
+    try:
+        boxes = [np.array(region, dtype=np.float64).reshape(-1, dimension, 2) for region in regions]
+        stacked = np.concatenate(boxes)
+        fine = bool(
+            len(stacked)
+            and np.isfinite(stacked).all()
+            and (stacked[:, :, 0] < stacked[:, :, 1]).all()
+        )
+    except (TypeError, ValueError):
+        fine = False
+    if not fine or not all(map(len, boxes)):
+        raise BadInput(
+            "Give regions as a list, each a list of boxes, each a list of (low, high) with low < "
+            "high for every input: [[[(0, 18)]]] is one region of one box of one input."
+        )
+    of = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
+    return Regions(Boxes(stacked[:, :, 0].copy(), stacked[:, :, 1].copy()), of, len(boxes))
+
+
+def label_sums(grid: Grid, bounds: Bounds, spread: bool, inputs: Array) -> LabelSums:
+    """The statistic for public inputs: how many of them are in which region is part of it."""
+    found = grid.of(inputs, bounds)
+    counts = np.bincount(found[found >= 0].astype(np.int64), minlength=grid.size)
+    return LabelSums(grid, bounds, spread, tuple(int(count) for count in counts))
+
+
+def region_boxes(grid: Grid) -> tuple[Boxes, NDArray[np.int64]]:
+    """Boxes that the regions consist of, and the region of each.
+
+    Neighbours along the last input are joined.
+    """
+    lows = np.stack(
+        np.meshgrid(*(edges[:-1] for edges in grid.edges), indexing="ij"), axis=-1
+    ).reshape(-1, len(grid.edges))
+    highs = np.stack(
+        np.meshgrid(*(edges[1:] for edges in grid.edges), indexing="ij"), axis=-1
+    ).reshape(lows.shape)
+    numbers = grid.region_numbers.reshape(-1, grid.shape[-1])
+    starts = np.ones(numbers.shape, dtype=bool)
+    starts[:, 1:] = numbers[:, 1:] != numbers[:, :-1]
+    ends = np.roll(starts, -1, axis=1)
+    ends[:, -1] = True
+    found = grid.region_numbers[starts.ravel()]
+    kept = found >= 0
+    return Boxes(lows[starts.ravel()][kept], highs[ends.ravel()][kept]), found[kept]

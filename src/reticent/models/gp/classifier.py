@@ -1,0 +1,351 @@
+"""Gaussian-process classification that protects inputs and labels. Proof: classifier.md.
+
+softmax     (default) stages release noisy gradients of a multinomial likelihood, each taken at the
+            last fit (`inference.classification.softmax_posterior`)
+labels      the same for the regression of one-hot labels, which is linear
+dirichlet   one release of a Gram matrix for each class, from which the targets of Milios et al.
+            (2018) follow (`inference.classification.dirichlet_targets`)
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.inference.classification.dirichlet_targets import dirichlet_posterior
+from reticent.inference.classification.probability_bands import probability_bands
+from reticent.inference.classification.softmax_posterior import SoftmaxPosterior
+from reticent.inference.kernels.projection import feature_scales, norm_quantile
+from reticent.inference.linalg import quadratic_forms
+from reticent.models.base import PrivateEstimator
+from reticent.models.gp.input_features import estimate_input_densities, make_feature_map
+from reticent.models.gp.prior_hypotheses import PreparedPrior, hypotheses_of, validated_prior
+from reticent.models.gp.settings import BASIS, CLASSES
+from reticent.models.gp.staged_fit import Prior
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.class_gram import ClassGram, GramByClass, class_stage, softmax
+from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.validation import check_choice, check_integer
+
+__all__ = ["GPClassifier"]
+
+Array = NDArray[np.float64]
+METHODS = ("softmax", "labels", "dirichlet")
+_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
+_BAND = 1.959963984540054  # standard deviations, for 95 %
+
+
+@dataclass(repr=False, eq=False)
+class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process classification with differential privacy for inputs and labels.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        Prior covariance of each class's log-odds. Default: a constant and smooth effects of one,
+        two and three inputs, after the inputs have been spread out evenly by what two of the
+        releases tell.
+    method : "softmax", "labels" or "dirichlet"
+        How labels enter. "softmax" is best nearly always; "dirichlet" is the DP-GP paper's,
+        corrected, with a single release.
+    basis, stages : int, optional
+        Number of basis functions and of releases; chosen from n, ε and δ by default.
+    learn_kernel : bool
+        Whether hypotheses about the kernel are weighed by the evidence, which costs nothing.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``); the bounds list all classes:
+        ``Bounds(x=..., classes=[...])``.
+
+    Attributes
+    ----------
+    classes_ : array
+        The classes of the bounds, in their order. A class without records is as likely as privacy
+        noise leaves it.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+
+    Privacy
+    -------
+    Neighbours: one record, inputs and label, replaced. Released: sums with Gaussian noise, as many
+    as ``stages``; everything else is computed from them. Must be public: the bounds with the list
+    of classes, the number of records, all parameters. A label that is not in the list counts as the
+    first class.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(5000, 2))
+    >>> ill = np.where(X[:, 0] + 0.3 * rng.normal(size=5000) > 0, "yes", "no")
+    >>> bounds = reticent.Bounds(x=[(-1, 1), (-1, 1)], classes=["no", "yes"])
+    >>> model = reticent.GPClassifier(bounds=bounds, epsilon=1, delta=1e-6).fit(X, ill)
+    >>> model.predict([[-0.9, 0], [0.9, 0]]).tolist()
+    ['no', 'yes']
+    """
+
+    _targets = True
+    _pure = False
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    method: str = "softmax"
+    basis: int | None = None
+    stages: int | None = None
+    learn_kernel: bool = True
+
+    @property
+    def _releases(self) -> int:
+        if self.stages is not None:
+            return int(self.stages)
+        if self.method != "dirichlet":
+            return CLASSES.stages
+        return 1
+
+    @property
+    def _input_releases(self) -> int:
+        """Releases about the inputs alone.
+
+        None for a given kernel, which speaks of them as they are, or if there is but one.
+        """
+        if self.kernel is None and self.method != "dirichlet":
+            return self._releases // CLASSES.stages_per_input_release
+        return 0
+
+    def _check(self) -> None:
+        check_choice("method", self.method, METHODS)
+        for name, value, most in (
+            ("stages", self.stages, 64),
+            ("basis", self.basis, CLASSES.max_basis_size),
+        ):
+            if value is not None:
+                check_integer(name, value, 1, most)
+        if self.method == "dirichlet" and self.stages not in (None, 1):
+            raise BadInput('method="dirichlet" has a single release: leave stages out.')
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(
+                f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
+            )
+        if not isinstance(self.learn_kernel, bool):
+            raise BadInput(f"learn_kernel must be True or False, not {self.learn_kernel!r}.")
+        if isinstance(self.bounds, Bounds) and self.bounds.classes is None:
+            raise BadInput(
+                "GPClassifier needs the list of classes: Bounds(x=..., classes=['no', 'yes'])."
+            )
+
+    def _validate_before_charge(self, bounds: Bounds) -> PreparedPrior:
+        """Go through the public part of a fit, so that a useless kernel is refused uncharged."""
+        classes = len(bounds.classes or ())
+        columns = classes * (int(self.basis or BASIS.min_size) + 1)
+        if self.method == "dirichlet" and columns > CLASSES.max_class_columns:
+            raise BadInput(
+                f'method="dirichlet" releases a Gram matrix for each of {classes} classes, too '
+                "many functions: take at most "
+                f"{max(CLASSES.max_class_columns // classes - 1, 0)}, or another method."
+            )
+
+        def usable(prior: Prior, basis: Basis) -> bool:
+            scaling_variance = prior.scaling_variance[: basis.size]
+            scale = feature_scales(basis, scaling_variance, CLASSES.scaling_exponent, 1.0)
+            return bool(np.isfinite(scale).all())
+
+        return validated_prior(
+            self.kernel, bounds, lambda: self._priors(bounds), usable, "for log-odds"
+        )
+
+    def learn(self, curator: Oracle) -> None:
+        """Release as often as was paid for, each time what the last fit left over."""
+        self._learn_prepared(curator, PreparedPrior(self._priors(curator.bounds)))
+
+    def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
+        """The same with the prior that validation has computed."""
+        assert isinstance(prepared, PreparedPrior)
+        prior = prepared.prior
+        bounds = curator.bounds
+        n = curator.n
+        classes = len(bounds.classes or ())
+        noise_multiplier = curator.noise_multiplier
+        stages = self._releases - self._input_releases
+        size = self._basis_size(n * math.sqrt(stages) / noise_multiplier, prior, bounds)
+        basis, hypotheses, _ = prior.choose(size)
+        snr_per_function = n * stages / noise_multiplier**2 / basis.size
+        feature_scale = feature_scales(
+            basis,
+            prior.scaling_variance[: basis.size],
+            CLASSES.scaling_exponent,
+            norm_quantile(snr_per_function),
+        )
+        densities = estimate_input_densities(curator, self._input_releases, noise_multiplier)
+        self._feature_map, representative_points = make_feature_map(basis, feature_scale, densities)
+        phi = self._feature_map.rows(representative_points)
+        logit_variance = 1.0
+        if self.kernel is None and self.method != "labels":
+            logit_variance = CLASSES.logit_variance
+        scales = np.outer(feature_scale, feature_scale)
+        covariances = [logit_variance * S / scales for S in hypotheses]
+        if self.method == "dirichlet":
+            self._learn_by_class(curator, covariances, phi, classes)
+        else:
+            self._learn_in_stages(curator, covariances, phi, classes, stages)
+        self.classes_ = np.array(bounds.classes)
+
+    def _learn_in_stages(
+        self, curator: Oracle, covariances: list[Array], phi: Array, classes: int, stages: int
+    ) -> None:
+        """Release gradients in stages; ``phi``: features of representative points."""
+        link = "linear"
+        if self.method == "softmax":
+            link = "softmax"
+        posterior = SoftmaxPosterior(
+            covariances,
+            phi,
+            curator.n,
+            classes,
+            softmax=link == "softmax",
+            learn_prior=self.learn_kernel,
+        )
+        for k in range(stages):
+            clip_threshold = math.sqrt(1 - 1 / classes)  # the norm of all residuals at first
+            if k:
+                clip_threshold = CLASSES.clip_factor * math.sqrt(posterior.mean_square_residual)
+            clip_threshold = min(max(clip_threshold, CLASSES.min_clip), math.sqrt(2))
+            release = curator.release(
+                class_stage(self._feature_map, posterior.mean, clip_threshold, link)
+            )
+            decoded = ClassGram.decode(release)
+            self._feature_map = decoded.feature_map
+            posterior.add(
+                decoded.cross,
+                decoded.cross_sd,
+                decoded.gram,
+                decoded.gram_sd,
+                decoded.square,
+                decoded.square_sd,
+                decoded.weights,
+                decoded.clip_threshold,
+            )
+        self._mean = posterior.mean
+        self._covariance = posterior.covariance
+        self._nonprivate_covariance = posterior.nonprivate_covariance()
+        self._sharpness = posterior.calibration_factor()
+        self._usual_logit_variance = self._mean_logit_variance(phi)
+
+    def _learn_by_class(
+        self, curator: Oracle, covariances: list[Array], phi: Array, classes: int
+    ) -> None:
+        """Release a Gram matrix for each class; ``phi``: features of representative points."""
+        release = curator.release(GramByClass(self._feature_map, classes, CLASSES.constant_feature))
+        decoded = GramByClass.decode(release)
+        self._feature_map = decoded.feature_map
+        prior = np.mean(covariances, axis=0)
+        self._mean, self._covariance, self._nonprivate_covariance = dirichlet_posterior(
+            decoded.grams,
+            decoded.sums,
+            decoded.gram_sd,
+            decoded.sums_sd,
+            prior,
+            phi,
+            curator.n,
+        )
+        self._sharpness = 1.0
+        self._usual_logit_variance = 0.0
+
+    def predict(self, X: Any) -> Any:
+        """The likeliest class of each row."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, (len(X), C).
+
+        Nearer to even where privacy noise or a lack of records leaves uncertainty (but for method
+        "labels").
+        """
+        return self._by_blocks(X, self._probabilities)
+
+    def predict_proba_band(self, X: Any, *, privacy: bool = True) -> tuple[Array, Array]:
+        """Lower and upper ends of 95 % bands of each class's probability, each (len(X), C).
+
+        For the frequency of the class among many records that are like a row. They hold the model's
+        uncertainty and the privacy noise; with ``privacy=False``, the uncertainty without that
+        noise. Each is for one class and one row by itself. Approximate: normal errors of log-odds
+        (of probabilities, for method "labels").
+        """
+        covariance = self._covariance
+        if not privacy:
+            covariance = self._nonprivate_covariance
+        bands = self._by_blocks(X, lambda phi: np.stack(self._band(phi, covariance), axis=1))
+        return bands[:, 0], bands[:, 1]
+
+    def _by_blocks(self, X: Any, answer: Callable[[Array], Array]) -> Array:
+        check_is_fitted(self)
+        unit = self._unit(X)
+        with one_blas_thread():
+            starts = range(0, len(unit), _PREDICTION_BLOCK)
+            blocks = [unit[start : start + _PREDICTION_BLOCK] for start in starts]
+            return np.concatenate([answer(self._feature_map.rows(block)) for block in blocks])
+
+    def _probabilities(self, phi: Array) -> Array:
+        values = phi @ self._mean
+        C = len(self.classes_)
+        if self.method == "labels":
+            floor = 0.1 / C
+            linear = np.maximum(values + 1 / C, floor)
+            return np.asarray(linear / linear.sum(axis=1, keepdims=True))
+        # the mean of a logistic function of a normal variable, by that of a probit: two classes
+        # differ by twice the variance; the sharpness has seen what is usual where records are
+        moderate = np.sqrt(
+            (1 + math.pi / 4 * self._usual_logit_variance)
+            / (1 + math.pi / 4 * quadratic_forms(phi, self._covariance))
+        )
+        return softmax(self._sharpness * moderate[:, None] * values)
+
+    def _band(self, phi: Array, covariance: Array) -> tuple[Array, Array]:
+        probabilities = self._probabilities(phi)
+        variance = np.maximum(quadratic_forms(phi, covariance), 0.0)
+        if self.method == "labels":
+            margin = _BAND * np.sqrt(variance)[:, None]
+            return np.maximum(probabilities - margin, 0.0), np.minimum(probabilities + margin, 1.0)
+        # of logits, before they are moderated
+        scale = self._sharpness * math.sqrt(1 + math.pi / 4 * self._usual_logit_variance)
+        # a factor above one makes up for what the prior drew to zero, uncertainty included
+        low, high = probability_bands(
+            scale * (phi @ self._mean), max(scale, 1.0) ** 2 * variance, _BAND
+        )
+        # the predicted probability is a mean, and its distribution is skewed
+        return np.minimum(low, probabilities), np.maximum(high, probabilities)
+
+    def _mean_logit_variance(self, phi: Array) -> float:
+        """Mean variance of a class's logit at these features."""
+        return float(np.mean(quadratic_forms(phi, self._covariance)))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of the probabilities, (len(X), C)."""
+        return np.log(self.predict_proba(X))
+
+    def _basis_size(self, signal: float, priors: Prior, bounds: Bounds) -> int:
+        """Number of basis functions; ``signal`` = n·√stages over the noise multiplier."""
+        most = min(BASIS.max_size, priors.max_size)
+        if self.method == "dirichlet":
+            most = min(most, CLASSES.max_class_columns // len(bounds.classes or ()) - 1)
+        if self.basis is not None:
+            return min(int(self.basis), priors.max_size)
+        relative = priors.variances / priors.variances.sum()
+        worth = int((relative * signal >= priors.min_relative_signal).sum())
+        return min(max(worth, BASIS.min_size + len(bounds.x)), most)
+
+    def _priors(self, bounds: Bounds) -> Prior:
+        return hypotheses_of(self.kernel, bounds, 1.0, learn=self.learn_kernel)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # on a hundred records, privacy leaves little to score
+        tags.classifier_tags.poor_score = True
+        return tags

@@ -1,0 +1,171 @@
+"""Input densities and feature maps: where the records are, and a basis that fits there.
+
+A fit first asks how the inputs are distributed, so that the basis can be where the records are.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.inference.inputs.density import (
+    COARSE_THRESHOLD,
+    DENSITY_BINS,
+    dense_interval,
+    density_from_counts,
+    density_from_moments,
+    extrapolation_weight,
+    informative_bins,
+    marginal_densities,
+    quantile_points,
+    shrink_to_common_mean,
+)
+from reticent.inference.inputs.warping import equalizing_warp, magnify_interval
+from reticent.inference.kernels.eigenbasis import quasi_random_points
+from reticent.models.gp.settings import INPUTS
+from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
+from reticent.privacy.row_maps.polynomial_basis import Basis
+
+__all__ = [
+    "estimate_input_densities",
+    "extrapolation_along",
+    "inputs_needing_linear_term",
+    "make_feature_map",
+    "zoom_warp",
+]
+
+Array = NDArray[np.float64]
+Line = tuple[int, float, float]  # input, middle and slope of a linear term
+
+
+def estimate_input_densities(oracle: Oracle, releases: int, noise_multiplier: float) -> list[Array]:
+    """Density of the records along each input, in equal bins of [−1, 1]; [] without releases.
+
+    One release is of moments, the others are of counts. Where counts would be all noise, moments
+    take their releases too.
+    """
+    if not releases:
+        return []
+    d = len(oracle.bounds.x)
+    n = oracle.n
+    count_releases = releases - 1
+    bins = 0
+    if count_releases:
+        bins = informative_bins(noise_multiplier * math.sqrt(2 * d / count_releases), n)
+    if not bins:
+        count_releases = 0
+    release = oracle.release(InputMoments(d), shares_spent=releases - count_releases)
+    moments = InputMoments.decode(release)
+    (means, squares), sd = shrink_to_common_mean(moments.means, moments.sd)
+    densities = [
+        density_from_moments(mean, square + 1.0, sd)
+        for mean, square in zip(means, squares, strict=True)
+    ]
+    if not count_releases:
+        return densities
+    counted = InputCounts.decode(oracle.release(InputCounts(d, bins), shares_spent=count_releases))
+    return [
+        density_from_counts(density, counts, counted.sd, n)
+        for density, counts in zip(densities, counted.counts, strict=True)
+    ]
+
+
+def make_feature_map(
+    basis: Basis,
+    feature_scale: Array,
+    densities: Sequence[Array],
+    warp: tuple[tuple[float, ...], ...] = (),
+    rescale: bool = False,
+    lines: tuple[Line, ...] = (),
+) -> tuple[FeatureMap, Array]:
+    """Feature map on warped inputs, and representative points (points, d).
+
+    ``warp``: given maps of the inputs; default, those that spread the densities evenly.
+    ``rescale``: privacy noise is felt, so that features get as large a norm as they may have where
+    the densities say that records are.
+    """
+    warp = warp or tuple(equalizing_warp(density) for density in densities)
+    feature_map = FeatureMap(basis, tuple(feature_scale.tolist()), 1.0, warp, lines=lines)
+    count = INPUTS.points
+    if basis.dimension == 1 and basis.size <= INPUTS.few_functions:
+        count = INPUTS.few_points
+    points = quasi_random_points(basis.dimension, count)
+    for j, density in enumerate(densities):
+        points[:, j] = quantile_points(density, points[:, j])
+    if rescale and densities:
+        feature_map = rescale_to_data(feature_map, points)
+    return feature_map, points
+
+
+def rescale_to_data(feature_map: FeatureMap, representative_points: Array) -> FeatureMap:
+    """The same features, scaled so that those of most records have the largest norm allowed.
+
+    Noise is calibrated to the largest norm. Most records lie in the middle of the inputs' ranges,
+    where features are small: scaled by points that fill the box, they had a mean square of .4, and
+    the signal was less than half of what the same noise allows.
+    """
+    squares = np.square(feature_map.long(representative_points)).sum(axis=1)
+    small = np.quantile(squares, INPUTS.unclipped_fraction)
+    factor = math.sqrt(feature_map.radius2 / small)
+    return replace(feature_map, energy=tuple((np.array(feature_map.energy) * factor).tolist()))
+
+
+def inputs_needing_linear_term(densities: Sequence[Array]) -> tuple[Line, ...]:
+    """Inputs whose warp bends their straight lines.
+
+    Of each its number, mean, and the slope of a line with mean square one among the records. Where
+    few records are, in a long tail say, smooth functions of the warped input can be anything; a
+    line goes on. Of records that are all in one bin it would go anywhere.
+    """
+    found = []
+    edges = np.linspace(-1, 1, DENSITY_BINS + 1)
+    u = (edges[1:] + edges[:-1]) / 2
+    for j, density in enumerate(densities):
+        knots = np.array(equalizing_warp(density))
+        warped = (knots[1:] + knots[:-1]) / 2
+        (uu, uv), (_, vv) = np.cov(u, warped, aweights=density, bias=True)
+        bent = uv**2 < (1 - INPUTS.nonlinear_fraction) * uu * vv
+        if uu > (2 / DENSITY_BINS) ** 2 and bent:
+            found.append((j, float(u @ density / density.sum()), 1 / math.sqrt(uu)))
+    return tuple(found)
+
+
+def zoom_warp(
+    feature_map: FeatureMap, representative_points: Array, densities: Array
+) -> tuple[tuple[float, ...], ...]:
+    """Maps that magnify the interval of each input in which the records surely are.
+
+    ``densities``: of the records at the points, a row for each hypothesis. () if the records fill
+    no small part of any input's range.
+    """
+    even = np.linspace(-1, 1, DENSITY_BINS + 1)
+    warped = feature_map.warped(representative_points)
+    intervals = [dense_interval(along) for along in marginal_densities(warped, densities)]
+    if not any(intervals):
+        return ()
+    current = [np.array(knots) for knots in feature_map.warp] or [even] * len(intervals)
+    zoomed = []
+    for knots, interval in zip(current, intervals, strict=True):
+        if interval is None:
+            zoomed.append(tuple(knots.tolist()))
+        else:
+            zoomed.append(magnify_interval(knots, *interval))
+    return tuple(zoomed)
+
+
+def extrapolation_along(
+    densities: Array, points: int, threshold: tuple[float, float] = COARSE_THRESHOLD
+) -> Array:
+    """Extrapolation weight at ``points`` equidistant values of one input, lowest to highest.
+
+    ``densities``: of the records in equal bins, a row for each hypothesis.
+    """
+    rows = np.atleast_2d(densities)
+    fine = DENSITY_BINS // rows.shape[1]
+    return extrapolation_weight(
+        [np.repeat(rows, fine, axis=1) / fine], np.linspace(-1, 1, points)[:, None], threshold
+    )

@@ -1,0 +1,466 @@
+"""Gaussian-process regression where inputs are public and labels alone are protected.
+
+Proof: label_regressor.md.
+
+The labels enter through Σ a_j v_j only, with one public column a_j for each input
+(`maths.label_design` makes them, `LabelSum` adds them up). Every release after the first is about
+what the last fit left over, clipped at its current scale, so that noise shrinks with the residuals.
+All else, kernel, noise level, prediction, is post-processing (`maths.label_belief`).
+"""
+
+import math
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin, clone
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+
+from reticent.errors import BadInput
+from reticent.inference.kernels.eigenbasis import quasi_random_points
+from reticent.inference.kernels.projection import kernels_around, white_noise_variance
+from reticent.inference.labels.cloaking import CRITERIA
+from reticent.inference.labels.design import DesignProblem, design_release
+from reticent.inference.labels.posterior import (
+    AveragedKernel,
+    InducingFeatures,
+    LabelPosterior,
+    average_kernels,
+    inducing_inputs,
+)
+from reticent.inference.linalg import SMALL_JITTER, robust_cholesky
+from reticent.models.base import PrivateEstimator
+from reticent.models.gp.settings import LABELS
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.label_sum import LabelSum, label_sum
+from reticent.privacy.sources.base import Source
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.validation import as_float, as_generator, check_choice, check_integer, is_integer
+
+__all__ = ["LabelGPRegressor"]
+
+Array = NDArray[np.float64]
+_MECHANISMS = ("cloak", "functional", "inducing")
+_APPROXIMATIONS = ("fitc", "titsias")
+_LARGEST_NOISE = 1e150
+_SMALLEST_VARIANCE = 1e-24  # in squared half-ranges of y; the largest is its inverse
+_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
+
+
+@dataclass(repr=False, eq=False)
+class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process regression with differential privacy for the labels.
+
+    Inputs are NOT protected. Where inputs are public anyway (ages, places, times), this needs far
+    less noise than ``GPRegressor``.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        The prior of the function, in the units of the data. A hyperparameter's own bounds are its
+        prior; "fixed" means fixed. Default: a constant and a smooth function, with length scales
+        around a quarter of each input's range.
+    mechanism : {"cloak", "functional", "inducing"}
+        Which linear map of the labels is released. "cloak": the mean at the points of interest,
+        with noise shaped so that it disturbs them least. "functional": the mean as a function, with
+        noise that is white in its own norm. "inducing": the mean of an approximation by a few
+        inducing inputs, with a cloak.
+    at : array of shape (points, inputs), optional
+        The points of interest, for "cloak" and "inducing". Default: the inputs of the records.
+    criterion : {"trace", "logdet"}
+        What a cloak makes small: the mean squared error at the points of interest, or the volume of
+        the noise.
+    inducing : int or array of shape (points, inputs), optional
+        For "inducing": how many inducing inputs, chosen from the inputs (10 if not given), or which
+        ones.
+    approximation : {"fitc", "titsias"}
+        For "inducing": whether what inducing inputs cannot tell counts as noise (FITC) or not
+        (Titsias, DTC).
+    noise : float, optional
+        Standard deviation of the observation noise. Learned from the releases if not given.
+    stages : int, optional
+        Number of releases among which the budget is divided equally; 8 if not given. Each is about
+        what the last fit left over.
+    learn_kernel : bool
+        Weigh kernels within a factor of ten of the one given, and inside its own bounds, by the
+        evidence of the releases, which is free post-processing. False: the kernel stays as it is.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive. An
+        account in a ledger must be opened with ``relation="label"``.
+
+    Attributes
+    ----------
+    kernel_, noise_
+        The kernel with the largest weight, and the standard deviation of the observation noise.
+    prior_std_
+        Standard deviation of the function before the fit, on average over the records.
+    designs_
+        How the released maps were made; for a cloak, how far from the optimum it is at most.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: the label of one record replaced; all inputs and the number of records are public.
+    Released: per stage one noisy sum of clipped residual labels times public columns, and **the
+    inputs themselves**, which are part of the release and of model files. Must be public: the
+    inputs, the bounds, all parameters. ``score`` reads the labels it is given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 10, size=(300, 1))
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=300)
+    >>> bounds = reticent.Bounds(x=[(0, 10)], y=(-2, 2))
+    >>> model = reticent.LabelGPRegressor(bounds=bounds, epsilon=1, delta=1e-6).fit(x, y)
+    >>> mean, std = model.predict([[2.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.0)) < 4 * std[0])
+    True
+    """
+
+    _targets = True
+    _relation = "label"
+    _pure = False
+    _releases = property(lambda self: LABELS.stages if self.stages is None else int(self.stages))
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    mechanism: str = "cloak"
+    at: Any = None
+    criterion: str = "trace"
+    inducing: Any = None
+    approximation: str = "fitc"
+    noise: float | None = None
+    stages: int | None = None
+    learn_kernel: bool = True
+
+    def _check(self) -> None:
+        for name, known in (
+            ("mechanism", _MECHANISMS),
+            ("criterion", CRITERIA),
+            ("approximation", _APPROXIMATIONS),
+        ):
+            check_choice(name, getattr(self, name), known)
+        if self.stages is not None:
+            check_integer("stages", self.stages, 1, 64)
+        if self.inducing is not None and self.mechanism != "inducing":
+            raise BadInput(
+                'inducing is for mechanism="inducing": leave it out, or choose that mechanism.'
+            )
+        if self.at is not None and self.mechanism == "functional":
+            raise BadInput(
+                'at is for a cloak: mechanism="functional" releases the '
+                "function as a whole, so leave it out."
+            )
+        if self.noise is not None and not 0 < as_float(self.noise) < _LARGEST_NOISE:
+            raise BadInput(
+                "noise must be a positive standard deviation, or None to learn "
+                f"it, not {self.noise!r}.",
+                parameter="noise",
+            )
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(
+                f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
+            )
+        if not isinstance(self.learn_kernel, bool):
+            raise BadInput(
+                "learn_kernel must be True or False, not "
+                f"{self.learn_kernel!r}: it is free either way."
+            )
+        if isinstance(self.bounds, Bounds) and (
+            self.bounds.classes is not None or len(self.bounds.y) > 1
+        ):
+            raise BadInput(
+                "LabelGPRegressor predicts one number: give the range of one y "
+                "in the bounds, not classes."
+            )
+
+    def _prepare(self, data: Source, bounds: Bounds) -> tuple[object, dict[str, Any]]:
+        prepared, options = super()._prepare(data, bounds)
+        # few records cannot have too many different inputs
+        if data.known_n is None or data.known_n > LABELS.max_inputs:
+            options["look"] = _different
+        return prepared, options
+
+    def _validate_before_charge(self, bounds: Bounds) -> None:
+        """Find points and kernels that cannot be used before anything is charged."""
+        for name in ("at", "inducing"):
+            if getattr(self, name) is not None and not is_integer(
+                getattr(self, name), 1, LABELS.max_inputs
+            ):
+                _points(name, getattr(self, name), bounds)
+        fits = False
+        try:
+            with (
+                np.errstate(over="raise", invalid="raise", divide="raise"),
+                warnings.catch_warnings(),
+            ):
+                warnings.simplefilter("error")
+                kernels, s2 = self._priors(bounds)
+                some = quasi_random_points(len(bounds.x), 5)
+                grams = [k(some, some) for k in kernels]
+                usual = all(
+                    _SMALLEST_VARIANCE < v < 1 / _SMALLEST_VARIANCE
+                    for v in [*s2, *(float(k.diag(some).min()) for k in kernels)]
+                )
+                fits = usual and all(
+                    np.linalg.eigvalsh(gram)[0] > -1e-9 * np.trace(gram) for gram in grams
+                )
+        except (ArithmeticError, ValueError, TypeError, Warning):
+            fits = False
+        if not fits:
+            raise BadInput(
+                f"The kernel {self.kernel} cannot be used for {len(bounds.x)} inputs and these "
+                "ranges: give a positive definite scikit-learn kernel with one length scale, or "
+                "one per input, and amplitudes (and noise) in the units of y."
+            )
+
+    def _priors(self, bounds: Bounds) -> tuple[list[AveragedKernel], Array]:
+        """Kernel hypotheses and their noise variances (or first guesses), in half-ranges of y."""
+        low, high = bounds.y[0]
+        half = high / 2 - low / 2
+        widths = np.array([high / 2 - low / 2 for low, high in bounds.x])
+        if self.kernel is None:
+            kernel = _default(widths, half)
+        else:
+            kernel = clone(self.kernel)
+        if self.learn_kernel:
+            kernels = kernels_around(kernel, widths, LABELS.hypotheses)
+        else:
+            kernels = [kernel]
+        one = bounds.unscale(np.zeros((1, len(widths))))
+        white = np.array([white_noise_variance(k, one) / half**2 for k in kernels])
+        if self.noise is None:
+            s2 = np.maximum(white, LABELS.noise_guess**2)
+        else:
+            s2 = white + (self.noise / half) ** 2
+        return [AveragedKernel([k], np.ones(1), bounds.unscale, half) for k in kernels], s2
+
+    def learn(self, curator: Oracle) -> None:
+        """Release K times, each time what the last fit left over."""
+        bounds = curator.bounds
+        belief = None
+        first: list[
+            LabelPosterior
+        ] = []  # before any release: what the first question was made with
+        self.designs_: list[str] = []
+        for k in range(self._releases):
+
+            def plan(unit: Array, k: int = k, belief: LabelPosterior | None = belief) -> LabelSum:
+                if belief is None:
+                    first.append(self._belief(*_different(unit), bounds))
+                return self._statistic(belief or first[0], bounds, k, curator.noise_multiplier)
+
+            release = curator.release_given_inputs(plan)
+            decoded = LabelSum.decode(release)
+            if belief is None:  # the same inputs are the same belief, which takes a while to make
+                same = first and np.array_equal(first[0].inputs, decoded.inputs)
+                if same:
+                    belief = first[0]
+                else:
+                    belief = self._belief(decoded.inputs, decoded.counts, bounds)
+            belief.add(
+                decoded.columns,
+                decoded.value,
+                decoded.sd,
+                decoded.centre,
+                decoded.clip_threshold,
+                decoded.mean_square,
+            )
+            self.designs_.append(decoded.design)
+            self._listen(1)
+        assert belief is not None
+        low, high = bounds.y[0]
+        self._middle = low / 2 + high / 2
+        self._half = high / 2 - low / 2
+        self._posterior = belief.posterior()
+        self.kernel_ = self._posterior.parts[0].features.k.kernels[0]
+        if self.noise is None:
+            self.noise_ = math.sqrt(belief.s2) * self._half
+        else:
+            self.noise_ = float(self.noise)
+        self.prior_std_ = belief.prior_std * self._half
+
+    def _belief(self, inputs: Array, counts: Array, bounds: Bounds) -> LabelPosterior:
+        kernels, s2 = self._priors(bounds)
+        some = inputs[:: -(-len(inputs) // LABELS.inducing_candidates)]
+        at = inducing_inputs(average_kernels(kernels), some, LABELS.max_inducing_inputs)
+        how = {"learn_noise": self.noise is None, "learn_kernel": self.learn_kernel}
+        return LabelPosterior(kernels, s2, inputs, counts, at, **how)
+
+    def _statistic(
+        self, belief: LabelPosterior, bounds: Bounds, k: int, noise_multiplier: float
+    ) -> LabelSum:
+        """What to ask for next, from public numbers and earlier releases."""
+        if self.noise is None:
+            squares = LABELS.square_fraction
+        else:
+            squares = 0.0
+        reach = 1.0
+        centre = np.zeros(len(belief.inputs))
+        clip = LABELS.clip_schedule[min(k, len(LABELS.clip_schedule)) - 1] * belief.residual_sd()
+        if k and clip < 1:  # else nothing is known that would be better than the bounds
+            reach = clip
+            centre = belief.centre
+        features = self._carrying(belief, bounds)
+        psi, rest = features(belief.inputs)
+        told_apart = self.mechanism != "inducing" or self.approximation == "fitc"
+        nu = belief.s2 + belief.counts * (rest if told_apart else 0.0)
+        root = robust_cholesky(
+            belief.weight_covariance(psi, rest), SMALL_JITTER
+        )  # what is known already need not be told again
+        target = (psi * belief.counts) @ psi.T
+        if (
+            self.at is not None
+        ):  # a trace of the inputs stays: points far from all of them would ask for nothing
+            points = features(_points("at", self.at, bounds))[0]
+            target = points @ points.T + LABELS.input_trace * target
+        target = root.T @ target @ root
+        problem = DesignProblem(
+            root.T @ psi,
+            belief.counts,
+            nu,
+            target,
+            (2 * noise_multiplier * reach) ** 2 / (1 - squares),
+        )
+        columns, cloak = design_release(
+            problem, None if self.mechanism == "functional" else self.criterion
+        )
+        if cloak is None:
+            words = self.mechanism
+        else:
+            words = f"{self.mechanism}, {self.criterion}, within {cloak.gap:.1e}"
+        how: dict[str, Any] = {
+            "design": words,
+            "centre": centre,
+            "reach": reach,
+            "squares": squares,
+        }
+        return label_sum(belief.inputs, belief.counts, columns, **how)
+
+    def _carrying(self, belief: LabelPosterior, bounds: Bounds) -> InducingFeatures:
+        """The features that the mean is written in."""
+        mean = belief.mean_kernel()
+        if self.mechanism != "inducing":
+            return belief.inducing_features(mean)
+        if self.inducing is None or is_integer(self.inducing, 1, LABELS.max_inputs):
+            return InducingFeatures.from_kernel(
+                mean,
+                inducing_inputs(mean, belief.inputs, int(self.inducing or LABELS.default_inducing)),
+            )
+        return InducingFeatures.from_kernel(mean, _points("inducing", self.inducing, bounds))
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Mean of the function at ``X`` within the bounds of y, and its std or covariance.
+
+        They include the model's own doubt and the privacy noise. Inputs outside the bounds count as
+        the edge.
+        """
+        if return_std and return_cov:
+            raise BadInput("Ask for return_std or return_cov, not for both.")
+        if return_cov:
+            mean, covariance = self._joint(X)
+            return self._bounded(mean), self._half**2 * covariance
+        mean, model, privacy = self._moments(X)
+        if return_std:
+            return (mean, np.sqrt(model + privacy))
+        return mean
+
+    def variance_parts(self, X: Any) -> dict[str, Array]:
+        """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``."""
+        _, model, privacy = self._moments(X)
+        return {"model": model, "privacy": privacy, "noise": np.full(len(model), self.noise_**2)}
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
+        check_integer("n_samples", n_samples)
+        mean, covariance = self._joint(X)
+        draws = as_generator(random_state).multivariate_normal(
+            mean, covariance, n_samples, method="eigh"
+        )
+        return np.asarray(self._middle + self._half * draws.T)
+
+    def _joint(self, X: Any) -> tuple[Array, Array]:
+        unit = self._unit(X)
+        with one_blas_thread():
+            return self._posterior.joint(unit)
+
+    def _bounded(self, mean: Array) -> Array:
+        return np.clip(
+            self._middle + self._half * mean, self._middle - self._half, self._middle + self._half
+        )
+
+    def _moments(self, X: Any) -> tuple[Array, Array, Array]:
+        """Mean, and both parts of the function's variance.
+
+        Block by block, so that memory stays bounded.
+        """
+        unit = self._unit(X)
+        with one_blas_thread():
+            blocks = [
+                self._posterior.moments(unit[i : i + _PREDICTION_BLOCK])
+                for i in range(0, len(unit), _PREDICTION_BLOCK)
+            ]
+        mean, model, privacy = np.concatenate(blocks, axis=1)
+        return self._bounded(mean), self._half**2 * model, self._half**2 * privacy
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = (
+            True  # on a hundred records, privacy leaves little to score
+        )
+        return tags
+
+
+def _default(widths: Array, half: float) -> Kernel:
+    """A constant and a smooth function of about the size of y's range."""
+
+    def about(value: Any) -> Any:
+        return np.stack([np.asarray(value) / 10, np.asarray(value) * 10], axis=-1)
+
+    size = 0.3 * half**2
+    lengths = widths / 2
+    if len(widths) > 1:
+        smooth = RBF(lengths, about(lengths))
+    else:
+        smooth = RBF(float(lengths[0]), tuple(about(lengths[0])))
+    return (
+        ConstantKernel(size, tuple(about(size))) + ConstantKernel(size, tuple(about(size))) * smooth
+    )
+
+
+def _different(unit: Array) -> tuple[Array, Array]:
+    """The different inputs, in order, and how many records stand at each."""
+    found, counts = np.unique(unit + 0.0, axis=0, return_counts=True)  # −0 is 0
+    if len(found) > LABELS.max_inputs:
+        raise BadInput(
+            f"There are {len(found):,} different inputs, and a label-only model takes up to "
+            f"{LABELS.max_inputs:,}: round the inputs, which are public, or use GPRegressor."
+        )
+    return found, counts.astype(np.float64)
+
+
+def _points(name: str, points: Any, bounds: Bounds) -> Array:
+    """Points given by the user, scaled as inputs are."""
+    d = len(bounds.x)
+    try:
+        found = np.asarray(points, dtype=np.float64)
+    except (OverflowError, TypeError, ValueError):
+        found = np.array(np.nan)
+    if found.ndim == 1 and d == 1:
+        found = found.reshape(-1, 1)
+    if (
+        found.ndim != 2
+        or found.shape[1] != d
+        or not 1 <= len(found) <= LABELS.max_points
+        or not np.isfinite(found).all()
+    ):
+        raise BadInput(
+            f"{name} must be an array of 1 to {LABELS.max_points:,} points with {d} finite "
+            f"number{'s' if d > 1 else ''} each, in the units of the inputs."
+        )
+    return bounds.inputs_alone().scale(found) + 0.0

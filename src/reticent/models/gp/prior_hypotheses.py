@@ -1,0 +1,260 @@
+"""Prior of a function: hypotheses about its kernel, validated before anything is charged."""
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Kernel,
+    KernelOperator,
+    Matern,
+    RationalQuadratic,
+    WhiteKernel,
+)
+
+from reticent.errors import BadInput
+from reticent.inference.inputs.warping import compressed_fraction, unwarp
+from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.projection import (
+    KernelPriors,
+    kernels_around,
+    project_covariance,
+    theta_range,
+)
+from reticent.inference.moment_model.hyperparameters import sample_around_mode
+from reticent.inference.moment_model.posterior import StagedPosterior
+from reticent.memo import memo
+from reticent.models.gp.settings import BASIS
+from reticent.models.gp.staged_fit import Prior
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+
+__all__ = [
+    "PreparedPrior",
+    "choose_basis_size",
+    "hypotheses_of",
+    "refine_prior",
+    "scaling_exponent",
+    "validated_prior",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PreparedPrior:
+    """Hypotheses about the kernel, validated before a charge, for the fit after it."""
+
+    prior: Prior
+
+
+def hypotheses_of(
+    kernel: Kernel | None,
+    bounds: Bounds,
+    unit: float,
+    *,
+    learn: bool,
+    warp: Sequence[Sequence[float]] = (),
+) -> Prior:
+    """Hypotheses that the evidence chooses from, and the basis that serves all.
+
+    ``unit``: what counts as one of the output, in its own units. ``warp``: maps of the inputs,
+    after which the basis is used; a kernel speaks of the inputs as they were before.
+    """
+    if learn:
+        trials = BASIS.hypotheses
+    else:
+        trials = 0
+    if kernel is None:
+        return _default(len(bounds.x), trials)
+    halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
+    if trials:
+        kernels = kernels_around(clone(kernel), halves, trials)
+    else:
+        kernels = [clone(kernel)]
+    # between the kernels that a rehearsal tries, others must not fail
+    if len(kernels) > 1 and _surely_definite(kernels[0]):
+        within = theta_range(kernels[0], halves)
+    else:
+        within = None
+    if within is not None and not (within[1] > within[0]).any():
+        within = None  # lengths that the box cannot tell apart
+
+    def natural(u: Array) -> Array:
+        return np.asarray(bounds.unscale(unwarp(warp, u) if len(warp) else u))
+
+    def make() -> KernelPriors:
+        return KernelPriors(
+            kernels, len(bounds.x), natural, unit, compressed_fraction(warp), within
+        )
+
+    # not kept: matrices of many kernels, which are too large; what a warp tells, for
+    # it is from a release
+    if len(kernels) == 1 and not len(warp):
+        key = _kernel_key(kernels[0])
+    else:
+        key = None
+    if key is None:
+        return make()
+    # while a kernel is tried out, NumPy's warnings are errors: what was made without
+    # them does not count there
+    return _cached_prior(_PriorRequest(repr((key, bounds.x, bounds.norm, unit, np.geterr())), make))
+
+
+def refine_prior(
+    priors: KernelPriors, posterior: StagedPosterior, feature_scale: Array
+) -> tuple[KernelPriors, Array]:
+    """Prior of kernels around the one with the largest evidence, and their log-weights.
+
+    ``feature_scale``: factors of the features that the posterior is about, (m,).
+    """
+    _, projection = priors.leading_functions(len(feature_scale))
+    projection = projection / feature_scale[:, None]
+
+    def evidence(theta: Array) -> tuple[float, Array]:
+        gram = priors.kernel_matrix(theta)
+        value, slope = posterior.evidence(project_covariance(gram, projection))
+        back = projection.T @ slope @ projection
+        steps = theta + BASIS.gradient_step * np.eye(len(theta))
+        return value, np.array(
+            [
+                ((priors.kernel_matrix(step) - gram) * back).sum() / BASIS.gradient_step
+                for step in steps
+            ]
+        )
+
+    assert priors.theta_bounds is not None
+    low, high = priors.theta_bounds
+    start = np.clip(priors.kernels[int(posterior.weights.argmax())].theta, low, high)
+    points, odds = sample_around_mode(evidence, start, low, high, BASIS.refined_hypotheses)
+    return priors.with_kernels(
+        [priors.kernels[0].clone_with_theta(theta) for theta in points]
+    ), odds
+
+
+@dataclass(frozen=True)
+class _PriorRequest:
+    """Priors to be made; those of equal public numbers are the same."""
+
+    public: str
+    make: Callable[[], KernelPriors] = field(compare=False)
+
+
+@memo(8)  # of 2 MB each: whoever fits often, fits the same again
+def _cached_prior(asked: _PriorRequest) -> KernelPriors:
+    with one_blas_thread():  # whoever asked first: a rebuild elsewhere must give the same bits
+        return asked.make()
+
+
+@memo(8)
+def _default(dimension: int, trials: int) -> AnovaPriors:
+    with one_blas_thread():
+        return AnovaPriors(dimension, trials)
+
+
+def _kernel_key(thing: object) -> str | None:
+    """A kernel with all its numbers, to the last bit.
+
+    None for one that is not scikit-learn's own, which may be anything.
+    """
+    if isinstance(thing, Kernel) and type(thing).__module__ == Kernel.__module__:
+        parts = [_kernel_key(value) for value in thing.get_params(deep=False).values()]
+        if None in parts:
+            return None
+        return f"{type(thing).__name__}{parts}"
+    if isinstance(thing, np.ndarray) and thing.dtype.kind == "f":
+        return f"{thing.dtype} {thing.tolist()}"
+    if isinstance(thing, (list, tuple)):
+        if None in (parts := [_kernel_key(part) for part in thing]):
+            return None
+        return repr(parts)
+    if isinstance(thing, (str, int, float)):
+        return repr(thing)
+    return None
+
+
+def choose_basis_size(
+    signal: float, priors: Prior, dimension: int, signal_to_noise: float = 1.0
+) -> int:
+    """Number of basis functions whose prior variance stands out from the noise.
+
+    ``signal``: n·√stages over the noise multiplier. ``signal_to_noise``: standard deviation of the
+    function by that of the observation noise, where this is known. Residuals shrink to it, and
+    privacy noise with them: where there are many records, smaller functions stand out.
+    """
+    signal *= max(min(signal / BASIS.many_records, signal_to_noise), 1.0)
+    relative = priors.variances / priors.variances.sum()
+    worthwhile = int((relative * signal >= priors.min_relative_signal).sum())
+    not_negligible = int((relative * signal >= BASIS.negligible_signal).sum())
+    size = min(max(worthwhile, min(int(signal), priors.unconditional_size)), not_negligible)
+    return min(max(size, BASIS.min_size + 3 * dimension), BASIS.max_size, priors.max_size)
+
+
+def scaling_exponent(snr_per_function: float) -> float:
+    """Power of the prior variance that a feature is scaled by.
+
+    ½ where privacy noise drowns small coefficients anyway, ¼ where it does not.
+    """
+    exponent = 0.375 - 0.125 * math.log(snr_per_function / 1.3) / math.log(2.2)
+    return float(np.clip(exponent, 0.25, 0.5))
+
+
+_DEFINITE = (RBF, Matern, RationalQuadratic, DotProduct, ConstantKernel, WhiteKernel)
+
+
+def _surely_definite(kernel: Kernel) -> bool:
+    """Positive definite however many inputs there are: needs no look.
+
+    With negative parameters nothing is sure.
+    """
+    if isinstance(kernel, KernelOperator):
+        return _surely_definite(kernel.k1) and _surely_definite(kernel.k2)
+    if type(kernel) not in _DEFINITE:
+        return False
+    return all(
+        np.all(np.asarray(value) >= 0)
+        for value in kernel.get_params().values()
+        if not isinstance(value, (str, tuple))
+    )
+
+
+def validated_prior(
+    kernel: Kernel | None,
+    bounds: Bounds,
+    make: Callable[[], Prior],
+    usable: Callable[[Prior, Basis], bool],
+    units: str,
+) -> PreparedPrior:
+    """Go through the public part of a fit: refuse a kernel that cannot be used before any charge.
+
+    ``make`` gives the prior, ``usable`` says whether features of its smallest basis can be
+    released, ``units`` is what the error says of length scales and amplitudes.
+    """
+    fits = False
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            priors = make()
+            basis, covariances, _ = priors.choose(min(BASIS.min_size, priors.max_size))
+            fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in covariances) and usable(priors, basis)
+            if kernel is not None and isinstance(priors, KernelPriors):
+                fits &= _surely_definite(kernel) or not priors.indefinite()
+    except (ArithmeticError, ValueError, TypeError, Warning):
+        fits = False
+    if not fits:
+        with np.errstate(invalid="ignore"):  # it writes an amplitude as a square
+            named = str(kernel)
+        raise BadInput(
+            f"The kernel {named} cannot be used for {len(bounds.x)} inputs and "
+            "these ranges: give a positive definite scikit-learn kernel with "
+            f"one length scale, or one per input, {units}."
+        )
+    return PreparedPrior(priors)

@@ -1,0 +1,729 @@
+"""Gaussian-process regression that protects inputs and outputs, by staged residual releases.
+
+Proof: regressor.md.
+
+f(x) = φ(x)ᵀw with m public functions φ (`row_maps.polynomial_basis`) and w ~ N(0, S), S the
+kernel's covariance projected on them. Each of K stages releases the Gram matrix of (φ, (R/r)·e),
+e = clip(y − φᵀw_k, ±r): residuals of the last fit, clipped at their current scale, so that noise
+shrinks with the residuals (`inference.moment_model`). With no kernel given, first releases show how
+the inputs are distributed, to spread them evenly over the box. All but the releases is
+post-processing: kernel, noise level, prediction.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin, clone
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.inference.inputs.density import (
+    density_threshold,
+    effective_support,
+    extrapolation_weight,
+    marginal_densities,
+)
+from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.projection import (
+    NEGLIGIBLE_NOISE_SNR,
+    KernelPriors,
+    feature_scales,
+    norm_quantile,
+)
+from reticent.inference.linalg import quadratic_forms
+from reticent.inference.moment_model.gram_estimation import DAMPING
+from reticent.inference.moment_model.posterior import StagedPosterior
+from reticent.inference.moment_model.predictive import OutputPosterior
+from reticent.models.base import PrivateEstimator
+from reticent.models.gp.input_features import (
+    estimate_input_densities,
+    inputs_needing_linear_term,
+    make_feature_map,
+    zoom_warp,
+)
+from reticent.models.gp.prior_hypotheses import (
+    PreparedPrior,
+    choose_basis_size,
+    hypotheses_of,
+    refine_prior,
+    scaling_exponent,
+    validated_prior,
+)
+from reticent.models.gp.settings import STAGES
+from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.row_maps.residual_gram import stage
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.validation import as_float, as_generator, check_integer, is_integer
+
+__all__ = ["GPRegressor"]
+
+Array = NDArray[np.float64]
+_LARGEST_NOISE = 1e150
+_SMALLEST_VARIANCE = 1e-24  # in squared half-ranges of y; the largest is its inverse
+_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
+
+
+@dataclass(repr=False, eq=False)
+class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+    """Gaussian-process regression with differential privacy for inputs and outputs.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel, optional
+        The prior of the function, in the units of the data. A hyperparameter's own bounds are its
+        prior; "fixed" means fixed. Default: a constant and smooth effects of single inputs, of
+        pairs and of triples, on inputs that are first spread evenly over the box by a private count
+        of each.
+    noise : float, optional
+        Standard deviation of the observation noise. Learned from the releases if not given; if
+        given, it is the least: outliers count as more noise.
+    noise_column : str or int, optional
+        A column of X (by name, or by position where bounds have no names) that is no input: it
+        holds the known standard deviation of each record's observation noise. Its range stands in
+        the bounds beside those of the inputs, and must begin above 0: records count by (lower
+        bound / level)². A level below counts as the lower bound; one that is missing or not
+        positive as the upper one. For one output; ``noise`` must be None.
+    basis : int, optional
+        Number of basis functions; chosen from public numbers if not given.
+    stages : int, optional
+        Number of releases among which the budget is divided equally; 24 if not given. More stages
+        cost time, not budget. With no kernel given, one in twelve counts the inputs; with fewer
+        than twelve, the inputs are left as they are.
+    learn_kernel : bool or "average"
+        True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by
+        the evidence of the releases, which is free post-processing; for one output, go on with
+        kernels around the best. "average": take the mean of these kernels. False: the kernel stays
+        as it is.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    kernel_, noise_
+        The kernel with the largest weight, and the standard deviation of the observation noise
+        (None with ``noise_column``); one for each output if there are several. The default kernel
+        is in units of the box [−1, 1] and of half the range of y.
+    prior_std_
+        Standard deviation of the function before the fit, on average over the box.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator; a noise column is not a feature.
+
+    Privacy
+    -------
+    Neighbours: one record (inputs, outputs, noise level) replaced, number of records public.
+    Released: per stage the Gram matrix of features and clipped residuals; with no kernel given,
+    counts of the inputs. Must be public: the bounds, the number of records, the kernel, all
+    parameters. ``score`` reads the records it is given without protection. An output outside its
+    bounds counts as it is (up to 64 times their width): the clip of the residuals, not the bounds,
+    limits what one record can do.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(0, 10, size=(5000, 1))
+    >>> y = np.sin(x[:, 0]) + 0.1 * rng.normal(size=5000)
+    >>> bounds = reticent.Bounds(x=[(0, 10)], y=(-2, 2))
+    >>> model = reticent.GPRegressor(bounds=bounds, epsilon=1, delta=1e-6).fit(x, y)
+    >>> mean, std = model.predict([[2.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(2.0)) < 0.2)
+    True
+    """
+
+    _targets = True
+    _pure = False
+
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float | None = None
+    noise_column: str | int | None = None
+    basis: int | None = None
+    stages: int | None = None
+    learn_kernel: bool | str = True
+
+    @property
+    def _releases(self) -> int:
+        if self.stages is not None:
+            return int(self.stages)
+        return STAGES.stages
+
+    @property
+    def _input_releases(self) -> int:
+        """Number of releases about the inputs alone; none for a given kernel, whose inputs stay."""
+        if self.kernel is None:
+            return self._releases // STAGES.stages_per_input_release
+        return 0
+
+    def _check(self) -> None:
+        if self.stages is not None:
+            check_integer("stages", self.stages, 1, 64)
+        if self.basis is not None:
+            check_integer("basis", self.basis, 1, 500)
+        if self.noise is not None and not 0 < as_float(self.noise) < _LARGEST_NOISE:
+            raise BadInput(
+                "noise must be a positive standard deviation, or None to learn "
+                f"it, not {self.noise!r}.",
+                parameter="noise",
+            )
+        if self.noise_column is not None:
+            self._check_levels()
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise BadInput(
+                f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
+            )
+        average = isinstance(self.learn_kernel, str) and self.learn_kernel == "average"
+        if not (isinstance(self.learn_kernel, bool) or average):
+            raise BadInput(
+                f'learn_kernel must be True, False or "average", not {self.learn_kernel!r}.'
+            )
+        if isinstance(self.bounds, Bounds) and self.bounds.classes is not None:
+            raise BadInput(
+                "GPRegressor predicts numbers: give the range of y in the bounds, not classes."
+            )
+
+    def _check_levels(self) -> None:
+        if not (isinstance(self.noise_column, str) or is_integer(self.noise_column, -math.inf)):
+            raise BadInput(
+                "noise_column must be the name or the position of a column of X, not "
+                f"{self.noise_column!r}."
+            )
+        if self.noise is not None:
+            raise BadInput(
+                "Give noise, one for all records, or noise_column, one for "
+                "each record, but not both."
+            )
+        if isinstance(self.bounds, Bounds) and len(self.bounds.y) > 1:
+            raise BadInput(
+                "A noise column is for one output: fit each output with its "
+                "own, by a model of its own."
+            )
+
+    def _bounds(self) -> Bounds:
+        bounds = super()._bounds()
+        if self.noise_column is None:
+            return bounds
+        return bounds.with_noise_column(self.noise_column)
+
+    def _known_noise_std(self, bounds: Bounds) -> float | None:
+        """Standard deviation of the noise of every (weighted) record, in units of y, if known."""
+        if bounds.noise_column is None:
+            return self.noise
+        return bounds.noise_column.low
+
+    def _validate_before_charge(self, bounds: Bounds) -> PreparedPrior:
+        """Go through the public part of a fit, so that a useless kernel is refused uncharged."""
+
+        def usable(prior: Prior, basis: Basis) -> bool:
+            scale = feature_scales(basis, prior.scaling_variance[: basis.size], 0.25, 0.95)
+            feature_map = FeatureMap(basis, tuple(scale.tolist()), 1.0)
+            representable = all(
+                _SMALLEST_VARIANCE < variance < 1 / _SMALLEST_VARIANCE
+                for variance in self._scaled_variances(bounds, prior)
+            )
+            return bool(representable and stage(feature_map, scale[None, :], [1.0]).limit2)
+
+        units = "and amplitudes (and noise) in the units of y"
+        return validated_prior(self.kernel, bounds, lambda: self._priors(bounds), usable, units)
+
+    def _scaled_variances(self, bounds: Bounds, prior: Prior) -> list[float]:
+        """Variances of function and noise of each output, in its squared half-ranges."""
+        half_ranges = [high / 2 - low / 2 for low, high in bounds.y]
+        variances = [
+            float(prior.variances.sum()) * self._prior_unit(half_ranges[0], half_range)
+            for half_range in half_ranges
+        ]
+        noise = self._known_noise_std(bounds)
+        if noise is None:
+            return variances
+        return [*variances, *((noise / half_range) ** 2 for half_range in half_ranges)]
+
+    def _prior_unit(self, first_half_range: float, half_range: float) -> float:
+        """Factor that brings prior variances to an output's squared half-ranges.
+
+        The prior of a given kernel is in half-ranges of the first output.
+        """
+        if self.kernel is None:
+            return 1.0
+        return (first_half_range / half_range) ** 2
+
+    def learn(self, curator: Oracle) -> None:
+        """Release K times, each time what the last fit left over."""
+        self._learn_prepared(curator, PreparedPrior(self._priors(curator.bounds)))
+
+    def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
+        """The same with the prior that validation has computed."""
+        assert isinstance(prepared, PreparedPrior)
+        self._check_noise_column(curator.bounds)
+        stages = self._releases - self._input_releases
+        densities = estimate_input_densities(
+            curator, self._input_releases, curator.noise_multiplier
+        )
+        state = self._initial_state(curator, prepared.prior, stages, densities)
+        refinable = self._can_refine(prepared.prior, curator.bounds)
+        for k in range(stages):
+            review = k in STAGES.review_stages and 2 * k <= stages
+            if review and self.kernel is not None:
+                state = self._zoom_to_records(curator, state, k, stages)
+            can_review = review and refinable and k > state.first_stage
+            if can_review and state.truncation_ratio() > STAGES.coarse_ratio:
+                refinable = False
+                state = self._refine_kernels(curator, state, k, stages)
+            thresholds = self._clip_thresholds(state, k, stages, curator.bounds)
+            means = np.array([posterior.mean for posterior in state.posteriors])
+            release = curator.release(stage(state.feature_map, means, thresholds))
+            state.feature_map = ingest_release(release, state.posteriors)
+            if self.kernel is None and k < STAGES.early_stages:
+                for posterior in state.posteriors:
+                    posterior.rescale_prior()
+        self._set_fitted_attributes(curator, state)
+
+    def _check_noise_column(self, bounds: Bounds) -> None:
+        if (bounds.noise_column is None) != (self.noise_column is None):
+            raise BadInput(
+                "These releases were made with another noise_column: rebuild them with the "
+                "parameters they had."
+            )
+
+    def _can_refine(self, prior: Prior, bounds: Bounds) -> bool:
+        """Whether kernels around the best one may be tried, once the releases speak for it."""
+        return (
+            isinstance(prior, KernelPriors)
+            and self.learn_kernel is True
+            and prior.theta_bounds is not None
+            and len(bounds.y) == 1
+        )
+
+    def _initial_state(
+        self,
+        curator: Oracle,
+        prior: Prior,
+        stages: int,
+        densities: list[Array],
+        warp: Warp = (),
+        first_stage: int = 0,
+    ) -> StageState:
+        """Basis, feature map and prior of each output, for so many stages."""
+        bounds = curator.bounds
+        n = curator.n
+        d = len(bounds.x)
+        noise_multiplier = curator.noise_multiplier
+        noise_std = self._known_noise_std(bounds)
+        half_ranges = np.array([high / 2 - low / 2 for low, high in bounds.y])
+
+        signal_to_noise = 1.0
+        if noise_std is not None:
+            prior_std = math.sqrt(float(prior.variances.sum()))
+            signal_to_noise = prior_std * float(half_ranges[0]) / noise_std
+        basis_size = choose_basis_size(
+            n * math.sqrt(stages) / noise_multiplier, prior, d, signal_to_noise
+        )
+        if self.basis:
+            basis_size = int(self.basis)
+        basis, hypotheses, truncation_variance = prior.choose(min(basis_size, prior.max_size))
+        snr_per_function = n * stages / noise_multiplier**2 / basis.size
+
+        feature_scale = self._feature_scale(prior, basis, snr_per_function, d)
+        lines: tuple[tuple[int, float, float], ...] = ()
+        if isinstance(prior, AnovaPriors):
+            lines = tuple(
+                line
+                for line in inputs_needing_linear_term(densities)
+                if prior.linear_index(line[0]) < basis.size
+            )
+            # a linear term is given the prior of the smoothest function of its input
+            place = [*range(basis.size), *(prior.linear_index(j) for j, *_ in lines)]
+            if lines:
+                feature_scale = feature_scale[place]
+                hypotheses = [np.diag(np.diag(S)[place]) for S in hypotheses]
+        # the more inputs, the farther the corners of the box: noise is felt even by many records
+        rescale = self.kernel is None and (
+            d > 2 or (d == 2 and snr_per_function < NEGLIGIBLE_NOISE_SNR)
+        )
+        feature_map, points = make_feature_map(
+            basis, feature_scale, densities, warp, rescale, lines
+        )
+        phi = feature_map.rows(points)
+        constant = prior.constant_index
+        # outputs are weighted with their features: so is the noise, and what the basis misses
+        mean_square_weight = 1.0
+        if constant >= 0:
+            mean_square_weight = float(
+                np.mean((phi[:, constant] / feature_map.energy[constant]) ** 2)
+            )
+        feature_map = replace(
+            feature_map, weighted=bounds.noise_column is not None, constant=constant
+        )
+        posteriors = []
+        for half_range in half_ranges:
+            unit = self._prior_unit(half_ranges[0], half_range)
+            if noise_std is None:
+                noise_variance = max(prior.white_noise_variance * unit, STAGES.noise_guess**2)
+            else:
+                noise_variance = (noise_std / half_range) ** 2
+            scales = np.outer(feature_map.energy, feature_map.energy)
+            posteriors.append(
+                StagedPosterior(
+                    unit * np.array(hypotheses) / scales,
+                    mean_square_weight * unit * truncation_variance,
+                    phi,
+                    n,
+                    mean_square_weight * noise_variance,
+                    learn_noise=noise_std is None,
+                    learn_prior=self.learn_kernel is True,
+                    min_square_weight=_min_square_weight(bounds),
+                    damping=DAMPING if self.kernel is None else 0.0,
+                    constant_weights=_constant_weights(feature_map),
+                )
+            )
+        represented = float(np.mean(quadratic_forms(phi, posteriors[0].initial_prior)))
+        truncated = float(posteriors[0].truncation_variance.mean())
+        return StageState(
+            feature_map=feature_map,
+            representative_points=points,
+            posteriors=posteriors,
+            prior=prior,
+            input_densities=densities,
+            warp=warp,
+            first_stage=first_stage,
+            clip_floor=self._clip_floor(snr_per_function / len(half_ranges), noise_std),
+            clip_inflation=self._clip_inflation(n / noise_multiplier, noise_std),
+            truncation_fraction=truncated / (truncated + represented),
+            mean_square_weight=mean_square_weight,
+        )
+
+    @staticmethod
+    def _feature_scale(prior: Prior, basis: Basis, snr_per_function: float, d: int) -> Array:
+        """Factor of each feature, (m,)."""
+        scaling_variance = prior.scaling_variance[: basis.size].copy()
+        constant = prior.constant_index
+        if constant >= 0:
+            # Where hardly any effect stands above the noise, spend more of the norm on the level.
+            boost = max(STAGES.drowned_snr * d / snr_per_function, 1.0)
+            scaling_variance[constant] = min(
+                scaling_variance[constant] * boost, prior.variances[constant]
+            )
+        return feature_scales(
+            basis,
+            scaling_variance,
+            scaling_exponent(snr_per_function),
+            norm_quantile(snr_per_function),
+        )
+
+    def _clip_floor(self, snr_per_output: float, noise_std: float | None) -> float:
+        """Least clip threshold, in standard deviations of the residual.
+
+        With little privacy noise, a clip costs more than it saves; and noise that is not known need
+        not be normal.
+        """
+        divisor = STAGES.known_noise_clip_floor_divisor
+        if noise_std is None:
+            divisor = STAGES.clip_floor_divisor
+        return min(math.sqrt(snr_per_output) / divisor, STAGES.largest_clip_floor)
+
+    def _clip_inflation(self, effective_records: float, noise_std: float | None) -> float:
+        """Factor on the scheduled clip thresholds; ``effective_records`` = n / noise multiplier."""
+        few = 2 * STAGES.few_records
+        if noise_std is None and self.kernel is None:
+            few = STAGES.few_records
+        power = 1 / 3
+        if noise_std is None and self.kernel is not None:
+            power = 1 / 2
+        return max(effective_records / few, 1.0) ** power
+
+    def _zoom_to_records(
+        self, curator: Oracle, state: StageState, k: int, stages: int
+    ) -> StageState:
+        """Begin again on the part of a given kernel's box where the records are, if it is small."""
+        if state.truncation_fraction <= STAGES.largest_truncation_fraction:
+            return state
+        densities = state.posteriors[0].densities
+        points = state.representative_points
+        warp = zoom_warp(state.feature_map, points, densities)
+        if not warp:
+            return state
+        along = [density.mean(axis=0) for density in marginal_densities(points, densities)]
+        prior = self._priors(curator.bounds, warp)
+        return self._initial_state(curator, prior, stages - k, along, warp, k)
+
+    def _refine_kernels(
+        self, curator: Oracle, state: StageState, k: int, stages: int
+    ) -> StageState:
+        """Go on with kernels around the best one, if they ask for another basis."""
+        assert isinstance(state.prior, KernelPriors)
+        scale = np.array(state.feature_map.energy)
+        finer, log_weights = refine_prior(state.prior, state.posteriors[0], scale)
+        missed = finer.truncation_variance_under(state.prior, state.feature_map.columns)
+        if state.truncation_ratio(missed) <= STAGES.coarse_ratio_of_refined:
+            return state
+        first = state.first_stage
+        refined = self._initial_state(
+            curator, finer, stages - first, state.input_densities, state.warp, first
+        )
+        return refined.transfer_posterior(state, log_weights, (stages - k) / (k - first))
+
+    def _clip_thresholds(
+        self, state: StageState, k: int, stages: int, bounds: Bounds
+    ) -> list[float]:
+        """Clip threshold of each output's residuals in stage k, in half-ranges of y."""
+        noise_known = self._known_noise_std(bounds) is not None
+        since = k - state.first_stage
+        if noise_known and since == STAGES.early_stages:
+            state.clip_inflation = 1.0
+        learn_noise_of_kernel = not noise_known and self.kernel is not None
+        schedule = STAGES.clip_schedule
+        if learn_noise_of_kernel:
+            schedule = STAGES.given_kernel_clip_schedule
+        scheduled = schedule[min(since, len(schedule) - 1)]
+        z = max(state.clip_inflation * scheduled, state.clip_floor)
+        last = k == stages - 1
+        if not noise_known and last and k >= STAGES.final_clip_stages:
+            z = max(z, STAGES.final_clip)
+        thresholds = []
+        for posterior in state.posteriors:
+            own = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
+            threshold = own * posterior.residual_sd()
+            if not since:  # bounds of y that are right limit the first residual
+                threshold = min(threshold, max(1.0, 2 * posterior.residual_sd()))
+            thresholds.append(threshold)
+        return thresholds
+
+    @staticmethod
+    def _gaussian_cap(posterior: StagedPosterior, z: float, allowed: bool) -> float:
+        """Clip threshold in standard deviations of the residual.
+
+        While no skewness has been detected, capped at the optimum for Gaussian noise.
+        """
+        posterior.narrow_clip = (
+            allowed
+            and z > STAGES.gaussian_clip
+            and len(posterior.stages) >= len(STAGES.given_kernel_clip_schedule)
+            and not posterior.skew_inflation().any()
+        )
+        if posterior.narrow_clip:
+            return STAGES.gaussian_clip
+        return z
+
+    def _set_fitted_attributes(self, curator: Oracle, state: StageState) -> None:
+        bounds = curator.bounds
+        self._feature_map = state.feature_map
+        densities = state.posteriors[0].densities
+        points = state.representative_points
+        learned = self.learn_kernel is True and len(state.posteriors[0].hypotheses) > 1
+        # a prior that was learned where the records are need not hold elsewhere
+        self._record_densities: list[Array] = []
+        if learned or state.first_stage:
+            self._record_densities = marginal_densities(points, densities)
+        self._density_threshold = density_threshold(
+            len(bounds.x), curator.n, curator.noise_multiplier / math.sqrt(self._releases)
+        )
+        support = 1.0
+        if learned:
+            warped = state.feature_map.warped(points)
+            support = effective_support(marginal_densities(warped, densities))
+        half_ranges = np.array([high / 2 - low / 2 for low, high in bounds.y])
+        self._outputs = [
+            self._output_posterior(posterior, state, low / 2 + high / 2, half_range, support)
+            for posterior, (low, high), half_range in zip(
+                state.posteriors, bounds.y, half_ranges, strict=True
+            )
+        ]
+        self.kernel_: Any = [output.kernel for output in self._outputs]
+        self.noise_: Any = np.array([output.noise_std for output in self._outputs])
+        self.prior_std_: Any = np.array([output.prior_std for output in self._outputs])
+        if len(self._outputs) == 1:
+            self.kernel_ = self._outputs[0].kernel
+            self.noise_ = self._outputs[0].noise_std
+            self.prior_std_ = self._outputs[0].prior_std
+
+    def _output_posterior(
+        self,
+        posterior: StagedPosterior,
+        state: StageState,
+        middle: float,
+        half_range: float,
+        support: float,
+    ) -> OutputPosterior:
+        """Posterior of one output for predictions.
+
+        ``support``: fraction of the warped box that the records occupy.
+        """
+        best = int(np.argmax(posterior.weights))
+        phi = state.feature_map.functions(state.representative_points)
+        truncation_variance = posterior.estimated_truncation_variance()
+        constant = state.feature_map.constant
+        mean_square_weight = state.mean_square_weight
+        # inputs of few values lie where features are longest, not where points are: the Gram
+        # matrix shows how much records count
+        if constant >= 0 and posterior.learn_noise:
+            square = posterior.feature_mean_square(constant)
+            mean_square_weight = square / state.feature_map.energy[constant] ** 2
+        residual_variance = posterior.s2
+        if self._releases - self._input_releases > STAGES.final_clip_stages:
+            residual_variance = posterior.s2 + posterior.excess_noise_variance()
+        noise_variance = max(
+            residual_variance - truncation_variance,
+            0.25 * (posterior.s2 - truncation_variance),
+            1e-4 * posterior.s2,
+        )
+        noise_std: float | None = math.sqrt(noise_variance / mean_square_weight) * half_range
+        if self.noise_column is not None:
+            noise_std = None
+        elif self.noise is not None:
+            noise_std = float(self.noise)
+        truncated = float(posterior.weights @ posterior.truncation_variance)
+        prior_std = math.sqrt(
+            float(np.mean(quadratic_forms(phi, posterior.prior)))
+            + truncated / state.mean_square_weight
+        )
+        mean = posterior.mean
+        if self.kernel is not None:
+            mean = posterior.model_averaged_mean()
+        return OutputPosterior(
+            middle,
+            half_range,
+            clone(state.prior.kernels[best]),
+            noise_std,
+            mean,
+            posterior.error_covariance(support),
+            posterior.nonprivate_covariance(),
+            truncation_variance / mean_square_weight,
+            prior_std * half_range,
+            # around a mean that is known from a part of the box, which has moved too
+            state.prior_centred_variance(posterior) * (2 - support),
+        )
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Mean of the function at ``X``, and its posterior standard deviation or covariance.
+
+        In units of y; both hold the model's own uncertainty and the privacy noise.
+        """
+        if return_std and return_cov:
+            raise BadInput("Ask for return_std or return_cov, not for both.")
+        moments = self._moments(X, variances=return_std)
+        if return_std:
+            return moments[:, 0], np.sqrt(moments[:, 1] + moments[:, 2])
+        if return_cov:
+            unit = self._unit(X)
+            phi = self._feature_map.functions(unit)
+            weight = self._extrapolation_weight(unit)
+            return moments[:, 0], self._for_each_output(
+                lambda output: output.covariance_between(phi, weight)
+            )
+        return moments[:, 0]
+
+    def variance_parts(self, X: Any) -> dict[str, Array]:
+        """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
+
+        In squared units of y: the model's own uncertainty, the privacy noise, and the noise of
+        observations. A model with a noise column takes the noise from that column of ``X``; where
+        ``X`` has none it is not known: NaN.
+        """
+        moments = self._moments(X, variances=True)
+        if self.releases_[0].bounds.noise_column is None:
+            noise = self._for_each_output(
+                lambda output: np.full(len(moments), (output.noise_std or 0.0) ** 2)
+            )
+        else:
+            noise = self._levels(X) ** 2
+        return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw functions from the posterior at ``X``.
+
+        Shape (len(X), n_samples), or (len(X), outputs, n_samples).
+        """
+        check_integer("n_samples", n_samples)
+        unit = self._unit(X)
+        phi = self._feature_map.functions(unit)
+        weight = self._extrapolation_weight(unit)
+        rng = as_generator(random_state)
+
+        def draw(output: OutputPosterior) -> Array:
+            return rng.multivariate_normal(
+                output.mean_at(phi),
+                output.covariance_between(phi, weight),
+                n_samples,
+                method="eigh",
+            ).T
+
+        return np.swapaxes(self._for_each_output(draw), 1, -1)
+
+    def _for_each_output(self, answer: Callable[[OutputPosterior], Array]) -> Any:
+        """The answer for one output, or the answers for several along a last axis."""
+        check_is_fitted(self)
+        answers = [answer(output) for output in self._outputs]
+        if len(answers) == 1:
+            return answers[0]
+        return np.stack(answers, axis=-1)
+
+    def _extrapolation_weight(self, unit: Array) -> Array:
+        """How much a prediction is extrapolation, in [0, 1]: why bands open where nobody is.
+
+        A prior that was learned where the records are need not hold elsewhere. Where the records'
+        density is below a threshold along some input, the variance of a prediction goes back to the
+        prior's (`OutputPosterior.variance_parts`). 0 everywhere for a prior that was given.
+        """
+        inputs = unit[:, : len(self._record_densities)]
+        return extrapolation_weight(self._record_densities, inputs, self._density_threshold)
+
+    def _moments(self, X: Any, *, variances: bool) -> Array:
+        """Mean of each output and, on request, its variances by model and by privacy noise.
+
+        Shape (len(X), 1 or 3), with several outputs (len(X), 1 or 3, outputs).
+        """
+        unit = self._unit(X)
+        blocks = []
+        with one_blas_thread():
+            for start in range(0, len(unit), _PREDICTION_BLOCK):
+                block = unit[start : start + _PREDICTION_BLOCK]
+                phi = self._feature_map.functions(block)
+                weight = self._extrapolation_weight(block)
+
+                def moments(
+                    output: OutputPosterior, phi: Array = phi, weight: Array = weight
+                ) -> Array:
+                    found = [output.mean_at(phi)]
+                    if variances:
+                        found += output.variance_parts(phi, weight)
+                    return np.stack(found, axis=1)
+
+                blocks.append(self._for_each_output(moments))
+        return np.concatenate(blocks)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # on a hundred records, privacy leaves little to score
+        tags.regressor_tags.poor_score = True
+        tags.target_tags.multi_output = isinstance(self.bounds, Bounds) and len(self.bounds.y) > 1
+        return tags
+
+    def _priors(self, bounds: Bounds, warp: Warp = ()) -> Prior:
+        """Hypotheses about the function, in half-ranges of the first output."""
+        low, high = bounds.y[0]
+        return hypotheses_of(
+            self.kernel, bounds, float(high / 2 - low / 2), learn=bool(self.learn_kernel), warp=warp
+        )
+
+
+def _min_square_weight(bounds: Bounds) -> float:
+    """Least squared weight of a record by its noise level."""
+    if bounds.noise_column is None:
+        return 1.0
+    return (bounds.noise_column.low / bounds.noise_column.high) ** 2
+
+
+def _constant_weights(feature_map: FeatureMap) -> Array | None:
+    """Weights (m,) of the function that is 1 everywhere; None if the basis lacks it."""
+    constant = feature_map.constant
+    if constant < 0:
+        return None
+    return np.eye(feature_map.columns)[constant] / feature_map.energy[constant]

@@ -1,0 +1,231 @@
+"""Settings of the Gaussian-process models: every tuned number, with its reason.
+
+Studies that chose them are in ``docs/lab``. They are public and the same in every fit: a model that
+is rebuilt from releases must use those it was fitted with.
+"""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "BASIS",
+    "CLASSES",
+    "INPUTS",
+    "LABELS",
+    "STAGES",
+    "BasisSettings",
+    "ClassifierSettings",
+    "InputSettings",
+    "LabelSettings",
+    "StageSettings",
+]
+
+
+@dataclass(frozen=True)
+class StageSettings:
+    """Numbers of a staged regression.
+
+    Attributes
+    ----------
+    stages : int
+        Releases of a fit, unless the user says how many.
+    stages_per_input_release : int
+        One release in so many is about the inputs alone, if no kernel is given.
+    clip_schedule : tuple of float
+        Clip threshold of each stage, in standard deviations of the residual; the last one repeats.
+        Narrow clips cost less noise once the fit is near.
+    given_kernel_clip_schedule : tuple of float
+        The same with a given kernel and a noise to be learned, which outliers make larger.
+    final_clip : float
+        Least threshold of the last stage where the noise is to be learned: the whole of the noise
+        is seen once, since it need not be normal.
+    final_clip_stages : int
+        Stages from which on there is such a last stage, and excess noise is estimated from it.
+    gaussian_clip : float
+        Largest threshold with a given kernel while no skewness was detected: the optimum for
+        Gaussian noise.
+    largest_clip_floor : float
+        Most that little privacy noise raises the threshold to: clipping then costs more than it
+        saves.
+    clip_floor_divisor, known_noise_clip_floor_divisor : float
+        That threshold is √(snr per function and output) by this much: where the noise is known, it
+        is known to be normal, and clips may stay narrow.
+    few_records : float
+        Records, by the noise multiplier, above which clips are inflated (twice as many where noise
+        or kernel are given).
+    early_stages : int
+        Stages in which the range of y, or a given prior, may prove too small: priors are rescaled
+        and clips inflated.
+    review_stages : tuple of int
+        Stages before which a given kernel's box and hypotheses are reviewed, if as many are left.
+    largest_truncation_fraction : float
+        Fraction of the prior variance that the basis may miss before it is asked whether the
+        records are in a small part of the box.
+    coarse_ratio : float
+        Truncation variance over posterior variance from which on kernels are refined.
+    coarse_ratio_of_refined : float
+        The same under the refined kernels, from which on the basis is refined with them.
+    noise_guess : float
+        First guess of the noise's standard deviation, in half-ranges of y.
+    drowned_snr : float
+        Squared signal over privacy noise, per function and input, below which hardly any effect is
+        found and the constant gets more of a row's norm.
+    """
+
+    stages: int = 24
+    stages_per_input_release: int = 12
+    clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.7)
+    given_kernel_clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.5)
+    final_clip: float = 4.0
+    final_clip_stages: int = 5
+    gaussian_clip: float = 2.0
+    largest_clip_floor: float = 8.0
+    clip_floor_divisor: float = 4
+    known_noise_clip_floor_divisor: float = 40
+    few_records: float = 20
+    early_stages: int = 3
+    review_stages: tuple[int, ...] = (4, 8, 12)
+    largest_truncation_fraction: float = 0.05
+    coarse_ratio: float = 0.25
+    coarse_ratio_of_refined: float = 0.025
+    noise_guess: float = 0.2
+    drowned_snr: float = 0.0125
+
+
+@dataclass(frozen=True)
+class BasisSettings:
+    """Numbers of the prior and of its basis.
+
+    Attributes
+    ----------
+    min_size, max_size : int
+        Number of basis functions.
+    hypotheses : int
+        Kernels within a factor of ten of the one given, between which the evidence chooses.
+    refined_hypotheses : int
+        Kernels around the best one, once the releases speak for it.
+    gradient_step : float
+        Difference of log-hyperparameters for the slope of a kernel matrix.
+    negligible_signal : float
+        Prior variance of a function, relative and times signal over noise, below which it is left
+        out however much room there is.
+    many_records : float
+        Records by the noise multiplier from which on a known small noise makes smaller functions
+        worthwhile.
+    """
+
+    min_size: int = 4
+    max_size: int = 150
+    hypotheses: int = 48
+    refined_hypotheses: int = 24
+    gradient_step: float = 1e-4
+    negligible_signal: float = 0.01
+    many_records: float = 1000.0
+
+
+@dataclass(frozen=True)
+class InputSettings:
+    """Numbers of feature maps on inputs with an estimated density.
+
+    Attributes
+    ----------
+    points : int
+        Representative points, by which moments over the records are predicted.
+    few_points, few_functions : int
+        Points that suffice for one input and at most so many functions.
+    nonlinear_fraction : float
+        Fraction of an input's variance that no straight line of its warped values explains, from
+        which on it gets a linear term of its own.
+    unclipped_fraction : float
+        Fraction of the records whose features are not clipped, where features are rescaled to the
+        data.
+    """
+
+    points: int = 512
+    few_points: int = 256
+    few_functions: int = 40
+    nonlinear_fraction: float = 0.15
+    unclipped_fraction: float = 0.05
+
+
+@dataclass(frozen=True)
+class ClassifierSettings:
+    """Numbers of a staged classification.
+
+    Attributes
+    ----------
+    stages, stages_per_input_release : int
+        As for `StageSettings`.
+    logit_variance : float
+        Variance of logits as a multiple of the default prior's, which is made for numbers between
+        −1 and 1.
+    max_basis_size : int
+        Most basis functions that a user may ask for.
+    scaling_exponent : float
+        Power of the prior variance that features are scaled by.
+    clip_factor, min_clip : float
+        Clip threshold of a residual's norm: so many root mean squares of what is left, and at least
+        so much.
+    constant_feature : float
+        Constant s beside the features in the release by class, which gives Σφ and counts.
+    max_class_columns : int
+        Most columns, classes × (functions + 1), of the release by class: their square is released.
+    """
+
+    stages: int = 24
+    stages_per_input_release: int = 12
+    logit_variance: float = 64.0
+    max_basis_size: int = 500
+    scaling_exponent: float = 0.4
+    clip_factor: float = 1.2
+    min_clip: float = 0.6
+    constant_feature: float = 0.5
+    max_class_columns: int = 1500
+
+
+@dataclass(frozen=True)
+class LabelSettings:
+    """Numbers of a label-only regression.
+
+    Attributes
+    ----------
+    stages : int
+        Releases of a fit, unless the user says how many.
+    clip_schedule : tuple of float
+        Clip threshold of each stage after the first, in standard deviations of the residual; the
+        last one repeats. The first release is clipped by the bounds alone.
+    square_fraction : float
+        Fraction of a row's squared norm that goes to the residuals' size, where the noise is to be
+        learned.
+    hypotheses : int
+        Kernels within a factor of ten of the one given.
+    max_inducing_inputs, inducing_candidates : int
+        Inputs that carry the function, and inputs that they are chosen from.
+    default_inducing : int
+        Inducing inputs of mechanism "inducing" if their number is not given.
+    max_inputs, max_points : int
+        Most different inputs of the records, and most points of interest.
+    noise_guess : float
+        First guess of the noise's standard deviation, in half-ranges of y.
+    input_trace : float
+        Part of the records' own target that stays beside given points of interest: points far from
+        all records would ask for nothing.
+    """
+
+    stages: int = 8
+    clip_schedule: tuple[float, ...] = (3.0, 2.0, 1.5)
+    square_fraction: float = 0.1
+    hypotheses: int = 48
+    max_inducing_inputs: int = 256
+    inducing_candidates: int = 2000
+    default_inducing: int = 10
+    max_inputs: int = 20_000
+    max_points: int = 10_000
+    noise_guess: float = 0.2
+    input_trace: float = 1e-6
+
+
+STAGES = StageSettings()
+CLASSES = ClassifierSettings()
+LABELS = LabelSettings()
+BASIS = BasisSettings()
+INPUTS = InputSettings()

@@ -1,0 +1,1 @@
+"""Gaussian mixtures, k-means, factor analysis and principal components."""

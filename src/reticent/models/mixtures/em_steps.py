@@ -1,0 +1,368 @@
+"""Expectation–maximisation by releases.
+
+Each step asks for one joint release of moments; the rest is computed from it. `em_step` is the
+general scheme: a mixture says which residuals it wants, one release gives their noisy moments, and
+the M-step moves the mixture. Stages differ in which second moments they ask for, and in how many
+budget shares one step spends.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.inference.mixtures.gaussian_mixture import (
+    ClipGains,
+    NormalMixture,
+    chi_quantile,
+    clamp_eigenvalues,
+    clip_gains,
+    correct_moments,
+    grid_mixture,
+    merge_components,
+    significant_counts,
+)
+from reticent.models.mixtures.settings import MIXTURE
+from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.mixture_moments import (
+    CellCounts,
+    CentredGram,
+    DecodedMoments,
+    LengthCounts,
+    ResidualMoments,
+    metric,
+    residual_moments,
+)
+
+__all__ = [
+    "em_step",
+    "find_centres",
+    "fit_histogram",
+    "fit_pooled_normal",
+    "fits_better",
+    "refine_normal",
+    "with_axis_aligned_covariances",
+]
+
+Array = NDArray[np.float64]
+_UNCLIPPED = ClipGains(1.0, 1.0, 1.0, 1.0, 1.0)
+_SECOND_MOMENTS = {"full": "full", "tied": "full", "diag": "diagonal", "spherical": "trace"}
+
+
+def fit_pooled_normal(curator: Oracle, shares: tuple[int, ...]) -> tuple[NormalMixture, float]:
+    """One normal distribution for all records, and the noise of a count with one budget share.
+
+    ``shares``: budget shares for the histogram of norms, for the first moments, and for each look
+    at whitened residuals.
+    """
+    radius, count_sd = _norm_quantile(curator, shares[0])
+    normal = _normal_within(curator, radius, shares[1])
+    for spent in shares[2:]:
+        normal = refine_normal(curator, normal, spent)
+    return normal, count_sd * math.sqrt(shares[0])
+
+
+def _norm_quantile(curator: Oracle, shares: int) -> tuple[float, float]:
+    """A radius that holds most records, and the noise of one count of the histogram of norms.
+
+    Where noise hides the counts, the radius that holds all.
+    """
+    d = len(curator.bounds.x)
+    longest = math.sqrt(curator.bounds.radius2)
+    octaves = np.arange(1 - MIXTURE.norm_bins, 1) / MIXTURE.norm_bins_per_octave
+    edges = longest * 2.0**octaves
+    origin = metric(np.eye(d), np.zeros((1, d)))
+    release = curator.release(LengthCounts(origin, tuple(edges.tolist())), shares_spent=shares)
+    count_sd = float(release.sd[0])
+    within = np.cumsum(release.value)[:-1]
+    noise = count_sd * np.sqrt(np.arange(1, len(edges) + 1))
+    enough = within >= MIXTURE.norm_quantile * curator.n
+    visible = within >= MIXTURE.visible_count * noise
+    candidates = edges[enough & visible]
+    if len(candidates):
+        return float(candidates[0]), count_sd
+    return float(edges[-1]), count_sd
+
+
+def _normal_within(curator: Oracle, radius: float, shares: int) -> NormalMixture:
+    """Normal distribution by first and second moments of records clipped to a radius."""
+    d = len(curator.bounds.x)
+    n = curator.n
+    origin = metric(np.eye(d), np.zeros((1, d)))
+    release = curator.release(CentredGram(origin, radius, MIXTURE.intercept), shares_spent=shares)
+    moments = release.matrix() / n
+    noise_sd = float(release.matrix_sd()[0, 1]) / n * radius**2
+    mean = np.clip(moments[0, 1:] / MIXTURE.intercept * radius, -1.0, 1.0)
+    noisy = moments[1:, 1:] * radius**2 - np.outer(mean, mean)
+    variance = max(float(np.trace(noisy)) / d, MIXTURE.least_sd**2)
+    _, values, vectors = correct_moments(
+        _UNCLIPPED, np.zeros(d), noisy / variance, (noise_sd / variance) ** 2
+    )
+    covariance = clamp_eigenvalues(
+        variance * (vectors * values) @ vectors.T, max(noise_sd, MIXTURE.least_sd**2)
+    )
+    root = np.asarray(np.linalg.cholesky(covariance))
+    return NormalMixture(np.ones(1), mean[None], root[None])
+
+
+def refine_normal(curator: Oracle, normal: NormalMixture, shares: int) -> NormalMixture:
+    """A normal distribution, after a look at its whitened residuals."""
+    d = normal.means.shape[1]
+    n = curator.n
+    root = normal.roots[0]
+    gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
+    whitened = metric(normal.whitening[0], normal.means @ normal.whitening[0])
+    release = curator.release(
+        CentredGram(whitened, gain.radius, MIXTURE.intercept), shares_spent=shares
+    )
+    moments = release.matrix() / n
+    noise_sd = float(release.matrix_sd()[0, 1]) / n
+    shift, values, vectors = correct_moments(
+        gain,
+        moments[0, 1:] / MIXTURE.intercept,
+        moments[1:, 1:],
+        noise_sd**2 + gain.identity_moment**2 / n,
+    )
+    new_root = _updated_root(root, values, vectors)
+    return NormalMixture(normal.weights, normal.means + root @ shift, new_root[None])
+
+
+def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
+    """Root (d, d) of a covariance, given that of the whitened residuals by its eigenpairs."""
+    new = root @ (vectors * np.sqrt(np.maximum(values, MIXTURE.narrowest_variance)))
+    variances, axes = np.linalg.eigh(new @ new.T)
+    return np.asarray((axes * np.sqrt(np.maximum(variances, MIXTURE.least_sd**2))) @ axes.T)
+
+
+def find_centres(
+    curator: Oracle, pooled: NormalMixture, components: int, shares: int
+) -> NormalMixture:
+    """Weights and centres of components, with one covariance for all.
+
+    Many centres move in the leading directions of the ``pooled`` normal distribution, by nearest
+    records; are merged; and move again, by soft assignments. ``shares``: of each step.
+    """
+    mean = pooled.means[0]
+    d = pooled.means.shape[1]
+    values, vectors = np.linalg.eigh(pooled.covariances[0])
+    q = min(d, max(2, math.ceil(MIXTURE.directions_per_component * components)))
+    whiten = vectors[:, -q:] / np.sqrt(values[-q:])  # (x − mean)·whiten has covariance I
+    unwhiten = vectors[:, -q:] * np.sqrt(values[-q:])
+    random = np.random.default_rng(0)  # public: the same for all records
+    searching = MIXTURE.centres_per_component * components
+    weights = np.full(searching, 1 / searching)
+    means = random.normal(size=(searching, q))
+    hard_steps, soft_steps = MIXTURE.centre_steps
+    for _ in range(hard_steps):
+        weights, means = _centre_step(
+            curator, whiten, mean, weights, means, shares=shares, hard=True
+        )
+    weights, means = _merge_centres(weights, means, components)
+    for _ in range(soft_steps):
+        weights, means = _centre_step(
+            curator, whiten, mean, weights, means, shares=shares, hard=False
+        )
+    from_mean = means @ unwhiten.T
+    white = (from_mean - weights @ from_mean) @ pooled.whitening[0]
+    within = clamp_eigenvalues(
+        np.eye(d) - white.T @ (white * weights[:, None]), MIXTURE.narrowest_variance
+    )
+    root = _updated_root(pooled.roots[0], *np.linalg.eigh(within))
+    return NormalMixture(weights, mean + from_mean, np.repeat(root[None], len(means), axis=0))
+
+
+def _centre_step(
+    curator: Oracle,
+    whiten: Array,
+    origin: Array,
+    weights: Array,
+    means: Array,
+    *,
+    shares: int,
+    hard: bool,
+) -> tuple[Array, Array]:
+    """Weights (K,) and means (K, q) after one EM step with one covariance.
+
+    In the coordinates (x − origin)·whiten, in which all records have covariance I. ``hard``: each
+    record belongs to its nearest centre.
+    """
+    q = means.shape[1]
+    radius = chi_quantile(q, MIXTURE.clip_quantile)
+    root = np.eye(q)
+    log_weights = np.zeros(len(means))
+    if not hard:
+        root = _within_covariance_root(weights, means)
+        log_weights = np.log(weights)
+    map_ = np.linalg.inv(root).T
+    statistic = residual_moments(
+        metric(whiten @ map_, (origin @ whiten + means) @ map_),
+        radius=np.full(len(means), radius),
+        levels=log_weights,
+        hard=hard,
+    )
+    decoded = ResidualMoments.decode(curator.release(statistic, shares_spent=shares))
+    sizes = np.maximum(decoded.counts, MIXTURE.least_count * decoded.counts_sd)
+    means = means + (decoded.first / (sizes[:, None] * clip_gains(q, radius).mean_gain)) @ root.T
+    return _component_weights(decoded), means
+
+
+def _component_weights(decoded: DecodedMoments) -> Array:
+    """Probabilities of the components, none below the noise of its count."""
+    counts = np.maximum(decoded.counts, decoded.counts_sd)
+    return np.asarray(counts / counts.sum())
+
+
+def _merge_centres(weights: Array, means: Array, components: int) -> tuple[Array, Array]:
+    """Centres merged by Ward's rule until so many are left, in within-component distances."""
+    whiten = np.linalg.inv(_within_covariance_root(weights, means)).T
+    weights, joined = merge_components(weights, means @ whiten, components)
+    return weights, joined @ np.linalg.inv(whiten)
+
+
+def _within_covariance_root(weights: Array, means: Array) -> Array:
+    """Root of the covariance within components, where that of all records is I."""
+    middle = weights @ means
+    between = (means - middle).T @ ((means - middle) * weights[:, None])
+    within = clamp_eigenvalues(np.eye(means.shape[1]) - between, MIXTURE.narrowest_variance)
+    return np.asarray(np.linalg.cholesky(within))
+
+
+def em_step(
+    curator: Oracle,
+    mixture: NormalMixture,
+    shares: int,
+    *,
+    covariance_type: str,
+    least_step: float,
+    moment_weights: tuple[int, int, int] | None = None,
+) -> NormalMixture:
+    """One step of expectation–maximisation in all directions.
+
+    ``shares``: budget shares that it spends. ``least_step``: fraction of the estimated shift by
+    which a centre moves at least, however large the noise in it is. ``moment_weights``: squared
+    weights of counts, sums and second moments, unless the covariance is tied.
+    """
+    components, d = mixture.means.shape
+    gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
+    decoded = _residual_moments(
+        curator, mixture, shares, gain.radius, covariance_type, moment_weights
+    )
+    sizes = np.maximum(decoded.counts, MIXTURE.least_count * decoded.counts_sd)
+    weights = _component_weights(decoded)
+    shift = _shrunk_shift(decoded, sizes, gain, least_step)
+    means = mixture.means + np.einsum("kp,kdp->kd", shift, mixture.roots)
+    if covariance_type == "tied":
+        root = _tied_root(decoded, mixture.roots[0], weights, shift, gain, curator.n)
+        return NormalMixture(weights, means, np.repeat(root[None], components, axis=0))
+    roots = []
+    for k in range(components):
+        noise2 = (decoded.second_sd / sizes[k]) ** 2 + gain.identity_moment**2 / sizes[k]
+        second = np.squeeze(decoded.second[k] / sizes[k])
+        _, values, vectors = correct_moments(gain, shift[k] * gain.mean_gain, second, noise2)
+        roots.append(_updated_root(mixture.roots[k], values, vectors))
+    return NormalMixture(weights, means, np.array(roots))
+
+
+def _residual_moments(
+    curator: Oracle,
+    mixture: NormalMixture,
+    shares: int,
+    radius: float,
+    covariance_type: str,
+    moment_weights: tuple[int, int, int] | None,
+) -> DecodedMoments:
+    """Release the moments of a mixture's whitened residuals, under its responsibilities."""
+    tied = covariance_type == "tied"
+    maps = mixture.whitening
+    if moment_weights is None:
+        moment_weights = MIXTURE.uncertain_centres.moment_weights
+    if tied:
+        maps = mixture.whitening[0]
+        moment_weights = MIXTURE.tied_moment_weights
+    centres = np.einsum("kd,kdp->kp", mixture.means, mixture.whitening)
+    statistic = residual_moments(
+        metric(maps, centres),
+        radius=np.full(len(centres), radius),
+        levels=mixture.log_heights,
+        second=_SECOND_MOMENTS[covariance_type],
+        together=tied,
+        weights=moment_weights,
+    )
+    return ResidualMoments.decode(curator.release(statistic, shares_spent=shares))
+
+
+def _shrunk_shift(
+    decoded: DecodedMoments, sizes: Array, gain: ClipGains, least_step: float
+) -> Array:
+    """By how much each centre moves, (K, d) in whitened units: less where it is mostly noise."""
+    shift = decoded.first / sizes[:, None] / gain.mean_gain
+    noise2 = (decoded.first_sd / sizes / gain.mean_gain) ** 2 + 1 / sizes
+    signal2 = np.maximum((shift**2).mean(axis=1) - noise2, 0.0)
+    return np.asarray(shift * np.maximum(signal2 / (signal2 + noise2), least_step)[:, None])
+
+
+def _tied_root(
+    decoded: DecodedMoments, root: Array, weights: Array, shift: Array, gain: ClipGains, n: int
+) -> Array:
+    """Root of the one covariance within all components."""
+    total = decoded.second[0] / n
+    between = np.einsum("k,kp,kq->pq", weights, shift, shift) * gain.deviation_gain
+    noise2 = (decoded.second_sd / n) ** 2 + gain.identity_moment**2 / n
+    _, values, vectors = correct_moments(gain, np.zeros(len(root)), total - between, noise2)
+    return _updated_root(root, values, vectors)
+
+
+def fit_histogram(
+    curator: Oracle, pooled: NormalMixture, components: int, shares: int, count_sd: float
+) -> NormalMixture:
+    """A mixture fitted to one noisy histogram of whitened records; for one or two dimensions.
+
+    ``count_sd``: noise of a count with one budget share.
+    """
+    d = pooled.means.shape[1]
+    half_width = MIXTURE.histogram_half_width
+    cells = MIXTURE.histogram_cells * curator.n * math.sqrt(shares) / count_sd
+    bins = int(min(max(cells ** (1 / d), MIXTURE.fewest_bins), MIXTURE.most_bins[d - 1]))
+    whitened = metric(pooled.whitening[0], pooled.means @ pooled.whitening[0])
+    release = curator.release(CellCounts(whitened, half_width, bins), shares_spent=shares)
+    width = 2 * half_width / bins
+    line = (np.arange(bins) + 0.5) * width - half_width
+    points = np.stack(np.meshgrid(*[line] * d, indexing="ij"), axis=-1).reshape(-1, d)
+    counts = significant_counts(release.value.reshape((bins,) * d), float(release.sd[0]))
+    whitened_mixture = grid_mixture(points, counts, width, components)
+    return NormalMixture(
+        whitened_mixture.weights,
+        pooled.means + whitened_mixture.means @ pooled.roots[0].T,
+        pooled.roots[0] @ whitened_mixture.roots,
+    )
+
+
+def with_axis_aligned_covariances(mixture: NormalMixture, *, spherical: bool) -> NormalMixture:
+    """The mixture with covariances along the columns only, or the same in all directions."""
+    variances = np.diagonal(mixture.covariances, axis1=1, axis2=2)
+    if spherical:
+        variances = np.repeat(variances.mean(axis=1, keepdims=True), variances.shape[1], axis=1)
+    roots = np.array([np.diag(np.sqrt(v)) for v in variances])
+    return NormalMixture(mixture.weights, mixture.means, roots)
+
+
+def fits_better(curator: Oracle, mixture: NormalMixture, other: NormalMixture, shares: int) -> bool:
+    """Whether the records are rather from the first mixture than from the other.
+
+    By the mean probability of that, given even odds.
+    """
+    both = NormalMixture(
+        np.concatenate([mixture.weights, other.weights]) / 2,
+        np.vstack([mixture.means, other.means]),
+        np.concatenate([mixture.roots, other.roots]),
+    )
+    centres = np.einsum("kd,kdp->kp", both.means, both.whitening)
+    statistic = residual_moments(
+        metric(both.whitening, centres),
+        radius=np.full(len(centres), chi_quantile(centres.shape[1], MIXTURE.clip_quantile)),
+        levels=both.log_heights,
+        weights=(2**20, 1, 0),
+    )
+    counts = ResidualMoments.decode(curator.release(statistic, shares_spent=shares)).counts
+    components = len(mixture.weights)
+    return bool(counts[:components].sum() > counts[components:].sum())

@@ -1,0 +1,228 @@
+"""Factor analysis and principal components with differential privacy.
+
+One covariance, learned in stages, and all else for free. Proof: factor_analysis.md.
+
+The covariance (`standardized_covariance`) takes the whole budget. EM for the factors, eigenvectors
+for the components, densities, scores and samples are post-processing: any number of iterations
+costs nothing.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.inference.mixtures.factor_model import (
+    CorrelationEstimate,
+    factor_analysis,
+    factor_log_density,
+    factor_scores,
+)
+from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.settings import COVARIANCE
+from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.validation import as_generator, check_integer
+
+__all__ = ["PCA", "FactorAnalysis"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(repr=False, eq=False)
+class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """Abstract: a model of ``n_components`` directions in a private covariance matrix."""
+
+    _pure = False
+    _releases = COVARIANCE.shares
+    _n_features_out = property(lambda self: len(self.components_))
+
+    n_components: int = 2
+
+    def _check(self) -> None:
+        check_integer("n_components", self.n_components)
+
+    def _validate_before_charge(self, bounds: Bounds) -> None:
+        if self.n_components > len(bounds.x):
+            raise BadInput(
+                f"n_components={self.n_components} is more than there are columns: X has "
+                f"n_features = {len(bounds.x)}. Give at most that."
+            )
+
+    def learn(self, curator: Oracle) -> None:
+        """Release the stages of the covariance; the rest is arithmetic on it."""
+        self._validate_before_charge(curator.bounds)
+        noise = curator.noise_multiplier
+        moments = fit_covariance(curator, noise)
+        bounds = curator.bounds
+        d = len(bounds.x)
+        # a scaled unit, in the columns' own
+        self._half_ranges = bounds.unscale(np.ones(d)) - bounds.unscale(np.zeros(d))
+        self.mean_ = bounds.unscale(moments.mean)
+        self.mean_sd_ = moments.mean_sd * self._half_ranges
+        self._learn_directions(moments, moments.scale * self._half_ranges)
+
+    @abstractmethod
+    def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
+        """Compute the model from correlations (d, d), and scales (d,) in the columns' own units."""
+
+    def _centred(self, X: Any) -> Array:
+        """Records as differences from the mean, in their own units."""
+        check_is_fitted(self)
+        return np.asarray(self.releases_[0].bounds.unscale(self._unit(X)) - self.mean_)
+
+
+class FactorAnalysis(_Factors):
+    """Factor analysis, with differential privacy.
+
+    x = mean + factors · components + noise, independent in each column.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of factors.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        What one standard deviation of each factor adds to a record; the factor that explains most
+        comes first.
+    noise_variance_ : array of shape (n_features,)
+        What the factors leave of each column's variance.
+    mean_, mean_sd_ : arrays of shape (n_features,)
+        Means, and the standard deviation of the privacy noise in them.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: noisy means and mean
+    squares of all columns, up to four times in ever finer steps, and the Gram matrix of the
+    standardised records, once. Must be public: the bounds, the number of records, all parameters.
+    ``score``, ``score_samples`` and ``transform`` read the records they are given without
+    protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 1)) * [1.0, 0.8, -0.6] + 0.3 * rng.normal(size=(20_000, 3))
+    >>> bounds = reticent.Bounds(x=(-5, 5))
+    >>> model = reticent.FactorAnalysis(1, bounds=bounds, epsilon=1, delta=1e-6).fit(X)
+    >>> bool(np.abs(np.abs(model.components_[0]) - [1.0, 0.8, 0.6]).max() < 0.1)
+    True
+    """
+
+    def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
+        W, psi = factor_analysis(moments.correlation, int(self.n_components), moments.least)
+        # EM leaves a rotation open: take the one in which the factors explain as much as they can,
+        # one after the other
+        rotation = np.linalg.eigh((W / psi[:, None]).T @ W)[1]
+        W = W @ rotation[:, ::-1]
+        W *= np.where(np.sum(W, axis=0) < 0, -1.0, 1.0)  # mostly positive is easier to read
+        self.components_ = (W * scale[:, None]).T
+        self.noise_variance_ = psi * scale**2
+
+    def transform(self, X: Any) -> Array:
+        """Expected values of the factors for each record. Not protected."""
+        return factor_scores(self._centred(X), self.components_.T, self.noise_variance_)
+
+    def get_covariance(self) -> Array:
+        """The model's covariance matrix, in the columns' own units."""
+        check_is_fitted(self)
+        return self.components_.T @ self.components_ + np.diag(self.noise_variance_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-density of each record, moved into the bounds, in the columns' own units.
+
+        Not protected.
+        """
+        return factor_log_density(self._centred(X), self.components_.T, self.noise_variance_)
+
+    def sample(self, n: int = 1, random_state: Any = None) -> Array:
+        """Draw ``n`` made-up records, inside the bounds.
+
+        Nothing is charged: it uses the releases only.
+        """
+        check_is_fitted(self)
+        check_integer("n", n)
+        random = as_generator(random_state)
+        factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
+        own = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
+        low, high = np.array(self.releases_[0].bounds.x).T
+        return np.clip(self.mean_ + factors + own, low, high)
+
+
+class PCA(_Factors):
+    """Principal components, with differential privacy.
+
+    Parameters
+    ----------
+    n_components, bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for ``FactorAnalysis``.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Orthonormal directions, in the columns' own units, the one with most variance first.
+    explained_variance_, explained_variance_ratio_ : arrays of shape (n_components,)
+        Variance of the records along each, and its fraction of the whole.
+    column_std_ : array of shape (n_features,)
+        Standard deviation of each column, by the releases.
+    mean_, mean_sd_, guarantee_, releases_, n_features_in_, feature_names_in_
+        As for ``FactorAnalysis``.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: as for ``FactorAnalysis``,
+    of which this is another reading. Must be public: the bounds, the number of records, all
+    parameters. ``transform`` and ``score`` read the records they are given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> X = np.random.default_rng(0).normal(size=(20_000, 1)) * [3.0, 4.0]
+    >>> model = reticent.PCA(1, bounds=reticent.Bounds(x=(-20, 20)), epsilon=1, delta=1e-6).fit(X)
+    >>> bool(np.abs(model.components_[0] - [0.6, 0.8]).max() < 0.05)
+    True
+    """
+
+    def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
+        values, vectors = np.linalg.eigh(moments.correlation * np.outer(scale, scale))
+        k = int(self.n_components)
+        components = vectors[:, : -k - 1 : -1].T
+        self.components_ = components * np.where(components.sum(axis=1) < 0, -1.0, 1.0)[:, None]
+        self.explained_variance_ = values[: -k - 1 : -1].copy()
+        self.explained_variance_ratio_ = self.explained_variance_ / values.sum()
+        self.column_std_ = scale
+
+    def transform(self, X: Any) -> Array:
+        """Coordinates of each record along the components. Not protected."""
+        return np.asarray(self._centred(X) @ self.components_.T)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Records that have these coordinates."""
+        check_is_fitted(self)
+        scores = np.asarray(X, dtype=np.float64)
+        if scores.ndim != 2 or scores.shape[1] != len(self.components_):
+            raise BadInput(
+                f"X must have one column for each of the {len(self.components_)} components."
+            )
+        return np.asarray(scores @ self.components_ + self.mean_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Minus the squared distance of each record from its projection, on the bounds' scale.
+
+        Not protected.
+        """
+        centred = self._centred(X)
+        residuals = centred - centred @ self.components_.T @ self.components_
+        return -np.sum((residuals / self._half_ranges) ** 2, axis=1)

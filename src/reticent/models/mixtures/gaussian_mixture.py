@@ -1,0 +1,322 @@
+"""Gaussian mixtures with differential privacy, by staged, whitened residuals.
+
+Proof: gaussian_mixture.md, privacy/row_maps/mixture_moments.md.
+
+    1 pooled      a radius that holds most records (counts), mean and covariance (a Gram matrix),
+                  the same again on whitened records
+    2 centres     whitened and projected to the leading directions: three times as many centres as
+                  components move step by step, are merged by Ward's rule, and move again. In one or
+                  two dimensions instead: one noisy histogram
+    3 tied        residuals from the centre of a record's component, in all directions, with one
+                  covariance for all components
+    4 components  residuals with a covariance for each component
+
+Between releases everything is computed from releases. The schedule is fixed beforehand but for what
+releases decide: a private comparison ends the search for components if one normal distribution fits
+better, and then all that is left is spent on that one.
+"""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from reticent.errors import BadInput
+from reticent.inference.mixtures.gaussian_mixture import NormalMixture, chi_quantile, map_estimate
+from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.em_steps import (
+    em_step,
+    find_centres,
+    fit_histogram,
+    fit_pooled_normal,
+    fits_better,
+    refine_normal,
+    with_axis_aligned_covariances,
+)
+from reticent.models.mixtures.settings import MIXTURE, MixtureSchedule
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.validation import as_float, as_generator, check_choice, check_integer
+
+__all__ = ["GaussianMixture"]
+
+Array = NDArray[np.float64]
+COVARIANCE_TYPES = ("full", "tied", "diag", "spherical")
+
+
+@dataclass(repr=False, eq=False)
+class GaussianMixture(PrivateEstimator):
+    """Mixture of normal distributions, with differential privacy.
+
+    A density, soft clusters, and synthetic records drawn from it.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of normal distributions. Fewer are used if the budget cannot carry so many, or if one
+        normal distribution fits better: which is decided from public numbers and releases
+        (``n_components_``).
+    covariance_type : "full", "tied", "diag" or "spherical"
+        A covariance for each component, one for all, variances of each component along the columns,
+        or one variance of each component (on the bounds' scale).
+    weight_concentration_prior : float, at least 1
+        α of a Dirichlet prior for the weights. 1 is no prior.
+    mean_precision_prior : float, at least 0
+        κ₀: as many records as the prior for each mean weighs, which is the mean of all records. 0
+        is no prior.
+    degrees_of_freedom_prior : float or None
+        ν₀ of an inverse-Wishart prior for each covariance, more than d − 1; it weighs as much as
+        ν₀ + d + 2 records with the covariance of all. None is no prior. Priors are applied to what
+        was released, at no cost.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    n_components_ : int
+    weights_ : array of shape (n_components_,)
+    means_ : array of shape (n_components_, n_features)
+    covariances_ : array of shape (n_components_, n_features, n_features)
+        In the columns' own units, whatever the type of covariance.
+    pooled_mean_, pooled_covariance_ : arrays
+        Those of one normal distribution for all records, from the first stage.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: counts of lengths, moments
+    of all records, and moments of residuals under responsibilities, stage by stage. Must be public:
+    the bounds, the number of records, all parameters. ``score``, ``score_samples``, ``predict`` and
+    ``predict_proba`` read the records they are given without protection; ``sample`` reads none.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(-2, 1, size=(6000, 3)), rng.normal(2, 1, size=(4000, 3))])
+    >>> bounds = reticent.Bounds(x=(-10, 10))
+    >>> model = reticent.GaussianMixture(2, bounds=bounds, epsilon=1, delta=1e-6).fit(X)
+    >>> np.sort(model.weights_).round(1).tolist()
+    [0.4, 0.6]
+    >>> model.sample(5, random_state=0).shape
+    (5, 3)
+    """
+
+    _pure = False
+    _releases = MIXTURE.shares
+
+    n_components: int = 1
+    _: KW_ONLY
+    covariance_type: str = "full"
+    weight_concentration_prior: float = 1.0
+    mean_precision_prior: float = 0.0
+    degrees_of_freedom_prior: float | None = None
+
+    def _check(self) -> None:
+        check_integer("n_components", self.n_components, 1, MIXTURE.most_components)
+        check_choice("covariance_type", self.covariance_type, COVARIANCE_TYPES)
+        for name, least in (("weight_concentration_prior", 1), ("mean_precision_prior", 0)):
+            if not least <= as_float(getattr(self, name)) < math.inf:
+                raise BadInput(
+                    f"{name} must be a number of at least {least}, not {getattr(self, name)!r}."
+                )
+
+    def _validate_before_charge(self, bounds: Bounds) -> None:
+        nu = self.degrees_of_freedom_prior
+        least = len(bounds.x) - 1
+        if nu is not None and not least < as_float(nu) < math.inf:
+            raise BadInput(
+                "degrees_of_freedom_prior must be None, or a number of more "
+                f"than {least}, not {nu!r}."
+            )
+        numbers = int(self.n_components) * len(bounds.x) ** 2
+        most = MIXTURE.most_covariance_numbers
+        if numbers > most:
+            raise BadInput(
+                f"{self.n_components} covariances of {len(bounds.x)} columns are {numbers:,} "
+                f"numbers, more than {most:,}: choose fewer components or columns."
+            )
+
+    def learn(self, curator: Oracle) -> None:
+        """Ask for one stage after the other; each depends on releases before it only."""
+        pooled, count_sd = fit_pooled_normal(curator, MIXTURE.pooled)
+        mixture = self._learn_components(curator, pooled, count_sd)
+        priors = (
+            self.weight_concentration_prior,
+            self.mean_precision_prior,
+            self.degrees_of_freedom_prior,
+        )
+        if priors != (1.0, 0.0, None):
+            mixture = map_estimate(mixture, pooled, curator.n, *priors)
+        self._publish(mixture, pooled, curator.bounds)
+
+    def _publish(self, mixture: NormalMixture, pooled: NormalMixture, bounds: Bounds) -> None:
+        """Set the fitted attributes, in the columns' own units."""
+        low, high = bounds.scale_unclipped(np.array(bounds.x).T)
+        inside = NormalMixture(mixture.weights, np.clip(mixture.means, low, high), mixture.roots)
+        self._mixture = _constrained(inside, str(self.covariance_type))
+        scale = bounds.unscale(np.ones(len(bounds.x))) - bounds.unscale(np.zeros(len(bounds.x)))
+        self.n_components_ = len(mixture.weights)
+        self.weights_ = self._mixture.weights
+        self.means_ = bounds.unscale(self._mixture.means)
+        self.covariances_ = self._mixture.covariances * np.outer(scale, scale)
+        self.pooled_mean_ = bounds.unscale(pooled.means[0])
+        self.pooled_covariance_ = pooled.covariances[0] * np.outer(scale, scale)
+
+    def _learn_components(
+        self, curator: Oracle, pooled: NormalMixture, count_sd: float
+    ) -> NormalMixture:
+        """Spend what the pooled stage left on the components.
+
+        ``count_sd``: noise of a count with one budget share.
+        """
+        d = pooled.means.shape[1]
+        left = MIXTURE.shares - sum(MIXTURE.pooled)
+        components = int(self.n_components)
+        while components > 1 and (
+            _centre_noise(components, d, count_sd) / curator.n > MIXTURE.carried_centre_sd
+        ):
+            components -= 1  # each would be lost in the noise
+        if components == 1:
+            return _learn_single(curator, pooled, left)
+        if d <= MIXTURE.most_histogram_columns:
+            return self._learn_from_histogram(curator, pooled, components, left, count_sd)
+        return self._learn_from_centres(curator, pooled, components, count_sd)
+
+    def _learn_from_histogram(
+        self, curator: Oracle, pooled: NormalMixture, components: int, left: int, count_sd: float
+    ) -> NormalMixture:
+        """Components from one histogram and, with enough records, from residuals besides."""
+        plan = MIXTURE.uncertain_centres
+        component_size = curator.n * math.sqrt(MIXTURE.shares) / (count_sd * components)
+        if component_size < MIXTURE.refined_component_size:
+            shares = left - MIXTURE.comparison
+            mixture = fit_histogram(curator, pooled, components, shares, count_sd)
+            if fits_better(curator, mixture, pooled, MIXTURE.comparison):
+                return mixture
+            return pooled
+        shares = MIXTURE.search_shares(plan)
+        mixture = fit_histogram(curator, pooled, components, shares, count_sd)
+        if not fits_better(curator, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(curator, pooled, left - shares - MIXTURE.comparison)
+        mixture = _constrained(mixture, str(self.covariance_type))
+        return self._learn_covariances(curator, mixture, count_sd, plan)
+
+    def _learn_from_centres(
+        self, curator: Oracle, pooled: NormalMixture, components: int, count_sd: float
+    ) -> NormalMixture:
+        """Components from centres, then with a tied covariance, then with one for each."""
+        covariance_type = str(self.covariance_type)
+        plan = MIXTURE.uncertain_centres
+        noise = _centre_noise(components, pooled.means.shape[1], count_sd) / curator.n
+        if covariance_type == "full" and noise <= MIXTURE.certain_centre_sd:
+            plan = MIXTURE.certain_centres
+        mixture = find_centres(curator, pooled, components, plan.each_centre_step)
+        mixture = _constrained(mixture, covariance_type)
+        tied_type = covariance_type
+        if covariance_type == "full":
+            tied_type = "tied"
+        for step, shares in enumerate(plan.tied):
+            mixture = em_step(
+                curator, mixture, shares, covariance_type=tied_type, least_step=1 / (step + 1)
+            )
+        if not fits_better(curator, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(curator, pooled, plan.components + MIXTURE.comparison)
+        return self._learn_covariances(curator, mixture, count_sd, plan)
+
+    def _learn_covariances(
+        self, curator: Oracle, mixture: NormalMixture, count_sd: float, plan: MixtureSchedule
+    ) -> NormalMixture:
+        """The last stage; what it gives must fit better than what it began with."""
+        before = mixture
+        components, d = mixture.means.shape
+        radius = chi_quantile(d, MIXTURE.clip_quantile)
+        noise = count_sd * radius**2 * math.sqrt(d / plan.components) * components / curator.n
+        looks: tuple[int, ...] = (plan.components,)
+        if self.covariance_type != "full" or noise <= MIXTURE.single_look_noise:
+            looks = (plan.components // 3, plan.components - plan.components // 3)
+        for step, shares in enumerate(looks):
+            mixture = em_step(
+                curator,
+                mixture,
+                shares,
+                covariance_type=str(self.covariance_type),
+                least_step=1 / (step + 3),
+                moment_weights=plan.moment_weights,
+            )
+        if fits_better(curator, mixture, before, MIXTURE.comparison):
+            return mixture
+        return before
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-density of each record, on the bounds' scale. Not protected."""
+        unit = self._unit(X)
+        return self._mixture.score(unit)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each component for each record, (records, components). Not protected."""
+        unit = self._unit(X)
+        return self._mixture.responsibilities(unit)
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The most likely component of each record. Not protected."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw synthetic records within the bounds, in the columns' own units.
+
+        They are post-processing: draw as many as you like. ``random_state`` makes the draw
+        repeatable and is no secret.
+        """
+        check_is_fitted(self)
+        check_integer("n_samples", n_samples)
+        bounds = self.releases_[0].bounds
+        random = as_generator(random_state)
+        unit = self._mixture.sample(int(n_samples), random)
+        for _ in range(MIXTURE.redraws):
+            outside = np.flatnonzero(_outside(unit, bounds))
+            if not len(outside):
+                break
+            unit[outside] = self._mixture.sample(len(outside), random)
+        low, high = np.array(bounds.x).T
+        return np.clip(bounds.unscale(unit), low, high)
+
+
+def _centre_noise(components: int, d: int, count_sd: float) -> float:
+    """How far noise moves a centre in one step, times the number of records.
+
+    In standard deviations of a component.
+    """
+    directions = min(d, math.ceil(MIXTURE.directions_per_component * components))
+    step_sd = count_sd / math.sqrt(MIXTURE.uncertain_centres.each_centre_step)
+    return step_sd * chi_quantile(directions, MIXTURE.clip_quantile) * components
+
+
+def _learn_single(curator: Oracle, pooled: NormalMixture, left: int) -> NormalMixture:
+    """One normal distribution, with all budget shares that are left."""
+    normal = pooled
+    for shares in (left // 3, left - left // 3):
+        normal = refine_normal(curator, normal, shares)
+    return normal
+
+
+def _outside(unit: Array, bounds: Bounds) -> NDArray[np.bool_]:
+    """Which scaled points, (points, d), lie outside the box, or the ball."""
+    natural = bounds.unscale(unit)
+    low, high = np.array(bounds.x).T
+    outside: NDArray[np.bool_] = ((natural < low) | (natural > high)).any(axis=1)
+    if bounds.norm is None:
+        return outside
+    return outside | ((unit**2).sum(axis=1) > 1)
+
+
+def _constrained(mixture: NormalMixture, covariance_type: str) -> NormalMixture:
+    """The mixture with covariances of this type."""
+    if covariance_type in ("diag", "spherical"):
+        spherical = covariance_type == "spherical"
+        return with_axis_aligned_covariances(mixture, spherical=spherical)
+    return mixture

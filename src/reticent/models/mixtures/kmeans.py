@@ -1,0 +1,300 @@
+"""K-means with differential privacy. Proof: kmeans.md.
+
+Few columns (up to three): counts on a grid over the box, once; K centres of the cells, weighted by
+their counts, for free. Where n allows it, a coarse grid first, then leaves of its cells, the finer
+the more records a cell has, and blocks of cells with few records, with the records' mean position
+in each; and at the end one Lloyd step on the records themselves.
+
+More columns: a private covariance gives the directions in which records differ; many centres, drawn
+from the normal distribution with that covariance, take Lloyd steps in these directions; k-means of
+the many centres, for free, leaves K; these take the last steps in all columns.
+
+A Lloyd step releases for each centre how many records are nearest to it, and the sum of their
+differences from it, clipped to a threshold that follows their mean square: all jointly
+(`mixture_moments.residual_moments`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
+from reticent.inference.mixtures.adaptive_grid import (
+    AdaptiveGridCounts,
+    cell_splits,
+    merge_light_cells,
+)
+from reticent.inference.mixtures.weighted_kmeans import (
+    nearest_centres,
+    residual_radius,
+    significant_points,
+    squared_distances,
+    weighted_kmeans,
+)
+from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.settings import KMEANS
+from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums, bins_for
+from reticent.privacy.row_maps.mixture_moments import metric, residual_moments
+from reticent.validation import check_integer
+
+__all__ = ["KMeans"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(repr=False, eq=False)
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):  # type: ignore[misc]
+    """K-means clustering, with differential privacy.
+
+    Distances are measured on the scale of the bounds: each column's range counts as one length
+    (with ``Bounds(norm=…)``, in the columns' own units). There is no ``labels_``, ``inertia_`` or
+    ``n_iter_``: they would reveal single records.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        The centres, inside the bounds, the one with most records first.
+    cluster_sizes_, cluster_sizes_sd_ : arrays of shape (n_clusters,)
+        How many records are nearest to each centre, by the releases, and the standard deviation of
+        the privacy noise in it.
+    guarantee_, releases_, n_features_in_, feature_names_in_
+        As for every private estimator.
+
+    Privacy
+    -------
+    Neighbours: one record replaced, number of records public. Released: with up to three columns
+    the counts on a grid, once, and where public numbers allow it the counts of leaves and blocks of
+    its cells with the sums of positions in them, and jointly for each centre the number of records
+    nearest to it and the sum of their clipped differences from it, once; with more columns the
+    moments that ``PCA`` releases, and such joint sums nine times. Must be public: the bounds, the
+    number of clusters and of records, all parameters. ``predict``, ``transform`` and ``score`` read
+    the records they are given without protection.
+
+    Examples
+    --------
+    >>> import numpy as np, reticent
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([[2.0, 3.0], [7.0, 8.0]], size=20_000) + 0.5 * rng.normal(size=(20_000, 2))
+    >>> model = reticent.KMeans(2, bounds=reticent.Bounds(x=(0, 10)), epsilon=1, delta=1e-6).fit(X)
+    >>> bool(np.abs(np.sort(model.cluster_centers_, axis=0) - [[2, 3], [7, 8]]).max() < 0.1)
+    True
+    """
+
+    _pure = False
+    _releases = KMEANS.shares
+    _n_features_out = property(lambda self: len(self.cluster_centers_))
+
+    n_clusters: int = 8
+
+    def _check(self) -> None:
+        check_integer("n_clusters", self.n_clusters, 1, KMEANS.most_clusters)
+
+    def learn(self, curator: Oracle) -> None:
+        """Find centres from a grid, or by searching in the directions of most variance."""
+        noise = curator.noise_multiplier
+        random = np.random.default_rng(0)  # public: the same in every fit
+        k = int(self.n_clusters)
+        if len(curator.bounds.x) > KMEANS.most_grid_columns:
+            clusters = _search(curator, noise, k, random)
+        elif curator.n * math.sqrt(KMEANS.shares) / (noise * k) >= KMEANS.refined_cluster_size:
+            clusters = _cluster_leaves(curator, noise, k, random)
+        else:
+            clusters = _cluster_grid(curator, noise, k, random)
+        order = np.argsort(-clusters.sizes, kind="stable")
+        low, high = curator.bounds.scale_unclipped(np.array(curator.bounds.x).T)
+        self._centres = np.clip(clusters.centres[order], low, high)
+        self.cluster_centers_ = curator.bounds.unscale(self._centres)
+        self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
+        self.cluster_sizes_sd_ = clusters.sizes_sd[order]
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Index of the nearest centre of each record. Not protected."""
+        return nearest_centres(self._unit(X), self._centres)[0]
+
+    def transform(self, X: Any) -> Array:
+        """Distances of each record from all centres, on the bounds' scale. Not protected."""
+        return np.sqrt(squared_distances(self._unit(X), self._centres))
+
+    def score_samples(self, X: Any) -> Array:
+        """Minus the squared distance of each record from its nearest centre, on the bounds' scale.
+
+        Not protected.
+        """
+        return -nearest_centres(self._unit(X), self._centres)[1]
+
+    def score_limits(self) -> tuple[float, float]:
+        """Least and largest value that ``score_samples`` can have."""
+        return -4.0 * self.releases_[0].bounds.radius2, 0.0
+
+
+@dataclass(frozen=True)
+class _Clusters:
+    """Centres (K, p), and the numbers of records nearest to each (K,) with their noise (K,)."""
+
+    centres: Array
+    sizes: Array
+    sizes_sd: Array
+
+
+def _cluster_grid(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> _Clusters:
+    """K-means of the noisy cells of one grid, weighted by their counts.
+
+    ``noise``: multiplier of one budget share.
+    """
+    d = len(curator.bounds.x)
+    grid = GridCounts(d, bins_for(curator.n, noise * math.sqrt(2 / KMEANS.shares), d))
+    release = curator.release(grid, shares_spent=KMEANS.shares)
+    count_sd = float(release.sd[0])
+    points, weights = significant_points(release.value, grid.bins, d, count_sd)
+    if (weights > 0).sum() < k:
+        points = grid.centres()
+        weights = np.maximum(release.value, 0.0)
+    centres = weighted_kmeans(points, weights, k, random)
+    assigned, _ = nearest_centres(points, centres)
+    sizes: Array = np.bincount(assigned, weights, k).astype(np.float64)
+    cells = np.bincount(assigned, minlength=k)
+    return _Clusters(centres, sizes, count_sd * np.sqrt(cells + 1.0))
+
+
+def _cluster_leaves(
+    curator: Oracle, noise: float, k: int, random: np.random.Generator
+) -> _Clusters:
+    """K-means of leaves and blocks of a coarse grid's cells, and one Lloyd step on the records."""
+    d = len(curator.bounds.x)
+    leaves = _release_leaves(curator, noise, k)
+    points, weights, variances = leaves.points()
+    if (weights > 0).sum() < k:
+        points = leaves.corner + leaves.width[:, None] / 2
+        weights = np.maximum(leaves.counts, 0.0)
+        variances = leaves.width**2 * d / 12
+    centres = weighted_kmeans(points, weights, k, random)
+    assigned, distance2 = nearest_centres(points, centres)
+    sizes = np.maximum(np.bincount(assigned, weights, k), leaves.counts_sd)
+    mean_square = (
+        np.bincount(assigned, weights * (distance2 + variances), k) / sizes
+        + (leaves.width.min() ** 2) * d / 12
+    )
+    clip_thresholds = KMEANS.step_clip * np.sqrt(mean_square)
+    clusters, _ = _lloyd_step(
+        curator, np.eye(d), centres, clip_thresholds, shares=KMEANS.step_shares, shrink=True
+    )
+    return clusters
+
+
+def _release_leaves(curator: Oracle, noise: float, k: int) -> AdaptiveGridCounts:
+    """Release a coarse grid, and then leaves of its heavy cells and blocks of its light ones."""
+    d = len(curator.bounds.x)
+    n = curator.n
+    coarse_noise = noise * math.sqrt(2 / KMEANS.coarse_shares)
+    grid = GridCounts(d, bins_for(n, coarse_noise, d, KMEANS.coarse_cells))
+    coarse = curator.release(grid, shares_spent=KMEANS.coarse_shares)
+    leaf_sd = noise * math.sqrt(2 * (1 + d / 4) / KMEANS.leaf_shares)
+    cut = cell_splits(coarse.value, leaf_sd, d)
+    statistic = LeafSums(d, grid.bins, cut, merge_light_cells(coarse.value, cut, d, n, k))
+    fine = LeafSums.decode(curator.release(statistic, shares_spent=KMEANS.leaf_shares))
+    return AdaptiveGridCounts(
+        coarse.value,
+        float(coarse.sd[0]),
+        np.array(statistic.blocks),
+        *statistic.leaves(),
+        fine.counts,
+        fine.places,
+        fine.counts_sd,
+        fine.places_sd,
+    )
+
+
+def _search(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> _Clusters:
+    """Many centres search where records vary most; then K of them move in all columns."""
+    covariance = fit_covariance(curator, noise, KMEANS.covariance_shares)
+    values, vectors = np.linalg.eigh(covariance.covariance)
+    directions = min(len(values), math.ceil(KMEANS.directions_per_cluster * k))
+    variances = np.maximum(values[: -directions - 1 : -1], 1e-9)
+    axes = vectors[:, : -directions - 1 : -1]
+    origin = covariance.mean @ axes
+    searching = KMEANS.centres_per_cluster * k
+    start = origin + random.standard_normal((searching, directions)) * np.sqrt(variances)
+    many = _Clusters(start, np.ones(searching), np.ones(searching))
+    mean_square = float(variances.sum())
+    clip = min(residual_radius(curator.n, 2 * noise, searching, directions), KMEANS.search_clip)
+    for _ in range(KMEANS.search_steps):
+        many, mean_square = _lloyd_step(
+            curator, axes, many.centres, _thresholds(mean_square, clip, searching), shares=1
+        )
+    weights = np.maximum(many.sizes - 2 * many.sizes_sd, 0.0)
+    few = weighted_kmeans(many.centres, weights, k, random)
+    centres = np.clip(covariance.mean + (few - origin) @ axes.T, -1.0, 1.0)
+    clusters = _Clusters(centres, many.sizes[:k], many.sizes_sd[:k])
+    other_directions = 0.0
+    if directions < len(values):
+        other_directions = float(np.maximum(values[:-directions], 0.0).sum())
+    mean_square = 2 * mean_square + other_directions
+    shares = KMEANS.final_step_shares
+    clip = residual_radius(curator.n, 2 * noise / math.sqrt(shares), k, len(values))
+    for _ in range(KMEANS.final_steps):
+        clusters, mean_square = _lloyd_step(
+            curator,
+            np.eye(len(values)),
+            clusters.centres,
+            _thresholds(mean_square, clip, k),
+            shares=shares,
+        )
+    return clusters
+
+
+def _thresholds(mean_square: float, clip: float, k: int) -> Array:
+    """The same clip threshold for all centres; ``clip`` is in root mean squares."""
+    return np.full(k, math.sqrt(max(mean_square, 1e-8)) * clip)
+
+
+def _lloyd_step(
+    curator: Oracle,
+    axes: Array,
+    centres: Array,
+    clip_thresholds: Array,
+    *,
+    shares: int,
+    shrink: bool = False,
+) -> tuple[_Clusters, float]:
+    """Clusters after one Lloyd step along ``axes`` (d, p), and the mean square of residuals.
+
+    Centres are (K, p), clip thresholds (K,). ``shrink``: centres move only as far as their steps
+    stand above the noise.
+    """
+    k, p = centres.shape
+    statistic = residual_moments(
+        metric(axes, centres),
+        radius=clip_thresholds,
+        second="trace",
+        together=True,
+        weights=KMEANS.moment_weights,
+        hard=True,
+    )
+    release = curator.release(statistic, shares_spent=shares)
+    sizes = release.value[:k]
+    sums = release.value[k:-1].reshape(k, p)
+    square = float(release.value[-1])
+    sizes_sd = release.sd[:k]
+    square_sd = float(release.sd[-1])
+    divisors = np.maximum(sizes, KMEANS.least_count * sizes_sd)
+    step = sums / divisors[:, None] * (sizes > 0)[:, None]
+    if shrink:
+        length2 = (step**2).sum(axis=1)
+        noise2 = p * (release.sd[k] / divisors) ** 2
+        step *= (np.maximum(length2 - noise2, 0.0) / np.maximum(length2, 1e-300))[:, None]
+    moved = centres + clip_thresholds[:, None] * step
+    fraction = min(max((square + square_sd) / curator.n, KMEANS.least_mean_square), 1.0)
+    mean_square = float((clip_thresholds**2).mean()) * fraction
+    return _Clusters(moved, sizes, sizes_sd), mean_square

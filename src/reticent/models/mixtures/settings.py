@@ -1,0 +1,181 @@
+"""Settings of mixtures, clusters and factors: their tuned numbers, in one place for each engine.
+
+They were found on development seeds; docs/lab says what else was tried (mixtures.md, clusters.md).
+"Budget shares" are the equal releases that a fit pays for: a release may spend several of them, and
+has the less noise.
+"""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "COVARIANCE",
+    "KMEANS",
+    "MIXTURE",
+    "CovarianceSettings",
+    "KMeansSettings",
+    "MixtureSchedule",
+    "MixtureSettings",
+]
+
+
+@dataclass(frozen=True)
+class MixtureSchedule:
+    """Budget shares of each release after the pooled stage, and weights of the last ones' moments.
+
+    ``moment_weights``: squared weights of counts, sums and second moments in the last stage; a
+    larger one buys less noise on these at the expense of the others.
+    """
+
+    each_centre_step: int
+    tied: tuple[int, int]
+    components: int
+    moment_weights: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class MixtureSettings:
+    """Tuned numbers of `GaussianMixture`. Lengths are in standard deviations of a component."""
+
+    # Budget shares, 160 in all
+    pooled: tuple[int, ...] = (4, 8, 12)
+    """For the histogram of record norms, the first moments, and each look at whitened residuals."""
+    comparison: int = 2
+    """For each question whether one mixture fits better than another."""
+    uncertain_centres: MixtureSchedule = MixtureSchedule(2, (12, 18), 62, (1, 2, 8))
+    """Second moments have four times the weight of sums: 22 % less noise than balanced weights."""
+    certain_centres: MixtureSchedule = MixtureSchedule(1, (8, 12), 92, (1, 4, 32))
+    """Where centres are certain, most is spent on covariances. Both schedules spend as much."""
+    certain_centre_sd: float = 0.03
+    """How far noise may move a centre in one step for centres to count as certain."""
+
+    # Pooled normal distribution
+    least_sd: float = 1e-5
+    """Standard deviation of a column that does not vary, in half-ranges."""
+    norm_bins_per_octave: int = 4
+    norm_bins: int = 48
+    """Edges of the histogram of record norms, downwards from the longest record possible."""
+    norm_quantile: float = 0.9
+    """Records that the clip threshold of the first moments is to hold."""
+    visible_count: float = 3.0
+    """Standard deviations of its noise that a cumulative count must have. Without it, noise alone
+    would find a few records at a point."""
+    intercept: float = 0.35
+    """The constant beside the coordinates of a row: weight of means against second moments."""
+    clip_quantile: float = 0.6
+    """Quantile of the length of standard normal residuals that they are clipped to."""
+    narrowest_variance: float = 0.1
+    """Least factor by which one step changes a variance."""
+
+    # Centres
+    centres_per_component: int = 3
+    """Centres that search, which are merged afterwards."""
+    centre_steps: tuple[int, int] = (14, 6)
+    """Steps before and after centres are merged. The first ones assign each record to its nearest
+    centre: soft assignments draw random centres together to one point."""
+    directions_per_component: float = 1.5
+    """Leading directions in which centres search, at least two."""
+    least_count: float = 4.0
+    """Standard deviations of its noise that a component's count is taken to be at least."""
+    tied_moment_weights: tuple[int, int, int] = (1, 4, 4)
+
+    # How many components
+    carried_centre_sd: float = 0.5
+    """How far noise may move a centre in one step before there are fewer components."""
+    single_look_noise: float = 1.0
+    """Noise in the eigenvalues of a component's covariance, relative to them, above which all that
+    is left is spent on one look."""
+    most_components: int = 200
+    most_covariance_numbers: int = 5 * 10**6
+
+    # Histogram, in one or two dimensions
+    most_histogram_columns: int = 2
+    histogram_cells: float = 0.22
+    """Cells for each n over the noise of a count."""
+    fewest_bins: int = 8
+    most_bins: tuple[int, int] = (256, 48)
+    """Along each column, with one column and with two."""
+    histogram_half_width: float = 4.0
+    """In standard deviations of all records."""
+    refined_component_size: float = 300.0
+    """Records of a component over the noise of a count, with the whole budget, from which residuals
+    improve on the histogram."""
+
+    # Sampling
+    redraws: int = 50
+    """Of synthetic records that fall outside the bounds; then they are moved to the edge."""
+
+    @property
+    def shares(self) -> int:
+        """Budget shares of a fit."""
+        plan = self.uncertain_centres
+        return (
+            sum(self.pooled)
+            + self.search_shares(plan)
+            + self.comparison
+            + plan.components
+            + self.comparison
+        )
+
+    def search_shares(self, plan: MixtureSchedule) -> int:
+        """Budget shares of the centres and the tied stage together."""
+        return sum(self.centre_steps) * plan.each_centre_step + sum(plan.tied)
+
+
+@dataclass(frozen=True)
+class KMeansSettings:
+    """Tuned numbers of `KMeans`. Distances are on the bounds' scale."""
+
+    shares: int = 16
+    """Budget shares of a fit."""
+    most_clusters: int = 1000
+    most_grid_columns: int = 3
+    """With more columns a grid has too many cells, and centres search instead."""
+
+    # Few columns: coarse grid, leaves, one Lloyd step
+    refined_cluster_size: float = 600.0
+    """Records of a cluster over the noise of a count, with the whole budget, from which the grid is
+    refined; with fewer, all is spent on one grid."""
+    coarse_shares: int = 6
+    leaf_shares: int = 7
+    step_shares: int = 3
+    coarse_cells: float = 0.04
+    """Cells of the coarse grid for each n over the noise of a count."""
+    step_clip: float = 2.5
+    """Clip threshold of the last step, in root mean squares of each cluster."""
+
+    # Many columns: covariance, search in the leading directions, steps in all columns
+    covariance_shares: int = 4
+    search_steps: int = 6
+    final_steps: int = 3
+    final_step_shares: int = 2
+    centres_per_cluster: int = 3
+    """Centres that search; weighted k-means of them leaves one for each cluster."""
+    directions_per_cluster: float = 1.5
+    search_clip: float = 1.2
+    """Largest clip threshold, in root mean squares, while centres are far from their places."""
+    moment_weights: tuple[int, int, int] = (4, 4, 1)
+    """Squared weights of counts, sums, and the one sum of squares, which costs 6 % more noise."""
+    least_count: float = 4.0
+    """Standard deviations of its noise that a cluster's count is taken to be at least."""
+    least_mean_square: float = 0.05
+    """Least factor by which one step changes the mean square of residuals."""
+
+
+@dataclass(frozen=True)
+class CovarianceSettings:
+    """Tuned numbers of the covariance that factors and clusters begin with."""
+
+    shares: int = 8
+    """Budget shares for factors: half for the columns, half for the correlations."""
+    low_noise: float = 0.05
+    """Noise of a correlation, below which standardised records are clipped less,"""
+    most_room: float = 6.0
+    """up to so many times their expected squared length: then hardly any is clipped."""
+    high_noise: float = 0.4
+    """In the first mean squares, of columns within ±1: with more, finer stages find nothing, and
+    all is spent on one."""
+
+
+MIXTURE = MixtureSettings()
+KMEANS = KMeansSettings()
+COVARIANCE = CovarianceSettings()

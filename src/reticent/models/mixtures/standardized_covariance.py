@@ -1,0 +1,86 @@
+"""Covariance of standardised columns, learned in stages: where factors and clusters begin."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.inference.mixtures.factor_model import ColumnEstimates, CorrelationEstimate
+from reticent.models.mixtures.settings import COVARIANCE
+from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.column_moments import ColumnMoments, ScaledGram
+
+__all__ = ["fit_covariance"]
+
+Array = NDArray[np.float64]
+
+
+def fit_covariance(
+    curator: Oracle, noise: float, shares: int = COVARIANCE.shares
+) -> CorrelationEstimate:
+    """Means, scales and correlations of the scaled records.
+
+    ``noise``: multiplier of one budget share; ``shares``: of the whole, of which half are spent on
+    the columns. How many stages there are follows from these public numbers.
+    """
+    n = curator.n
+    d = len(curator.bounds.x)
+    # a little more than normal columns have
+    column_norm2 = d * (0.2 + 0.7 / d**0.5)
+    record_norm2 = d * (0.6 + 1 / d**0.5)
+    relative_noise = noise * record_norm2 * d**0.5
+    room = min(max(COVARIANCE.low_noise * n / relative_noise, 1.0), COVARIANCE.most_room)
+    columns = _fit_columns(curator, noise, shares // 2, min(room * column_norm2, 2.0 * d))
+    scale = columns.scale()
+    release = curator.release(
+        ScaledGram(_numbers(columns.mean), _numbers(1 / scale), room * record_norm2),
+        shares_spent=shares - shares // 2,
+    )
+    return CorrelationEstimate(
+        columns, scale, release.matrix() / n, float(release.matrix_sd()[0, 0]) / n
+    )
+
+
+def _fit_columns(curator: Oracle, noise: float, shares: int, norm2: float) -> ColumnEstimates:
+    """Mean and variance of each column, in stages that look ever closer.
+
+    With much noise one stage spends all shares. ``norm2``: squared length that the rows of later
+    stages are clipped to.
+    """
+    n = curator.n
+    d = len(curator.bounds.x)
+    statistic = _first_moments(d, ball=curator.bounds.norm is not None)
+    stages = shares
+    if noise * float(np.sqrt(statistic.sensitivity2)) * statistic.step > COVARIANCE.high_noise * n:
+        stages = 1
+    columns = ColumnEstimates(d)
+    for stage in range(stages):
+        spent = 1
+        if stage == 0:
+            spent = shares - stages + 1
+        else:
+            clip_threshold, offset = columns.next_window()
+            statistic = ColumnMoments(
+                _numbers(columns.mean), _numbers(clip_threshold), _numbers(offset), norm2
+            )
+        release = curator.release(statistic, shares_spent=spent)
+        columns.add(
+            np.array(statistic.centre),
+            np.array(statistic.reach),
+            np.array(statistic.offset),
+            moments=release.value / n,
+            sd=float(release.sd[0]) / n,
+        )
+    return columns
+
+
+def _first_moments(d: int, *, ball: bool) -> ColumnMoments:
+    """Moments of whole columns.
+
+    In the box u² + (1 − u²)² ≤ 1 in each column; in the ball ‖u‖² and Σu⁴ are at most one.
+    """
+    if ball:
+        return ColumnMoments((0.0,) * d, (1.0,) * d, (0.0,) * d, 2.0)
+    return ColumnMoments((0.0,) * d, (1.0,) * d, (1.0,) * d, float(d))
+
+
+def _numbers(values: Array) -> tuple[float, ...]:
+    return tuple(values.tolist())

@@ -1,0 +1,288 @@
+"""Scoring of a search's candidates: a bounded score of each record, and private means of scores.
+
+Proof: private_search.md.
+
+A score is a number for one record and a fitted model, higher where the model did better, between
+public limits. Its mean over the validation half is released with Gaussian noise, all at once or in
+steps:
+
+    clipped     one release of the mean of scores, clipped to their limits
+    coinpress   three releases narrow the interval that scores are clipped to; the mean in the last
+                one has 3/4 of the budget (Biswas et al. 2020)
+    robust      noisy counts find a limit that 95 % of the scores stay above; the mean of scores
+                clipped to it has 3/4 of the budget
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput
+from reticent.models.selection.settings import SEARCH
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Oracle
+from reticent.privacy.release import Release
+from reticent.privacy.row_maps.score_sum import HALVINGS, ScoreCounts, ScoreSum
+from reticent.validation import check_choice
+
+__all__ = [
+    "MEAN_ESTIMATORS",
+    "SCORES",
+    "MeanScore",
+    "Scoring",
+    "check_scoring",
+    "default_scoring",
+    "release_mean_score",
+]
+
+Array = NDArray[np.float64]
+Labels = NDArray[Any]
+FittedModel: TypeAlias = Any  # any private estimator, by the methods that a score asks for
+Scoring: TypeAlias = str | Callable[[FittedModel, Array, Any], Any]
+"""The name of a score, or a function from (model, X, y) to numbers in [0, 1]."""
+
+MEAN_ESTIMATORS = ("clipped", "coinpress", "robust")
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """A private mean score, and the standard deviation of its noise."""
+
+    score: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class _Score:
+    """A kind of score.
+
+    ``limits``: least and largest score of a model within some bounds. ``values``: scores (n,) of
+    records in their own units. ``spread``: usual difference between scores, for CoinPress; in units
+    of the limits' distance, or of one if negative. ``classes``: for labels (True), for numbers
+    (False), or for records without outputs (None).
+    """
+
+    limits: Callable[[FittedModel, Bounds], tuple[float, float]]
+    values: Callable[[FittedModel, Array, Any, Bounds], Array]
+    spread: float = 0.05
+    classes: bool | None = None
+
+    def spread_within(self, low: float, high: float) -> float:
+        """The usual difference between scores with these limits."""
+        if self.spread > 0:
+            return self.spread * (high - low)
+        return -self.spread
+
+
+def _output_widths(bounds: Bounds) -> Array:
+    """Widths of the outputs' ranges; several outputs are scored in units of these."""
+    low, high = np.array(bounds.y).T
+    return np.asarray(high - low)
+
+
+def _absolute_errors(model: FittedModel, X: Array, y: Array, bounds: Bounds) -> Array:
+    """Of one output in its own units; of several the mean, in units of their ranges."""
+    errors = np.abs(y - np.asarray(model.predict(X)).reshape(len(X), -1))
+    if errors.shape[1] == 1:
+        return np.asarray(errors[:, 0])
+    return np.asarray((errors / _output_widths(bounds)).mean(axis=1))
+
+
+def _largest_error(bounds: Bounds) -> float:
+    widths = _output_widths(bounds)
+    if len(widths) == 1:
+        return float(widths[0])
+    return 1.0
+
+
+def _log_likelihood(model: FittedModel, X: Array, y: Array, bounds: Bounds) -> Array:
+    mean = model.predict(X)
+    variance = sum(model.variance_parts(X).values())
+    return np.asarray(-(np.log(2 * math.pi * variance) + (y[:, 0] - mean) ** 2 / variance) / 2)
+
+
+def _log_likelihood_limits(model: FittedModel, bounds: Bounds) -> tuple[float, float]:
+    """Eqs (30) and (31) of Honkela et al.
+
+    A perfect prediction, and one that is off by the width of the range.
+    """
+    noise_column = model.releases_[0].bounds.noise_column
+    if noise_column is None:
+        noise = float(np.max(model.noise_))
+    else:
+        noise = noise_column.low
+    top = -math.log(2 * math.pi) / 2 - math.log(noise)
+    return top - _largest_error(bounds) ** 2 / (2 * noise**2), top
+
+
+def _log_probability(model: FittedModel, X: Array, y: Labels, bounds: Bounds) -> Array:
+    columns = {label: j for j, label in enumerate(np.asarray(model.classes_).tolist())}
+    probabilities = np.asarray(model.predict_proba(X))
+    observed = np.array([columns.get(label, -1) for label in y.tolist()])
+    of_observed = probabilities[np.arange(len(probabilities)), observed]
+    probability = np.where(observed >= 0, of_observed, 0.0)
+    return np.asarray(np.log(np.maximum(probability, SEARCH.least_probability)))
+
+
+def _density_limits(model: FittedModel, bounds: Bounds) -> tuple[float, float]:
+    if hasattr(model, "score_limits"):
+        low, high = model.score_limits()
+        return float(low), float(high)
+    d = len(bounds.x)
+    uniform = -d * math.log(2)
+    return uniform - SEARCH.density_nats * d, uniform + SEARCH.density_nats * d
+
+
+SCORES = {
+    "absolute": _Score(
+        lambda model, bounds: (-_largest_error(bounds), 0.0),
+        lambda model, X, y, bounds: -_absolute_errors(model, X, y, bounds),
+        classes=False,
+    ),
+    "squared": _Score(
+        lambda model, bounds: (-(_largest_error(bounds) ** 2), 0.0),
+        lambda model, X, y, bounds: -(_absolute_errors(model, X, y, bounds) ** 2),
+        classes=False,
+    ),
+    "likelihood": _Score(_log_likelihood_limits, _log_likelihood, -1.0, classes=False),
+    "accuracy": _Score(
+        lambda model, bounds: (0.0, 1.0),
+        lambda model, X, y, bounds: (np.asarray(model.predict(X)) == y) * 1.0,
+        classes=True,
+    ),
+    "log": _Score(
+        lambda model, bounds: (math.log(SEARCH.least_probability), 0.0),
+        _log_probability,
+        -1.0,
+        classes=True,
+    ),
+    "density": _Score(
+        _density_limits, lambda model, X, y, bounds: np.asarray(model.score_samples(X)), -1.0
+    ),
+}
+
+
+def default_scoring(targets: bool, bounds: Bounds) -> str:
+    """Absolute errors of numbers, accuracy of labels, log-densities of records without outputs."""
+    if not targets:
+        return "density"
+    if bounds.classes is None:
+        return "absolute"
+    return "accuracy"
+
+
+def _user_score(score: Callable[[FittedModel, Array, Any], Any]) -> _Score:
+    """A score that the user wrote: from (model, X, y) to numbers in [0, 1].
+
+    It is called for one record at a time, and a failure counts as the worst score of that record
+    alone: else what it raises, or what it computes from several records together, would reveal them
+    without noise.
+    """
+
+    def score_record(model: FittedModel, X: Array, y: Any) -> float:
+        try:
+            value = np.asarray(score(model, X, y), dtype=np.float64)
+            if value.shape == (1,):
+                return float(value[0])
+            return math.nan
+        except BaseException:  # what a signal raises is raised again by the guard around row maps
+            return math.nan
+
+    def values(model: FittedModel, X: Array, y: Any, bounds: Bounds) -> Array:
+        scores = []
+        for i in range(len(X)):
+            output = None
+            if y is not None:
+                output = y[i : i + 1]
+            scores.append(score_record(model, X[i : i + 1], output))
+        return np.array(scores, dtype=np.float64)
+
+    return _Score(lambda model, bounds: (0.0, 1.0), values)
+
+
+def release_mean_score(
+    model: FittedModel, oracle: Oracle, scoring: Scoring, mean: str
+) -> MeanScore:
+    """Release the mean score of a fitted model over the records of ``oracle``."""
+    bounds = oracle.bounds
+    if isinstance(scoring, str):
+        name = scoring
+        score = SCORES[scoring]
+    else:
+        name = "own"
+        score = _user_score(scoring)
+
+    def scores(records: Array) -> Array:
+        X = bounds.unscale(records[:, : len(bounds.x)])
+        return score.values(model, X, _outputs(records[:, len(bounds.x) :], bounds), bounds)
+
+    def clipped_mean(low: float, high: float, shares: int) -> MeanScore:
+        """Mean of scores clipped to an interval, by so many releases."""
+        releases = [oracle.release(ScoreSum(name, low, high, scores)) for _ in range(shares)]
+        scale = (high - low) / oracle.n
+        value = float(np.mean([release.value[0] for release in releases]))
+        sd = scale * float(releases[0].sd[0]) / math.sqrt(shares)
+        return MeanScore(low / 2 + high / 2 + scale * value, sd)
+
+    low, high = score.limits(model, bounds)
+    shares = SEARCH.shares(mean)
+    if mean == "robust":
+        counts = oracle.release(ScoreCounts(name, low, high, scores))
+        low = _robust_lower_limit(counts, low, high)
+        shares -= 1
+    if mean == "coinpress":
+        spread = score.spread_within(low, high)
+        for _ in range(SEARCH.coinpress_narrowing):
+            found = clipped_mean(low, high, 1)
+            half_width = min(_coinpress_half_width(found, spread, oracle.n), (high - low) / 2)
+            low = found.score - half_width
+            high = found.score + half_width
+        shares -= SEARCH.coinpress_narrowing
+    return clipped_mean(low, high, shares)
+
+
+def _coinpress_half_width(found: MeanScore, spread: float, n: int) -> float:
+    """Half-width of the interval about a mean that holds all scores, but with a small probability.
+
+    ``spread``: standard deviation of the scores.
+    """
+    failure = SEARCH.coinpress_failure
+    uncertainty = math.sqrt(2 * math.log(2 / failure)) * math.hypot(spread / math.sqrt(n), found.sd)
+    return uncertainty + spread * math.sqrt(2 * math.log(2 * n / failure))
+
+
+def _robust_lower_limit(counts: Release, low: float, high: float) -> float:
+    """The limit that most scores stay above, by noisy counts; at worst the lowest score."""
+    fractions = np.cumsum(counts.value[::-1]) / counts.n  # from the best bin on
+    for bins, fraction in enumerate(fractions.tolist()):
+        if fraction >= SEARCH.robust_fraction:
+            return high - (high - low) * 2.0 ** -(HALVINGS - bins)
+    return low
+
+
+def _outputs(records: Array, bounds: Bounds) -> Array | Labels | None:
+    """Outputs in their own units: a column each, or labels."""
+    if bounds.classes is not None:
+        return np.array(bounds.classes)[records[:, 0].astype(np.intp)]
+    if not bounds.y:
+        return None
+    low, high = np.array(bounds.y).T
+    return np.asarray(low / 2 + high / 2 + records * (high / 2 - low / 2))
+
+
+def check_scoring(scoring: object, mean: str, *, targets: bool, bounds: Bounds) -> None:
+    """Refuse scores and means that do not exist, or do not fit the outputs."""
+    check_choice("mean", mean, MEAN_ESTIMATORS)
+    classes: bool | None = None
+    if targets:
+        classes = bounds.classes is not None
+    fitting = [name for name, score in SCORES.items() if score.classes is classes]
+    if not callable(scoring) and not (isinstance(scoring, str) and scoring in fitting):
+        raise BadInput(
+            f"scoring must be one of {', '.join(map(repr, fitting))} here, or a function, "
+            f"not {scoring!r}."
+        )

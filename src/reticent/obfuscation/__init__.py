@@ -1,0 +1,1 @@
+"""Obfuscated curves: inferential privacy, NOT differential privacy (Tuo & Bhattacharya 2023)."""

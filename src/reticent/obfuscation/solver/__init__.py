@@ -1,0 +1,1 @@
+"""The noise covariance: constraints, closed forms, semidefinite programs and certificates."""

@@ -1,0 +1,203 @@
+"""Made-up records for planning.
+
+Inputs spread evenly over the bounds, outputs of a function, and a curator of these. No record is
+read here, and nothing here is a release: what a fit of made-up records says is about the method,
+not about people.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from sklearn.base import clone
+
+from reticent.models.gp.prior_hypotheses import PreparedPrior
+from reticent.privacy.accounting.events import Event
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.curator import Release
+from reticent.privacy.record_sum import RecordSum
+from reticent.privacy.sources.base import scan
+from reticent.privacy.statistics.base import Statistic
+from reticent.privacy.statistics.enforced import enforce
+from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.privacy.statistics.feature_cache import FeatureCache
+
+__all__ = ["MadeUp", "evenly", "fit_made_up", "inputs", "records"]
+
+Array = NDArray[np.float64]
+Random = np.random.Generator
+
+# above PLACES · SPREAD records, so many places stand for all, each with so many outputs
+PLACES = 4096
+SPREAD = 4
+
+
+def inputs(bounds: Bounds, count: int, random: Random) -> Array:
+    """Inputs drawn evenly from the box, or from the part of it that the norm allows.
+
+    Scaled as models see them.
+    """
+    if bounds.norm is None:
+        return np.asarray(random.uniform(-1, 1, (count, len(bounds.x))))
+    half = np.array([(high - low) / 2 for low, high in bounds.x]) / bounds.norm
+    d = len(half)
+    ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
+    found = [np.empty((0, d))]
+    missing = count
+    while missing > 0:
+        if np.log(2 * half).sum() < ball:  # propose from the smaller of the two
+            tried = random.uniform(-half, half, (2 * count + 64, d))
+        else:
+            way = random.standard_normal((2 * count + 64, d))
+            tried = (
+                way / np.linalg.norm(way, axis=1)[:, None] * random.random((len(way), 1)) ** (1 / d)
+            )
+        kept = tried[(np.abs(tried) <= half).all(axis=1) & ((tried**2).sum(axis=1) <= 1)]
+        found.append(kept)
+        missing -= len(kept)
+    return np.concatenate(found)[:count]
+
+
+def evenly(bounds: Bounds, count: int, random: Random) -> Array:
+    """The same, more even than by chance (a Latin hypercube): few places stand for many."""
+    if bounds.norm is not None:
+        return inputs(bounds, count, random)
+    d = len(bounds.x)
+    order = random.permuted(np.tile(np.arange(count), (d, 1)), axis=1).T
+    return np.asarray((order + random.random((count, d))) / count * 2 - 1)
+
+
+def records(
+    values: Array, noise: float | Array, n: int, random: Random
+) -> tuple[NDArray[np.intp], Array]:
+    """Made-up outputs of ``n`` records from the function's values at some places.
+
+    Which place each is of, and the output.
+
+    ``noise``: the spread of outputs, one for all places or one for each.
+
+    With fewer places than records, a place stands for n / places of them and gets `SPREAD` outputs,
+    drawn one from each quantile. Their common part has the variance that a mean of so many
+    independent outputs has, so sums over all of them, which is all that a fit sees, have the mean
+    and the variance of sums over n records.
+    """
+    places = len(values)
+    own = random.standard_normal(places)
+    if places >= n:
+        return np.arange(places), values + noise * own
+    quantile = (np.arange(SPREAD) + random.random((places, SPREAD))) / SPREAD
+    spread = ndtri(quantile)
+    spread -= spread.mean(axis=1, keepdims=True)
+    spread /= spread.std()
+    share = places / n
+    sd = np.broadcast_to(noise, places)[:, None]
+    outputs = values[:, None] + sd * (
+        math.sqrt(share) * own[:, None] + math.sqrt(1 - share) * spread
+    )
+    return np.repeat(np.arange(places), SPREAD), outputs.ravel()
+
+
+@dataclass(frozen=True)
+class MadeUp:
+    """Made-up records, as many as can be held, that stand for ``n``; inputs in their own units."""
+
+    X: Array
+    y: Array
+    n: int
+
+
+class _Curator:
+    """Oracle that answers like a `Curator` of the n records for which made-up ones stand.
+
+    With noise of the same scale.
+    """
+
+    def __init__(
+        self,
+        data: MadeUp,
+        bounds: Bounds,
+        event: Event,
+        records_per_person: int,
+        relation: str,
+        seed: Sequence[int],
+    ) -> None:
+        self.n = data.n
+        self._held = len(data.X)
+        self._source = scan(data.X, y=data.y)
+        self.bounds, self._fields = bounds.without_names().resolve(self._source, targets=True)
+        self._cache = FeatureCache()
+        self._seed = list(seed)
+        self.event = event
+        self._per_person = records_per_person
+        self._relation = relation
+        self.releases: list[Release] = []
+
+    @property
+    def noise_multiplier(self) -> float:
+        """Noise of one release by the record's sensitivity."""
+        multiplier: float = self.event.noise_multiplier  # type: ignore[attr-defined]
+        return multiplier * self._per_person
+
+    def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
+        """Add up over the made-up records, and add noise."""
+        more = len(self.releases) + 1 < self.event.count
+        enforced = enforce(statistic)
+        sums = RecordSum(self._source, self._fields, self.bounds, threads=1)
+        _, total = self._cache.total(sums, enforced, n=self._held, keep=more)
+        exact = enforced.coordinates(total).astype(np.float64) * (
+            enforced.step * self.n / self._held
+        )
+        multiplier: float = self.event.noise_multiplier / shares_spent**0.5  # type: ignore[attr-defined]
+        scale = (
+            multiplier
+            * self._per_person
+            * enforced.step
+            * np.sqrt(enforced.sensitivity2 / enforced.coordinate_multiplicity())
+        )
+        # the same for every ε: a curve over ε is smooth
+        noise = np.random.default_rng([*self._seed, len(self.releases)]).standard_normal(len(exact))
+        made = Release(
+            statistic=enforced.describe(),
+            value=exact + scale * noise,
+            scale=scale,
+            event=self.event,
+            n=self.n,
+            bounds=self.bounds,
+            records_per_person=self._per_person,
+            private=False,
+            fit="made up",
+            times=shares_spent,
+            relation=self._relation,
+        )
+        self.releases.append(made)
+        return made
+
+
+def fit_made_up(
+    model: Any,
+    data: MadeUp,
+    bounds: Bounds,
+    epsilon: float,
+    priors: Any,
+    seed: Sequence[int],
+    **other: Any,
+) -> Any:
+    """Fit a copy of ``model`` to made-up records.
+
+    The same code, on sums with the same noise, as a fit that is paid for.
+
+    ``other``: parameters in which the copy differs.
+    """
+    copy = clone(model).set_params(
+        epsilon=epsilon, ledger=None, dataset=None, random_state=0, **other
+    )
+    curator = _Curator(
+        data, bounds, copy._event(), int(model.records_per_person), copy._relation, seed
+    )
+    with one_blas_thread():
+        copy._learn_prepared(curator, PreparedPrior(priors))
+    return copy._fitted(curator.releases)

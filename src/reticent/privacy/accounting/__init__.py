@@ -1,0 +1,1 @@
+"""Accounting: events, the exact cost of Gaussian releases, composition, and the guarantee."""

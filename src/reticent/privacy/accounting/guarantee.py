@@ -1,0 +1,88 @@
+"""Guarantee: what a release promises, in numbers and in words."""
+
+import math
+from dataclasses import dataclass
+
+from reticent.privacy.accounting.composition import epsilon
+from reticent.privacy.accounting.events import Event
+from reticent.privacy.accounting.rounding import rounded_up
+from reticent.privacy.ledger.ledger import RELATIONS
+from reticent.validation import check_integer
+
+__all__ = ["Guarantee"]
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What holds for everything that a fitted model shows.
+
+    Attributes
+    ----------
+    delta, relation, events, private, records_per_person
+        The δ of the promise; what changes between two neighbouring data sets; what was done to the
+        data; False if the noise came from a seed, which voids the promise; how many records one
+        person may have.
+    """
+
+    delta: float
+    relation: str
+    events: tuple[Event, ...]
+    private: bool
+    records_per_person: int = 1
+
+    def __post_init__(self) -> None:
+        check_integer("records_per_person", self.records_per_person)
+
+    @property
+    def epsilon(self) -> float:
+        """ε at ``delta``, composed exactly from the events."""
+        return epsilon(self.events, self.delta)
+
+    @property
+    def statement(self) -> str:
+        """The promise in words; its numbers are rounded up."""
+        if not self.private:
+            return (
+                "NOT PRIVATE: the noise was drawn from a seed (random_state), "
+                "so whoever knows the seed can take it away again. Use it for "
+                "tests only, and fit without random_state for a release."
+            )
+        unit, neighbours = self._unit_and_neighbours()
+        rest = ""
+        if self.relation == "label":
+            rest = " The inputs are NOT protected: they are part of the release."
+        eps = self.epsilon
+        return (
+            f"({_at_most(eps, 6)}, {_at_most(self.delta, 6)})-differential privacy; {neighbours}. "
+            "Whatever an attacker concludes from this release, knowing all other records, is at "
+            f"most e^{_at_most(eps, 4)} = {_factor(eps)} times as likely as it would be had any "
+            f"one {unit} been another, but for a chance of {_at_most(self.delta, 2)}.{rest}"
+        )
+
+    def _unit_and_neighbours(self) -> tuple[str, str]:
+        """What is protected, and how neighbouring data sets differ, in words."""
+        noun = self.relation  # "record" or "label"
+        k = self.records_per_person
+        if k == 1:
+            return noun, RELATIONS[self.relation]
+        unit = f"group of {k} {noun}s of one person"
+        if self.relation == "label":
+            return unit, (
+                f"neighbours differ in the labels of up to {k} records of one person; all inputs "
+                "and the number of records are public"
+            )
+        return unit, (
+            f"neighbours differ in up to {k} records of one person, replaced by any others; the "
+            "number of records is public"
+        )
+
+
+def _at_most(value: float, digits: int) -> str:
+    """A number of the promise in so many digits, never below it."""
+    return f"{rounded_up(value, digits):.{digits}g}"
+
+
+def _factor(eps: float) -> str:
+    if eps < 100:
+        return _at_most(math.exp(eps), 3)
+    return "a very large number of"

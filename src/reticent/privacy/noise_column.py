@@ -1,0 +1,63 @@
+"""Known noise levels.
+
+A column that says how noisy each record's output is, and how much the record therefore counts. A
+record whose output has a standard deviation s counts with the weight low/s, where low is the public
+lower bound of the column: weights are at most one, so they only shorten rows, and a weighted
+residual has the same noise, low, in every record. (Appendix D of the DP-GP paper asks for an upper
+bound on the variance; it is the lower one that limits a record.)
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.privacy.sources.base import Field, Source
+
+__all__ = ["NoiseColumn"]
+
+_NOTHING = 1e-300  # above what some machines take for zero
+
+
+@dataclass(frozen=True)
+class NoiseColumn:
+    """The column of noise levels.
+
+    Its place among the columns of X, its name, and its public range, low > 0.
+    """
+
+    at: int
+    name: str | None
+    low: float
+    high: float
+
+    def clip(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Levels within the range: outside counts as the edge.
+
+        Missing, zero and below as the high end, which counts least.
+        """
+        with np.errstate(all="ignore"):
+            known = np.where(levels > _NOTHING, levels, self.high)  # not so for NaN
+            return np.asarray(np.minimum(np.maximum(known, self.low), self.high))
+
+    def weights(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """low/level, from low/high to 1: comparisons and one division, elementwise."""
+        return np.asarray(self.low / self.clip(levels))
+
+    def field(self, source: Source, inputs: int) -> Field | None:
+        """Where a source holds levels besides so many inputs.
+
+        By name if it has names, else by position; None if nowhere.
+        """
+        if source.names is not None and self.name is not None:
+            if self.name in source.names:
+                return Field(self.name)
+            return None
+        if source.width - source.targets == inputs + 1:
+            return Field(self.at)
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain JSON values; ``NoiseColumn(**fields)`` is the inverse."""
+        return {"at": self.at, "name": self.name, "low": self.low, "high": self.high}

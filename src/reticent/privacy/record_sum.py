@@ -1,0 +1,94 @@
+"""Sums over records: from the blocks of a source to one exact vector of integers.
+
+    for block in source.blocks(fields):
+        total.add(enforced.block_sum(bounds.scale(block)))
+
+`RecordSum.total` does this, with `Source.total` (a cluster adds up elsewhere) and `add_up` (which
+cuts blocks into pieces and shares them among threads) between the two lines. The curator runs it
+under the guard (guard.py); `FeatureCache` wraps it, and can be left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.guard import record_failures
+from reticent.privacy.sources.base import Field, Source
+from reticent.privacy.statistics.enforced import Enforced
+from reticent.privacy.statistics.exact_sum import Total
+
+__all__ = ["BlockSum", "RecordSum", "public_records", "try_out"]
+
+
+@dataclass(frozen=True)
+class BlockSum:
+    """From a block of raw records to its integer sum; travels to other threads and machines."""
+
+    enforced: Enforced
+    bounds: Bounds
+
+    def __call__(self, raw: NDArray[np.float64]) -> NDArray[Any]:
+        """Sum over one block."""
+        return self.enforced.block_sum(self.bounds.scale(raw, self.enforced.output_limit))
+
+
+def public_records(bounds: Bounds) -> NDArray[np.float64]:
+    """Three raw records that are nobody's.
+
+    The lower ends of all ranges, their middles, and their upper ends.
+    """
+    ranges = [*bounds.x]
+    if bounds.noise_column is not None:
+        ranges.append((bounds.noise_column.low, bounds.noise_column.high))
+    ranges += bounds.y
+    low, high = np.array(ranges).T
+    records = np.stack([low, low / 2 + high / 2, high])
+    if bounds.classes is not None:
+        labels = np.array([0, 0, len(bounds.classes) - 1])
+        records = np.column_stack([records, labels])
+    return records
+
+
+def try_out(enforced: Enforced, bounds: Bounds) -> None:
+    """Ask for rows of public records, and refuse a map that fails for them.
+
+    On records it would do so in silence.
+    """
+    block_sum = BlockSum(enforced, bounds)
+    records = public_records(bounds)
+    with record_failures() as failures:
+        block_sum(records)
+        block_sum(records[:1])
+    if failures:
+        raise BadInput(
+            f"{failures[0]}. It was asked for rows of the middle and the ends "
+            "of the bounds, scaled, which are no records: ask it yourself for "
+            "those of np.zeros((2, columns)) to see why."
+        )
+
+
+@dataclass(frozen=True)
+class RecordSum:
+    """Exact sums over the records of a source, in its bounds.
+
+    ``fields`` are the columns of a record, inputs first; ``threads`` Python threads add up.
+    """
+
+    source: Source
+    fields: tuple[Field, ...]
+    bounds: Bounds
+    threads: int
+
+    def total(self, enforced: Enforced) -> tuple[int, NDArray[Any]]:
+        """Number of records that were read, and the sum, in Python's integers."""
+        total = self.add_up(BlockSum(enforced, self.bounds), rows=enforced.block_rows)
+        return total.rows, total.integers()
+
+    def add_up(self, block_sum: Callable[[NDArray[np.float64]], NDArray[Any]], rows: int) -> Total:
+        """Add ``block_sum`` over all raw records, in pieces of at most ``rows``."""
+        return self.source.total(self.fields, block_sum, rows=rows, threads=self.threads)

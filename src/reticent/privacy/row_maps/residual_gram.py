@@ -1,0 +1,216 @@
+"""Staged residual releases: the statistic that Gaussian-process models release again and again.
+
+Proof: residual_gram.md.
+
+A stage releases the Gram matrix of (φ(x), t): public features φ, those of a basis, and for each of
+p outputs the residual of the last fit, clipped at its current scale r and brought to the length R
+of the features:
+
+    t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
+
+Records whose noise levels are known are weighted, φ and y alike, by low/level ≤ 1
+(`privacy.levels`). So are, on request, records whose features would be too long: shortened features
+alone would bend functions, and a straight line would be none any more.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput
+from reticent.privacy.release import Release
+from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.statistics.enforced import saved_as
+from reticent.privacy.statistics.exact_products import product
+from reticent.privacy.statistics.partitioned_gram import PartitionedGram
+
+__all__ = [
+    "DecodedResidualGram",
+    "OutputMoments",
+    "ResidualGram",
+    "WeightedGram",
+    "in_steps",
+    "stage",
+    "weights_from_steps",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WeightedGram(PartitionedGram):
+    """Abstract: Σ f fᵀ of f = (φ, t), t from exact products φᵀw, one per output or class."""
+
+    weights: tuple[tuple[int, ...], ...]  # w of each, in steps of 2^-shift
+    shift: int
+
+    def __post_init__(self) -> None:
+        if any(self.feature_limit2 * sum(v * v for v in w) > 4**52 for w in self.weights):
+            raise BadInput(
+                "The weights of a stage are too long for an exact product: choose a smaller shift."
+            )
+
+    @property
+    def residual_columns(self) -> int:
+        """One for each output or class."""
+        return len(self.weights)
+
+    @property
+    def residual_norm2(self) -> Fraction:
+        """R², as for the features; for all outputs together."""
+        return Fraction(self.feature_map.norm2)
+
+    @cached_property
+    def _weights(self) -> Array:
+        return np.array(self.weights, dtype=np.float64).T
+
+
+@dataclass(frozen=True)
+class ResidualGram(WeightedGram):
+    """Σ f fᵀ of f = (φ, t).
+
+    One column of t for each of the p outputs, which are the last columns of a record.
+    """
+
+    feature_map: FeatureMap = field(metadata=saved_as("head"))
+    output_limit: ClassVar[float] = (
+        64.0  # residuals are clipped, so bounds of y that are too narrow need not hurt
+    )
+    reach: tuple[float, ...]  # r of each output
+
+    def residuals(self, features: Array, records: Array) -> Array:
+        """Scaled residuals; the prediction is an exact product of whole numbers."""
+        t = product(features, self._weights, records="left")
+        t *= 2.0 ** -(self.bits + self.shift)
+        np.subtract(self._weighed(records[:, -t.shape[1] :], features, records), t, out=t)
+        radius = math.sqrt(self.residual_norm2 / t.shape[1])
+        for j, r in enumerate(self.reach):
+            t[:, j] = np.clip(t[:, j], -r, r) * (radius / r)
+        return t
+
+    def _weighed(self, outputs: Array, features: Array, records: Array) -> Array:
+        """Outputs with the weights of their records, read off the constant feature if any."""
+        feature_map = self.feature_map
+        if feature_map.constant >= 0:
+            one = (
+                2.0**self.bits * feature_map.energy[feature_map.constant]
+            )  # the constant, of a record that counts whole
+            return outputs * (features[:, feature_map.constant, None] / one)
+        if feature_map.weighted:
+            return outputs * feature_map.weight(records)
+        return outputs
+
+    @classmethod
+    def decode(cls, release: Release) -> "DecodedResidualGram":
+        """The Gram matrix in blocks, and what was asked for."""
+        asked = release.statistic
+        feature_map = FeatureMap.from_dict(asked["head"])
+        m = feature_map.columns
+        G = release.matrix()
+        sd = release.matrix_sd()
+        return DecodedResidualGram(
+            feature_map=feature_map,
+            gram=G[:m, :m],
+            gram_sd=sd[:m, :m],
+            off_diagonal_sd=float(sd[0, 1]),
+            scaled_cross=G[:m, m:],
+            scaled_cross_sd=sd[0, m:],
+            scaled_square=np.diagonal(G)[m:],
+            scaled_square_sd=np.diagonal(sd)[m:],
+            clip_thresholds=tuple(asked["reach"]),
+            weights=weights_from_steps(asked["weights"], asked["shift"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OutputMoments:
+    """Noisy moments of the clipped residuals e of one output, in half-ranges of y."""
+
+    cross: Array  # Φᵀe, (m,)
+    cross_sd: float  # of the noise of each entry
+    square: float  # Σe²
+    square_sd: float
+    clip_threshold: float  # of e
+    weights: Array  # (m,), what the residuals are taken from: e = y − φᵀw
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedResidualGram:
+    """Noisy Gram matrix of m features φ and p scaled residuals t = (R/√p)/r · e.
+
+    Attributes
+    ----------
+    feature_map : FeatureMap
+        φ, no longer than R.
+    gram, gram_sd : arrays (m, m)
+        ΦᵀΦ, and the standard deviation of each entry's noise.
+    off_diagonal_sd : float
+        Standard deviation of the noise beside the diagonal of the whole matrix.
+    scaled_cross : array (m, p)
+        Φᵀt.
+    scaled_cross_sd : array (p,)
+        Standard deviation of the noise of a column's entries.
+    scaled_square, scaled_square_sd : arrays (p,)
+        Σt² of each output.
+    clip_thresholds : array (p,)
+        r of each output, in half-ranges of y.
+    weights : array (p, m)
+        w of each output, in half-ranges of y: e = clip(y − φᵀw, ±r).
+    """
+
+    feature_map: FeatureMap
+    gram: Array
+    gram_sd: Array
+    off_diagonal_sd: float
+    scaled_cross: Array
+    scaled_cross_sd: Array
+    scaled_square: Array
+    scaled_square_sd: Array
+    clip_thresholds: tuple[float, ...]
+    weights: Array
+
+    def outputs(self) -> list[OutputMoments]:
+        """Moments of each output's residuals, in half-ranges of y."""
+        p = len(self.clip_thresholds)
+        found = []
+        for j, r in enumerate(self.clip_thresholds):
+            unit = r * math.sqrt(p / self.feature_map.radius2)
+            found.append(
+                OutputMoments(
+                    self.scaled_cross[:, j] * unit,
+                    self.scaled_cross_sd[j] * unit,
+                    self.scaled_square[j] * unit**2,
+                    self.scaled_square_sd[j] * unit**2,
+                    r,
+                    self.weights[j],
+                )
+            )
+        return found
+
+
+def stage(head: FeatureMap, W: Array, r: Sequence[float]) -> ResidualGram:
+    """The statistic of one stage, for weights W (p, m) and clip thresholds r (p,).
+
+    Weights are in steps as fine as an exact product allows: ‖φ‖·‖w_j‖ < 2⁵² on the grid.
+    """
+    reach = tuple(float(v) for v in r)
+    bits = ResidualGram(head, ((0,) * head.columns,) * len(W), 0, reach).bits
+    return ResidualGram(head, *in_steps(W, head, bits), reach)
+
+
+def in_steps(W: Array, head: FeatureMap, bits: int) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Weights (outputs or classes, m) as whole numbers of steps of 2^-shift, and the shift."""
+    length = max(math.sqrt(head.radius2) * float(np.linalg.norm(W, axis=1).max()), 2.0**-40)
+    shift = min(40, 51 - bits - math.ceil(math.log2(length)))
+    return tuple(tuple(int(v) for v in w) for w in np.trunc(W * 2.0**shift)), shift
+
+
+def weights_from_steps(steps: Sequence[Sequence[int]], shift: int) -> Array:
+    """Weights (outputs or classes, m) from whole numbers of steps of 2^-shift."""
+    return np.array(steps) * 2.0**-shift

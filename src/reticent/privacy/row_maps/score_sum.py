@@ -1,0 +1,77 @@
+"""Sums and counts of bounded scores: what a search releases of each candidate's fit."""
+
+from collections.abc import Callable
+from dataclasses import InitVar, dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.privacy.statistics.counts import Counts
+from reticent.privacy.statistics.sum import Sum
+
+__all__ = ["HALVINGS", "Judge", "ScoreCounts", "ScoreSum"]
+
+Array = NDArray[np.float64]
+
+HALVINGS = 12
+
+Judge = Callable[[Array], Array]  # from scaled records to their scores
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """What is public about scores: their name and range; and what gives them."""
+
+    score: str
+    low: float
+    high: float
+    judge: InitVar[Judge | None] = None
+
+    def __post_init__(self, judge: Judge | None) -> None:
+        object.__setattr__(
+            self, "_judge", judge
+        )  # not a field: a fitted model is not written into the release
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSum(_Scored, Sum):
+    """Σ of scores, held to [low, high] and scaled to [−½, ½]."""
+
+    @property
+    def columns(self) -> int:
+        """One number."""
+        return 1
+
+    @property
+    def norm2(self) -> Fraction:
+        """(½)²: two scores differ by at most one."""
+        return Fraction(1, 4)
+
+    def rows(self, records: Array) -> Array:
+        """The scaled scores."""
+        scores = self._judge(records)  # type: ignore[attr-defined]
+        scaled = (np.clip(scores, self.low, self.high) - (self.low / 2 + self.high / 2)) / (
+            self.high - self.low
+        )
+        return np.clip(np.nan_to_num(scaled, nan=-0.5), -0.5, 0.5)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts(_Scored, Counts):
+    """How many scores lie how far below the best one: bins that double in width."""
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        """One group of bins."""
+        return (HALVINGS + 1,)
+
+    def cells(self, records: Array) -> Array:
+        """Bin j holds scores that fall short of the best by more than 2⁻ʲ⁻¹ of the range.
+
+        The last one the best ones. A score that is not a number is in bin 0, with the worst.
+        """
+        scores = self._judge(records)  # type: ignore[attr-defined]
+        short = (self.high - scores) / (self.high - self.low)
+        edges = 2.0 ** -np.arange(1, HALVINGS + 1)
+        return np.sum(short[:, None] <= edges, axis=1)[:, None].astype(np.float64)

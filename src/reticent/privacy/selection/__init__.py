@@ -1,0 +1,1 @@
+"""Private selection: runs of a search, random splits, and the exponential mechanism."""

@@ -1,0 +1,105 @@
+"""Records on a cluster: a dask data frame, summed where its partitions are.
+
+Each partition is one task that returns the partition's own total. The results are kept by partition
+and added here, once each. A task that is run again, because its worker died, replaces its result:
+none is added twice.
+
+A dask frame is a program of its owner that makes the records. From there on a partition is read
+like any frame, whatever dtypes it turned out to have (the columns were checked by those that the
+frame promises). Proof: reading.md.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, final
+
+import numpy as np
+from dask.base import compute
+from dask.delayed import delayed
+from numpy.typing import NDArray
+
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.sources.base import BlockSum, Field, Kind, Source
+from reticent.privacy.sources.in_memory import MemorySource
+from reticent.privacy.statistics.exact_products import check_blas
+from reticent.privacy.statistics.exact_sum import Total
+
+__all__ = ["DaskSource"]
+
+
+@final
+class DaskSource(Source):
+    """A dask data frame.
+
+    Computed by the active `distributed` client, else by dask's own scheduler.
+    """
+
+    local = False
+
+    def __init__(self, frame: Any) -> None:
+        if (
+            not hasattr(frame, "npartitions")
+            or getattr(frame, "ndim", 0) != 2
+            or not hasattr(frame, "dtypes")
+        ):
+            raise BadInput(
+                f"A dask {type(frame).__name__} cannot be read. Give a dask data frame with named "
+                "columns."
+            )
+        self._frame = frame
+        self._schema = MemorySource(frame._meta)  # an empty frame with the same columns
+        self.names = self._schema.names
+        self.width = self._schema.width
+
+    def kind(self, position: int) -> tuple[Kind, str]:
+        """Return what the frame's metadata say of a column."""
+        return self._schema.kind(position)
+
+    def count(self) -> int:
+        """Count the records on the cluster."""
+        return sum(self._compute([delayed(len)(part) for part in self._frame.to_delayed()]))
+
+    def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
+        """Yield the records here, one partition at a time. `total` does not bring them here."""
+        parts, here = self._project(fields)
+        for part in parts:
+            yield from MemorySource(self._compute([part])[0]).blocks(here)
+
+    def total(
+        self, fields: Sequence[Field], block_sum: BlockSum, *, rows: int, threads: int
+    ) -> Total:
+        """Add ``block_sum`` over each partition where it lies, then over all partitions.
+
+        One thread a task.
+        """
+        parts, here = self._project(fields)
+        task = delayed(_partition_total, pure=False)
+        # a node of its own: sent once to each worker
+        work = delayed((here, block_sum, rows), pure=False, traverse=False)
+        total = Total()
+        for result in self._compute([task(part, work) for part in parts]):
+            total.merge(result)
+        return total
+
+    def _project(self, fields: Sequence[Field]) -> tuple[list[Any], tuple[Field, ...]]:
+        """Return the partitions with the wanted columns alone, and the fields by their place."""
+        wanted = sorted({self.position(field.key) for field in fields})
+        narrow = self._frame[[self._frame.columns[i] for i in wanted]]
+        here = tuple(
+            Field(wanted.index(self.position(field.key)), field.classes) for field in fields
+        )
+        return list(narrow.to_delayed()), here
+
+    def _compute(self, tasks: Sequence[Any]) -> list[Any]:
+        try:
+            return list(compute(*tasks))  # type: ignore[no-untyped-call]
+        except Exception:  # neither its text nor its type leaves: both may tell of a record
+            pass
+        raise ReleaseRefused(
+            "The dask frame could not be computed. Compute it by itself to see why."
+        )
+
+
+def _partition_total(part: Any, work: tuple[Sequence[Field], BlockSum, int]) -> Total:
+    fields, block_sum, rows = work
+    check_blas()  # of this worker
+    return MemorySource(part).total(fields, block_sum, rows=rows, threads=1)

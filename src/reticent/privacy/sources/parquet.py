@@ -1,0 +1,144 @@
+"""Parquet files, streamed in bounded memory.
+
+Proof: reading.md, 6.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike, NDArray
+
+from reticent.errors import BadInput
+from reticent.privacy.sources.base import Field, Kind, check_features
+from reticent.privacy.sources.cell_values import Column, LabelTable, labels, numbers
+from reticent.privacy.sources.files import FileSource, readable
+
+__all__ = ["ParquetSource", "write_parquet"]
+
+_BLOCK_ROWS = 2**16
+_TEXT_BLOCK_ROWS = 2**12  # where there are labels, each of which may be long
+_ARROW_KEY = b"ARROW:schema"  # where a Parquet file keeps arrow's dtypes
+
+
+@final
+class ParquetSource(FileSource):
+    """Parquet files, read a batch of a few columns at a time."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        super().__init__(paths)
+        self.known_n = sum(self._rows(path) for path in paths)
+        check_features(self.width, self.known_n)
+
+    def count(self) -> int:
+        """Return the number of records from the files' metadata."""
+        return self.known_n or 0
+
+    def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
+        """Yield the records file by file."""
+        wanted = [self._kinds[self.position(field.key)][0] for field in fields]
+        tables = [field.label_table() for field in fields]
+        if tables.count(None) == len(tables):
+            size = _BLOCK_ROWS
+        else:
+            size = _TEXT_BLOCK_ROWS
+        for path in self.paths:
+            self._check_unchanged(path)
+            with readable(path), _open_parquet(path, _plain_metadata(path)) as file:
+                batches = file.iter_batches(size, columns=sorted(set(wanted)), use_threads=False)
+                while (batch := next(batches, None)) is not None:
+                    block = np.empty((batch.num_rows, len(fields)))
+                    for place, (name, table) in enumerate(zip(wanted, tables, strict=True)):
+                        block[:, place] = _arrow_column(batch.column(name), table)
+                    yield block
+
+    def _rows(self, path: Path) -> int:
+        with readable(path), _open_parquet(path) as file:
+            return int(file.metadata.num_rows)
+
+    def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
+        with readable(path), _open_parquet(path) as file:
+            schema = file.schema_arrow
+        if len(set(schema.names)) < len(schema.names):
+            raise BadInput(
+                f"The column names of {path} are not unique. Give each column a name of its own."
+            )
+        if _ARROW_KEY.decode() in schema.names:
+            raise BadInput(
+                f"A column of {path} is named {_ARROW_KEY.decode()}, as arrow's own notes are. "
+                "Rename it."
+            )
+        return [(field.name, _arrow_kind(field.type), str(field.type)) for field in schema]
+
+
+def _open_parquet(path: Path, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
+    # A buffered stream reads page by page; otherwise a large row group would be held in memory as a
+    # whole.
+    return pq.ParquetFile(
+        path, metadata=metadata, pre_buffer=False, buffer_size=2**20, memory_map=False
+    )
+
+
+def _plain_metadata(path: Path) -> pq.FileMetaData:
+    """Return the metadata of a Parquet file without arrow's dtypes: text columns are plain text.
+
+    A dictionary is built with 32-bit offsets, over a whole row group: the length of one label could
+    be one too many. Plain text arrives in as many pieces as it takes. (The key is overwritten by
+    one of the same length, which means nothing to arrow; whether a column can be used at all was
+    decided with the dtypes.)
+    """
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        end = file.read(8)  # the length of the metadata, and "PAR1"
+        length = int.from_bytes(end[:4], "little")
+        file.seek(-8 - length, os.SEEK_END)
+        notes = file.read(length)
+    return pq.read_metadata(
+        pa.BufferReader(end[4:] + notes.replace(_ARROW_KEY, _ARROW_KEY.lower()) + end)
+    )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    t = pa.types
+    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
+
+
+def _arrow_kind(kind: pa.DataType) -> Kind:
+    t = pa.types
+    if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_boolean(kind):
+        return "number"
+    if t.is_dictionary(kind):
+        return "category"
+    if _is_text(kind):
+        return "text"
+    return "other"
+
+
+def _arrow_column(cells: pa.Array, table: LabelTable | None) -> Column:
+    if table is None:
+        return numbers(cells.to_numpy(zero_copy_only=False))
+    if _is_text(cells.type):
+        return _text_positions(cells, table)
+    return labels(cells.to_pylist(), table)
+
+
+def _text_positions(cells: pa.Array, table: LabelTable) -> Column:
+    """Return the position of the class that each text equals, byte by byte, else 0.
+
+    Also for text that is not UTF-8.
+    """
+    known = [label for label in table if isinstance(label, bytes)]
+    found = pc.index_in(cells.cast(pa.large_binary()), value_set=pa.array(known, pa.large_binary()))
+    positions = np.array([float(table[label]) for label in known] + [0.0])
+    result: Column = positions[found.fill_null(len(known)).to_numpy(zero_copy_only=False)]
+    return result
+
+
+def write_parquet(file: Path | BinaryIO, columns: dict[str, ArrayLike]) -> None:
+    """Write columns of numbers that need no protection to a Parquet file."""
+    pq.write_table(pa.table(columns), file)

@@ -1,0 +1,50 @@
+"""Paths of records: a file, or a folder of files of one kind.
+
+Proof: reading.md.
+"""
+
+import os
+from pathlib import Path
+
+from reticent.errors import BadInput
+from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.csv import CsvSource
+from reticent.privacy.sources.files import readable
+from reticent.privacy.sources.parquet import ParquetSource
+
+__all__ = ["scan_path"]
+
+_DELIMITERS = {".csv": b",", ".tsv": b"\t"}
+_PARQUET = (".parquet", ".pq")
+_KNOWN = (*_DELIMITERS, *_PARQUET)
+
+
+def scan_path(path: str | os.PathLike[str]) -> Source:
+    """Return the source for a file, or for a folder of files of one kind."""
+    path = Path(path)
+    with readable(path):
+        paths = _files_at(path)
+    suffixes = {file.suffix.lower() for file in paths}
+    if suffixes <= set(_PARQUET):
+        return ParquetSource(paths)
+    if len(suffixes) == 1 and suffixes <= set(_DELIMITERS):
+        return CsvSource(paths, delimiter=_DELIMITERS[suffixes.pop()])
+    if path.is_dir():
+        raise BadInput(
+            f"The folder {path} mixes files of several kinds. Keep {', '.join(_KNOWN)} files "
+            "in folders of their own."
+        )
+    raise BadInput(
+        f"{path} is not named like a file that can be read. Known endings: {', '.join(_KNOWN)}."
+    )
+
+
+def _files_at(path: Path) -> list[Path]:
+    if not path.is_dir():
+        path.stat()  # raises what `readable` words if there is no such file
+        return [path]
+    visible = (file for file in path.iterdir() if not file.name.startswith("."))
+    paths = sorted(file for file in visible if file.suffix.lower() in _KNOWN and file.is_file())
+    if not paths:
+        raise BadInput(f"There is no CSV or Parquet file in the folder {path}.")
+    return paths

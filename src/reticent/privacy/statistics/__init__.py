@@ -1,0 +1,1 @@
+"""Statistics: sums, Gram matrices and counts, exact on integers, with enforced sensitivity."""

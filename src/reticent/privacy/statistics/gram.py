@@ -1,0 +1,106 @@
+"""Gram matrices: Σ f(record) f(record)ᵀ, where f is a vector with ‖f‖² ≤ norm2.
+
+The matrix is symmetric, and its upper triangle is released. Proof: statistics.md, 2 to 4.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.memo import memo
+from reticent.privacy.statistics.base import BLOCK_NUMBERS, EnforcedRows, Rows, RowStatistic, limits
+from reticent.privacy.statistics.enforced import common, is_kind, whole
+from reticent.privacy.statistics.exact_products import gram
+from reticent.privacy.statistics.exact_sum import EXACT, pieces
+from reticent.privacy.statistics.integer_grid import log2_ceiling
+
+__all__ = ["EnforcedGram", "Gram", "upper_triangle"]
+
+
+@dataclass(frozen=True, eq=False)
+class EnforcedGram(EnforcedRows):
+    """Σ f(record) f(record)ᵀ."""
+
+    kind: ClassVar[str] = "gram"
+    saved_as: ClassVar[str] = "GramPlan"
+
+    @property
+    def size(self) -> int:
+        """How many numbers are released."""
+        return self.columns * (self.columns + 1) // 2
+
+    @property
+    def sensitivity2(self) -> int:
+        """‖ffᵀ − ggᵀ‖² = ‖f‖⁴ + ‖g‖⁴ − 2⟨f, g⟩² ≤ 2·limit2² (Frobenius norm)."""
+        return 2 * self.limit2**2
+
+    @property
+    def sensitivity1(self) -> int | None:
+        """No L1 bound is enforced: a Gram matrix is not released with Laplace noise."""
+        return None
+
+    @property
+    def step(self) -> float:
+        """The grid step 4⁻ᵇ of a product."""
+        return 4.0**-self.bits
+
+    @property
+    def block_rows(self) -> int:
+        """Σ|products| ≤ rows · limit2 ≤ 2⁵³.
+
+        And long blocks, since every product fills a whole matrix.
+        """
+        return min(4096, EXACT // self.limit2)
+
+    @property
+    def piece_rows(self) -> int:
+        """Rows of a block that are made together: a piece stays in cache."""
+        return max(64, BLOCK_NUMBERS // self.columns)
+
+    def stacked(self, records: Rows) -> Rows:
+        """The integer rows of a block, made in pieces."""
+        q = np.empty((len(records), self.columns))
+        for piece in pieces(0, len(records), self.piece_rows):
+            q[piece] = self.integers(records[piece])
+        return q
+
+    def block_sum(self, records: Rows) -> NDArray[Any]:
+        """qᵀq by BLAS (a symmetric rank-k update), exact."""
+        q = self.stacked(records)
+        return gram(q)
+
+    def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
+        """The upper triangle, row by row."""
+        return np.asarray(total[upper_triangle(self.columns)])
+
+    def coordinate_multiplicity(self) -> NDArray[np.int64]:
+        """1 on the diagonal, 2 off it."""
+        row, column = upper_triangle(self.columns)
+        return np.where(row == column, 1, 2)
+
+
+def _enforced_gram(statistic: Any) -> EnforcedGram:
+    who = common(statistic)
+    columns = whole(f"{who[1]}.columns", statistic.columns)
+    return EnforcedGram(*who, columns, *limits(statistic, who[1]))
+
+
+@is_kind(_enforced_gram)
+class Gram(RowStatistic):
+    """Abstract: Σ f(record) f(record)ᵀ, a symmetric matrix, released as its upper triangle."""
+
+    @property
+    def bits(self) -> int:
+        """Grid: at most 2⁻²⁰, and such that blocks of 2,048 rows are exact."""
+        return min(20, (42 - log2_ceiling(self.norm2)) // 2)
+
+
+@memo(16)  # a model asks for the same few sizes again and again
+def upper_triangle(columns: int) -> tuple[NDArray[np.intp], ...]:
+    """Rows and columns of the upper triangle of a matrix, row by row."""
+    both = np.triu_indices(columns)
+    for one in both:
+        one.flags.writeable = False
+    return both

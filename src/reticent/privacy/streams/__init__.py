@@ -1,0 +1,1 @@
+"""Streams: records that arrive one after another, released with correlated noise."""

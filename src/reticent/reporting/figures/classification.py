@@ -1,0 +1,247 @@
+"""Figures of a classifier: probabilities along its inputs with their bands, and its decisions."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import distance_transform_edt
+
+from reticent.reporting.figures.palette import DEPTHS, HUES, LIGHT, hue, shades
+from reticent.reporting.figures.style import (
+    DASHED,
+    Axes,
+    Figure,
+    MaxNLocator,
+    PercentFormatter,
+    crossed,
+    shaded,
+    sheet,
+    styled,
+)
+from reticent.reporting.formatting import truncate_name
+from reticent.reporting.presenters.class_probabilities import (
+    ClassProbabilities,
+    probability_grid,
+    probability_lines,
+)
+from reticent.reporting.presenters.input_distribution import input_ranges
+
+if TYPE_CHECKING:
+    from reticent.reporting.presenters.classification import ClassificationPresenter
+
+__all__ = ["draw_class_effects", "draw_classification", "rank_classes"]
+
+_SURE = (0.5, 0.7, 0.9, 1.0)  # where a class is drawn darker
+_WIDTHS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of bands
+_DASHES: Any = ("solid", DASHED, (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+_WORTH_A_NAME = 0.03  # of a map
+_PERCENT = PercentFormatter(1, symbol=" %")
+
+
+@styled
+def draw_classification(presenter: "ClassificationPresenter", width: float) -> Figure:
+    """Draw the probabilities along one input, maps of two, or a panel for each of several."""
+    inputs = len(presenter.columns)
+    if inputs == 1:
+        return _draw_curve(presenter, width)
+    if inputs == 2:
+        return _draw_map(presenter, width)
+    return draw_class_effects(presenter, width)
+
+
+def _draw_curve(presenter: "ClassificationPresenter", width: float) -> Figure:
+    figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, presenter.guarantee)
+    lines = probability_lines(presenter.model)
+    _draw_lines(figure, [axes], lines, presenter, width, rank_classes(lines))
+    return figure
+
+
+@styled
+def draw_class_effects(presenter: "ClassificationPresenter", width: float) -> Figure:
+    """Draw a panel for each input."""
+    lines = probability_lines(presenter.model)
+    figure, panels = sheet(len(lines), 3, width, 1.9, presenter.guarantee, sharey=True)
+    _draw_lines(figure, panels, lines, presenter, width, rank_classes(lines))
+    return figure
+
+
+def _draw_map(presenter: "ClassificationPresenter", width: float) -> Figure:
+    """Which class is likeliest where and how sure that is, the width of its band, two slices."""
+    figure, panels = sheet(4, 2, width, 2.7, presenter.guarantee)
+    found = probability_grid(presenter.model)
+    lines = probability_lines(presenter.model)
+    rank = rank_classes([found])
+    _draw_regions(panels[0], found, presenter.class_names(), rank)
+    if presenter.reference is not None:
+        _draw_boundary(panels[0], found, presenter.reference)
+    scale = {"ticks": _WIDTHS, "format": _PERCENT, "spacing": "uniform"}
+    shaded(figure, panels[1], found.at, found.width, _WIDTHS, shades(len(_WIDTHS) - 1), **scale)
+    titles = ("likeliest class, stronger where surer", "width of its 95 % band")
+    for axes, title in zip(panels, titles, strict=False):
+        axes.set(
+            title=title, xlabel=truncate_name(found.names[0]), ylabel=truncate_name(found.names[1])
+        )
+    crossed(panels[0], input_ranges(presenter.model)[1], 0.7, (0, (1, 2)))
+    _draw_lines(figure, panels[2:], lines, presenter, width, rank)
+    return figure
+
+
+def rank_classes(drawn: list[ClassProbabilities]) -> dict[int, int]:
+    """Give the classes that have a colour, and its index: all of few.
+
+    Of many, those that matter most here.
+    """
+    classes = range(drawn[0].probabilities.shape[-1])
+    weight = np.mean(
+        [one.probabilities.reshape(-1, len(classes)).mean(axis=0) for one in drawn], axis=0
+    )
+    chosen = sorted(sorted(classes, key=lambda c: -weight[c])[:HUES])
+    return {c: place for place, c in enumerate(chosen)}
+
+
+def _draw_regions(
+    axes: Axes, found: ClassProbabilities, names: list[str], rank: dict[int, int]
+) -> None:
+    """Paint each class where it is likeliest.
+
+    A lead over the next best above zero, then darker from one half on.
+    """
+    best_two = np.sort(found.probabilities, axis=-1)[..., -2:]
+    for c, name in enumerate(names):
+        mine = found.likeliest == c
+        if not mine.any():
+            continue
+        chance = found.probabilities[..., c]
+        lead = chance - np.where(mine, best_two[..., 0], best_two[..., 1])
+        place = rank.get(c)
+        filled = [axes.contourf(*found.at, lead, (0, 1.01), colors=[hue(place, 0)])]
+        if place is not None and (chance >= _SURE[0]).any():
+            tones = [hue(place, depth) for depth in range(1, DEPTHS)]
+            filled.append(axes.contourf(*found.at, chance, _SURE, colors=tones))
+        for one in filled:
+            one.set(edgecolor="face", linewidth=0.4)
+        if mine.mean() >= _WORTH_A_NAME:
+            _write_name(axes, found, mine, name)
+
+
+def _write_name(axes: Axes, found: ClassProbabilities, mine: NDArray[np.bool_], name: str) -> None:
+    """Write the name where the region is widest, so that it can be read without colours."""
+    depth = distance_transform_edt(np.pad(mine, 1))[1:-1, 1:-1]
+    row, column = np.unravel_index(int(depth.argmax()), depth.shape)
+    box = {"boxstyle": "round,pad=0.25", "facecolor": LIGHT["paper"], "edgecolor": "none"}
+    x, y = found.at
+    axes.text(
+        x[column],
+        y[row],
+        truncate_name(name, 14),
+        ha="center",
+        va="center",
+        color=LIGHT["ink"],
+        bbox=box,
+    )
+
+
+def _draw_boundary(axes: Axes, found: ClassProbabilities, reference: int) -> None:
+    """Of two classes: the boundary, and between which lines it lies with 95 %."""
+    low, high = found.bands["privacy"]
+    for values, thick, dashes in (
+        (found.probabilities, 1.4, "solid"),
+        (low, 0.9, DASHED),
+        (high, 0.9, DASHED),
+    ):
+        if values[..., reference].min() < _SURE[0] < values[..., reference].max():
+            axes.contour(
+                *found.at,
+                values[..., reference],
+                (_SURE[0],),
+                colors=LIGHT["ink"],
+                linewidths=thick,
+                linestyles=[dashes],
+            )
+
+
+def _draw_lines(
+    figure: Figure,
+    panels: list[Axes],
+    drawn: list[ClassProbabilities],
+    presenter: "ClassificationPresenter",
+    width: float,
+    rank: dict[int, int],
+) -> None:
+    names = presenter.class_names()
+    reference = presenter.reference
+    for axes, line in zip(panels, drawn, strict=True):
+        if reference is None:
+            _draw_classes(axes, line, names, rank)
+        else:
+            _draw_one(axes, line, reference, names[reference])
+        axes.set(
+            xlim=(line.at[0][0], line.at[0][-1]), ylim=(0, 1), xlabel=truncate_name(line.names[0])
+        )
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.yaxis.set_major_formatter(_PERCENT)
+        if axes.get_subplotspec().is_first_col() or len(panels) == 2:  # type: ignore[union-attr]
+            label = f"chance of each {truncate_name(presenter.output)}"
+            if reference is not None:
+                event = truncate_name(f"{presenter.output} is {names[reference]}")
+                label = f"chance: {event}"
+            axes.set_ylabel(label)
+    handles, labels = panels[0].get_legend_handles_labels()
+    if reference is not None:
+        handles = handles[::-1]
+        labels = labels[::-1]
+    most = 2
+    if width > 5:
+        most = 4
+    columns = min(len(labels), most)
+    figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.8)
+
+
+def _draw_one(axes: Axes, line: ClassProbabilities, reference: int, name: str) -> None:
+    """The chance of one class of two, with its band by causes."""
+    (at,) = line.at
+    for part, words in (("privacy", "and privacy noise"), ("model", "model’s doubt")):
+        low, high = line.bands[part]
+        axes.fill_between(
+            at, low[:, reference], high[:, reference], color=LIGHT[part], lw=0, label=words
+        )
+    axes.plot(
+        at,
+        line.probabilities[:, reference],
+        color=LIGHT["accent"],
+        lw=1.8,
+        label=f"chance of {truncate_name(name)}",
+    )
+    axes.axhline(0.5, color=LIGHT["rule"], lw=0.8, zorder=0)
+
+
+def _draw_classes(
+    axes: Axes, line: ClassProbabilities, names: list[str], rank: dict[int, int]
+) -> None:
+    """The chance of each class, with its band.
+
+    Classes beyond those that have a colour are added up.
+    """
+    (at,) = line.at
+    low, high = line.bands["privacy"]
+    for c, place in rank.items():
+        axes.fill_between(at, low[:, c], high[:, c], color=hue(place), alpha=0.16, lw=0)
+        dashes = _DASHES[place % len(_DASHES)]
+        axes.plot(
+            at,
+            line.probabilities[:, c],
+            color=hue(place),
+            lw=1.7,
+            ls=dashes,
+            label=truncate_name(names[c], 16),
+        )
+    if len(rank) < len(names):
+        others = line.probabilities[:, [c for c in range(len(names)) if c not in rank]].sum(axis=1)
+        axes.plot(
+            at,
+            others,
+            color=LIGHT["muted"],
+            lw=1,
+            ls=DASHED,
+            label=f"{len(names) - len(rank)} others",
+        )

@@ -1,0 +1,1 @@
+"""The release report: one page of HTML."""

@@ -1,0 +1,1 @@
+"""Presenters: what each model says, in words and plain numbers."""

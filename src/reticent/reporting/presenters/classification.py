@@ -1,0 +1,313 @@
+"""Classifiers: probabilities of the classes along each input, and how sure they are."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.reporting.columns import output_names
+from reticent.reporting.formatting import format_short, join_names
+from reticent.reporting.presenter import (
+    PAGE,
+    Block,
+    Json,
+    Medium,
+    Presenter,
+    Quality,
+    Section,
+    Table,
+)
+from reticent.reporting.presenters.anchor import anchor_sentences
+from reticent.reporting.presenters.class_probabilities import (
+    ClassProbabilities,
+    average_probabilities,
+    class_names,
+    format_band,
+    format_probability,
+    probability_grid,
+    probability_lines,
+    probability_readings,
+    reference_class,
+)
+from reticent.reporting.presenters.effects import MOST_LINES
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from reticent.models.gp.classifier import GPClassifier  # noqa: F401 (a parameter of the base)
+
+
+__all__ = ["ClassificationPresenter"]
+
+Values = NDArray[np.float64]
+
+_POINTS = 7  # along an input, of tables on a terminal and of --json
+_ROWS = 11  # of a table in the report
+_MOST_NAMED = 5  # inputs that are told of
+_MOST_DESCRIBED = 6
+_UNKNOWN = 0.8  # width of a band that says nothing
+_SUSPICIOUS = 0.98  # probability of the first class everywhere: are the classes misspelt?
+
+
+class ClassificationPresenter(Presenter["GPClassifier"]):
+    """Gaussian-process classification."""
+
+    predicts = True
+    uncertainty = (
+        "The bands hold the model's own doubt and the privacy noise, but not what such values "
+        "change."
+    )
+    about_quality = (
+        "This is what the model expects of itself, where there are records "
+        "and where there are none."
+    )
+
+    @property
+    def output(self) -> str:
+        """The name of the column of labels."""
+        return output_names(self.model)[0]
+
+    @property
+    def reference(self) -> int | None:
+        """The class whose probability says it all, if there are two."""
+        return reference_class(self.model)
+
+    def class_names(self) -> list[str]:
+        """The classes, as text."""
+        return class_names(self.model)
+
+    def subject(self) -> str:
+        """The predicted label and from what: "smoker, predicted from"."""
+        return f"{join_names(output_names(self.model))}, predicted from"
+
+    def results(self) -> Json:
+        """Class probabilities along each input, with their bands."""
+        labels = self.class_names()
+        effects = {}
+        for line in probability_lines(self.model, _POINTS):
+            low, high = line.bands["privacy"]
+            columns = {"chances": line.probabilities, "low": low, "high": high}
+            effects[line.names[0]] = {
+                "at": line.at[0].tolist(),
+                "likeliest": [labels[c] for c in line.likeliest],
+                **{
+                    name: dict(zip(labels, values.T.tolist(), strict=True))
+                    for name, values in columns.items()
+                },
+            }
+        return {
+            "output": self.output,
+            "classes": self.model.classes_.tolist(),
+            "method": self.model.method,
+            "effects": effects,
+        }
+
+    def summary(self) -> list[Block]:
+        """A table of class probabilities along each input."""
+        lines = probability_lines(self.model, _POINTS)
+        return [Block([self._short_table(line) for line in lines])]
+
+    def _short_table(self, line: ClassProbabilities) -> Table:
+        """Probabilities along an input: of the second of two classes, or of the likeliest."""
+        labels = self.class_names()
+        reference = self.reference
+        low, high = line.bands["privacy"]
+        rows = []
+        for i, at in enumerate(line.at[0]):
+            c = reference
+            named = []
+            if c is None:
+                c = int(line.likeliest[i])
+                named = [labels[c]]
+            probability = format_probability(line.probabilities[i, c])
+            rows.append([format_short(at), *named, probability, format_band(low[i, c], high[i, c])])
+        if reference is None:
+            head = [line.names[0], "likeliest", "chance", "95 % band"]
+        else:
+            head = [line.names[0], f"chance of {labels[reference]}", "95 % band"]
+        return Table(head, rows, text_columns=0)
+
+    def sections(self) -> list[Section]:
+        """One section: class probabilities along each input, and on a map of two."""
+        lines = probability_lines(self.model)
+        panels = [probability_readings(line) for line in lines]
+        remarks = self.remarks(PAGE)
+        if len(self.columns) == 2:
+            panels = [probability_readings(probability_grid(self.model))] * 2 + panels
+        if len(self.columns) > MOST_LINES:
+            remarks.append(
+                f"Of {len(self.columns)} columns, the {MOST_LINES} along which the output moves "
+                "most are drawn."
+            )
+        return [
+            Section(
+                self.title(),
+                self._description(lines),
+                self._caption(),
+                [self._long_table(line) for line in lines],
+                findings=self._largest_effects(lines),
+                remarks=remarks,
+                output=self.output,
+                readings=panels,
+            )
+        ]
+
+    def _description(self, lines: list[ClassProbabilities]) -> str:
+        """Say in words what the drawing shows, for those who do not see it."""
+        shows = "Chances of the classes, with their 95 % bands"
+        if len(self.columns) == 2:
+            shows = (
+                "A map of the likeliest class, one of the width of its 95 % band, "
+                "and chances along each input"
+            )
+        described = " ".join(self._described_line(line) for line in lines[:_MOST_DESCRIBED])
+        return f"{shows}. {described}"
+
+    def _described_line(self, line: ClassProbabilities) -> str:
+        labels = self.class_names()
+        (at,) = line.at
+        ends = [
+            f"{labels[line.likeliest[i]]} is likeliest with "
+            f"{format_probability(line.probabilities[i].max())} at {format_short(at[i])}"
+            for i in (0, -1)
+        ]
+        return f"Along {line.names[0]}: {', '.join(ends)}."
+
+    def _caption(self) -> str:
+        two = self.reference is not None
+        caption = (
+            "Lines are the chances of the classes; the bands hold about 95 %, the model’s own "
+            "doubt and the privacy noise."
+        )
+        if two:
+            caption = (
+                "The line is the chance. The bands hold about 95 % each: the model’s own doubt, "
+                "and that with the privacy noise."
+            )
+        if len(self.columns) != 2:
+            return caption
+        boundary = ""
+        if two:
+            boundary = "; its boundary lies between the dashed lines with about 95 %"
+        return (
+            "The map shows the likeliest class, in stronger steps from a chance of 50, 70 and "
+            f"90 %{boundary}. {caption}"
+        )
+
+    def _largest_effects(self, lines: list[ClassProbabilities]) -> list[str]:
+        """The inputs that move the probabilities most, the first of them first."""
+        labels = self.class_names()
+        found = []
+        for line in lines:
+            c = self.reference
+            if c is None:
+                c = int(np.ptp(line.probabilities, axis=0).argmax())
+            values = line.probabilities[:, c]
+            at = line.at[0]
+            low = int(values.argmin())
+            high = int(values.argmax())
+            sentence = (
+                f"along {line.names[0]} the chance of {labels[c]} lies between "
+                f"{format_probability(values[low])} (at {format_short(at[low])}) and "
+                f"{format_probability(values[high])} (at {format_short(at[high])})"
+            )
+            found.append((float(np.ptp(values)), sentence))
+        found.sort(key=lambda pair: -pair[0])
+        return [sentence for _, sentence in found[:_MOST_NAMED]]
+
+    def _long_table(self, line: ClassProbabilities) -> Table:
+        labels = self.class_names()
+        reference = self.reference
+        (at,) = line.at
+        low, high = line.bands["privacy"]
+        rows = []
+        for i in np.unique(np.linspace(0, len(at) - 1, _ROWS).round().astype(int)):
+            first, second = np.argsort(-line.probabilities[i], kind="stable")[:2]
+            c = first
+            if reference is not None:
+                c = reference
+            probability = format_probability(line.probabilities[i, c])
+            band = format_band(low[i, c], high[i, c])
+            if reference is not None:
+                rows.append([format_short(at[i]), probability, band])
+            else:
+                runner_up = format_probability(line.probabilities[i, second])
+                rows.append(
+                    [
+                        format_short(at[i]),
+                        labels[first],
+                        probability,
+                        band,
+                        f"{labels[second]} {runner_up}",
+                    ]
+                )
+        head = [line.names[0], "likeliest", "chance", "95 % band", "next"]
+        if reference is not None:
+            head = [line.names[0], f"chance of {labels[reference]}", "95 % band"]
+        return Table(head, rows)
+
+    def figure(self, width: float, output: int = 0) -> "Figure":
+        """Draw the class probabilities, ``width`` inches wide."""
+        from reticent.reporting.figures.classification import draw_classification
+
+        return draw_classification(self, width)
+
+    def quality(self) -> Quality:
+        """How sure the model is on average, and how wide its bands are."""
+        found = average_probabilities(self.model)
+        rows = [
+            ["chance of the likeliest class", format_probability(found.likeliest)],
+            ["width of its 95 % band", format_probability(found.widths["privacy"])],
+            [
+                "what that width would be without privacy noise",
+                format_probability(found.widths["model"]),
+            ],
+        ]
+        rows += [
+            [f"part of the box where {name} is likeliest", format_probability(fraction)]
+            for name, fraction in zip(self.class_names(), found.fractions, strict=True)
+            if fraction
+        ]
+        head = [f"{self.output}, on average over the box", ""]
+        return Quality(self.about_quality, [Table(head, rows)])
+
+    def remarks(self, medium: Medium) -> list[str]:
+        """How missing labels count, and where the other inputs are fixed."""
+        first = self.class_names()[0]
+        return [
+            "A label that is missing, or not among the classes, counts as the first class, "
+            f"{first}.",
+            *anchor_sentences(self.model, medium),
+        ]
+
+    def notes(self) -> list[str]:
+        """Say so if the probabilities are hardly known."""
+        lines = probability_lines(self.model, _POINTS)
+        if np.median(np.concatenate([line.width for line in lines])) >= _UNKNOWN:
+            return [
+                "the chances are hardly known: the budget (--epsilon) is too small for so few "
+                "records."
+            ]
+        if min(float(line.probabilities[..., 0].min()) for line in lines) > _SUSPICIOUS:
+            return [
+                f"nearly every record counted as {self.class_names()[0]}. Labels that are not "
+                "among the classes do: compare the spelling and capitals of the classes with the "
+                "file."
+            ]
+        return []
+
+    def assumptions(self) -> list[str]:
+        """The prior of the latent functions, and how it was learned."""
+        params = self.model._params
+        prior = "reticent’s default for these bounds"
+        if params["kernel"] is not None:
+            prior = str(params["kernel"])
+        learning = "it was left as it is"
+        if params["learn_kernel"]:
+            learning = "hypotheses about it were weighed by the releases"
+        return [
+            "Before the fit the log-odds of each class followed a Gaussian "
+            f"process with a kernel, {prior}; {learning}.",
+            "The bands hold, approximately, as far as that is so and labels are drawn "
+            "independently.",
+        ]

@@ -1,0 +1,353 @@
+"""Means, histograms and correlations of single columns."""
+
+from itertools import combinations
+from math import floor
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.reporting.attack_curve import percent
+from reticent.reporting.formatting import decimal_places, format_number, format_with_error
+from reticent.reporting.presenter import (
+    PAGE,
+    Block,
+    Json,
+    Medium,
+    Presenter,
+    Quality,
+    Section,
+    Table,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from reticent.models.descriptive.covariance import PrivateCovariance
+    from reticent.models.descriptive.histogram import PrivateHistogram  # noqa: F401 (a parameter of the base)
+    from reticent.models.descriptive.mean import PrivateMean
+
+__all__ = [
+    "CovariancePresenter",
+    "HistogramPresenter",
+    "MeanPresenter",
+    "column_means",
+    "merge_bins",
+    "noisy_means_note",
+]
+
+Values = NDArray[np.float64]
+
+_SCREEN_BINS = 20  # of a bar chart on a terminal; finer histograms are shown in groups of bins
+_PAGE_BINS = 22
+_MOST_PAIRED = 10  # columns of the report's table of correlations
+_MEAN = ("column", "mean ± privacy noise")
+_SPREAD = "standard deviation ±"
+_LEAST_DIGITS = 2  # of a correlation
+_MOST_DIGITS = 6
+
+if TYPE_CHECKING:
+    WithMeans = TypeVar("WithMeans", bound=PrivateMean | PrivateCovariance)
+else:
+    WithMeans = TypeVar("WithMeans")
+
+
+def column_means(names: list[str], mean: Values, mean_sd: Values) -> Json:
+    """Give the mean of each column and its noise, for machines."""
+    columns = zip(names, mean.tolist(), mean_sd.tolist(), strict=True)
+    return {"mean": {name: {"value": value, "noise_sd": sd} for name, value, sd in columns}}
+
+
+def noisy_means_note(ranges: tuple[tuple[float, float], ...], mean_sd: Values) -> list[str]:
+    """Say so if the means of all columns say next to nothing."""
+    low, high = np.array(ranges).T
+    if not (mean_sd > (high - low) / 2).all():
+        return []
+    return [
+        "the noise in every mean is larger than half its range: the budget (--epsilon) is too "
+        "small for so few records, and the results say next to nothing."
+    ]
+
+
+def merge_bins(edges: Values, counts: Values, sd: float, most: int) -> tuple[Values, Values, float]:
+    """Put neighbouring bins of a histogram together until there are at most ``most``.
+
+    Gives their edges, their sums, and the standard deviation of the noise of a sum.
+    """
+    size = -(-len(counts) // most)
+    starts = np.arange(0, len(counts), size)
+    return np.append(edges[starts], edges[-1]), np.add.reduceat(counts, starts), sd * size**0.5
+
+
+class _ColumnPresenter(Presenter[WithMeans], Generic[WithMeans]):
+    """What models of single columns that have means share."""
+
+    def _mean_rows(self) -> list[list[str]]:
+        columns = zip(self.columns, self.model.mean_, self.model.mean_sd_, strict=True)
+        return [[name, format_with_error(mean, sd)] for name, mean, sd in columns]
+
+    def notes(self) -> list[str]:
+        return noisy_means_note(self.bounds.x, self.model.mean_sd_)
+
+    def quality(self) -> Quality:
+        low, high = np.array(self.bounds.x).T
+        part = percent(float((self.model.mean_sd_ / (high - low)).max()))
+        noise = f"The privacy noise of each mean is ± {part} of its column’s range, or less."
+        return Quality(self.about_quality, sentences=[noise])
+
+    def _section(self, caption: str, tables: list[Table]) -> Section:
+        title = self.title()
+        return Section(
+            title,
+            f"{title}, with 95 % bands of the privacy noise.",
+            caption,
+            tables,
+            remarks=[*self.remarks(PAGE), *self._drawn_columns()],
+        )
+
+
+class MeanPresenter(_ColumnPresenter["PrivateMean"]):
+    """Means of columns."""
+
+    def subject(self) -> str:
+        """What was released: "Mean of", or "Means of" several columns."""
+        if len(self.columns) == 1:
+            return "Mean of"
+        return "Means of"
+
+    def results(self) -> Json:
+        """Mean of each column with its noise."""
+        return column_means(self.columns, self.model.mean_, self.model.mean_sd_)
+
+    def _table(self) -> Table:
+        return Table(_MEAN, self._mean_rows())
+
+    def summary(self) -> list[Block]:
+        """A table of the means."""
+        return [Block([self._table()])]
+
+    def sections(self) -> list[Section]:
+        """One section: each mean on the range of its column."""
+        caption = "Each mean on the range of its column, with its 95 % band of privacy noise."
+        return [self._section(caption, [self._table()])]
+
+    def figure(self, width: float, output: int = 0) -> "Figure":
+        """Draw the means on their ranges, ``width`` inches wide."""
+        from reticent.reporting.figures.descriptive import draw_means
+
+        return draw_means(self, width)
+
+
+class HistogramPresenter(Presenter["PrivateHistogram"]):
+    """Histograms of columns."""
+
+    def subject(self) -> str:
+        """What was released: "Histogram of", or "Histograms of" several columns."""
+        if len(self.columns) == 1:
+            return "Histogram of"
+        return "Histograms of"
+
+    def results(self) -> Json:
+        """Edges and counts of each column, and the noise of a count."""
+        model = self.model
+        columns = zip(self.columns, model.edges_.tolist(), model.counts_.tolist(), strict=True)
+        return {
+            "noise_sd": model.counts_sd_,
+            "histogram": {
+                name: {"edges": edges, "counts": counts} for name, edges, counts in columns
+            },
+        }
+
+    def merged(self, most: int) -> list[tuple[str, Values, Values, float]]:
+        """Give for each column its name, and edges, counts and noise of at most ``most`` bins."""
+        model = self.model
+        columns = zip(self.columns, model.edges_, model.counts_, strict=True)
+        return [
+            (name, *merge_bins(edges, counts, model.counts_sd_, most))
+            for name, edges, counts in columns
+        ]
+
+    def summary(self) -> list[Block]:
+        """A table of counts with bars for each column, of merged bins."""
+        blocks = []
+        for name, edges, counts, noise in self.merged(_SCREEN_BINS):
+            most = max(*counts, 1.0)
+            spread = f"{noise:.1g}"
+            if noise >= 1:
+                spread = f"{noise:,.0f}"
+            bars = [max(count, 0) / most for count in counts]
+            rows = _bin_rows(edges, counts)
+            blocks.append(Block([Table([name, f"count ± {spread}"], rows, bars=bars)]))
+        return blocks
+
+    def sections(self) -> list[Section]:
+        """One section: the histograms, and their counts in merged bins."""
+        tables = [
+            Table([name, f"records ± {format_number(noise, 2)}"], _bin_rows(edges, counts))
+            for name, edges, counts, noise in self.merged(_PAGE_BINS)
+        ]
+        title = self.title()
+        caption = (
+            "Counts as they were released, with 95 % bands of privacy noise; a "
+            "count can come out below zero."
+        )
+        return [
+            Section(
+                title,
+                f"{title}, with 95 % bands of the privacy noise.",
+                caption,
+                tables,
+                remarks=[*self.remarks(PAGE), *self._drawn_columns()],
+            )
+        ]
+
+    def figure(self, width: float, output: int = 0) -> "Figure":
+        """Draw the histograms, ``width`` inches wide."""
+        from reticent.reporting.figures.descriptive import draw_histograms
+
+        return draw_histograms(self, width)
+
+    def quality(self) -> Quality:
+        """The noise of a count beside the average count."""
+        usual = f"{self.releases[0].n / self.model.counts_.shape[1]:,.0f}"
+        noise = format_number(self.model.counts_sd_, 2)
+        counts = (
+            f"Each count has a privacy noise of ± {noise}; a bin holds {usual} records on average."
+        )
+        return Quality(self.about_quality, sentences=[counts])
+
+    def remarks(self, medium: Medium) -> list[str]:
+        """What negative counts are, if there are any."""
+        if (self.model.counts_ >= 0).all():
+            return []
+        return ["Negative counts are noise around zero, shown as they were released."]
+
+
+def _bin_rows(edges: Values, counts: Values) -> list[list[str]]:
+    """Write bins and their counts.
+
+    A released count is a whole number plus 1/2, which would always be rounded to an even one:
+    counts are rounded down.
+    """
+    return [
+        [f"{edges[i]:g} – {edges[i + 1]:g}", f"{floor(count):,}"] for i, count in enumerate(counts)
+    ]
+
+
+class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
+    """Means, standard deviations and correlations of columns."""
+
+    def subject(self) -> str:
+        """What was released: "Means and correlations of"."""
+        return "Means and correlations of"
+
+    def noise(self) -> tuple[Values, Values]:
+        """Noise of the standard deviations (d,) and of the correlations (d, d), to first order.
+
+        NaN where a variance came out as zero. Takes the noise of the covariances as independent;
+        they share that of the means, which is a small part of it.
+        """
+        model = self.model
+        variance = np.diag(model.covariance_)
+        spread = np.sqrt(np.where(variance > 0, variance, np.nan))
+        relative = np.diag(model.covariance_sd_) / spread**2
+        correlation = model.correlation_ / 2
+        parts = (
+            model.covariance_sd_ / np.outer(spread, spread),
+            correlation * relative,
+            correlation * relative[:, None],
+        )
+        return relative * spread / 2, np.sqrt(sum(part**2 for part in parts))
+
+    def results(self) -> Json:
+        """Means, standard deviations, covariance and correlations, with their noise."""
+        model = self.model
+        names = self.columns
+        spreads = np.sqrt(np.diag(model.covariance_))
+        spread_sd, correlation_sd = self.noise()
+        np.fill_diagonal(correlation_sd, 0.0)  # of a correlation of 1
+        return {
+            **column_means(names, model.mean_, model.mean_sd_),
+            "standard_deviation": {
+                name: {"value": float(value), "noise_sd": _known(sd)}
+                for name, value, sd in zip(names, spreads, spread_sd, strict=True)
+            },
+            "columns": names,
+            "covariance": model.covariance_.tolist(),
+            "covariance_noise_sd": model.covariance_sd_.tolist(),
+            "correlation": model.correlation_.tolist(),
+            "correlation_noise_sd": [[_known(sd) for sd in row] for row in correlation_sd],
+        }
+
+    def _column_table(self) -> Table:
+        spread_sd, _ = self.noise()
+        rows = []
+        for j, (row, sd) in enumerate(zip(self._mean_rows(), spread_sd, strict=True)):
+            spread = "0"
+            if not np.isnan(sd):
+                spread = format_with_error(self.model.covariance_[j, j] ** 0.5, sd)
+            rows.append([*row, spread])
+        return Table([*_MEAN, _SPREAD], rows)
+
+    def summary(self) -> list[Block]:
+        """Tables of the columns and of the correlations with their noise."""
+        names = self.columns
+        if len(names) == 1:
+            return [Block([self._column_table()])]
+        # the table is symmetric: values below the diagonal, their noise above it
+        _, correlation_sd = self.noise()
+        above = correlation_sd[np.triu_indices(len(names), 1)]
+        digits = _LEAST_DIGITS
+        if np.isfinite(above).any():
+            wanted = decimal_places(float(np.nanmin(above)))
+            digits = min(max(wanted, _LEAST_DIGITS), _MOST_DIGITS)
+        rows = []
+        for i, name in enumerate(names):
+            values = [f"{value:z.{digits}f}" for value in self.model.correlation_[i, :i]]
+            noise = [_noise_cell(sd, digits) for sd in correlation_sd[i, i + 1 :]]
+            rows.append([name, *values, "1", *noise])
+        return [Block([self._column_table()]), Block([Table(["correlation", *names], rows)])]
+
+    def sections(self) -> list[Section]:
+        """One section: the correlations, and the numbers of columns and pairs."""
+        caption = (
+            "Correlations: blue for columns that rise together, orange where one "
+            "falls as the other rises."
+        )
+        return [self._section(caption, [self._column_table(), self._pair_table()])]
+
+    def _pair_table(self) -> Table:
+        names = self.columns
+        _, correlation_sd = self.noise()
+        rows = []
+        for i, j in combinations(range(min(len(names), _MOST_PAIRED)), 2):
+            value = float(self.model.correlation_[i, j])
+            sd = float(correlation_sd[i, j])
+            cell = f"{value:z.2f}"
+            if not np.isnan(sd):
+                cell = format_with_error(value, max(sd, 1e-3))
+            rows.append([f"{names[i]} and {names[j]}", cell])
+        return Table(["columns", "correlation ±"], rows)
+
+    def figure(self, width: float, output: int = 0) -> "Figure":
+        """Draw the correlations, ``width`` inches wide."""
+        from reticent.reporting.figures.descriptive import draw_correlations
+
+        return draw_correlations(self, width)
+
+    def remarks(self, medium: Medium) -> list[str]:
+        """That the noise is known to first order only."""
+        return ["The ± of standard deviations and correlations is approximate."]
+
+
+def _known(sd: float) -> float | None:
+    """Give a standard deviation, or None where it is not known."""
+    if np.isnan(sd):
+        return None
+    return float(sd)
+
+
+def _noise_cell(sd: float, digits: int) -> str:
+    if np.isnan(sd):
+        return ""
+    return f"± {sd:.{digits}f}"

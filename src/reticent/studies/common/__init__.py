@@ -1,0 +1,1 @@
+"""What studies share: results, figures, environments and data."""

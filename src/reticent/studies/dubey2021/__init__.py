@@ -1,0 +1,1 @@
+"""Studies of private GP bandits (Dubey 2021)."""

@@ -1,0 +1,1 @@
+"""Studies of Gaussian processes with differential privacy (Honkela et al. 2021)."""

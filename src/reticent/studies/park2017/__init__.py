@@ -1,0 +1,1 @@
+"""Studies of DP-EM (Park et al. 2017)."""

@@ -1,0 +1,134 @@
+"""Baselines of diffprivlib: linear and logistic regression and naive Bayes.
+
+diffprivlib's last version does not import beside a current scikit-learn. The environment is made
+once, in the user's cache folder, with pinned versions, and used as a subprocess that reads and
+writes arrays. diffprivlib gives pure ε-DP, so it is given ε alone; its neighbours differ by one
+record added or removed.
+"""
+
+import os
+import subprocess
+import tempfile
+import venv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.studies.peers.comparison import Cell
+
+__all__ = ["PINNED", "Unavailable", "centres", "environment", "predictions"]
+
+Array = NDArray[np.float64]
+PINNED = ("diffprivlib==0.6.6", "scikit-learn==1.7.2", "numpy==2.2.6", "scipy==1.15.3")
+_SCRIPT = """
+import sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from diffprivlib import models
+task = np.load(sys.argv[2])
+low, high = task["x_bounds"]
+X, inside = (np.clip(task[name], low, high) for name in ("X", "X_new"))
+found = []
+for epsilon in task["epsilons"]:
+    promise = {"epsilon": float(epsilon), "random_state": int(task["seed"])}
+    if sys.argv[1] == "LinearRegression":
+        ranges = {"bounds_X": (low, high), "bounds_y": tuple(task["outputs"])}
+        model = models.LinearRegression(**ranges, **promise)
+        found.append(model.fit(X, task["y"]).predict(inside))
+        continue
+    if sys.argv[1] == "GaussianNB":
+        model = models.GaussianNB(bounds=(low, high), **promise)
+        at = inside
+        model.fit(X, task["y"])
+    else:
+        # in units of half the box, over the root of the number of inputs: rows of length <= 1
+        unit = lambda x: (x - (low + high) / 2) / ((high - low) / 2) / np.sqrt(len(low))
+        model = models.LogisticRegression(data_norm=1.0, max_iter=1000, **promise)
+        at = unit(inside)
+        model.fit(unit(X), task["y"])
+    probabilities = np.zeros((len(inside), len(task["outputs"])))
+    probabilities[:, model.classes_.astype(int)] = model.predict_proba(at)
+    found.append(probabilities)
+np.savez(sys.argv[3], found=np.array(found))
+"""
+
+_KMEANS = """
+import sys, warnings
+import numpy as np
+warnings.simplefilter("ignore")
+from diffprivlib.models import KMeans
+given = np.load(sys.argv[2])
+k, epsilon, seed = int(given["k"]), float(given["epsilon"]), int(given["seed"])
+model = KMeans(n_clusters=k, epsilon=epsilon, bounds=(-1, 1), random_state=seed)
+np.savez(sys.argv[3], found=model.fit(given["X"]).cluster_centers_)
+"""
+
+
+class Unavailable(Exception):
+    """diffprivlib cannot be run here: no network, or a pinned version that does not install."""
+
+
+def environment() -> Path:
+    """Give the interpreter that has diffprivlib; make its environment if it is not there."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    home = cache / "reticent" / "-".join(["peers", *PINNED[:2]])
+    python = home / "bin" / "python"
+    if (home / "ready").exists():
+        return python
+    try:
+        venv.create(home, with_pip=True, clear=True)
+        command = [
+            str(python),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            *PINNED,
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=900)
+    except (subprocess.SubprocessError, OSError) as problem:
+        raise Unavailable(
+            f"diffprivlib could not be installed ({type(problem).__name__})"
+        ) from problem
+    (home / "ready").touch()
+    return python
+
+
+def predictions(model: str, cell: Cell, epsilons: Sequence[float]) -> dict[float, Array]:
+    """Fit the named model once per ε and predict at the cell's new inputs.
+
+    Outputs, or chances of the classes.
+    """
+    bounds = cell.bounds
+    outputs = bounds.y[0] if bounds.classes is None else np.arange(len(bounds.classes))
+    given = {"X": cell.X, "y": cell.y, "X_new": cell.X_new, "epsilons": epsilons, "seed": cell.seed}
+    found = _answered(
+        _SCRIPT, model, given | {"x_bounds": np.array(bounds.x).T, "outputs": outputs}
+    )
+    return dict(zip(epsilons, found, strict=True))
+
+
+def centres(X: Array, k: int, epsilon: float, seed: int) -> Array:
+    """The centres that diffprivlib's KMeans finds for records in [−1, 1]ᵈ."""
+    return _answered(_KMEANS, "KMeans", {"X": X, "k": k, "epsilon": epsilon, "seed": seed})
+
+
+def _answered(script: str, model: str, given: Mapping[str, Any]) -> Array:
+    """What a script finds in diffprivlib's environment for these arrays."""
+    python = environment()
+    with tempfile.TemporaryDirectory() as folder:
+        asked = Path(folder, "given.npz")
+        found = Path(folder, "found.npz")
+        np.savez(asked, **given)
+        done = subprocess.run(
+            [str(python), "-c", script, model, str(asked), str(found)],
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise Unavailable(f"diffprivlib failed ({done.stderr.strip().splitlines()[-1:]})")
+        return np.asarray(np.load(found)["found"])

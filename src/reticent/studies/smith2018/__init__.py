@@ -1,0 +1,1 @@
+"""Studies of private labels and binned data (Smith et al. 2018)."""

@@ -1,0 +1,1 @@
+"""Studies of privacy-aware Gaussian processes (Tuo & Bhattacharya 2023)."""

@@ -1,0 +1,62 @@
+"""What the tests of the command line share."""
+
+import contextlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from reticent.cli.demo_data import people, write_csv
+from reticent.cli.main import app
+
+
+class Answer:
+    """What a command said, with line breaks and spaces evened out."""
+
+    def __init__(self, result):
+        self.code = result.exit_code
+        self.out = result.stdout
+        self.err = re.sub(r"\s+", " ", result.stderr)
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("RETICENT_DEBUG", raising=False)
+
+    def call(*arguments):
+        return Answer(
+            CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="reticent")
+        )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def starter():
+    """A process that forks others which run commands, for `serving.Started`."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        [sys.executable, str(Path(__file__).parent / "support" / "starter.py")], **pipes
+    ) as process:
+        yield process
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def people_csv(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "people.csv"
+    write_csv(people(500, seed=3), path)
+    return path
+
+
+@pytest.fixture
+def budget(tmp_path, run):
+    """A ledger with an account "people", cap ε = 1, δ = 1e-5."""
+    path = tmp_path / "budget.db"
+    assert run("ledger", "open", path, "people", "--epsilon", 1, "--delta", 1e-5).code == 0
+    return path

@@ -1,0 +1,50 @@
+"""Kernels that are refined as stages go.
+
+Less error, a basis of their own, and the same model from its releases.
+"""
+
+import numpy as np
+from sklearn.gaussian_process.kernels import RBF
+
+from reticent import Bounds, GPRegressor
+
+
+def test_kernels_are_refined_and_the_basis_with_them():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (20_000, 2))
+    at = rng.uniform(-1, 1, (500, 2))
+
+    def truth(x):
+        return np.sin(5 * x[:, 0]) * np.cos(x[:, 1])
+
+    y = truth(X) + 0.1 * rng.normal(size=len(X))
+    given = RBF([1.6, 1.6], (0.3, 6.0))
+
+    def fitted(kernel, **params):
+        params = {
+            "bounds": Bounds(x=[(-1, 1)] * 2, y=(-2, 2)),
+            "epsilon": 1,
+            "delta": 1e-6,
+            "random_state": 1,
+            **params,
+        }
+        return GPRegressor(kernel, **params).fit(X, y)
+
+    def error(model):
+        return np.sqrt(np.mean((model.predict(at) - truth(at)) ** 2))
+
+    learned = fitted(given)
+    average = fitted(given, learn_kernel="average")
+    short, long = learned.kernel_.length_scale
+    assert short < 0.8 < long
+    assert error(learned) < 0.7 * error(average)
+    heads = [release.statistic["head"] for release in learned.releases_]
+    assert heads[0] != heads[-1]
+    assert heads[-1] == heads[12]
+    again = GPRegressor.from_releases(learned.releases_, **learned.get_params(deep=False))
+    assert (again.predict(at) == learned.predict(at)).all()
+    mean, std = learned.predict(at, return_std=True)
+    assert np.mean(np.abs(mean - truth(at)) < 1.96 * std) > 0.9
+    for others in ({"learn_kernel": False}, {"stages": 6}):
+        asked = [release.statistic["head"] for release in fitted(given, **others).releases_]
+        assert asked[0] == asked[-1]
