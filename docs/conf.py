@@ -1,8 +1,9 @@
 """How the documentation is built: ``sphinx-build -W -c docs . build/site``, without network.
 
-The source folder is the whole project, so that one set of links works here and wherever the files are read: proofs stay
-beside the code, and a link to nowhere stops the build. What can be written from the code is (``generated.py``), and
-pictures are drawn by the pages' own snippets (``pictures.py``).
+The source folder is the whole project, so that one set of links works here and wherever the files
+are read: proofs stay beside the code, and a link to nowhere stops the build. What can be written
+from the code is (``generated.py``), and pictures are drawn by the pages' own snippets
+(``pictures.py``).
 """
 
 import os
@@ -22,14 +23,37 @@ import reticent
 _NAME = re.compile(r"(?<![\\`\w])(\w*[^\W_])_(?![\w`])")
 _SNIPPET = re.compile(r"(^```python\n(?:(?!```).)*?)\n\n```$", re.MULTILINE | re.DOTALL)
 
-project, author = "reticent", "The reticent developers"
+project = "reticent"
+author = "The reticent developers"
 version = release = reticent.__version__
 project_copyright = "The reticent developers. Apache-2.0"
 
 root_doc = "docs/index"
-include_patterns = ["docs/**", "src/reticent/**/*.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"]
-exclude_patterns = [".*", "env", "venv", "build", "dist", "tests", "benchmarks", "examples", "docs/theme"]
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon", "sphinx_copybutton"]
+include_patterns = [
+    "docs/**",
+    "src/reticent/**/*.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+]
+exclude_patterns = [
+    ".*",
+    "env",
+    "venv",
+    "build",
+    "dist",
+    "tests",
+    "benchmarks",
+    "examples",
+    "docs/theme",
+]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
 needs_sphinx = "8.1"
 
 myst_heading_anchors = 3
@@ -64,14 +88,17 @@ html_theme_options = {
     },
     "dark_css_variables": {"color-brand-primary": "#7cbcf5", "color-brand-content": "#7cbcf5"},
 }
-pygments_style, pygments_dark_style = "a11y-high-contrast-light", "github-dark"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "github-dark"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 linkcheck_anchors = False
 
 
 def _fill(app: Any, docname: str, source: list[str]) -> None:
-    page = _SNIPPET.sub(r"\1\n```", source[0])  # a snippet ends with an empty line, so that doctest knows its end
+    page = _SNIPPET.sub(
+        r"\1\n```", source[0]
+    )  # a snippet ends with an empty line, so that doctest knows its end
     source[0] = pictures.placed(generated.filled(page))
 
 
@@ -82,7 +109,9 @@ def _draw(app: Any) -> None:
 def _skip(app: Any, what: str, name: str, found: Any, skip: bool, options: Any) -> bool | None:
     """scikit-learn's own machinery is not ours to explain."""
     theirs = (getattr(found, "__module__", None) or "").startswith("sklearn.")
-    return True if theirs or name.endswith("_request") else None
+    if theirs or name.endswith("_request"):
+        return True
+    return None
 
 
 def _escape(app: Any, what: str, name: str, found: Any, options: Any, lines: list[str]) -> None:

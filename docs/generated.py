@@ -1,4 +1,7 @@
-"""What the documentation takes from the code: a line ``<!-- generated: NAME -->`` in a page becomes what ``NAME`` writes here."""
+"""What the documentation takes from the code: a line ``<!-- generated.
+
+NAME -->`` in a page becomes what ``NAME`` writes here.
+"""
 
 import ast
 import re
@@ -28,10 +31,12 @@ def commands() -> str:
     """
     from typer.main import get_command
 
-    from reticent.apps.cli import app
+    from reticent.cli.main import app
 
     return "\n".join(
-        line for name, one in get_command(app).commands.items() for line in _command(one, ["reticent", name])
+        line
+        for name, one in get_command(app).commands.items()
+        for line in _command(one, ["reticent", name])
     )  # type: ignore[attr-defined]
 
 
@@ -55,9 +60,18 @@ def _command(command: Any, path: list[str]) -> Iterator[str]:
 
 def _parameter(one: Any) -> Iterator[str]:
     argument = one.param_type_name == "argument"
-    value = "" if argument or one.is_flag else f" {one.metavar or one.type.name.upper()}"
-    names = [one.metavar] if argument else [*one.opts, *one.secondary_opts]
-    notes = ["required"] if one.required and not argument else []
+    if argument or one.is_flag:
+        value = ""
+    else:
+        value = f" {one.metavar or one.type.name.upper()}"
+    if argument:
+        names = [one.metavar]
+    else:
+        names = [*one.opts, *one.secondary_opts]
+    if one.required and not argument:
+        notes = ["required"]
+    else:
+        notes = []
     if one.default not in (None, False, True, ()) and not callable(one.default):
         notes.append(f"default: {one.default}")
     yield from (
@@ -69,21 +83,29 @@ def _parameter(one: Any) -> Iterator[str]:
 
 def studies() -> str:
     """A table of all studies: the command, and what it shows."""
-    from reticent.experiments import STUDIES
+    from reticent.studies import STUDIES
 
-    rows = [f"| `reticent reproduce {name}` | {study.shows} | {study.repeats} |" for name, study in STUDIES.items()]
+    rows = [
+        f"| `reticent reproduce {name}` | {study.shows} | {study.repeats} |"
+        for name, study in STUDIES.items()
+    ]
     return "\n".join(["| command | what it shows | repeats |", "|---|---|--:|", *rows])
 
 
 def benchmarks() -> str:
     """A table of all scripts in ``benchmarks/``: the command, and what it measures."""
-    rows = [f"| `python benchmarks/{file.name}` | {about} |" for file, about in _scripts("benchmarks")]
+    rows = [
+        f"| `python benchmarks/{file.name}` | {about} |" for file, about in _scripts("benchmarks")
+    ]
     return "\n".join(["| command | what it measures |", "|---|---|", *rows])
 
 
 def examples() -> str:
     """A table of all scripts in ``examples/``: the file, and what it shows."""
-    rows = [f"| [{file.name}](../examples/{file.name}) | {about} |" for file, about in _scripts("examples")]
+    rows = [
+        f"| [{file.name}](../examples/{file.name}) | {about} |"
+        for file, about in _scripts("examples")
+    ]
     return "\n".join(["| script | what it shows |", "|---|---|", *rows])
 
 
@@ -98,9 +120,19 @@ def _scripts(folder: str) -> Iterator[tuple[Path, str]]:
 def tree() -> str:
     """The table of all files, as ``python -m tests.tree`` prints it."""
     printed = subprocess.run(
-        [sys.executable, "-m", "tests.tree"], cwd=_PROJECT, capture_output=True, encoding="utf-8", check=True
+        [sys.executable, "-m", "tests.tree"],
+        cwd=_PROJECT,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     )
     return printed.stdout
 
 
-_WRITERS = {"benchmarks": benchmarks, "commands": commands, "examples": examples, "studies": studies, "tree": tree}
+_WRITERS = {
+    "benchmarks": benchmarks,
+    "commands": commands,
+    "examples": examples,
+    "studies": studies,
+    "tree": tree,
+}

@@ -1,8 +1,9 @@
 """Pictures of the documentation, drawn by the pages' own snippets while the site is built.
 
-A page that has a line ``<!-- picture: NAME | what is to be seen -->`` saves ``NAME.svg`` in one of its snippets. Before the
-site is built, all snippets of the page are run, and have to give what the page says they give; the drawing is kept twice, for
-light and for dark paper, and the line becomes the drawing. Whoever reads the file as it is sees no broken picture.
+A page that has a line ``<!-- picture: NAME | what is to be seen -->`` saves ``NAME.svg`` in one of
+its snippets. Before the site is built, all snippets of the page are run, and have to give what the
+page says they give; the drawing is kept twice, for light and for dark paper, and the line becomes
+the drawing. Whoever reads the file as it is sees no broken picture.
 """
 
 import doctest
@@ -15,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from unittest import mock
 
-from reticent.apps.colours import COLOURS
+from reticent.reporting.figures.palette import COLOURS
 
 __all__ = ["draw", "placed"]
 
@@ -31,7 +32,9 @@ _IMAGE = """```{{image}} /docs/drawn/{name}-{paper}.svg
 
 def placed(page: str) -> str:
     """Give the page with its marks replaced by the drawings."""
-    return _MARK.sub(lambda mark: "\n\n".join(_image(mark, paper) for paper in ("light", "dark")), page)
+    return _MARK.sub(
+        lambda mark: "\n\n".join(_image(mark, paper) for paper in ("light", "dark")), page
+    )
 
 
 def _image(mark: re.Match[str], paper: str) -> str:
@@ -54,7 +57,8 @@ def _run(page: Path, names: list[str], drawn: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
         try:
-            # the same noise each time: a site that is built from one text looks one way, and never fails by chance
+            # the same noise each time: a site that is built from one text looks one
+            # way, and never fails by chance
             with mock.patch("os.urandom", _keys(page.name, os.urandom)):
                 failed, _ = doctest.DocTestRunner(optionflags=_FLAGS).run(test)
         finally:
@@ -68,9 +72,14 @@ def _run(page: Path, names: list[str], drawn: Path) -> None:
 
 
 def _keys(page: str, true: Callable[[int], bytes]) -> Callable[[int], bytes]:
-    """What stands in for the system's random numbers: keys of noise (32 bytes) by page and number, else true ones."""
+    """What stands in for the system's random numbers.
+
+    Keys of noise (32 bytes) by page and number, else true ones.
+    """
     count = itertools.count()
-    return lambda size: sha256(f"{page} {next(count)}".encode()).digest() if size == 32 else true(size)
+    return lambda size: (
+        sha256(f"{page} {next(count)}".encode()).digest() if size == 32 else true(size)
+    )
 
 
 def _darkened(light: str) -> str:
