@@ -62,11 +62,11 @@ def stages(n, m, d, repeats):
     bounds = Bounds(x=[(-1, 1)] * d, y=(-4, 4))
     model = GPRegressor(bounds=bounds, epsilon=1, delta=1e-8, basis=m)
     model.fit(x[:5000], y[:5000])  # for its features; the machine's caches are warm, too
-    head = model._head
+    feature_map = model._feature_map
     source = scan(x, y=y)
     threads = available_cpus()
     resolved, fields = bounds.resolve(source, targets=True)
-    first, later = (stage(head, w * np.ones((1, head.columns)) / 10, [1.0]) for w in (0, 1))
+    first, later = (stage(feature_map, w * np.ones((1, feature_map.columns)) / 10, [1.0]) for w in (0, 1))
     cache = FeatureCache()
     sums = RecordSum(source, fields, resolved, threads)
     cache.total(sums, enforce(first), n=n, keep=True)
@@ -79,7 +79,7 @@ def stages(n, m, d, repeats):
     }
     best = by_turns(tasks, repeats)
     print(
-        f"stages: n = {n:,}, {d} inputs, m = {head.columns} functions, "
+        f"stages: n = {n:,}, {d} inputs, m = {feature_map.columns} functions, "
         f"{len(model.releases_)} releases"
     )
     for name, (wall, cpu) in best.items():
