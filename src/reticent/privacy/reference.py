@@ -50,7 +50,9 @@ def reference_sum(enforced: Enforced, records: Record) -> list[int]:
 
 
 def _contribution(enforced: Enforced, record: Record) -> list[int]:
-    """The integers that one record adds."""
+    """The integers that one record adds: nothing, if it lacks a value that is needed."""
+    if enforced.complete_records and np.isnan(record).any():
+        return [0] * enforced.size
     if isinstance(enforced, EnforcedPartitionedGram):
         return _products(_partitioned_row(enforced, record))
     if isinstance(enforced, EnforcedGram):
@@ -182,15 +184,13 @@ def _partitioned_row(enforced: EnforcedPartitionedGram, record: Record) -> list[
 
 
 def _counts(enforced: EnforcedCounts, record: Record) -> list[int]:
-    """One in each group: in the record's cell, moved to the nearest one that there is."""
+    """At most one in each group: in the record's cell, moved to the nearest one that there is."""
     counted = []
     cells = _ask(lambda: enforced.statistic.cells(record), 1, len(enforced.groups))
     for cell, size in zip(cells, enforced.groups, strict=True):
         group = [0] * size
-        if cell > 0:  # not so for NaN
-            group[math.trunc(min(cell, size - 1))] = 1
-        else:
-            group[0] = 1
+        if not math.isnan(cell):
+            group[math.trunc(min(max(cell, 0), size - 1))] = 1
         counted += group
     return counted
 

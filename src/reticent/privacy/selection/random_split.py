@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import ReleaseRefused
-from reticent.privacy.sources.base import Field, Kind, Source
+from reticent.privacy.sources.base import DtypeKind, Field, Source
 
 __all__ = ["MEMORY", "RecordSubset", "split_records"]
 
@@ -49,7 +49,7 @@ class RecordSubset(Source):
         """Return the number of records."""
         return len(self._rows)
 
-    def kind(self, position: int) -> tuple[Kind, str]:
+    def kind(self, position: int) -> tuple[DtypeKind, str]:
         """Return what the schema of the source says."""
         return self._schema[position]
 

@@ -19,37 +19,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.cell_values import Label, LabelTable, label_table
+from reticent.privacy.columns.base import Kind
 from reticent.privacy.statistics.exact_sum import Total, add_up
 
 __all__ = ["Field", "Source", "check_features", "scan"]
 
-# What the schema says of a column; "any" may be read as numbers and as labels, whatever its cells
-# are.
-Kind: TypeAlias = Literal["number", "text", "category", "any", "other"]
+# What the schema says of a column; "any" may be read as numbers, words and dates, whatever its
+# cells are; "moment" holds dates or moments.
+DtypeKind: TypeAlias = Literal["number", "text", "category", "moment", "any", "other"]
 # From records, shape (rows, fields), to the exact sum over them, in integers.
 BlockSum: TypeAlias = Callable[[NDArray[np.float64]], NDArray[Any]]
 
 _MOST_NAMES = 20  # of columns, in an error message
+
+_NUMBERS: frozenset[DtypeKind] = frozenset({"number", "text", "category", "any"})
+_READABLE: dict[str, frozenset[DtypeKind]] = {
+    "number": _NUMBERS,
+    "date": frozenset({"text", "category", "moment", "any"}),
+    "indicator": _NUMBERS | {"moment"},
+}
+_AS_WORDS = {
+    "words": "words",
+    "ordered": "words",
+    "yesno": "yes or no",
+    "labels": "labels",
+    "date": "dates",
+}
+_CONVERT = "Convert the column first: to numbers, texts or dates."
+_ADVICE: dict[DtypeKind, str] = {
+    "moment": "Give its bounds as dates, such as (date(2019, 1, 1), date(2024, 12, 31)).",
+}
 
 
 @dataclass(frozen=True)
 class Field:
     """Column that is wanted.
 
-    ``key`` is its name or its position. With ``classes`` the column holds labels, and is delivered
-    as the position of the label in ``classes``; a missing or unknown label counts as the first
-    class, a public point.
+    ``key`` is its name or its position. It is delivered as the codes of its ``kind``, NaN where a
+    value is missing; without a kind, as plain numbers.
     """
 
     key: str | int
-    classes: tuple[Label, ...] | None = None
-
-    def label_table(self) -> LabelTable | None:
-        """Return the position of each class by its label; None for a column of numbers."""
-        if self.classes is None:
-            return None
-        return label_table(self.classes)
+    kind: Kind | None = None
 
 
 class Source(ABC):
@@ -83,7 +94,7 @@ class Source(ABC):
         """
 
     @abstractmethod
-    def kind(self, position: int) -> tuple[Kind, str]:
+    def kind(self, position: int) -> tuple[DtypeKind, str]:
         """Return what the schema says of a column, and its dtype in words."""
 
     def total(
@@ -130,30 +141,14 @@ class Source(ABC):
         Decided from the schema, no record is read.
         """
         for field in fields:
-            kind, dtype = self.kind(self.position(field.key))
-            if field.classes is None:
-                usable = kind in ("number", "any")
-                want = "numbers"
-                advice = "Convert it to numbers first, or give its classes if it is a label."
-            else:
-                text = all(isinstance(label, str) for label in field.classes)
-                mixed = not text and any(isinstance(label, str) for label in field.classes)
-                fits = {
-                    "number": not text,
-                    "text": text or mixed,
-                    "category": True,
-                    "any": True,
-                    "other": False,
-                }
-                usable = fits[kind]
-                want = "labels"
-                advice = (
-                    "Give the classes in the column's own dtype, or convert "
-                    "the column to text or whole numbers."
-                )
-            if not usable:
+            dtype_kind, dtype = self.kind(self.position(field.key))
+            kind = "number"
+            if field.kind is not None:
+                kind = field.kind.name
+            if dtype_kind not in _READABLE.get(kind, _READABLE["number"]):
                 raise BadInput(
-                    f"Column {field.key!r} has dtype {dtype} and cannot be read as {want}. {advice}"
+                    f"Column {field.key!r} has dtype {dtype} and cannot be read as "
+                    f"{_AS_WORDS.get(kind, 'numbers')}. {_ADVICE.get(dtype_kind, _CONVERT)}"
                 )
 
 
@@ -166,7 +161,14 @@ def check_features(width: int, n: int | str) -> None:
         )
 
 
-def scan(data: Any, *, y: Any = None) -> Source:
+def scan(
+    data: Any,
+    *,
+    y: Any = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Source:
     """Return a source of records; nothing but names, dtypes and sizes is read yet.
 
     ``data`` is a path (a CSV file with a header, a Parquet file, or a folder of either), a data
@@ -180,6 +182,9 @@ def scan(data: Any, *, y: Any = None) -> Source:
 
     In a CSV file a record is a line that is not blank. A line with a wrong number of fields is a
     record whose values are all missing, and a quoted field cannot reach into the next line.
+    ``separator`` (a comma, a semicolon, a tab, a pipe) is told by the header line if it is not
+    given; ``decimal`` is a point, or either sign where the separator is a semicolon; ``encoding``
+    is UTF-8, and Windows-1252 for cells that are not.
 
     Privacy: nothing is spent and nothing is released. Public, and visible in errors: column names,
     dtypes, file names, the number of records. Whatever the value of a cell, it changes only what is
@@ -192,12 +197,16 @@ def scan(data: Any, *, y: Any = None) -> Source:
         raise BadInput(
             "y goes with arrays and data frames only. Name the target column in the bounds instead."
         )
-    if isinstance(data, Source):
-        return data
+    dialect = {"separator": separator, "decimal": decimal, "encoding": encoding}
     if isinstance(data, (str, os.PathLike)):
         from reticent.privacy.sources.paths import scan_path
 
-        return scan_path(data)
+        return scan_path(data, **dialect)
+    for parameter, said in dialect.items():
+        if said is not None:
+            raise BadInput(f"{parameter} is for CSV files only.", parameter=parameter)
+    if isinstance(data, Source):
+        return data
     if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
         from reticent.privacy.sources.dask import DaskSource
 

@@ -8,7 +8,7 @@ alone, and no cell whatever raises, warns or changes anything but its own result
   beyond float64 goes.
 * As the text of a number (CSV): the same, for what `_NUMBER` accepts: "1", "-1.5e3", " .5 ", "inf",
   "nan".
-* As a label: the position of the equal class; 0, the first class, for everything else.
+* As a label: the position of the equal class; NaN, missing, for everything else.
 * As a record of a list: its cells if it has as many as there are columns, which is public; else all
   missing.
 
@@ -17,7 +17,7 @@ Proof: reading.md.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, TypeAlias
@@ -30,6 +30,7 @@ __all__ = [
     "Label",
     "LabelTable",
     "fitting_width",
+    "label",
     "label_table",
     "labels",
     "list_cells",
@@ -156,27 +157,28 @@ def label_table(classes: Sequence[Label]) -> LabelTable:
 
 
 def labels(values: Iterable[object], table: LabelTable) -> Column:
-    """Return the position of the class that each value equals, else 0.
+    """Return the position of the class that each value equals, else NaN.
 
     1 equals 1.0 and True, but not "1".
     """
-    return np.array([_label(value, table.get) for value in values], dtype=np.float64)
+    return np.array([label(value, table) for value in values], dtype=np.float64)
 
 
-def _label(value: object, get: Callable[[object, int], int]) -> int:
+def label(value: object, table: LabelTable) -> float:
+    """Return the position of the class that a value equals, else NaN."""
     try:
         if isinstance(value, _LABELS):
-            return get(value, 0)
-        return 0
+            return table.get(value, math.nan)
+        return math.nan
     except Exception:  # an object that pretends
-        return 0
+        return math.nan
 
 
 def text_label(text: bytes, table: LabelTable) -> float:
     """Return the position of the class that a text stands for.
 
-    By its bytes, else by its number, else 0.
+    By its bytes, else by its number, else NaN.
     """
     if text in table:
         return table[text]
-    return table.get(text_number(text), 0)
+    return table.get(text_number(text), math.nan)

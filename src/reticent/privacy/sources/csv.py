@@ -4,32 +4,25 @@ A record is a line that is not blank (csv_lines.py). Plain lines are cut into fi
 ones by themselves. Proof: reading.md, 5.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from reticent.privacy.sources.base import Field, Kind
-from reticent.privacy.sources.cell_values import (
-    Column,
-    LabelTable,
-    text_label,
-    text_number,
-)
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.sources.base import DtypeKind, Field
+from reticent.privacy.sources.codes import code_text, code_texts
+from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import count_lines, cut, read_header, sort_out, split
 from reticent.privacy.sources.files import FileSource, readable
 
 __all__ = ["CsvSource"]
 
 _BLOCK_BYTES = 2**22
-# Numbers that every version of arrow reads as Python does: never out of range, no spaces, no plus
-# sign.
-_PLAIN_NUMBER = r"^-?[0-9]{1,20}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
 
 
 @final
@@ -37,9 +30,14 @@ class CsvSource(FileSource):
     """CSV files with a header line; a record is a line that is not blank."""
 
     def __init__(
-        self, paths: Sequence[Path], *, delimiter: bytes = b",", block_bytes: int = _BLOCK_BYTES
+        self,
+        paths: Sequence[Path],
+        *,
+        dialect: Dialect = Dialect(),  # noqa: B008 - frozen
+        block_bytes: int = _BLOCK_BYTES,
     ) -> None:
-        self._delimiter = delimiter
+        self._dialect = dialect
+        self._delimiter = dialect.separator
         self._block_bytes = block_bytes
         super().__init__(paths)
         if not any(self._beyond_header(path) for path in paths):
@@ -54,33 +52,33 @@ class CsvSource(FileSource):
     def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
         """Yield the records in the order of their lines."""
         columns = [self.position(field.key) for field in fields]
-        tables = [field.label_table() for field in fields]
+        kinds = [field.kind for field in fields]
         for path in self.paths:
             for block in self._read(path):
-                rows = self._rows(block, columns, tables)
+                rows = self._rows(block, columns, kinds)
                 if len(rows):
                     yield rows
 
     def _rows(
-        self, block: bytes, columns: Sequence[int], tables: Sequence[LabelTable | None]
+        self, block: bytes, columns: Sequence[int], kinds: Sequence[Kind | None]
     ) -> NDArray[np.float64]:
         """Return the records of a block of lines, shape ``(lines, len(columns))``."""
         plain, odd = sort_out(block, self._delimiter)
         plain_rows = np.empty((0, len(columns)))
         if plain:
-            plain_rows = self._plain_rows(plain, columns, tables)
+            plain_rows = self._plain_rows(plain, columns, kinds)
         if not odd:
             return plain_rows
         is_odd = np.zeros(len(plain_rows) + len(odd), dtype=bool)
         is_odd[list(odd)] = True
         rows = np.empty((len(is_odd), len(columns)))
-        rows[is_odd] = self._odd_rows(list(odd.values()), columns, tables)
+        rows[is_odd] = self._odd_rows(list(odd.values()), columns, kinds)
         rows[~is_odd] = plain_rows
         return rows
 
-    def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
+    def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
         with readable(path), path.open("rb") as file:
-            return [(name, "any", "text") for name in read_header(file, path, self._delimiter)]
+            return [(name, "any", "text") for name in read_header(file, path, self._dialect)]
 
     def _beyond_header(self, path: Path) -> bool:
         """Whether the file is longer than its header.
@@ -88,17 +86,17 @@ class CsvSource(FileSource):
         That much can be told without reading a record.
         """
         with readable(path), path.open("rb") as file:
-            read_header(file, path, self._delimiter)
+            read_header(file, path, self._dialect)
             return file.tell() < path.stat().st_size
 
     def _read(self, path: Path) -> Iterator[bytes]:
         self._check_unchanged(path)
         with readable(path), path.open("rb") as file:
-            read_header(file, path, self._delimiter)
+            read_header(file, path, self._dialect)
             yield from cut(file, self._block_bytes)
 
     def _plain_rows(
-        self, plain: bytes, columns: Sequence[int], tables: Sequence[LabelTable | None]
+        self, plain: bytes, columns: Sequence[int], kinds: Sequence[Kind | None]
     ) -> NDArray[np.float64]:
         whole: slice | NDArray[np.bool_] = slice(None)
         try:
@@ -110,13 +108,10 @@ class CsvSource(FileSource):
             fitting = [line for line, fits in zip(lines, whole, strict=True) if fits]
             parsed = self._parse(b"".join(fitting), columns)
             rows = np.empty((len(lines), len(columns)))
-            rows[~whole] = [_missing(table) for table in tables]
-        for place, (column, table) in enumerate(zip(columns, tables, strict=True)):
+            rows[~whole] = [_missing(kind) for kind in kinds]
+        for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
             cells = parsed.column(str(column)).combine_chunks()
-            if table is None:
-                rows[whole, place] = _text_numbers(cells)
-            else:
-                rows[whole, place] = _text_labels(cells, table)
+            rows[whole, place] = code_texts(cells, kind, self._dialect)
         return rows
 
     def _parse(self, plain: bytes, columns: Sequence[int]) -> pa.Table:
@@ -141,48 +136,18 @@ class CsvSource(FileSource):
         )
 
     def _odd_rows(
-        self, lines: Sequence[bytes], columns: Sequence[int], tables: Sequence[LabelTable | None]
+        self, lines: Sequence[bytes], columns: Sequence[int], kinds: Sequence[Kind | None]
     ) -> NDArray[np.float64]:
         rows = np.empty((len(lines), len(columns)))
-        rows[:] = [_missing(table) for table in tables]
+        rows[:] = [_missing(kind) for kind in kinds]
         for row, line in zip(rows, lines, strict=True):
             cells = split(line, self._delimiter)
             if cells is not None and len(cells) == self.width:
-                for place, (column, table) in enumerate(zip(columns, tables, strict=True)):
-                    text = cells[column]
-                    if table is None:
-                        row[place] = text_number(text)
-                    else:
-                        row[place] = text_label(text, table)
+                for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+                    row[place] = code_text(cells[column], kind, self._dialect)
         return rows
 
 
-def _missing(table: LabelTable | None) -> float:
-    if table is None:
-        return np.nan
-    return 0.0
-
-
-def _text_numbers(cells: pa.Array) -> Column:
-    """Return `text_number` of each cell: most in bulk, which is the same, others one by one."""
-    plain = pc.match_substring_regex(cells, _PLAIN_NUMBER)
-    result: Column = (
-        pc.if_else(plain, cells, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
-    )
-    others = ~plain.to_numpy(zero_copy_only=False)
-    if others.any():
-        result = result.copy()
-        result[others] = _each(cells.filter(pa.array(others)), text_number)
-    return result
-
-
-def _text_labels(cells: pa.Array, table: LabelTable) -> Column:
-    return _each(cells, lambda text: text_label(text, table))
-
-
-def _each(cells: pa.Array, function: Callable[[bytes], float]) -> Column:
-    """Return ``function`` of the bytes of each cell, computed once per different cell."""
-    encoded = cells.cast(pa.large_binary()).dictionary_encode()
-    values = np.array([function(text) for text in encoded.dictionary.to_pylist()])
-    result: Column = values[encoded.indices.to_numpy(zero_copy_only=False)]
-    return result
+def _missing(kind: Kind | None) -> float:
+    """Code of a cell that a broken line does not have."""
+    return code_text(b"", kind, Dialect())

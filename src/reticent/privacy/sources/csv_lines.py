@@ -15,6 +15,7 @@ import numpy as np
 
 from reticent.errors import BadInput
 from reticent.privacy.sources.cell_values import text_number
+from reticent.privacy.sources.csv_dialect import SEPARATORS, Dialect, header_line
 from reticent.privacy.sources.formulas import original
 
 __all__ = ["LONGEST", "count_lines", "cut", "lines_in_order", "read_header", "sort_out", "split"]
@@ -23,12 +24,10 @@ __all__ = ["LONGEST", "count_lines", "cut", "lines_in_order", "read_header", "so
 LONGEST = 2**24
 _TOO_LONG = b"?\r?"  # stands for such a line; a stray carriage return makes `split` refuse it
 _ORDERED_BYTES = 2**20  # read at a time where the order of lines is kept
-_BOM = b"\xef\xbb\xbf"
 
 # a field that is quoted as a whole and would mean the same without its quotes
 _NEEDLESS = {
-    d: re.compile(rb'"(?<![^%b\n]")([^"%b\r\n]*)"(?=[%b\r\n]|\Z)' % (d, d, d))
-    for d in (b",", b"\t")
+    d: re.compile(rb'"(?<![^%b\n]")([^"%b\r\n]*)"(?=[%b\r\n]|\Z)' % (d, d, d)) for d in SEPARATORS
 }
 
 
@@ -130,11 +129,9 @@ def lines_in_order(file: BinaryIO, delimiter: bytes) -> Iterator[tuple[int, list
                 yield number, split(line.removesuffix(b"\r"), delimiter)
 
 
-def read_header(file: BinaryIO, path: object, delimiter: bytes) -> tuple[str, ...]:
+def read_header(file: BinaryIO, path: object, dialect: Dialect) -> tuple[str, ...]:
     """Return the column names, which are public, and leave the file at the first record."""
-    line = file.readline(LONGEST).removeprefix(_BOM)
-    while line and not line.strip(_blank(delimiter) + b"\n"):
-        line = file.readline(LONGEST)
+    line = header_line(file, path)
     if not line:
         raise BadInput(f"{path} is empty: its first line must name the columns.")
     if len(line) == LONGEST and not line.endswith(b"\n"):
@@ -144,12 +141,12 @@ def read_header(file: BinaryIO, path: object, delimiter: bytes) -> tuple[str, ..
         )
     wrong = f"The first line of {path} must name the columns"
     try:
-        text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        cells = next(csv.reader([text], delimiter=delimiter.decode(), strict=True))
+        text = dialect.utf8(line).decode("utf-8").removesuffix("\n").removesuffix("\r")
+        cells = next(csv.reader([text], delimiter=dialect.separator.decode(), strict=True))
         names = tuple(original(cell.strip()) for cell in cells)
-    except (csv.Error, UnicodeDecodeError):
+    except (csv.Error, UnicodeDecodeError, StopIteration):
         raise BadInput(
-            f"{wrong}, in UTF-8, on one line that ends with LF or CRLF. It could not be read."
+            f"{wrong}, on one line that ends with LF or CRLF. It could not be read."
         ) from None
     if any(
         text_number(name.encode()) == text_number(name.encode()) and not name.isdigit()

@@ -18,7 +18,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.privacy.sources.base import BlockSum, Field, Kind, Source
+from reticent.privacy.sources.base import BlockSum, DtypeKind, Field, Source
 from reticent.privacy.sources.in_memory import MemorySource
 from reticent.privacy.statistics.exact_products import check_blas
 from reticent.privacy.statistics.exact_sum import Total
@@ -50,7 +50,7 @@ class DaskSource(Source):
         self.names = self._schema.names
         self.width = self._schema.width
 
-    def kind(self, position: int) -> tuple[Kind, str]:
+    def kind(self, position: int) -> tuple[DtypeKind, str]:
         """Return what the frame's metadata say of a column."""
         return self._schema.kind(position)
 
@@ -84,9 +84,7 @@ class DaskSource(Source):
         """Return the partitions with the wanted columns alone, and the fields by their place."""
         wanted = sorted({self.position(field.key) for field in fields})
         narrow = self._frame[[self._frame.columns[i] for i in wanted]]
-        here = tuple(
-            Field(wanted.index(self.position(field.key)), field.classes) for field in fields
-        )
+        here = tuple(Field(wanted.index(self.position(field.key)), field.kind) for field in fields)
         return list(narrow.to_delayed()), here
 
     def _compute(self, tasks: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.base import Kind, Source
+from reticent.privacy.sources.base import DtypeKind, Source
 
 __all__ = ["FileSource", "readable"]
 
@@ -53,7 +53,7 @@ class FileSource(Source):
         self.names = tuple(name for name, _, _ in self._kinds)
         self.width = len(self.names)
 
-    def kind(self, position: int) -> tuple[Kind, str]:
+    def kind(self, position: int) -> tuple[DtypeKind, str]:
         """Return what the schema of the first file says; the others agree."""
         return self._kinds[position][1:]
 
@@ -68,9 +68,9 @@ class FileSource(Source):
             )
 
     @abstractmethod
-    def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
+    def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
         """Return name, kind and dtype of each column."""
 
 
-def _names_and_kinds(columns: list[tuple[str, Kind, str]]) -> list[tuple[str, Kind]]:
+def _names_and_kinds(columns: list[tuple[str, DtypeKind, str]]) -> list[tuple[str, DtypeKind]]:
     return [(name, kind) for name, kind, _ in columns]

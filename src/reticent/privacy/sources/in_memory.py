@@ -14,8 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.base import Field, Kind, Source, check_features
-from reticent.privacy.sources.cell_values import Column, LabelTable, labels, list_cells, numbers
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.numbers import Number
+from reticent.privacy.sources.base import DtypeKind, Field, Source, check_features
+from reticent.privacy.sources.cell_values import list_cells, numbers
+from reticent.privacy.sources.codes import code_array
 
 __all__ = ["ListSource", "MemorySource"]
 
@@ -28,8 +31,8 @@ _NO_WIDTH = (
     "1), (0, 5)]), or the records as a NumPy array or a data frame."
 )
 
-# (place in the block, column of the part, classes as a table or None)
-_Wanted: TypeAlias = tuple[int, int, LabelTable | None]
+# (place in the block, column of the part, kind of the column)
+_Wanted: TypeAlias = tuple[int, int, Kind | None]
 
 
 @final
@@ -72,7 +75,7 @@ class MemorySource(Source):
         """Return the number of records."""
         return self._parts[0].rows
 
-    def kind(self, position: int) -> tuple[Kind, str]:
+    def kind(self, position: int) -> tuple[DtypeKind, str]:
         """Return what the dtype of a column says."""
         part, column = self._find(position)
         return self._parts[part].kind(column)
@@ -88,7 +91,7 @@ class MemorySource(Source):
         wanted: list[list[_Wanted]] = [[] for _ in self._parts]
         for place, field in enumerate(fields):
             part, column = self._find(self.position(field.key))
-            wanted[part].append((place, column, field.label_table()))
+            wanted[part].append((place, column, field.kind))
         for start in range(0, n, step):
             stop = min(n, start + step)
             if whole is not None:
@@ -112,7 +115,9 @@ class MemorySource(Source):
         if part.array.dtype != np.float64:
             return None
         places = [self.position(f.key) for f in fields]
-        if places != list(range(self.width)) or any(f.classes is not None for f in fields):
+        if places != list(range(self.width)) or not all(
+            _reads_floats_as_they_are(f.kind) for f in fields
+        ):
             return None
         view = part.array.view()
         view.flags.writeable = False  # nobody downstream may change the caller's data
@@ -174,7 +179,7 @@ class _Part(ABC):
     flat = False  # came with one dimension
 
     @abstractmethod
-    def kind(self, column: int) -> tuple[Kind, str]:
+    def kind(self, column: int) -> tuple[DtypeKind, str]:
         """Return what the dtype of a column says."""
 
     @abstractmethod
@@ -257,9 +262,14 @@ class _Array(_Part):
             self.mask = mask.reshape(self.array.shape)
         self.rows, self.width = self.array.shape
 
-    def kind(self, column: int) -> tuple[Kind, str]:
+    def kind(self, column: int) -> tuple[DtypeKind, str]:
         dtype = self.array.dtype
-        kinds: dict[str, Kind] = {**dict.fromkeys("biuf", "number"), "U": "text", "O": "any"}
+        kinds: dict[str, DtypeKind] = {
+            **dict.fromkeys("biuf", "number"),
+            "U": "text",
+            "O": "any",
+            "M": "moment",
+        }
         return kinds.get(dtype.kind, "other"), str(dtype)
 
     def fill(
@@ -281,13 +291,20 @@ class _Lists(_Part):
         self.rows = len(records)
         self.width = width
 
-    def kind(self, column: int) -> tuple[Kind, str]:
+    def kind(self, column: int) -> tuple[DtypeKind, str]:
         return "any", "object"
 
     def fill(
         self, block: NDArray[np.float64], wanted: Sequence[_Wanted], start: int, stop: int
     ) -> None:
         _fill(block, wanted, list_cells(self.records[start:stop], self.width), None)
+
+
+def _reads_floats_as_they_are(kind: Kind | None) -> bool:
+    """Whether the codes of float64 numbers are the numbers."""
+    if kind is None:
+        return True
+    return isinstance(kind, Number) and not kind.missing and not kind.keep_missing
 
 
 def _fill(
@@ -297,17 +314,22 @@ def _fill(
     mask: NDArray[np.bool_] | None,
 ) -> None:
     """Write an array of cells, of shape (rows, columns), into its places of a block."""
-    plain = [(place, column) for place, column, table in wanted if table is None]
+    plain: list[tuple[int, int]] = []
+    if cells.dtype.kind in "biuf" and mask is None:
+        plain = [
+            (place, column) for place, column, kind in wanted if _reads_floats_as_they_are(kind)
+        ]
     if plain:
         places, columns = (_run(list(p)) for p in zip(*plain, strict=True))
         block[:, places] = numbers(cells[:, columns])
+    done = {place for place, _ in plain}
+    for place, column, kind in wanted:
+        if place in done:
+            continue
+        values = cells[:, column]
         if mask is not None:
-            block[:, places] = np.where(mask[:, columns], np.nan, block[:, places])
-    for place, column, table in wanted:
-        if table is not None:
-            block[:, place] = labels(cells[:, column].tolist(), table)
-            if mask is not None:
-                block[mask[:, column], place] = 0.0
+            values = np.where(mask[:, column], None, values.astype(object))
+        block[:, place] = code_array(values, kind)
 
 
 def _run(positions: list[int]) -> slice | list[int]:
@@ -332,7 +354,7 @@ class _Frame(_Part):
         if all(isinstance(name, str) for name in names):  # else by position, as scikit-learn does
             self.names = tuple(names)
 
-    def kind(self, column: int) -> tuple[Kind, str]:
+    def kind(self, column: int) -> tuple[DtypeKind, str]:
         native = self.columns[column].to_native()
         name = str(getattr(native, "dtype", None) or native.type)
         if name == "object":  # before narwhals is asked, which would look at the values
@@ -344,24 +366,31 @@ class _Frame(_Part):
             return "category", name
         if dtype == nw.String:
             return "text", name
+        if dtype in (nw.Date, nw.Datetime):
+            return "moment", name
         return "other", name
 
     def fill(
         self, block: NDArray[np.float64], wanted: Sequence[_Wanted], start: int, stop: int
     ) -> None:
-        for place, column, table in wanted:
+        for place, column, kind in wanted:
             cells = self.columns[column][start:stop]
-            if table is None:
-                block[:, place] = _numbers(cells)
-            else:
-                block[:, place] = labels(_values(cells), table)
+            block[:, place] = code_array(_as_array(cells, self.kind(column)[0]), kind)
 
 
-def _numbers(cells: nw.Series[Any]) -> Column:
+def _as_array(cells: nw.Series[Any], dtype_kind: DtypeKind) -> NDArray[Any]:
+    """The cells as an array; moments without their time zone, in UTC."""
     try:
-        return numbers(cells.to_numpy())
+        if dtype_kind == "number":
+            return cells.to_numpy()
+        if dtype_kind == "moment":
+            moments = cells.cast(nw.Datetime("us"))
+            if getattr(cells.dtype, "time_zone", None) is not None:
+                moments = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            return np.asarray(moments.to_numpy(), dtype="datetime64[us]")
     except Exception:  # a dtype that NumPy lacks, such as 128-bit integers
-        return numbers(np.fromiter(_values(cells), dtype=object, count=len(cells)))
+        pass
+    return np.fromiter(_values(cells), dtype=object, count=len(cells))
 
 
 def _values(cells: nw.Series[Any]) -> list[object]:

@@ -6,17 +6,18 @@ Proof: reading.md, 6.
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, final
+from typing import Any, BinaryIO, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.base import Field, Kind, check_features
-from reticent.privacy.sources.cell_values import Column, LabelTable, labels, numbers
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.sources.base import DtypeKind, Field, check_features
+from reticent.privacy.sources.cell_values import Column
+from reticent.privacy.sources.codes import code_array, code_texts
 from reticent.privacy.sources.files import FileSource, readable
 
 __all__ = ["ParquetSource", "write_parquet"]
@@ -42,10 +43,8 @@ class ParquetSource(FileSource):
     def blocks(self, fields: Sequence[Field]) -> Iterator[NDArray[np.float64]]:
         """Yield the records file by file."""
         wanted = [self._kinds[self.position(field.key)][0] for field in fields]
-        tables = [field.label_table() for field in fields]
-        if tables.count(None) == len(tables):
-            size = _BLOCK_ROWS
-        else:
+        size = _BLOCK_ROWS
+        if any(self.kind(self.position(field.key))[0] != "number" for field in fields):
             size = _TEXT_BLOCK_ROWS
         for path in self.paths:
             self._check_unchanged(path)
@@ -53,15 +52,15 @@ class ParquetSource(FileSource):
                 batches = file.iter_batches(size, columns=sorted(set(wanted)), use_threads=False)
                 while (batch := next(batches, None)) is not None:
                     block = np.empty((batch.num_rows, len(fields)))
-                    for place, (name, table) in enumerate(zip(wanted, tables, strict=True)):
-                        block[:, place] = _arrow_column(batch.column(name), table)
+                    for place, (name, field) in enumerate(zip(wanted, fields, strict=True)):
+                        block[:, place] = _arrow_codes(batch.column(name), field.kind)
                     yield block
 
     def _rows(self, path: Path) -> int:
         with readable(path), _open_parquet(path) as file:
             return int(file.metadata.num_rows)
 
-    def _look(self, path: Path) -> list[tuple[str, Kind, str]]:
+    def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
         with readable(path), _open_parquet(path) as file:
             schema = file.schema_arrow
         if len(set(schema.names)) < len(schema.names):
@@ -108,7 +107,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
 
 
-def _arrow_kind(kind: pa.DataType) -> Kind:
+def _arrow_kind(kind: pa.DataType) -> DtypeKind:
     t = pa.types
     if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_boolean(kind):
         return "number"
@@ -116,27 +115,25 @@ def _arrow_kind(kind: pa.DataType) -> Kind:
         return "category"
     if _is_text(kind):
         return "text"
+    if t.is_date(kind) or t.is_timestamp(kind):
+        return "moment"
     return "other"
 
 
-def _arrow_column(cells: pa.Array, table: LabelTable | None) -> Column:
-    if table is None:
-        return numbers(cells.to_numpy(zero_copy_only=False))
+def _arrow_codes(cells: pa.Array, kind: Kind | None) -> Column:
+    """Return the codes of a column of a batch."""
     if _is_text(cells.type):
-        return _text_positions(cells, table)
-    return labels(cells.to_pylist(), table)
+        return code_texts(cells, kind)
+    return code_array(_as_array(cells), kind)
 
 
-def _text_positions(cells: pa.Array, table: LabelTable) -> Column:
-    """Return the position of the class that each text equals, byte by byte, else 0.
-
-    Also for text that is not UTF-8.
-    """
-    known = [label for label in table if isinstance(label, bytes)]
-    found = pc.index_in(cells.cast(pa.large_binary()), value_set=pa.array(known, pa.large_binary()))
-    positions = np.array([float(table[label]) for label in known] + [0.0])
-    result: Column = positions[found.fill_null(len(known)).to_numpy(zero_copy_only=False)]
-    return result
+def _as_array(cells: pa.Array) -> NDArray[Any]:
+    t = pa.types
+    if t.is_date(cells.type) or t.is_timestamp(cells.type):
+        return np.asarray(cells.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False))
+    if t.is_dictionary(cells.type):
+        return np.fromiter(cells.to_pylist(), dtype=object, count=len(cells))
+    return np.asarray(cells.to_numpy(zero_copy_only=False))
 
 
 def write_parquet(file: Path | BinaryIO, columns: dict[str, ArrayLike]) -> None:

@@ -9,26 +9,33 @@ from pathlib import Path
 from reticent.errors import BadInput
 from reticent.privacy.sources.base import Source
 from reticent.privacy.sources.csv import CsvSource
+from reticent.privacy.sources.csv_dialect import find_dialect
 from reticent.privacy.sources.files import readable
 from reticent.privacy.sources.parquet import ParquetSource
 
 __all__ = ["scan_path"]
 
-_DELIMITERS = {".csv": b",", ".tsv": b"\t"}
+_CSV = (".csv", ".tsv")
 _PARQUET = (".parquet", ".pq")
-_KNOWN = (*_DELIMITERS, *_PARQUET)
+_KNOWN = (*_CSV, *_PARQUET)
 
 
-def scan_path(path: str | os.PathLike[str]) -> Source:
-    """Return the source for a file, or for a folder of files of one kind."""
+def scan_path(path: str | os.PathLike[str], **dialect: str | None) -> Source:
+    """Return the source for a file, or for a folder of files of one kind.
+
+    ``dialect``: separator, decimal and encoding of CSV files, as far as they are said.
+    """
     path = Path(path)
     with readable(path):
         paths = _files_at(path)
     suffixes = {file.suffix.lower() for file in paths}
     if suffixes <= set(_PARQUET):
+        for parameter, said in dialect.items():
+            if said is not None:
+                raise BadInput(f"{parameter} is for CSV files only.", parameter=parameter)
         return ParquetSource(paths)
-    if len(suffixes) == 1 and suffixes <= set(_DELIMITERS):
-        return CsvSource(paths, delimiter=_DELIMITERS[suffixes.pop()])
+    if len(suffixes) == 1 and suffixes <= set(_CSV):
+        return CsvSource(paths, dialect=find_dialect(paths[0], **dialect))
     if path.is_dir():
         raise BadInput(
             f"The folder {path} mixes files of several kinds. Keep {', '.join(_KNOWN)} files "

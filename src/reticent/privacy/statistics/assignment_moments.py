@@ -155,9 +155,13 @@ class EnforcedAssignmentMoments(Enforced):
         is asked the other way.
         """
 
+        filled, lacking = self.fill(records)
+
         def ask(the_other_way: bool) -> _Pairs:
-            gamma, rows = self.statistic.responsibilities(read_only(records))
+            gamma, rows = self.statistic.responsibilities(read_only(filled))
             g = _quantize_responsibilities(check_rows(gamma, (len(records), self.parts)))
+            if lacking is not None:
+                g[:, lacking] = 0.0
             some = (g.ravel() > 0).nonzero()[0]
             few = 2 * len(some) <= g.size  # else picking rows out takes longer
             if few == the_other_way:

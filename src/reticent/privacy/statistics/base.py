@@ -58,6 +58,8 @@ class Statistic(ABC):  # noqa: B024 - the kinds have abstract maps
     output_limit: ClassVar[float] = (
         1.0  # how far from the middle outputs may lie, in half-ranges of their bounds
     )
+    # Whether a record that lacks a value adds nothing; otherwise the map sees NaN for the value.
+    complete_records: ClassVar[bool] = True
 
     @property
     def kind(self) -> str:
@@ -203,10 +205,14 @@ class EnforcedRows(Enforced):
     def integers(self, records: Rows) -> Rows:
         """Rows on the integer grid, as whole float64 numbers, each within the limits."""
         shape = len(records), self.columns
+        filled, lacking = self.fill(records)
         rows = map_rows_safely(
-            f"{self.name}.rows", lambda some: self.statistic.rows(some), shape, records
+            f"{self.name}.rows", lambda some: self.statistic.rows(some), shape, filled
         )
-        return self.quantize_and_clip(rows)
+        q = self.quantize_and_clip(rows)
+        if lacking is not None:
+            q[lacking] = 0.0
+        return q
 
     def quantize_and_clip(self, rows: NDArray[Any]) -> Rows:
         """Rows on the grid, within the limits."""

@@ -67,21 +67,28 @@ class EnforcedCellSum(EnforcedSum):
         return total
 
     def _places(self, records: Rows) -> NDArray[np.int64]:
-        """Cells as whole numbers from 0 to cells − 1, or −1: also for a record whose cell fails."""
+        """Cells as whole numbers from 0 to cells − 1.
+
+        −1 for a record that is in no cell, lacks a value, or fails.
+        """
+        filled, lacking = self.fill(records)
 
         def cell(some: Rows) -> NDArray[Any]:
             return np.reshape(self.statistic.cell(some), len(some))
 
-        found = map_rows_safely(f"{self.name}.cell", cell, (len(records),), records)
+        found = map_rows_safely(f"{self.name}.cell", cell, (len(records),), filled)
         place = np.trunc(found.astype(np.float64))
         known = (place >= 0) & (place < self.cells)  # not so for NaN
+        if lacking is not None:
+            known[lacking] = False
         return np.where(known, place, -1.0).astype(np.int64)
 
     def _short(self, records: Rows, places: NDArray[np.int64]) -> Rows:
         """Short rows on the integer grid, within the limits; zero for a record in no cell."""
         shape = len(records), self.own + self.shared
+        filled, _ = self.fill(records)
         rows = map_rows_safely(
-            f"{self.name}.short_rows", lambda some: self.statistic.short_rows(some), shape, records
+            f"{self.name}.short_rows", lambda some: self.statistic.short_rows(some), shape, filled
         )
         q = self.quantize_and_clip(rows)
         q[places < 0] = 0.0

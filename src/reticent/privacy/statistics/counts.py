@@ -35,7 +35,7 @@ class EnforcedCounts(Enforced):
 
     @property
     def sensitivity2(self) -> int:
-        """In each group one count falls by one and one rises: 2 per group."""
+        """In each group one count falls by one and one rises, at most: 2 per group."""
         return 2 * len(self.groups)
 
     @property
@@ -56,15 +56,17 @@ class EnforcedCounts(Enforced):
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """Counts of one block."""
         shape = len(records), len(self.groups)
+        filled, lacking = self.fill(records)
         found = map_rows_safely(
-            f"{self.name}.cells", lambda some: self.statistic.cells(some), shape, records
+            f"{self.name}.cells", lambda some: self.statistic.cells(some), shape, filled
         )
         cells = np.trunc(found.astype(np.float64))
-        cells = np.where(
-            cells > 0, np.minimum(cells, np.array(self.groups) - 1.0), 0.0
-        )  # NaN > 0 is false
+        known = ~np.isnan(cells)
+        if lacking is not None:
+            known[lacking] = False
+        cells = np.where(cells > 0, np.minimum(cells, np.array(self.groups) - 1.0), 0.0)
         first = np.concatenate([[0], np.cumsum(self.groups)[:-1]])
-        return np.bincount((cells.astype(np.int64) + first).ravel(), minlength=self.size)
+        return np.bincount((cells.astype(np.int64) + first)[known], minlength=self.size)
 
 
 def _enforced_counts(statistic: Any) -> EnforcedCounts:
@@ -84,12 +86,12 @@ class Counts(Statistic):
     @property
     @abstractmethod
     def groups(self) -> tuple[int, ...]:
-        """Number of cells in each group; a record is counted once in every group."""
+        """Number of cells in each group; a record is counted at most once in every group."""
 
     @abstractmethod
     def cells(self, records: Rows) -> Rows:
         """For each record and group the cell, a number from 0 up.
 
-        Anything else is moved to the nearest cell, NaN to 0. If cells cannot be told, the records
-        are given one by one; one that fails alone is counted in the first cell of every group.
+        NaN is no cell; anything else is moved to the nearest one. If cells cannot be told, the
+        records are given one by one; one that fails alone is not counted.
         """

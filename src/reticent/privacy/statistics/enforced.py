@@ -51,6 +51,7 @@ class Enforced(ABC):
     statistic: Any
     name: str
     output_limit: float
+    complete_records: bool
 
     kind: ClassVar[str]
     saved_as: ClassVar[str]  # in the state of a stream (`key`), whatever the class is called
@@ -86,6 +87,18 @@ class Enforced(ABC):
     @abstractmethod
     def block_sum(self, records: Rows) -> NDArray[Any]:
         """Sum over one block of scaled records, as whole numbers."""
+
+    def fill(self, records: Rows) -> tuple[Rows, NDArray[np.bool_] | None]:
+        """Records to ask for rows of, and which of them lack a value; None if none does.
+
+        A record that lacks a value adds nothing. Its map is asked all the same, with the middle of
+        the range in place of the value, so that how maps are asked depends on no record. A
+        statistic that does not ask for ``complete_records`` sees NaN instead.
+        """
+        if not self.complete_records or not np.isnan(records.sum()):
+            return records, None
+        missing = np.isnan(records)
+        return np.where(missing, 0.0, records), missing.any(axis=1)
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The released numbers of a total, each once."""
@@ -253,13 +266,14 @@ def positive(what: str, value: Any) -> Fraction:
     return number
 
 
-def common(statistic: Any) -> tuple[Any, str, float]:
+def common(statistic: Any) -> tuple[Any, str, float, bool]:
     """What all plans begin with.
 
-    The statistic, its name and how far from the middle outputs may lie.
+    The statistic, its name, how far from the middle outputs may lie, and whether a record that
+    lacks a value adds nothing.
     """
     name = type.__dict__["__name__"].__get__(type(statistic))
     reach = float(statistic.output_limit)
     if not 0 < reach < 2.0**40:
         raise BadInput(f"{name}.output_limit must be a positive number, not {reach!r}.")
-    return statistic, name, reach
+    return statistic, name, reach, bool(statistic.complete_records)

@@ -68,22 +68,30 @@ class EnforcedPartitionedGram(EnforcedGram):
         """Features on the integer grid, (rows, m), within their limit; zero where the map fails."""
         shape = len(records), self.feature_columns
         name = type.__dict__["__name__"].__get__(type(self.feature_map))
+        filled, lacking = self.fill(records)
         rows = map_rows_safely(
-            f"{name}.rows", lambda some: self.feature_map.rows(some), shape, records
+            f"{name}.rows", lambda some: self.feature_map.rows(some), shape, filled
         )
-        return quantize_and_clip(rows, self.bits, self.feature_limit2)
+        q = quantize_and_clip(rows, self.bits, self.feature_limit2)
+        if lacking is not None:
+            q[lacking] = 0.0
+        return q
 
     def residual_integers(self, features: Rows, records: Rows) -> Rows:
         """Residuals on the integer grid, (rows, p), in their limit; zero where the map fails."""
         shape = len(records), self.residual_columns
+        filled, lacking = self.fill(records)
         rows = map_rows_safely(
             f"{self.name}.residuals",
             lambda h, some: self.statistic.residuals(h, some),
             shape,
             features,
-            records,
+            filled,
         )
-        return quantize_and_clip(rows, self.bits, self.residual_limit2)
+        q = quantize_and_clip(rows, self.bits, self.residual_limit2)
+        if lacking is not None:
+            q[lacking] = 0.0
+        return q
 
     def integers(self, records: Rows) -> Rows:
         """Rows on the integer grid: features, then residuals."""

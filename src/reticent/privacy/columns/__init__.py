@@ -1,0 +1,1 @@
+"""Columns: their kinds, and how one cell becomes a number."""

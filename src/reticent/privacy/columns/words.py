@@ -1,0 +1,345 @@
+"""Columns of words: in no order, in order, or yes and no."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from reticent.errors import BoundsMissing
+from reticent.privacy.columns.base import Codes, Kind, exact_text, plain_text
+from reticent.privacy.sources.cell_values import (
+    LabelTable,
+    label,
+    label_table,
+    text_label,
+    text_number,
+)
+
+__all__ = [
+    "MISSING_LEVEL",
+    "MOST_LEVELS",
+    "Labels",
+    "MissingIndicator",
+    "Ordered",
+    "Words",
+    "YesNo",
+]
+
+MOST_LEVELS = 1000
+MISSING_LEVEL = "missing"  # the name of the level of words that are missing
+_YES = ("yes", "y", "true", "t", "1")
+_NO = ("no", "n", "false", "f", "0")
+
+
+class _Levels(Kind):
+    """Abstract: one of some words."""
+
+    _given: tuple[str, ...]
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The words; with ``keep_missing`` one more, for what is none of them."""
+        if self.keep_missing:
+            return (*self._given, MISSING_LEVEL)
+        return self._given
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Half a step beyond the first and the last level."""
+        return -0.5, len(self.levels) - 0.5
+
+    @cached_property
+    def _texts(self) -> dict[bytes, int]:
+        return {level.encode(): place for place, level in enumerate(self._given)}
+
+    @cached_property
+    def _numbers(self) -> dict[float, int]:
+        """Levels that are numbers, so that 1, 1.0 and the text "1" are the same level."""
+        numbers: dict[float, int] = {}
+        for place, level in enumerate(self._given):
+            value = text_number(level.encode())
+            if not math.isnan(value):
+                numbers.setdefault(value, place)
+        return numbers
+
+    @property
+    def _unknown(self) -> float:
+        if self.keep_missing:
+            return float(len(self._given))
+        return math.nan
+
+    def code_numbers(self, values: Codes) -> Codes:
+        """Positions of the levels that are these numbers."""
+        known = self._known(values)
+        codes = np.full(len(known), self._unknown)
+        for value, place in self._numbers.items():
+            codes[known == value] = place
+        return codes
+
+    def code_text(self, text: bytes) -> float:
+        """Position of the level that a text is, byte by byte, or as a number."""
+        text = plain_text(text)
+        if text in self._missing_texts:
+            return self._unknown
+        place = self._texts.get(text)
+        if place is None:
+            value = text_number(text)
+            if value in self._missing_numbers:
+                return self._unknown
+            place = self._numbers.get(value)
+        if place is None:
+            return self._unknown
+        return float(place)
+
+    def values(self, codes: Codes) -> list[Any]:
+        """The words; None for a missing one."""
+        words: list[str | None] = [*self._given, None]
+        last = len(self._given)
+        return [
+            None if math.isnan(code) else words[int(min(max(round(code), 0), last))]
+            for code in codes
+        ]
+
+    def show(self, code: float) -> str:
+        """The word."""
+        return self.levels[int(min(max(round(code), 0), len(self.levels) - 1))]
+
+
+def _checked_levels(what: str, given: object) -> tuple[str, ...]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)):
+        raise BoundsMissing(
+            f"{what} are given as the list of all levels, for example ['F', 'M'], not {given!r}."
+        )
+    levels = []
+    for level in given:
+        plain = level.item() if isinstance(level, np.generic) else level
+        if isinstance(plain, float) and plain.is_integer():
+            plain = int(plain)
+        if not isinstance(plain, (str, int, float)) or isinstance(plain, bool):
+            raise BoundsMissing(f"A level is a text or a number, not {level!r}.")
+        if isinstance(plain, str):
+            plain = exact_text(plain)
+        levels.append(str(plain).strip(" \t"))
+    if any(not level for level in levels):
+        raise BoundsMissing(
+            "A level is empty. An empty cell is missing anyway: leave it out of the list, or keep "
+            "missing values as a level of their own (keep_missing=True)."
+        )
+    repeated = sorted({level for level in levels if levels.count(level) > 1})
+    if repeated:
+        raise BoundsMissing(f"The level {repeated[0]!r} is given twice: name each level once.")
+    if any(not level.isprintable() for level in levels):
+        raise BoundsMissing("A level holds a line break or another sign that cannot be printed.")
+    if len(levels) < 2:
+        raise BoundsMissing(
+            f"A column with the one level {', '.join(levels)!r} tells nothing: leave it out, or "
+            "list all levels that can occur."
+        )
+    if len(levels) > MOST_LEVELS:
+        raise BoundsMissing(
+            f"{len(levels)} levels are more than {MOST_LEVELS}: join rare ones into groups first."
+        )
+    return tuple(levels)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Words(_Levels):
+    """One of some words, in no order; a word that is not listed is missing.
+
+    >>> Words(["F", "M"]).code_text(b"M")
+    1.0
+    """
+
+    words: tuple[str, ...]
+
+    name = "words"
+    ordered = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "words", _checked_levels("Words", self.words))
+        object.__setattr__(self, "_given", self.words)
+
+    def describe(self) -> str:
+        """A,B,C."""
+        return ",".join(self.words)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Ordered(_Levels):
+    """One of some words in order, as stages and grades are.
+
+    >>> Ordered(["I", "II", "III"]).show(2)
+    'III'
+    """
+
+    words: tuple[str, ...]
+
+    name = "ordered"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "words", _checked_levels("Ordered words", self.words))
+        object.__setattr__(self, "_given", self.words)
+
+    def describe(self) -> str:
+        """A<B<C."""
+        return "<".join(self.words)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class YesNo(_Levels):
+    """Yes or no: true and false, 1 and 0, or the two words ``no`` and ``yes``.
+
+    >>> YesNo().code_text(b"TRUE"), YesNo().code_value(False)
+    (1.0, 0.0)
+    """
+
+    no: str = "no"
+    yes: str = "yes"
+
+    name = "yesno"
+    ordered = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        no, yes = _checked_levels("Yes and no", (self.no, self.yes))
+        object.__setattr__(self, "no", no)
+        object.__setattr__(self, "yes", yes)
+        object.__setattr__(self, "_given", (no, yes))
+
+    @cached_property
+    def _texts(self) -> dict[bytes, int]:
+        texts = {self.no.encode(): 0, self.yes.encode(): 1}
+        for place, spellings in enumerate((_NO, _YES)):
+            for word in spellings:
+                for spelling in (word, word.capitalize(), word.upper()):
+                    texts.setdefault(spelling.encode(), place)
+        return texts
+
+    @cached_property
+    def _numbers(self) -> dict[float, int]:
+        numbers = {0.0: 0, 1.0: 1}
+        for place, level in enumerate(self._given):
+            value = text_number(level.encode())
+            if not math.isnan(value):
+                numbers[value] = place
+        return numbers
+
+    def describe(self) -> str:
+        """NO/YES."""
+        return f"{self.no}/{self.yes}"
+
+
+# ---- made by the bounds, not given by users
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Labels(Kind):
+    """Labels of a classification: one of ``classes``, texts or numbers; others are missing.
+
+    1 equals 1.0, True and the text "1" in a file, but the class "1" is a text in a frame.
+    """
+
+    classes: tuple[str | int | float | bool, ...]
+
+    name = "labels"
+    ordered = False
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The classes as texts."""
+        return tuple(map(str, self.classes))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Half a step beyond the first and the last class."""
+        return -0.5, len(self.classes) - 0.5
+
+    @cached_property
+    def _table(self) -> LabelTable:
+        return label_table(self.classes)
+
+    def code_numbers(self, values: Codes) -> Codes:
+        """Positions of the classes that are these numbers."""
+        codes = np.full(len(values), np.nan)
+        for label, place in reversed(self._table.items()):
+            if not isinstance(label, (str, bytes)):
+                codes[values == label] = place
+        return codes
+
+    def code_text(self, text: bytes) -> float:
+        """Position of the class that a text in a file stands for."""
+        return text_label(text, self._table)
+
+    def code_value(self, value: object) -> float:
+        """Position of the class that equals the value."""
+        return label(value, self._table)
+
+    def values(self, codes: Codes) -> list[Any]:
+        """The classes."""
+        return [None if math.isnan(code) else self.classes[int(code)] for code in codes]
+
+    def show(self, code: float) -> str:
+        """The class."""
+        return self.levels[int(code)]
+
+    def describe(self) -> str:
+        """A,B,C."""
+        return ",".join(self.levels)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class MissingIndicator(Kind):
+    """Whether a value of another kind is missing: yes or no."""
+
+    of: Kind
+
+    name = "indicator"
+    ordered = False
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """No and yes."""
+        return "no", "yes"
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """As for yes and no."""
+        return -0.5, 1.5
+
+    @cached_property
+    def _plain(self) -> Kind:
+        return replace(self.of, keep_missing=False)
+
+    def code_numbers(self, values: Codes) -> Codes:
+        """1 where a number is missing."""
+        return np.isnan(self._plain.code_numbers(values)).astype(np.float64)
+
+    def code_text(self, text: bytes) -> float:
+        """1 if the text means nothing."""
+        return float(math.isnan(self._plain.code_text(text)))
+
+    def code_value(self, value: object) -> float:
+        """1 if the value means nothing."""
+        return float(math.isnan(self._plain.code_value(value)))
+
+    def values(self, codes: Codes) -> list[Any]:
+        """No and yes."""
+        return [None if math.isnan(code) else self.levels[int(code)] for code in codes]
+
+    def show(self, code: float) -> str:
+        """No or yes."""
+        return self.levels[round(min(max(code, 0), 1))]
+
+    def describe(self) -> str:
+        """NO/YES."""
+        return "no/yes"

@@ -1,0 +1,106 @@
+"""Codes of whole columns: what a kind makes of each cell, for arrays and for columns of texts.
+
+Fast where the cells allow it, and the same as asking the kind cell by cell. Proof: reading.md.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.numbers import Cyclic, Number, Whole
+from reticent.privacy.columns.words import MissingIndicator
+from reticent.privacy.sources.cell_values import Column, number, numbers, text_number
+from reticent.privacy.sources.csv_dialect import Dialect
+
+__all__ = ["code_array", "code_text", "code_texts"]
+
+# Numbers that every version of arrow reads as Python does: never out of range, no spaces, no plus
+# sign.
+_PLAIN_NUMBER = r"^-?[0-9]{1,20}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
+_MICROSECONDS_A_DAY = 86_400e6
+
+
+def code_array(values: NDArray[Any], kind: Kind | None) -> Column:
+    """Return the codes of the cells of an array of one column, of any dtype."""
+    if values.dtype.kind == "M":
+        return _code_moments(values, kind)
+    if values.dtype.kind in "biuf":
+        plain = numbers(values)
+        if kind is None:
+            return plain
+        return kind.code_numbers(plain)
+    if kind is None:
+        return np.array([number(value) for value in values.tolist()], dtype=np.float64)
+    return np.array([kind.code_value(value) for value in values.tolist()], dtype=np.float64)
+
+
+def _code_moments(values: NDArray[Any], kind: Kind | None) -> Column:
+    """Return the codes of NumPy's moments: days since 1970-01-01, where dates are wanted."""
+    moments = values.astype("datetime64[us]")
+    missing = np.isnat(moments)
+    days = moments.astype(np.int64) / _MICROSECONDS_A_DAY
+    days[missing] = np.nan
+    if isinstance(kind, Date):
+        return kind.code_days(days)
+    if isinstance(kind, MissingIndicator) and isinstance(kind.of, Date):
+        known = replace(kind.of, keep_missing=False).code_days(days)
+        return np.isnan(known).astype(np.float64)
+    return np.full(len(values), np.nan)
+
+
+def code_texts(cells: pa.Array, kind: Kind | None, dialect: Dialect | None = None) -> Column:
+    """Return the codes of an arrow column of texts, cell by cell."""
+    if dialect is None:
+        dialect = Dialect()
+    if pa.types.is_string_view(cells.type):
+        cells = cells.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
+    if kind is None:
+        return _text_numbers(dialect.plain_numbers(cells))
+    if _reads_numbers(kind):
+        return kind.code_numbers(_text_numbers(dialect.plain_numbers(cells)))
+    return _each(cells, lambda text: kind.code_text(dialect.utf8(text)))
+
+
+def code_text(text: bytes, kind: Kind | None, dialect: Dialect) -> float:
+    """Return the code of one text: what `code_texts` gives for its cell."""
+    plain = text_number(dialect.plain_number(text))
+    if kind is None:
+        return plain
+    if _reads_numbers(kind):
+        return float(kind.code_numbers(np.array([plain]))[0])
+    return kind.code_text(dialect.utf8(text))
+
+
+def _reads_numbers(kind: Kind) -> bool:
+    if isinstance(kind, MissingIndicator):
+        kind = kind.of
+    return isinstance(kind, (Number, Whole, Cyclic))
+
+
+def _text_numbers(cells: pa.Array) -> Column:
+    """Return `text_number` of each cell: most in bulk, which is the same, others one by one."""
+    cells = cells.fill_null("")
+    plain = pc.match_substring_regex(cells, _PLAIN_NUMBER)
+    result: Column = (
+        pc.if_else(plain, cells, None).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    )
+    others = ~plain.to_numpy(zero_copy_only=False)
+    if others.any():
+        result = result.copy()
+        result[others] = _each(cells.filter(pa.array(others)), text_number)
+    return result
+
+
+def _each(cells: pa.Array, function: Callable[[bytes], float]) -> Column:
+    """Return ``function`` of the bytes of each cell, computed once per different cell."""
+    encoded = cells.cast(pa.large_binary()).fill_null(b"").dictionary_encode()
+    values = np.array([function(text) for text in encoded.dictionary.to_pylist()])
+    result: Column = values[encoded.indices.to_numpy(zero_copy_only=False)]
+    return result

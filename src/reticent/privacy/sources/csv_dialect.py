@@ -1,0 +1,168 @@
+"""CSV dialects: separator, decimal sign and encoding, said by the user or told by the header.
+
+The header line is public, records are not: nothing here depends on a record. What the header
+cannot say, the decimal sign and the encoding of cells, is settled cell by cell, so that no record
+changes how another one is read. Proof: reading.md, 5.
+"""
+
+import codecs
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from reticent.errors import BadInput
+from reticent.privacy.sources.files import readable
+
+__all__ = ["SEPARATORS", "Dialect", "find_dialect", "header_line"]
+
+SEPARATORS = (b",", b";", b"\t", b"|")
+LONGEST_HEADER = 2**24  # bytes
+_BOM = b"\xef\xbb\xbf"
+_OTHER_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    ``decimal`` is b"." or b","; None takes either, which a semicolon as the separator allows.
+    ``encoding`` None: a cell that is not UTF-8 is read as Windows-1252 (Latin-1 and more).
+    """
+
+    separator: bytes = b","
+    decimal: bytes | None = b"."
+    encoding: str | None = None
+
+    def plain_number(self, text: bytes) -> bytes:
+        """The text of a number with a decimal point; the empty text for another decimal sign."""
+        if self.decimal == b".":
+            return text
+        if self.decimal == b"," and b"." in text:
+            return b""
+        return text.replace(b",", b".")
+
+    def plain_numbers(self, cells: pa.Array) -> pa.Array:
+        """`plain_number` of each cell of an arrow column of texts."""
+        if self.decimal == b".":
+            return cells
+        plain = pc.replace_substring(cells, ",", ".")
+        if self.decimal == b",":
+            plain = pc.if_else(pc.match_substring(cells, "."), "", plain)
+        return plain
+
+    def utf8(self, text: bytes) -> bytes:
+        """A cell in UTF-8; the empty text if it is not of the encoding that was said."""
+        if text.isascii():
+            return text
+        try:
+            return text.decode(self.encoding or "utf-8").encode()
+        except UnicodeDecodeError:
+            if self.encoding is not None:
+                return b""
+        return text.decode("cp1252", "replace").encode()
+
+
+def find_dialect(
+    path: Path,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Dialect:
+    """The dialect of a file: what is said, else what its header line tells."""
+    if decimal not in (None, ".", ","):
+        raise BadInput(
+            f"The decimal sign is a point or a comma, not {decimal!r}.", parameter="decimal"
+        )
+    if encoding is not None:
+        encoding = _known_encoding(encoding)
+    if separator is None:
+        with readable(path), path.open("rb") as file:
+            mark = _told_separator(file, path)
+    else:
+        mark = _said_separator(separator)
+    sign: bytes | None = b"."
+    if decimal is not None:
+        sign = decimal.encode()
+    elif mark == b";":
+        sign = None
+    if sign == mark:
+        raise BadInput(
+            f"The decimal sign and the separator are both {decimal!r}: one of them is another.",
+            parameter="decimal",
+        )
+    return Dialect(mark, sign, encoding)
+
+
+def header_line(file: BinaryIO, path: Path | object) -> bytes:
+    """The first line that is neither blank nor a ``sep=`` line, without its byte-order mark.
+
+    Leaves the file behind it.
+    """
+    line = file.readline(LONGEST_HEADER)
+    if line.startswith(_OTHER_BOMS):
+        raise BadInput(f"{path} is written in UTF-16 or UTF-32. Save it as UTF-8.")
+    line = line.removeprefix(_BOM)
+    while line and (not line.strip() or _sep_line(line) is not None):
+        line = file.readline(LONGEST_HEADER)
+    return line
+
+
+def _sep_line(line: bytes) -> bytes | None:
+    """The separator that a line ``sep=;`` names, as spreadsheets write it."""
+    text = line.strip(b"\r\n").strip(b'"')
+    if len(text) == 5 and text[:4].lower() == b"sep=":
+        return text[4:]
+    return None
+
+
+def _told_separator(file: BinaryIO, path: Path) -> bytes:
+    first = file.readline(LONGEST_HEADER).removeprefix(_BOM)
+    named = _sep_line(first)
+    if named is not None:
+        return _said_separator(named.decode("latin-1"))
+    file.seek(0)
+    line = header_line(file, path)
+    bare = b"".join(line.split(b'"')[::2])  # outside of quotes
+    counts = [bare.count(mark) for mark in SEPARATORS]
+    most = max(counts)
+    if most == 0:
+        return b"\t" if path.suffix.lower() == ".tsv" else b","
+    if counts.count(most) > 1:
+        raise BadInput(
+            f"The first line of {path} does not say what separates its columns. Say it: "
+            "separator=';'.",
+            parameter="separator",
+        )
+    return SEPARATORS[int(np.argmax(counts))]
+
+
+def _said_separator(separator: object) -> bytes:
+    named = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|"}
+    if isinstance(separator, str):
+        mark = named.get(separator, separator).encode()
+        if mark in SEPARATORS:
+            return mark
+    raise BadInput(
+        f"The separator is a comma, a semicolon, a tab or a pipe, not {separator!r}.",
+        parameter="separator",
+    )
+
+
+def _known_encoding(encoding: object) -> str:
+    """An encoding of which ASCII is a part, so that separators and line ends are themselves."""
+    ascii_signs = bytes(range(128))
+    try:
+        if isinstance(encoding, str) and ascii_signs.decode(encoding).encode() == ascii_signs:
+            return codecs.lookup(encoding).name
+    except (LookupError, UnicodeError):
+        pass
+    raise BadInput(
+        f"The encoding {encoding!r} is not known, or is not one that ASCII is part of. Usual ones: "
+        "utf-8, latin-1, cp1252.",
+        parameter="encoding",
+    )
