@@ -20,7 +20,7 @@ from reticent import (
     scan,
 )
 from reticent.privacy import curator as module
-from reticent.privacy import paid_release
+from reticent.privacy import noise as noise_module
 from reticent.privacy.guard import suppress_warnings
 from reticent.privacy.row_maps.column_moments import MeanSum, MomentGram
 from reticent.privacy.selection.exponential_mechanism import Scores, epsilon_of
@@ -79,7 +79,7 @@ def test_every_number_gets_the_noise_of_its_own_kind_and_half_a_step(event, stat
         asked.append((law, scale, size))
         return np.arange(size, dtype=object) * 2 + len(asked) * 1000
 
-    monkeypatch.setattr(paid_release, "floor_noise", noise)
+    monkeypatch.setattr(noise_module, "floor_noise", noise)
     one = curator(event)
     release = one.release(statistic)
     scales = one._scales(enforce(statistic))

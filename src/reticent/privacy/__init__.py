@@ -29,7 +29,6 @@ READING_ORDER = (
     "statistics.feature_cache",
     "noise",
     "random_bits",
-    "paid_release",
     "release",
     "oracle",
     "sources.base",

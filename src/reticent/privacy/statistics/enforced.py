@@ -28,7 +28,6 @@ from reticent.privacy.statistics.integer_grid import fraction
 
 __all__ = [
     "Enforced",
-    "check_noise",
     "common",
     "enforce",
     "is_kind",
@@ -176,17 +175,6 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return {name: _plain(one) for name, one in _fields(value).items()}
     return json.loads(json.dumps(value, default=_fields))
-
-
-def check_noise(noisy: NDArray[Any], scale: NDArray[np.float64]) -> None:
-    """Refuse numbers of which one has got no noise, or noise of no scale.
-
-    What has no scale does not leave.
-    """
-    if any(number is None for number in noisy) or not (scale > 0).all():
-        raise ReleaseRefused(
-            "A number of this statistic has no noise scale. Nothing is released; the charge stays."
-        )
 
 
 # ---- which kind
