@@ -12,6 +12,7 @@ READING_ORDER = (
     "curator",
     "record_sum",
     "bounds",
+    "schema",
     "noise_column",
     "guard",
     "process",
