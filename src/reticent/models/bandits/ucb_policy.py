@@ -198,7 +198,9 @@ class Policy:
             settings.posterior_scaling_exponent,
             settings.norm_quantile,
         )
-        self.feature_map = replace(self.feature_map, energy=tuple(self._feature_scale.tolist()))
+        self.feature_map = replace(
+            self.feature_map, feature_scale=tuple(self._feature_scale.tolist())
+        )
         self.posterior.rescale(old_scale / self._feature_scale)
 
     def _simulate_contexts(self) -> Array:

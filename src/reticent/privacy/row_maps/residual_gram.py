@@ -99,7 +99,7 @@ class ResidualGram(WeightedGram):
         feature_map = self.feature_map
         if feature_map.constant >= 0:
             one = (
-                2.0**self.bits * feature_map.energy[feature_map.constant]
+                2.0**self.bits * feature_map.feature_scale[feature_map.constant]
             )  # the constant, of a record that counts whole
             return outputs * (features[:, feature_map.constant, None] / one)
         if feature_map.weighted:
