@@ -322,7 +322,7 @@ class Curator:
             records_per_person=self._records_per_person,
             private=self._seed is None,
             fit=self._fit,
-            times=shares_spent,
+            shares_spent=shares_spent,
             relation=self._relation,
             entry=self._entry_hash,
         )
@@ -386,7 +386,7 @@ class Curator:
             value=np.array([best.index, best.score], dtype=np.float64),
             scale=np.zeros(2),  # of their own: the noise is in the releases that follow
             n=n,
-            times=1,
+            shares_spent=1,
         )
         self.releases += [first, *training, *validation]
         return Choice(best.index, best.score, training, validation)

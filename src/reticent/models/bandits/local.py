@@ -270,7 +270,7 @@ class LocalBanditServer:
             release.value.shape == release.scale.shape == (statistic.size,) and type(batch) is int
         )
         one_record = (
-            release.n == release.records_per_person == release.times == 1
+            release.n == release.records_per_person == release.shares_spent == 1
             and release.relation == "record"
         )
         honest = (
@@ -313,7 +313,7 @@ class LocalBanditServer:
             scale=noise,
             event=self._event,
             records_per_person=1,
-            times=1,
+            shares_spent=1,
             fit="reports",
             entry=None,
         )

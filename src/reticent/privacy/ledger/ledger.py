@@ -342,12 +342,12 @@ class Ledger:
         """
         events: list[Event] = []
         first = {row[3]: row for row in reversed(rows)}
-        for body, times in Counter(row[3] for row in rows).items():
+        for body, uses in Counter(row[3] for row in rows).items():
             event = self._entry(first[body], account).event
-            if event.count * times <= _MOST_USES:
-                events.append(replace(event, count=event.count * times))
+            if event.count * uses <= _MOST_USES:
+                events.append(replace(event, count=event.count * uses))
             else:
-                events += [event] * times
+                events += [event] * uses
         return events
 
     def _account(self, row: Sequence[Any]) -> Account:

@@ -14,7 +14,7 @@ Proof: statistics.md, 2, 4 and 6.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from fractions import Fraction
 from hashlib import sha256
 from operator import index
@@ -33,6 +33,7 @@ __all__ = [
     "is_kind",
     "positive",
     "saved_as",
+    "saved_name",
     "whole",
 ]
 
@@ -104,7 +105,7 @@ class Enforced(ABC):
     def numbers(self) -> tuple[Any, ...]:
         """All that decides rows' limits and noise."""
         own = [one.name for one in fields(self) if one.name not in ("statistic", "feature_map")]
-        shares = sha256(
+        multiplicity = sha256(
             self.coordinate_multiplicity().tobytes() + self.accumulates().tobytes()
         ).hexdigest()
         values = [getattr(self, name) for name in own]
@@ -114,7 +115,7 @@ class Enforced(ABC):
             self.sensitivity2,
             self.sensitivity1,
             self.step,
-            shares,
+            multiplicity,
             *values,
         )
 
@@ -147,14 +148,17 @@ def saved_as(key: str) -> dict[str, str]:
     return {"saved_as": key}
 
 
+def saved_name(field: Field[Any]) -> str:
+    """The name that releases, and files of them, know a field by."""
+    return str(field.metadata.get("saved_as", field.name))
+
+
 def _fields(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, by the names that they are saved as.
 
     `dataclasses.asdict` would copy a large basis number by number.
     """
-    return {
-        one.metadata.get("saved_as", one.name): getattr(thing, one.name) for one in fields(thing)
-    }
+    return {saved_name(one): getattr(thing, one.name) for one in fields(thing)}
 
 
 _PLAIN = {int, float, str, bool}
@@ -247,7 +251,7 @@ def common(statistic: Any) -> tuple[Any, str, float]:
     The statistic, its name and how far from the middle outputs may lie.
     """
     name = type.__dict__["__name__"].__get__(type(statistic))
-    reach = float(statistic.output_limit)
-    if not 0 < reach < 2.0**40:
-        raise BadInput(f"{name}.output_limit must be a positive number, not {reach!r}.")
-    return statistic, name, reach
+    output_limit = float(statistic.output_limit)
+    if not 0 < output_limit < 2.0**40:
+        raise BadInput(f"{name}.output_limit must be a positive number, not {output_limit!r}.")
+    return statistic, name, output_limit
