@@ -64,7 +64,6 @@ UPWARD = {("models/base.py", "reticent.reporting.page.page")}
 DRAWS_NOISE = {
     "privacy/curator.py",
     "privacy/noise.py",
-    "privacy/paid_release.py",
     "privacy/selection",
     "privacy/streams",
     "obfuscation/noise.py",

@@ -16,6 +16,9 @@ _HOMES = {
     "reticent.errors": errors.__all__,
     "reticent.privacy.accounting.composition": ("calibrate", "epsilon"),
     "reticent.privacy.bounds": ("Bounds",),
+    "reticent.privacy.columns.dates": ("Date",),
+    "reticent.privacy.columns.numbers": ("Cyclic", "Number", "Whole"),
+    "reticent.privacy.columns.words": ("Ordered", "Words", "YesNo"),
     "reticent.models.replay": ("Replay",),
     "reticent.privacy.curator": ("Curator", "Release"),
     "reticent.privacy.accounting.events": ("Event", "Gaussian", "Laplace", "Pure", "Selection"),
@@ -60,6 +63,8 @@ __all__ = [
     "CorruptModel",
     "Counts",
     "Curator",
+    "Cyclic",
+    "Date",
     "Event",
     "FactorAnalysis",
     "GPClassifier",
@@ -77,7 +82,9 @@ __all__ = [
     "LocalBanditClient",
     "LocalBanditServer",
     "LocalClient",
+    "Number",
     "Obfuscator",
+    "Ordered",
     "PrivateCovariance",
     "PrivateEstimator",
     "PrivateHistogram",
@@ -91,6 +98,9 @@ __all__ = [
     "Selection",
     "Statistic",
     "Sum",
+    "Whole",
+    "Words",
+    "YesNo",
     "__version__",
     "calibrate",
     "epsilon",
@@ -134,6 +144,9 @@ if TYPE_CHECKING:
     from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Pure, Selection
     from reticent.privacy.accounting.guarantee import Guarantee
     from reticent.privacy.bounds import Bounds
+    from reticent.privacy.columns.dates import Date
+    from reticent.privacy.columns.numbers import Cyclic, Number, Whole
+    from reticent.privacy.columns.words import Ordered, Words, YesNo
     from reticent.privacy.curator import Curator, Release
     from reticent.privacy.ledger.ledger import Ledger
     from reticent.privacy.sources.base import scan

@@ -312,9 +312,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             private=all(release.private for release in releases),
             records_per_person=first.records_per_person,
         )
-        self.n_features_in_ = len(first.bounds.x)
+        given = first.bounds.given_inputs()
+        self.n_features_in_ = len(given)
         if first.bounds.x_names is not None:
-            self.feature_names_in_ = np.array(first.bounds.x_names, dtype=object)
+            names = [first.bounds.x_names[i] for i in given]
+            self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         return self

@@ -145,7 +145,10 @@ class Replay:
                 )
             if one.n < 1 or not (one.scale > 0).all():
                 raise BadInput("A release holds a number that no curator gives: it was altered.")
-        if self._noise is not None and sum(one.times for one in releases) > self._noise.count:
+        if (
+            self._noise is not None
+            and sum(one.shares_spent for one in releases) > self._noise.count
+        ):
             raise BadInput("There are more releases than were paid for.")
 
     @property
@@ -211,7 +214,7 @@ class Replay:
 
     def _recorded(self, asked: dict[str, Any], shares_spent: int) -> Release:
         release = self._following()
-        if shares_spent != release.times or not alike(release.statistic, asked):
+        if shares_spent != release.shares_spent or not alike(release.statistic, asked):
             raise ReleaseRefused(
                 f"The model asks for {asked['name']} with {asked['size']} numbers, but the record "
                 f"holds {release.statistic['name']} with {release.statistic['size']}, or one with "
@@ -226,7 +229,7 @@ class Replay:
         The model must look whether it is what it can use.
         """
         release = self._following()
-        if shares_spent != release.times:
+        if shares_spent != release.shares_spent:
             raise ReleaseRefused(
                 "The record holds a release that counts otherwise: rebuild it "
                 "with the parameters it had."

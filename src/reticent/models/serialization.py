@@ -330,9 +330,12 @@ def restored_release(told: Mapping[str, Any]) -> Release:
     value, scale = (np.asarray(fields.pop(name), dtype=np.float64) for name in ("value", "scale"))
     event = event_from_dict(fields.pop("event"))
     bounds = Bounds.from_dict(fields.pop("bounds"))
+    shares_spent = fields.pop("times", 1)  # the word in files
     if not isinstance(fields.get("checksum"), str):
         raise BadInput("A release has a checksum.")
-    return Release(value=value, scale=scale, event=event, bounds=bounds, **fields)
+    return Release(
+        value=value, scale=scale, event=event, bounds=bounds, shares_spent=shares_spent, **fields
+    )
 
 
 def _header(release: Release) -> dict[str, Any]:

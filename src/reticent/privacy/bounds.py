@@ -1,15 +1,16 @@
 """Bounds: what is public about one record, and the first thing that happens to every record.
 
-A value outside its range is moved to the edge; a missing one (NaN) to the middle of its range; a
-label that is not in the list of classes to the first class. These are stated, public points: a
-record cannot make anything fail, and it cannot go further than the bounds allow. Bounds come
-from a codebook or from common knowledge, never from the data.
+Columns have kinds (columns/kinds.py): ranges of numbers, levels of words, spans of dates. A value
+outside its range is moved to the edge, a public point; a value that is missing, or not of its kind,
+stays missing (NaN), and a record that lacks a value adds nothing to a sum (statistics/base.py). So
+a record cannot make anything fail, and it cannot go further than the bounds allow. Bounds come from
+a codebook or from common knowledge, never from the data.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, BoundsMissing
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.kinds import (
+    KINDS,
+    as_literal,
+    is_plain_number,
+    kinds_from_dicts,
+    read_columns,
+    with_missing_codes,
+)
+from reticent.privacy.columns.numbers import Number
+from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.noise_column import NoiseColumn
+from reticent.privacy.schema import resolve, shaped
 from reticent.privacy.sources.base import Field, Source
 from reticent.validation import is_integer
 
@@ -27,39 +40,43 @@ _LOOP = 512  # numbers that one loop goes over
 _HUGE = 1e150  # ranges up to here scale without overflow or subnormal numbers
 
 Range = tuple[float, float]
-Ranges = Range | Sequence[Range] | Mapping[str, Range]
 
 
 @dataclass(frozen=True, init=False)
 class Bounds:
-    """The public range of every column of one record.
+    """What is public about every column of one record: its kind and its range or levels.
 
     Parameters
     ----------
-    x : dict of name → (low, high), list of (low, high), or one (low, high)
-        Ranges of the inputs: by name for frames and files, by position for arrays, or one range for
-        every column.
+    x : dict of name → column, list of columns, or one column
+        The inputs: by name for frames and files, by position for arrays, or one for every column.
+        A column is a range of numbers ``(0, 110)``, a list of words ``["F", "M"]``, ``bool`` for
+        yes and no, a span of dates ``(date(2019, 1, 1), date(2024, 12, 31))``, or a kind:
+        `Number`, `Whole`, `Words`, `Ordered`, `YesNo`, `Date`, `Cyclic`.
     y : the same, optional
-        Ranges of the outputs.
+        The outputs: numbers, whole numbers, or yes and no (1 and 0).
     classes : list of labels, optional
         For classification: all labels that can occur, in place of ``y``.
     norm : float, optional
         A public bound on the Euclidean distance of a record's inputs from the middle of the box, in
-        the inputs' own units.
+        the inputs' own units; all of them numbers.
+    missing : dict of name → codes, or a list of codes, optional
+        Codes that mean "missing" in a column, such as 999, or in all of them.
 
     Privacy
     -------
-    What is given here must be public. Values outside are moved to the edge, missing values to the
-    middle of the range, unknown labels to the first class; nothing reports how many were moved.
+    What is given here must be public. Numbers outside their range are moved to the edge. What is
+    not of its column's kind, a word that is not listed, a code that means missing: all these are
+    missing, and a record that lacks a value which a model needs has weight zero in it.
 
     Examples
     --------
-    >>> Bounds(x={"age": (0, 110), "height": (40, 220)}, y={"weight": (2, 150)})
-    Bounds(x={'age': (0.0, 110.0), 'height': (40.0, 220.0)}, y={'weight': (2.0, 150.0)})
+    >>> Bounds(x={"age": (0, 110), "sex": ["F", "M"]}, y={"weight": (2, 150)})
+    Bounds(x={'age': (0.0, 110.0), 'sex': ['F', 'M']}, y={'weight': (2.0, 150.0)})
     """
 
-    x: tuple[Range, ...]
-    y: tuple[Range, ...]
+    x_kinds: tuple[Kind, ...]
+    y_kinds: tuple[Kind, ...]
     x_names: tuple[str, ...] | None
     y_names: tuple[str, ...] | None
     classes: tuple[Any, ...] | None
@@ -69,21 +86,24 @@ class Bounds:
 
     def __init__(
         self,
-        x: Ranges,
+        x: Any,
         *,
-        y: Ranges | None = None,
+        y: Any = None,
         classes: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
         norm: float | None = None,
+        missing: Mapping[str, Any] | Sequence[str | float] | None = None,
     ) -> None:
-        x_names, x_ranges, broadcast = _ranges("x", x)
-        y_names, y_ranges, _ = _ranges("y", y) if y is not None else (None, (), False)
+        x_names, x_kinds, broadcast = read_columns("x", x)
+        y_names, y_kinds, _ = read_columns("y", y) if y is not None else (None, (), False)
+        x_kinds, y_kinds = with_missing_codes((x_names, x_kinds), (y_names, y_kinds), missing)
+        _check_outputs(y_kinds)
         if classes is not None:
             if y is not None:
                 raise BadInput("Give either y (numbers) or classes (labels), not both.")
             y_names, classes = _classes(classes)
         fields = {
-            "x": x_ranges,
-            "y": y_ranges,
+            "x_kinds": x_kinds,
+            "y_kinds": y_kinds,
             "x_names": x_names,
             "y_names": y_names,
             "classes": None if classes is None else tuple(classes),
@@ -95,6 +115,29 @@ class Bounds:
             object.__setattr__(self, name, value)  # the dataclass is frozen
         if self.norm is not None and not 1 / _HUGE <= self.norm <= _HUGE:
             raise BoundsMissing(f"norm must be a positive number, not {norm!r}.", parameter="norm")
+        if self.norm is not None and not all(type(kind) is Number for kind in x_kinds):
+            raise BadInput("norm is for inputs that are numbers, all of them.", parameter="norm")
+
+    @cached_property
+    def x(self) -> tuple[Range, ...]:
+        """Ranges of the inputs' codes: those of numbers, and (−½, L − ½) for L levels."""
+        return tuple(kind.range for kind in self.x_kinds)
+
+    @cached_property
+    def y(self) -> tuple[Range, ...]:
+        """Ranges of the outputs."""
+        return tuple(kind.output_range for kind in self.y_kinds)
+
+    @classmethod
+    def from_codebook(cls, path: str | os.PathLike[str], **choice: Any) -> "Bounds":
+        """Bounds from a codebook: a TOML file that says what is public about each column.
+
+        Inputs are the columns whose ``use`` is "x", outputs "y", labels "class"; ``choice`` takes
+        other ones: ``x=["age", "sex"], y="weight"``, or ``classes="ill"``.
+        """
+        from reticent.codebook import read_codebook
+
+        return read_codebook(path).bounds(**choice)
 
     def __repr__(self) -> str:
         if self.noise_column is not None:
@@ -103,9 +146,9 @@ class Bounds:
                 column = self.noise_column.at
             whole = self.without_noise_column(self.noise_column)
             return f"{whole!r}.with_noise_column({column!r})"
-        parts = [f"x={_show(self.x, self.x_names, self.broadcast)}"]
-        if self.y:
-            parts.append(f"y={_show(self.y, self.y_names, False)}")
+        parts = [f"x={_show(self.x_kinds, self.x_names, self.broadcast)}"]
+        if self.y_kinds:
+            parts.append(f"y={_show(self.y_kinds, self.y_names, False)}")
         if self.classes is not None:
             labels = list(self.classes)
             parts.append(
@@ -117,7 +160,13 @@ class Bounds:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the bounds as plain JSON values; ``from_dict`` is the inverse."""
-        return {
+        kinds = {}
+        if not all(is_plain_number(kind) for kind in self.x_kinds + self.y_kinds):
+            kinds = {
+                "x_kinds": [kind.to_dict() for kind in self.x_kinds],
+                "y_kinds": [kind.to_dict() for kind in self.y_kinds],
+            }
+        return kinds | {
             "x": [list(r) for r in self.x],
             "y": [list(r) for r in self.y],
             "x_names": None if self.x_names is None else list(self.x_names),
@@ -132,20 +181,17 @@ class Bounds:
     def from_dict(cls, fields: Mapping[str, Any]) -> "Bounds":
         """Rebuild bounds from ``to_dict``."""
 
-        def given(ranges: list[list[float]], names: list[str] | None) -> Any:
-            pairs = [(low, high) for low, high in ranges]
-            if names is None:
-                return pairs
-            return dict(zip(names, pairs, strict=True))
+        def given(side: str) -> Any:
+            columns: list[Any] = [(low, high) for low, high in fields[side]]
+            if f"{side}_kinds" in fields:
+                columns = kinds_from_dicts(fields[f"{side}_kinds"])
+            if side == "x" and fields["same"]:
+                return columns[0]
+            names = fields[f"{side}_names"]
+            return columns if names is None else dict(zip(names, columns, strict=True))
 
-        if fields["same"]:
-            x: Any = tuple(fields["x"][0])
-        else:
-            x = given(fields["x"], fields["x_names"])
-        if not fields["y"]:
-            y = None
-        else:
-            y = given(fields["y"], fields["y_names"])
+        x = given("x")
+        y = given("y") if fields["y"] else None
         classes: Any = fields["classes"]
         if classes is not None and fields["y_names"] is not None:
             classes = {fields["y_names"][0]: classes}
@@ -184,6 +230,8 @@ class Bounds:
             )
         at = known.index(column)
         low, high = self.x[at]
+        if type(self.x_kinds[at]) is not Number:
+            raise BadInput(f"The noise column {column!r} must be a number, with a range.")
         if not low > 0:
             raise BadInput(
                 f"The noise column {column!r} needs a lower bound above 0, not {low:g}: a record "
@@ -196,115 +244,42 @@ class Bounds:
             )
         names = self.x_names and self.x_names[:at] + self.x_names[at + 1 :]
         level = NoiseColumn(at, column if isinstance(column, str) else None, low, high)
-        return self._with(x=self.x[:at] + self.x[at + 1 :], x_names=names, noise_column=level)
+        kinds = self.x_kinds[:at] + self.x_kinds[at + 1 :]
+        return self._with(x_kinds=kinds, x_names=names, noise_column=level)
 
     def without_noise_column(self, level: NoiseColumn) -> "Bounds":
         """What `with_noise_column` was asked of."""
-        ranges = (*self.x[: level.at], (level.low, level.high), *self.x[level.at :])
+        noise = Number(level.low, level.high)
+        kinds = (*self.x_kinds[: level.at], noise, *self.x_kinds[level.at :])
         names = self.x_names and (
             *self.x_names[: level.at],
             str(level.name),
             *self.x_names[level.at :],
         )
-        return self._with(x=ranges, x_names=names, noise_column=None)
+        return self._with(x_kinds=kinds, x_names=names, noise_column=None)
 
     def shaped(self, source: Source, *, targets: bool) -> Source:
-        """Tell a source of lists how many columns it has: one for each range.
-
-        Any other source knows it already.
-        """
-        if self.broadcast:
-            inputs = None
-        else:
-            inputs = len(self.x) + (self.noise_column is not None)
-        if self.classes is not None or not targets:
-            outputs = 1
-        else:
-            outputs = max(1, len(self.y))
-        return source.shaped(inputs, outputs)
+        """The source, told how many columns these bounds are for (`schema.shaped`)."""
+        return shaped(self, source, targets=targets)
 
     def resolve(self, source: Source, *, targets: bool) -> tuple["Bounds", tuple[Field, ...]]:
-        """Fit the bounds to a source's columns.
+        """Bounds of a source's columns, and the columns to ask it for (`schema.resolve`)."""
+        return resolve(self, source, targets=targets)
 
-        Concrete bounds, and the columns to ask the source for. Looks at names and shapes only.
-        ``targets`` says whether the model uses y at all; without, a noise level is not used either,
-        and X may have its column or not.
-        """
-        source = self.shaped(source, targets=targets)
-        level = self.noise_column
-        named = (self.y_names or ()) if targets and not source.targets else ()
-        outputs = [source.position(name) for name in named if name in (source.names or ())]
-        places = [i for i in range(source.width - source.targets) if i not in outputs]
-        inputs = len(places)
-        if self.x_names is not None:
-            _need_names(
-                source,
-                "x",
-                self.x_names if level is None or not targets else (*self.x_names, str(level.name)),
-            )
-            fields = [Field(name) for name in self.x_names]
-            bounds = self
-        else:
-            known = len(self.x) + (level is not None)
-            if not self.broadcast and inputs != known and (targets or inputs != len(self.x)):
-                raise BadInput(
-                    f"X has {inputs} features, but the bounds are for {known}: give one range per "
-                    "column, or choose columns by name, as in Bounds(x={'age': (0, 110)})."
-                )
-            if level is not None and inputs == known:
-                at = places.pop(level.at)
-                level = replace(level, name=None if source.names is None else source.names[at])
-            fields = [Field(i) for i in places]
-            if source.names is None:
-                names = None
-            else:
-                names = tuple(source.names[i] for i in places)
-            bounds = self._with(
-                x=self.x * len(places) if self.broadcast else self.x,
-                x_names=names,
-                broadcast=False,
-                noise_column=level,
-            )
-        if not targets:
-            return bounds.inputs_alone(), tuple(fields)
-        if level is not None:
-            fields += filter(None, [level.field(source, len(self.x))])
-        if self.classes is not None:
-            wanted = 1
-        else:
-            wanted = len(self.y)
-        if not wanted:
-            raise BoundsMissing(
-                "The outputs have no bounds, and reticent never takes them from the data (that "
-                "would leak the extreme records). Give their plausible range, for example "
-                "Bounds(x=..., y=(0, 150)), or classes=[...] for labels."
-            )
-        if source.targets:
-            if source.targets != wanted:
-                raise BadInput(f"y has {source.targets} columns, but the bounds are for {wanted}.")
-            fields += [Field(inputs + i, self.classes) for i in range(wanted)]
-        elif self.y_names is None:
-            raise BadInput(
-                "The model requires y to be passed, but the target y is None, "
-                "and its bounds have no column name: pass y, or name its "
-                "column in the bounds, as in y={'weight': (2, 150)}."
-            )
-        else:
-            _need_names(source, "y", self.y_names)
-            for (
-                field
-            ) in fields:  # a model of labels would hand its inputs over, and the label with them
-                if source.position(field.key) in outputs:
-                    raise BadInput(
-                        f"Column {field.key!r} is both an input and the output: a column can be "
-                        "one of them. Take it out of x."
-                    )
-            fields += [Field(name, self.classes) for name in self.y_names]
-        return bounds, tuple(fields)
+    def with_columns(
+        self,
+        x_kinds: tuple[Kind, ...],
+        x_names: tuple[str, ...] | None,
+        noise_column: NoiseColumn | None,
+    ) -> "Bounds":
+        """The same bounds for inputs that are known: a kind for each, and a name if they have."""
+        return self._with(
+            x_kinds=x_kinds, x_names=x_names, noise_column=noise_column, broadcast=False
+        )
 
     def inputs_alone(self) -> "Bounds":
         """The bounds of the inputs, without those of the outputs."""
-        return self._with(y=(), y_names=None, classes=None, noise_column=None)
+        return self._with(y_kinds=(), y_names=None, classes=None, noise_column=None)
 
     def without_names(self) -> "Bounds":
         """The same ranges, by position instead of by name."""
@@ -317,7 +292,8 @@ class Bounds:
 
         Labels stay as they are. Outputs are moved to [−output_limit, output_limit], in half-ranges,
         for statistics that clip them to bounds of their own. With ``norm``, the inputs are scaled
-        by it instead, to a ball of radius 1. A function of each record alone, bit for bit:
+        by it instead, to a ball of radius 1. What is missing stays NaN; with ``norm``, all inputs
+        of a record that lacks one of them. A function of each record alone, bit for bit:
         elementwise additions, multiplications and comparisons (and a division, for a noise level)
         only, in an order that does not depend on the record's place.
         """
@@ -341,8 +317,6 @@ class Bounds:
                 np.clip(u[:, :d], -1.0, 1.0, out=u[:, :d])
                 if self.y:
                     np.clip(u[:, d:], -output_limit, output_limit, out=u[:, d:])
-            if np.isnan(u.sum()):  # all else is within the bounds: finite
-                u[np.isnan(u)] = 0.0
             if self.norm is not None:
                 square = np.zeros(len(u))
                 for j in range(d):
@@ -386,6 +360,15 @@ class Bounds:
             object.__setattr__(new, name, fields.get(name, getattr(self, name)))
         return new
 
+    def given_inputs(self) -> list[int]:
+        """Places of the inputs that are columns of X: all but indicators of missing values."""
+        return [i for i, kind in enumerate(self.x_kinds) if type(kind) is not MissingIndicator]
+
+    @property
+    def columns_in(self) -> int:
+        """How many columns of X are inputs."""
+        return len(self.given_inputs())
+
     @property
     def radius2(self) -> int:
         """Squared length that the scaled inputs of a record cannot exceed."""
@@ -414,28 +397,13 @@ def checked_bounds(bounds: object) -> Bounds:
             "bounds must be a reticent.Bounds itself, not "
             f"{type(bounds).__name__}; subclasses are not taken."
         )
-    return Bounds._with(bounds)
-
-
-def _need_names(source: Source, what: str, names: Iterable[str]) -> None:
-    if source.names is None:
-        raise BadInput(
-            f"The bounds of {what} are by name, but the data have no column names: pass a data "
-            "frame, or bounds as a list."
-        )
-    for name in names:
-        if name not in source.names:
-            close = get_close_matches(name.lower(), [known.lower() for known in source.names], 1)
-            meant = [known for known in source.names if known.lower() in close]
-            if meant:
-                hint = f" Did you mean {meant[0]!r}?"
-            else:
-                hint = ""
-            if len(source.names) == 1 and ";" in source.names[0]:
-                hint = " The fields of a CSV file must be separated by commas."
-            raise BadInput(
-                f"There is no column {name!r}. Columns: {', '.join(source.names)}.{hint}"
-            )
+    if not all(type(kind) in KINDS for kind in bounds.x_kinds + bounds.y_kinds):
+        raise BadInput("The kinds of columns must be reticent's own; subclasses are not taken.")
+    return Bounds._with(
+        bounds,
+        x_kinds=tuple(kinds_from_dicts([kind.to_dict() for kind in bounds.x_kinds])),
+        y_kinds=tuple(kinds_from_dicts([kind.to_dict() for kind in bounds.y_kinds])),
+    )
 
 
 def _number(what: str, value: object) -> float:
@@ -446,63 +414,14 @@ def _number(what: str, value: object) -> float:
     return float(value)
 
 
-def _ranges(what: str, given: Any) -> tuple[tuple[str, ...] | None, tuple[Range, ...], bool]:
-    """Bring the three ways to give ranges into one.
-
-    Names, ranges, and whether one range serves all columns.
-    """
-    if given is None or (isinstance(given, (Sequence, Mapping)) and not given):
-        raise BoundsMissing(
-            f"The columns of {what} have no bounds, and reticent never takes them from the data "
-            "(that would leak the extreme records). Give each its plausible range, for example "
-            'Bounds(x={"age": (0, 110)}).'
-        )
-    if isinstance(given, Mapping):
-        if not all(isinstance(name, str) and name for name in given):
-            raise BadInput(f"The column names in the bounds of {what} must be non-empty texts.")
-        return (
-            tuple(given),
-            tuple(_range(f"{what} column {n!r}", r) for n, r in given.items()),
-            False,
-        )
-    pairs = np.asarray(given, dtype=object)
-    if pairs.shape == (2,):
-        return None, (_range(what, pairs),), True
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise BoundsMissing(
-            f"The bounds of {what} must be (low, high), a list of (low, high), "
-            "or a dict of them by column."
-        )
-    return None, tuple(_range(f"{what} column {i}", r) for i, r in enumerate(pairs)), False
-
-
-def _range(what: str, given: Any) -> Range:
-    try:
-        low, high = given
-    except (TypeError, ValueError):
-        raise BoundsMissing(
-            f"The bounds of {what} must be a pair (low, high), not {given!r}."
-        ) from None
-    low = _number(what, low)
-    high = _number(what, high)
-    if not (math.isfinite(low) and math.isfinite(high)) or max(abs(low), abs(high)) > _HUGE:
-        raise BoundsMissing(
-            f"The bounds of {what} must be finite numbers up to {_HUGE:g}, not ({low}, {high})."
-        )
-    if not low < high:
-        if high < low:
-            hint = f" Did you mean ({high:g}, {low:g})?"
-        else:
-            hint = ""
-        raise BoundsMissing(
-            f"The bounds of {what} must have low < high, not ({low:g}, {high:g}).{hint}"
-        )
-    if high / 2 - low / 2 < max(1 / _HUGE, 1e-9 * max(abs(low), abs(high))):
-        raise BoundsMissing(
-            f"The bounds of {what} are too close together for the precision of "
-            f"a number: ({low}, {high})."
-        )
-    return low, high
+def _check_outputs(kinds: Sequence[Kind]) -> None:
+    for kind in kinds:
+        if not kind.has_output_range:
+            raise BadInput(
+                f"An output is a number, a whole number, or yes and no, not {kind.name}. Words are "
+                "predicted by a classifier: give them as classes.",
+                parameter="y",
+            )
 
 
 def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
@@ -530,7 +449,8 @@ def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
     return names, labels
 
 
-def _show(ranges: tuple[Range, ...], names: tuple[str, ...] | None, broadcast: bool) -> str:
+def _show(kinds: tuple[Kind, ...], names: tuple[str, ...] | None, broadcast: bool) -> str:
+    literals = list(map(as_literal, kinds))
     if broadcast:
-        return repr(ranges[0])
-    return repr(list(ranges) if names is None else dict(zip(names, ranges, strict=True)))
+        return repr(literals[0])
+    return repr(literals if names is None else dict(zip(names, literals, strict=True)))

@@ -25,18 +25,11 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import guarded_read, read_safely, remember_signals, suppress_warnings
-from reticent.privacy.ledger.ledger import RELATIONS
-from reticent.privacy.noise import Scale, check_exp, scale_at_least
+from reticent.privacy.ledger.ledger import RELATIONS, Ledger, check_account
+from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
 from reticent.privacy.oracle import CHOICE, Choice, Design, Oracle, Run
-from reticent.privacy.paid_release import (
-    charge,
-    check_account,
-    check_process,
-    draw_noise,
-    in_units,
-    seeded_bits,
-)
-from reticent.privacy.process import available_cpus, identity
+from reticent.privacy.process import available_cpus, check_process, identity
+from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import RecordSum, try_out
 from reticent.privacy.release import Release, derived
 from reticent.privacy.selection.exponential_mechanism import (
@@ -160,14 +153,16 @@ class Curator:
             self._inputs = read_safely(lambda: self._read_inputs(source), "Nothing was charged.")
             look(self._inputs)
         # Of the ledger's entry that pays for everything released here.
-        self._entry_hash = charge(
-            ledger,
-            dataset,
-            event,
-            relation=relation,
-            records_per_person=int(records_per_person),
-            what=what,
-        )
+        self._entry_hash: str | None = None
+        if ledger is not None and dataset is not None:
+            entry = Ledger(ledger).charge(
+                dataset,
+                event,
+                relation=relation,
+                records_per_person=int(records_per_person),
+                what=what,
+            )
+            self._entry_hash = entry.hash
         # Paid. Only from here on may anything read a record.
         self._source: Source | None = source
         self._cache: FeatureCache | None = FeatureCache()
@@ -327,7 +322,7 @@ class Curator:
             records_per_person=self._records_per_person,
             private=self._seed is None,
             fit=self._fit,
-            times=shares_spent,
+            shares_spent=shares_spent,
             relation=self._relation,
             entry=self._entry_hash,
         )
@@ -391,7 +386,7 @@ class Curator:
             value=np.array([best.index, best.score], dtype=np.float64),
             scale=np.zeros(2),  # of their own: the noise is in the releases that follow
             n=n,
-            times=1,
+            shares_spent=1,
         )
         self.releases += [first, *training, *validation]
         return Choice(best.index, best.score, training, validation)

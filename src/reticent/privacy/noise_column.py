@@ -42,8 +42,8 @@ class NoiseColumn:
             return np.asarray(np.minimum(np.maximum(known, self.low), self.high))
 
     def weights(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-        """low/level, from low/high to 1: comparisons and one division, elementwise."""
-        return np.asarray(self.low / self.clip(levels))
+        """low/level, from low/high to 1, NaN where the level is missing: elementwise."""
+        return np.where(np.isnan(levels), np.nan, self.low / self.clip(levels))
 
     def field(self, source: Source, inputs: int) -> Field | None:
         """Where a source holds levels besides so many inputs.

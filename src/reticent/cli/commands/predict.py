@@ -187,10 +187,9 @@ def _csv_blocks(source: CsvSource, positions: list[int]) -> Iterator[Block]:
     """Give the inputs line by line, each line by the rules that ``reticent fit`` reads it by."""
     rows: list[list[float]] = []
     for path in source.paths:
-        delimiter = b"\t" if path.suffix.lower() == ".tsv" else b","
         with path.open("rb") as file:
-            read_header(file, path, delimiter)
-            for number, cells in lines_in_order(file, delimiter):
+            read_header(file, path, source.dialect)
+            for number, cells in lines_in_order(file, source.dialect.separator):
                 if cells is None:
                     raise BadFile(f"{path}: line {number} below the header cannot be read as CSV.")
                 if len(cells) != source.width:

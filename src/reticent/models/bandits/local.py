@@ -121,9 +121,7 @@ class LocalBanditClient:
         words = random_words(1, self._asks, self._seed)
         self._asks += 1
         with np.errstate(all="ignore"):
-            phi = self._statistic.feature_map.features(
-                self._bounds._with(y=(), y_names=None).scale(rows)
-            )
+            phi = self._statistic.feature_map.features(self._bounds.inputs_alone().scale(rows))
             scores = upper_confidence_bound(
                 phi[None], self._mean, self._covariance_root, self._exploration_weight
             )
@@ -270,7 +268,7 @@ class LocalBanditServer:
             release.value.shape == release.scale.shape == (statistic.size,) and type(batch) is int
         )
         one_record = (
-            release.n == release.records_per_person == release.times == 1
+            release.n == release.records_per_person == release.shares_spent == 1
             and release.relation == "record"
         )
         honest = (
@@ -313,7 +311,7 @@ class LocalBanditServer:
             scale=noise,
             event=self._event,
             records_per_person=1,
-            times=1,
+            shares_spent=1,
             fit="reports",
             entry=None,
         )

@@ -198,7 +198,9 @@ class Policy:
             settings.posterior_scaling_exponent,
             settings.norm_quantile,
         )
-        self.feature_map = replace(self.feature_map, energy=tuple(self._feature_scale.tolist()))
+        self.feature_map = replace(
+            self.feature_map, feature_scale=tuple(self._feature_scale.tolist())
+        )
         self.posterior.rescale(old_scale / self._feature_scale)
 
     def _simulate_contexts(self) -> Array:
@@ -264,7 +266,7 @@ class Policy:
     def features(self, candidates: Array) -> Array:
         """Features (…, m) of candidates (…, d) in their own units."""
         flat = candidates.reshape(-1, self.dimension)
-        unit = self.bounds._with(y=(), y_names=None).scale(flat)
+        unit = self.bounds.inputs_alone().scale(flat)
         phi = self.feature_map.features(unit)
         return phi.reshape(*candidates.shape[:-1], self.feature_map.columns)
 

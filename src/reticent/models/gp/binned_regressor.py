@@ -400,7 +400,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 "These releases were made with other parameters: rebuild them with those they had."
             )
         check_scale(
-            release, noise_scale(asked, release.event, release.records_per_person, release.times)
+            release,
+            noise_scale(asked, release.event, release.records_per_person, release.shares_spent),
         )
 
     def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:

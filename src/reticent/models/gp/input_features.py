@@ -111,7 +111,9 @@ def rescale_to_data(feature_map: FeatureMap, representative_points: Array) -> Fe
     squares = np.square(feature_map.long(representative_points)).sum(axis=1)
     small = np.quantile(squares, INPUTS.unclipped_fraction)
     factor = math.sqrt(feature_map.radius2 / small)
-    return replace(feature_map, energy=tuple((np.array(feature_map.energy) * factor).tolist()))
+    return replace(
+        feature_map, feature_scale=tuple((np.array(feature_map.feature_scale) * factor).tolist())
+    )
 
 
 def inputs_needing_linear_term(densities: Sequence[Array]) -> tuple[Line, ...]:

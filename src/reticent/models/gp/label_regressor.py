@@ -337,7 +337,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         how: dict[str, Any] = {
             "design": words,
             "centre": centre,
-            "reach": reach,
+            "clip_threshold": reach,
             "squares": squares,
         }
         return label_sum(belief.inputs, belief.counts, columns, **how)

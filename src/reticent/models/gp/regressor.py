@@ -357,7 +357,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         mean_square_weight = 1.0
         if constant >= 0:
             mean_square_weight = float(
-                np.mean((phi[:, constant] / feature_map.energy[constant]) ** 2)
+                np.mean((phi[:, constant] / feature_map.feature_scale[constant]) ** 2)
             )
         feature_map = replace(
             feature_map, weighted=bounds.noise_column is not None, constant=constant
@@ -369,7 +369,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 noise_variance = max(prior.white_noise_variance * unit, STAGES.noise_guess**2)
             else:
                 noise_variance = (noise_std / half_range) ** 2
-            scales = np.outer(feature_map.energy, feature_map.energy)
+            scales = np.outer(feature_map.feature_scale, feature_map.feature_scale)
             posteriors.append(
                 StagedPosterior(
                     unit * np.array(hypotheses) / scales,
@@ -459,7 +459,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ) -> StageState:
         """Go on with kernels around the best one, if they ask for another basis."""
         assert isinstance(state.prior, KernelPriors)
-        scale = np.array(state.feature_map.energy)
+        scale = np.array(state.feature_map.feature_scale)
         finer, log_weights = refine_prior(state.prior, state.posteriors[0], scale)
         missed = finer.truncation_variance_under(state.prior, state.feature_map.columns)
         if state.truncation_ratio(missed) <= STAGES.coarse_ratio_of_refined:
@@ -565,7 +565,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # matrix shows how much records count
         if constant >= 0 and posterior.learn_noise:
             square = posterior.feature_mean_square(constant)
-            mean_square_weight = square / state.feature_map.energy[constant] ** 2
+            mean_square_weight = square / state.feature_map.feature_scale[constant] ** 2
         residual_variance = posterior.s2
         if self._releases - self._input_releases > STAGES.final_clip_stages:
             residual_variance = posterior.s2 + posterior.excess_noise_variance()
@@ -726,4 +726,4 @@ def _constant_weights(feature_map: FeatureMap) -> Array | None:
     constant = feature_map.constant
     if constant < 0:
         return None
-    return np.eye(feature_map.columns)[constant] / feature_map.energy[constant]
+    return np.eye(feature_map.columns)[constant] / feature_map.feature_scale[constant]

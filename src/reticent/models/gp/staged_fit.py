@@ -88,13 +88,13 @@ class StageState:
         assert isinstance(self.prior, KernelPriors)
         assert isinstance(before.prior, KernelPriors)
         values, projection = self.prior.leading_functions(self.feature_map.columns)
-        old_scale = np.array(before.feature_map.energy)
+        old_scale = np.array(before.feature_map.feature_scale)
         onto_old = (
             before.prior.leading_functions(before.feature_map.columns)[1] / old_scale[:, None]
         )
         (old_posterior,) = before.posteriors
         (new_posterior,) = self.posteriors
-        onto = onto_old @ (values * np.array(self.feature_map.energy))
+        onto = onto_old @ (values * np.array(self.feature_map.feature_scale))
         beyond = self.prior.residual_covariance(onto_old - onto_old @ values @ projection)
         posterior = replace(
             new_posterior,

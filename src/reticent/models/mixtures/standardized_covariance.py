@@ -64,7 +64,7 @@ def _fit_columns(curator: Oracle, noise: float, shares: int, norm2: float) -> Co
         release = curator.release(statistic, shares_spent=spent)
         columns.add(
             np.array(statistic.centre),
-            np.array(statistic.reach),
+            np.array(statistic.clip_thresholds),
             np.array(statistic.offset),
             moments=release.value / n,
             sd=float(release.sd[0]) / n,

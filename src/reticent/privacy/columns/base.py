@@ -19,6 +19,7 @@ MissingCode: TypeAlias = str | float
 
 
 def plain_text(text: bytes) -> bytes:
+    """A text without the blanks around it."""
     return text.strip(b" \t")
 
 
@@ -49,6 +50,7 @@ class Kind(ABC):
     unit: str | None = field(default=None, kw_only=True)
 
     name: ClassVar[str]
+    has_output_range: ClassVar[bool] = False  # whether it can be predicted as a number
     periodic: ClassVar[bool] = False
     ordered: ClassVar[bool] = True  # whether neighbouring codes are alike
 
@@ -75,6 +77,11 @@ class Kind(ABC):
     @abstractmethod
     def range(self) -> tuple[float, float]:
         """Where codes lie: (low, high), low < high."""
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """Where codes lie that are predicted as numbers."""
+        return self.range
 
     @property
     def levels(self) -> tuple[str, ...] | None:
@@ -155,6 +162,6 @@ class Kind(ABC):
         given: dict[str, Any] = {"kind": self.name}
         for one in fields(self):
             value = getattr(self, one.name)
-            if value not in ((), None, False):
+            if value is not one.default and value != ():
                 given[one.name] = list(value) if isinstance(value, tuple) else value
         return given

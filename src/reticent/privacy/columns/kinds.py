@@ -17,8 +17,8 @@ A code lies in the kind's ``range``. Levels and whole numbers are the middles of
 L levels have the range (−½, L − ½).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from datetime import date
 from typing import Any
 
@@ -28,26 +28,47 @@ from reticent.errors import BadInput, BoundsMissing
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole, checked_range
-from reticent.privacy.columns.words import Ordered, Words, YesNo
+from reticent.privacy.columns.words import MissingIndicator, Ordered, Words, YesNo
 
-__all__ = ["as_kind", "kind_from_dict"]
+__all__ = [
+    "KINDS",
+    "as_kind",
+    "as_literal",
+    "is_plain_number",
+    "kind_from_dict",
+    "kinds_from_dicts",
+    "read_columns",
+    "with_missing_codes",
+]
 
-_KINDS: dict[str, type[Kind]] = {
+_BY_NAME: dict[str, type[Kind]] = {
     cls.name: cls for cls in (Number, Whole, Words, Ordered, YesNo, Date, Cyclic)
 }
+KINDS = (*_BY_NAME.values(), MissingIndicator)  # what the columns of bounds can be
 
 
 def kind_from_dict(given: Mapping[str, Any]) -> Kind:
     """A kind from `Kind.to_dict`: a copy that nobody else holds."""
     options = {name: value for name, value in given.items() if name != "kind"}
-    if given.get("kind") not in _KINDS:
-        known = ", ".join(_KINDS)
+    if given.get("kind") not in _BY_NAME:
+        known = ", ".join(_BY_NAME)
         raise BadInput(f"There is no kind of column {given.get('kind')!r}. Kinds: {known}.")
-    cls = _KINDS[given["kind"]]
+    cls = _BY_NAME[given["kind"]]
     wrong = set(options) - {one.name for one in fields(cls)}
     if wrong:
         raise BadInput(f"A column of kind {cls.name} has no {', '.join(sorted(wrong))}.")
     return cls(**options)
+
+
+def kinds_from_dicts(given: Sequence[Mapping[str, Any]]) -> list[Kind]:
+    """The kinds of several columns; an indicator belongs to the column before it."""
+    kinds: list[Kind] = []
+    for one in given:
+        if one.get("kind") == MissingIndicator.name and kinds:
+            kinds.append(MissingIndicator(kinds[-1]))
+        else:
+            kinds.append(kind_from_dict(one))
+    return kinds
 
 
 # ---- literals
@@ -59,8 +80,10 @@ def as_kind(what: str, given: object) -> Kind:
     >>> as_kind("x column 'sex'", ["F", "M"])
     Words(words=['F', 'M'])
     """
+    if isinstance(given, MissingIndicator):
+        return given
     if isinstance(given, Kind):
-        if type(given) not in _KINDS.values():
+        if type(given) not in _BY_NAME.values():
             raise BadInput(f"The kind of {what} must be one of reticent's own.")
         return kind_from_dict(given.to_dict())
     if given is bool:
@@ -91,3 +114,93 @@ def _about(what: str, make: Callable[[], Kind]) -> Kind:
         return make()
     except BoundsMissing as error:
         raise BoundsMissing(f"{what}: {error}") from None
+
+
+def is_plain_number(kind: Kind) -> bool:
+    """Whether a pair (low, high) says all there is to say."""
+    return isinstance(kind, Number) and kind == Number(kind.low, kind.high)
+
+
+def as_literal(kind: Kind) -> object:
+    """The shortest way to write a kind in Python."""
+    if isinstance(kind, Number) and is_plain_number(kind):
+        return kind.range
+    if isinstance(kind, Words) and kind == Words(kind.words):
+        return list(kind.words)
+    return kind
+
+
+# ---- several columns
+
+Columns = tuple[tuple[str, ...] | None, tuple[Kind, ...]]
+
+
+def read_columns(what: str, given: Any) -> tuple[tuple[str, ...] | None, tuple[Kind, ...], bool]:
+    """Bring the ways to give columns into one.
+
+    Names, kinds, and whether one kind serves all columns.
+    """
+    if given is None or (isinstance(given, (Sequence, Mapping)) and not given):
+        raise BoundsMissing(
+            f"The columns of {what} have no bounds, and reticent never takes them from the data "
+            "(that would leak the extreme records). Give each its plausible range, for example "
+            'Bounds(x={"age": (0, 110)}).'
+        )
+    if isinstance(given, Mapping):
+        if not all(isinstance(name, str) and name for name in given):
+            raise BadInput(f"The column names in the bounds of {what} must be non-empty texts.")
+        kinds = tuple(as_kind(f"{what} column {name!r}", one) for name, one in given.items())
+        return tuple(given), kinds, False
+    if _is_one_column(given):
+        return None, (as_kind(what, given),), True
+    if isinstance(given, np.ndarray) and given.ndim == 2:
+        given = list(given)
+    if not isinstance(given, (list, tuple)):
+        raise BoundsMissing(
+            f"The bounds of {what} must be (low, high), a list of columns, or a dict of them by "
+            "name."
+        )
+    kinds = tuple(as_kind(f"{what} column {i}", one) for i, one in enumerate(given))
+    return None, kinds, False
+
+
+def _is_one_column(given: object) -> bool:
+    """Whether this is one column: a kind, bool, a pair of numbers or dates, a list of words."""
+    if isinstance(given, Kind) or given is bool:
+        return True
+    if isinstance(given, np.ndarray):
+        return given.shape == (2,)
+    if not isinstance(given, (list, tuple)):
+        return False
+    if isinstance(given, list) and all(isinstance(one, str) for one in given):
+        return True
+    scalars = (str, bytes, int, float, np.generic, date, type(None))
+    return len(given) == 2 and all(isinstance(one, scalars) for one in given)
+
+
+def with_missing_codes(x: Columns, y: Columns, missing: Any) -> list[tuple[Kind, ...]]:
+    """Add the codes that mean "missing" to the columns they are given for."""
+    if missing is None:
+        return [x[1], y[1]]
+    named = isinstance(missing, Mapping)
+    if named:
+        known = {*(x[0] or ()), *(y[0] or ())}
+        for name in missing:
+            if name not in known:
+                raise BadInput(
+                    f"missing names the column {name!r}, which has no bounds. Columns: "
+                    f"{', '.join(map(repr, sorted(known)))}.",
+                    parameter="missing",
+                )
+    changed = []
+    for names, kinds in (x, y):
+        coded = []
+        for place, kind in enumerate(kinds):
+            codes = missing
+            if named:
+                codes = missing.get(names[place], ()) if names is not None else ()
+            if isinstance(codes, (str, int, float)):
+                codes = (codes,)
+            coded.append(replace(kind, missing=(*kind.missing, *codes)))
+        changed.append(tuple(coded))
+    return changed

@@ -16,6 +16,7 @@ HUGE = 1e150  # ranges up to here scale without overflow or subnormal numbers
 
 
 def checked_range(what: str, low: object, high: object) -> tuple[float, float]:
+    """A range of numbers, low < high, or what is wrong with it."""
     ends = []
     for value in (low, high):
         if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(
@@ -60,6 +61,7 @@ class Number(Kind):
     high: float
 
     name = "number"
+    has_output_range = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,6 +111,7 @@ class Whole(Kind):
     high: int
 
     name = "whole"
+    has_output_range = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,6 +127,11 @@ class Whole(Kind):
     def range(self) -> tuple[float, float]:
         """Half a step beyond the bounds."""
         return self.low - 0.5, self.high + 0.5
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """The bounds themselves."""
+        return float(self.low), float(self.high)
 
     @property
     def cells(self) -> int:

@@ -205,6 +205,7 @@ class YesNo(_Levels):
     yes: str = "yes"
 
     name = "yesno"
+    has_output_range = True
     ordered = False
 
     def __post_init__(self) -> None:
@@ -213,6 +214,11 @@ class YesNo(_Levels):
         object.__setattr__(self, "no", no)
         object.__setattr__(self, "yes", yes)
         object.__setattr__(self, "_given", (no, yes))
+
+    @property
+    def output_range(self) -> tuple[float, float]:
+        """A rate, from 0 to 1."""
+        return 0.0, 1.0
 
     @cached_property
     def _texts(self) -> dict[bytes, int]:
@@ -270,9 +276,9 @@ class Labels(Kind):
     def code_numbers(self, values: Codes) -> Codes:
         """Positions of the classes that are these numbers."""
         codes = np.full(len(values), np.nan)
-        for label, place in reversed(self._table.items()):
-            if not isinstance(label, (str, bytes)):
-                codes[values == label] = place
+        for known, place in reversed(self._table.items()):
+            if not isinstance(known, (str, bytes)):
+                codes[values == known] = place
         return codes
 
     def code_text(self, text: bytes) -> float:
@@ -305,6 +311,10 @@ class MissingIndicator(Kind):
 
     name = "indicator"
     ordered = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The kind alone: an indicator stands behind the column that it is about."""
+        return {"kind": self.name}
 
     @property
     def levels(self) -> tuple[str, ...]:

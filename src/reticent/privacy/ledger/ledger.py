@@ -42,7 +42,7 @@ from reticent.privacy.ledger import connection as database
 from reticent.privacy.ledger.tables import CURVES, TABLE, Execute
 from reticent.validation import check_epsilon_delta, check_integer
 
-__all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
+__all__ = ["RELATIONS", "Account", "Entry", "Ledger", "check_account", "describe_user"]
 
 RELATIONS = {
     "record": (
@@ -342,12 +342,12 @@ class Ledger:
         """
         events: list[Event] = []
         first = {row[3]: row for row in reversed(rows)}
-        for body, times in Counter(row[3] for row in rows).items():
+        for body, uses in Counter(row[3] for row in rows).items():
             event = self._entry(first[body], account).event
-            if event.count * times <= _MOST_USES:
-                events.append(replace(event, count=event.count * times))
+            if event.count * uses <= _MOST_USES:
+                events.append(replace(event, count=event.count * uses))
             else:
-                events += [event] * times
+                events += [event] * uses
         return events
 
     def _account(self, row: Sequence[Any]) -> Account:
@@ -503,6 +503,14 @@ def _append(execute: Execute, kind: str, dataset: str, body: str, what: str) -> 
     row = (*fields, _seal(previous, fields))
     execute(f"INSERT INTO {TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
     return row
+
+
+def check_account(ledger: str | os.PathLike[str] | None, dataset: str | None) -> None:
+    """Refuse a ledger without a data set, and the other way round."""
+    if (ledger is None) != (dataset is None):
+        raise BadInput(
+            "Give both ledger and dataset, or neither: a charge needs an account to go to."
+        )
 
 
 def describe_user() -> str:

@@ -3,7 +3,7 @@
 Basis functions of its warped inputs, clipped to a norm R, and its weight.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.row_maps.polynomial_basis import GRID, Basis
+from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import FixedFeatures
 
@@ -27,7 +28,7 @@ def _exactly(mix: Array, powers: Array) -> Array:
 
 @dataclass(frozen=True)
 class FeatureMap(FixedFeatures):
-    """φ(u) = energy · basis(warp(u)), no longer than R; ``weighted``.
+    """φ(u) = feature_scale · basis(warp(u)), no longer than R; ``weighted``.
 
     Times the record's weight, which follows its inputs.
 
@@ -39,7 +40,7 @@ class FeatureMap(FixedFeatures):
     """
 
     basis: Basis
-    energy: tuple[float, ...]
+    feature_scale: tuple[float, ...] = field(metadata=saved_as("energy"))
     radius2: float
     warp: tuple[tuple[float, ...], ...] = ()
     weighted: bool = False
@@ -64,8 +65,8 @@ class FeatureMap(FixedFeatures):
         return Fraction(self.radius2)
 
     @cached_property
-    def _energy(self) -> Array:
-        return np.array(self.energy)
+    def _scale(self) -> Array:
+        return np.array(self.feature_scale)
 
     def rows(self, records: Array) -> Array:
         """φ of each record, times its weight if it has one. Outputs are not looked at."""
@@ -91,7 +92,7 @@ class FeatureMap(FixedFeatures):
             phi = np.column_stack(
                 [phi, *((records[:, j] - middle) * slope for j, middle, slope in self.lines)]
             )
-        phi *= self._energy
+        phi *= self._scale
         return phi
 
     def features(self, records: Array) -> Array:
@@ -126,11 +127,11 @@ class FeatureMap(FixedFeatures):
         """Rebuild a feature map from a release's plain lists."""
         warp = tuple(tuple(knots) for knots in fields["warp"])
         basis = Basis.from_dict(fields["basis"])
-        energy = tuple(fields["energy"])
+        feature_scale = tuple(fields["energy"])
         lines = tuple((j, middle, slope) for j, middle, slope in fields.get("lines", ()))
         return cls(
             basis,
-            energy,
+            feature_scale,
             fields["radius2"],
             warp,
             fields["weighted"],

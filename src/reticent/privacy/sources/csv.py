@@ -36,7 +36,7 @@ class CsvSource(FileSource):
         dialect: Dialect = Dialect(),  # noqa: B008 - frozen
         block_bytes: int = _BLOCK_BYTES,
     ) -> None:
-        self._dialect = dialect
+        self.dialect = dialect
         self._delimiter = dialect.separator
         self._block_bytes = block_bytes
         super().__init__(paths)
@@ -78,7 +78,7 @@ class CsvSource(FileSource):
 
     def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
         with readable(path), path.open("rb") as file:
-            return [(name, "any", "text") for name in read_header(file, path, self._dialect)]
+            return [(name, "any", "text") for name in read_header(file, path, self.dialect)]
 
     def _beyond_header(self, path: Path) -> bool:
         """Whether the file is longer than its header.
@@ -86,13 +86,13 @@ class CsvSource(FileSource):
         That much can be told without reading a record.
         """
         with readable(path), path.open("rb") as file:
-            read_header(file, path, self._dialect)
+            read_header(file, path, self.dialect)
             return file.tell() < path.stat().st_size
 
     def _read(self, path: Path) -> Iterator[bytes]:
         self._check_unchanged(path)
         with readable(path), path.open("rb") as file:
-            read_header(file, path, self._dialect)
+            read_header(file, path, self.dialect)
             yield from cut(file, self._block_bytes)
 
     def _plain_rows(
@@ -111,7 +111,7 @@ class CsvSource(FileSource):
             rows[~whole] = [_missing(kind) for kind in kinds]
         for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
             cells = parsed.column(str(column)).combine_chunks()
-            rows[whole, place] = code_texts(cells, kind, self._dialect)
+            rows[whole, place] = code_texts(cells, kind, self.dialect)
         return rows
 
     def _parse(self, plain: bytes, columns: Sequence[int]) -> pa.Table:
@@ -144,7 +144,7 @@ class CsvSource(FileSource):
             cells = split(line, self._delimiter)
             if cells is not None and len(cells) == self.width:
                 for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-                    row[place] = code_text(cells[column], kind, self._dialect)
+                    row[place] = code_text(cells[column], kind, self.dialect)
         return rows
 
 

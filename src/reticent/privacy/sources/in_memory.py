@@ -328,7 +328,8 @@ def _fill(
             continue
         values = cells[:, column]
         if mask is not None:
-            values = np.where(mask[:, column], None, values.astype(object))
+            values = values.astype(object)
+            values[mask[:, column]] = None
         block[:, place] = code_array(values, kind)
 
 

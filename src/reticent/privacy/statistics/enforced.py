@@ -14,7 +14,7 @@ Proof: statistics.md, 2, 4 and 6.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from fractions import Fraction
 from hashlib import sha256
 from operator import index
@@ -28,12 +28,12 @@ from reticent.privacy.statistics.integer_grid import fraction
 
 __all__ = [
     "Enforced",
-    "check_noise",
     "common",
     "enforce",
     "is_kind",
     "positive",
     "saved_as",
+    "saved_name",
     "whole",
 ]
 
@@ -97,8 +97,9 @@ class Enforced(ABC):
         """
         if not self.complete_records or not np.isnan(records.sum()):
             return records, None
-        missing = np.isnan(records)
-        return np.where(missing, 0.0, records), missing.any(axis=1)
+        missing: NDArray[np.bool_] = np.isnan(records)
+        lacking: NDArray[np.bool_] = np.any(missing, axis=1)
+        return np.where(missing, 0.0, records), lacking
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
         """The released numbers of a total, each once."""
@@ -118,7 +119,7 @@ class Enforced(ABC):
     def numbers(self) -> tuple[Any, ...]:
         """All that decides rows' limits and noise."""
         own = [one.name for one in fields(self) if one.name not in ("statistic", "feature_map")]
-        shares = sha256(
+        multiplicity = sha256(
             self.coordinate_multiplicity().tobytes() + self.accumulates().tobytes()
         ).hexdigest()
         values = [getattr(self, name) for name in own]
@@ -128,7 +129,7 @@ class Enforced(ABC):
             self.sensitivity2,
             self.sensitivity1,
             self.step,
-            shares,
+            multiplicity,
             *values,
         )
 
@@ -161,14 +162,17 @@ def saved_as(key: str) -> dict[str, str]:
     return {"saved_as": key}
 
 
+def saved_name(field: Field[Any]) -> str:
+    """The name that releases, and files of them, know a field by."""
+    return str(field.metadata.get("saved_as", field.name))
+
+
 def _fields(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, by the names that they are saved as.
 
     `dataclasses.asdict` would copy a large basis number by number.
     """
-    return {
-        one.metadata.get("saved_as", one.name): getattr(thing, one.name) for one in fields(thing)
-    }
+    return {saved_name(one): getattr(thing, one.name) for one in fields(thing)}
 
 
 _PLAIN = {int, float, str, bool}
@@ -189,17 +193,6 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return {name: _plain(one) for name, one in _fields(value).items()}
     return json.loads(json.dumps(value, default=_fields))
-
-
-def check_noise(noisy: NDArray[Any], scale: NDArray[np.float64]) -> None:
-    """Refuse numbers of which one has got no noise, or noise of no scale.
-
-    What has no scale does not leave.
-    """
-    if any(number is None for number in noisy) or not (scale > 0).all():
-        raise ReleaseRefused(
-            "A number of this statistic has no noise scale. Nothing is released; the charge stays."
-        )
 
 
 # ---- which kind
@@ -273,7 +266,7 @@ def common(statistic: Any) -> tuple[Any, str, float, bool]:
     lacks a value adds nothing.
     """
     name = type.__dict__["__name__"].__get__(type(statistic))
-    reach = float(statistic.output_limit)
-    if not 0 < reach < 2.0**40:
-        raise BadInput(f"{name}.output_limit must be a positive number, not {reach!r}.")
-    return statistic, name, reach, bool(statistic.complete_records)
+    output_limit = float(statistic.output_limit)
+    if not 0 < output_limit < 2.0**40:
+        raise BadInput(f"{name}.output_limit must be a positive number, not {output_limit!r}.")
+    return statistic, name, output_limit, bool(statistic.complete_records)

@@ -1,0 +1,225 @@
+"""Codebooks: TOML files that say what is public about the columns of a table.
+
+    [file]                              # of a CSV file; what its header does not tell
+    separator = ";"
+    decimal = ","
+    encoding = "latin-1"
+
+    [columns.age]
+    kind = "number"                     # number, whole, words, ordered, yesno, date, cyclic
+    low = 0
+    high = 110
+    missing = [999]
+    unit = "years"
+    label = "Age at admission"
+    use = "x"                           # x: an input, y: an output, class: a label, no: not used
+
+    [columns.sex]
+    kind = "words"
+    words = ["F", "M"]
+
+A codebook is written by a person, from common knowledge; a template has names and kinds from the
+schema, never a value of a record.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reticent.errors import BadFile, BadInput, ReticentError
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.kinds import kind_from_dict
+from reticent.privacy.columns.words import Ordered, Words, YesNo
+from reticent.privacy.sources.base import DtypeKind, Source, scan
+
+__all__ = ["Codebook", "read_codebook", "template"]
+
+_FILE_KEYS = ("separator", "decimal", "encoding")
+_USES = ("x", "y", "class", "no")
+_HINTS: dict[DtypeKind, str] = {
+    "number": 'kind = "number"\nlow =\nhigh =',
+    "moment": 'kind = "date"\nlow =        # such as 2019-01-01\nhigh =',
+    "text": 'kind = "words"\nwords = []    # all words that can occur',
+    "category": 'kind = "words"\nwords = []    # all words that can occur',
+}
+_UNKNOWN = 'kind = ""     # number, whole, words, ordered, yesno, date or cyclic; then its range'
+_HEAD = """\
+# Codebook of {name}: what is public about its columns. Fill it in from common knowledge or from the
+# study's own codebook, never from the records: a range taken from the data tells on the extremes.
+#
+#   kind = "number", "whole" or "cyclic"   low and high: plausible ends, both included
+#   kind = "words" or "ordered"            words: all that can occur; others count as missing
+#   kind = "yesno"                         true/false, yes/no, 1/0; or no = "alive", yes = "dead"
+#   kind = "date"                          low and high, such as 2019-01-01; format = "%d.%m.%Y"
+#
+# For every column, if you like: missing = [999, "NA"] (codes that mean missing), keep_missing =
+# true (missing counts as a value of its own), unit = "kg", label = "Weight at birth", and use = "x"
+# (an input), "y" (an output), "class" (a label to predict) or "no". Delete columns you do not need.
+"""
+
+
+@dataclass(frozen=True)
+class Codebook:
+    """What is public about the columns of a table.
+
+    Attributes
+    ----------
+    path : str
+    kinds : dict of name → Kind
+    uses : dict of name → "x", "y", "class" or "no"
+    dialect : dict
+        ``separator``, ``decimal`` and ``encoding`` of CSV files, as far as they are said.
+    """
+
+    path: str
+    kinds: dict[str, Kind]
+    uses: dict[str, str]
+    dialect: dict[str, str]
+
+    def bounds(
+        self,
+        *,
+        x: Iterable[str] | None = None,
+        y: str | Iterable[str] | None = None,
+        classes: str | None = None,
+        norm: float | None = None,
+    ) -> Bounds:
+        """Bounds for the columns in their roles, or for the columns that are named here."""
+        outputs = self._chosen(y, "y")
+        labels = self._chosen(classes, "class")
+        if y is not None:
+            labels = self._chosen(classes, "")
+        elif classes is not None:
+            outputs = []
+        inputs = self._chosen(x, "x")
+        if x is None:
+            inputs = [name for name in inputs if name not in outputs + labels]
+        if not inputs:
+            raise BadInput(f'{self.path} has no column whose use is "x": say which are inputs.')
+        if len(labels) > 1:
+            raise BadInput(f'{self.path} has several columns of use "class": choose one.')
+        wanted: dict[str, Any] = {"x": {name: self.kinds[name] for name in inputs}, "norm": norm}
+        if labels:
+            wanted["classes"] = {labels[0]: self.labels(labels[0])}
+        elif outputs:
+            wanted["y"] = {name: self.kinds[name] for name in outputs}
+        return Bounds(**wanted)
+
+    def labels(self, name: str) -> list[str]:
+        """The words of a column, as labels to be predicted."""
+        kind = self.kinds[name]
+        if not isinstance(kind, (Words, Ordered, YesNo)):
+            raise BadInput(
+                f"Column {name!r} is of kind {kind.name}: labels to be predicted are words."
+            )
+        return list(kind.levels)
+
+    def scan(self, data: Any) -> Source:
+        """The records of a file, read as the codebook says."""
+        return scan(data, **self.dialect)
+
+    def _chosen(self, names: str | Iterable[str] | None, use: str) -> list[str]:
+        if names is None:
+            return [name for name, said in self.uses.items() if said == use]
+        listed = [names] if isinstance(names, str) else list(names)
+        for name in listed:
+            if name not in self.kinds:
+                known = ", ".join(self.kinds)
+                raise BadInput(f"{self.path} has no column {name!r}. Columns: {known}.")
+        return listed
+
+
+def read_codebook(path: str | os.PathLike[str]) -> Codebook:
+    """Read a codebook, and say what is wrong with it."""
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+        given = tomllib.loads(text)
+    except FileNotFoundError:
+        raise BadFile(f"There is no file {path}. Check the path.") from None
+    except OSError:
+        raise BadFile(f"{path} cannot be read. Check the path.") from None
+    except UnicodeDecodeError:
+        raise BadFile(f"{path} is not UTF-8. Save it as UTF-8.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise BadFile(
+            f"{path} is not a codebook: {error}. A value that is not filled in yet is such an "
+            "error, too."
+        ) from None
+    _check_keys(path, given, ("file", "columns"))
+    file = _table(path, given, "file")
+    _check_keys(f"{path}, [file]", file, _FILE_KEYS)
+    kinds = {}
+    uses = {}
+    for name in _table(path, given, "columns"):
+        entry = dict(_table(f"{path}, [columns]", given["columns"], name))
+        use = entry.pop("use", "x")
+        if use not in _USES:
+            raise BadFile(
+                f"{path}, column {name!r}: use is one of {', '.join(_USES)}, not {use!r}."
+            )
+        if use == "no":
+            continue
+        uses[name] = use
+        kinds[name] = _kind(f"{path}, column {name!r}", entry)
+    if not kinds:
+        raise BadFile(f"{path} has no columns: each has a table of its own, [columns.age].")
+    return Codebook(str(path), kinds, uses, {key: str(value) for key, value in file.items()})
+
+
+def _kind(where: str, entry: Mapping[str, Any]) -> Kind:
+    if not entry.get("kind"):
+        raise BadFile(
+            f"{where} has no kind yet: number, whole, words, ordered, yesno, date, cyclic."
+        )
+    given = dict(entry)
+    for key in ("low", "high"):
+        if hasattr(given.get(key), "isoformat"):
+            given[key] = given[key].isoformat()
+    try:
+        return kind_from_dict(given)
+    except TypeError:
+        raise BadFile(
+            f"{where}: a column of kind {entry['kind']} lacks its range or words."
+        ) from None
+    except ReticentError as error:
+        raise BadFile(f"{where}: {error}") from None
+
+
+def _table(where: object, given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = given.get(name, {})
+    if not isinstance(table, Mapping):
+        raise BadFile(f"{where}: {name} is a table of its own, not {table!r}.")
+    return table
+
+
+def _check_keys(where: object, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in given:
+        if key not in known:
+            raise BadFile(f"{where} has {key!r}, which means nothing. Known: {', '.join(known)}.")
+
+
+# ---- templates
+
+
+def template(source: Source, name: str) -> str:
+    """A codebook to be filled in, from names and dtypes alone."""
+    if source.names is None:
+        raise BadInput("A codebook is for columns with names.")
+    parts = [_HEAD.format(name=name)]
+    for position, column in enumerate(source.names):
+        hint = _HINTS.get(source.kind(position)[0], _UNKNOWN)
+        parts.append(f"[columns.{_key(column)}]\n{hint}\n")
+    return "\n".join(parts)
+
+
+def _key(name: str) -> str:
+    """A column name as a TOML key."""
+    if name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
+        return name
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped)
+    return f'"{shown}"'
