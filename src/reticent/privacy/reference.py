@@ -60,7 +60,7 @@ def _contribution(enforced: Enforced, record: Record) -> list[int]:
     if isinstance(enforced, EnforcedCellSum):
         return _cell_row(enforced, record)
     if isinstance(enforced, EnforcedSum):
-        return _row(enforced, record)
+        return _sum_row(enforced, record)
     if isinstance(enforced, EnforcedCounts):
         return _counts(enforced, record)
     assert isinstance(enforced, EnforcedAssignmentMoments)
@@ -126,6 +126,14 @@ def _ask(ask: Callable[[], Any], *shape: int) -> list[float]:
 
 
 # ---- Sum
+
+
+def _sum_row(enforced: EnforcedSum, record: Record) -> list[int]:
+    """The row; then, where records are counted, what a complete record counts as."""
+    row = _row(enforced, record)
+    if enforced.counts_records:
+        row.append(enforced.count_weight)
+    return row
 
 
 def _row(enforced: EnforcedSum | EnforcedGram, record: Record) -> list[int]:

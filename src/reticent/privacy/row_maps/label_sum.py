@@ -135,6 +135,8 @@ def label_sum(
 
     Share for Σt².
     """
+    known = ~np.isnan(inputs).any(axis=1)  # a record that lacks an input, which is public, is out
+    inputs, counts, columns, centre = inputs[known], counts[known], columns[known], centre[known]
     steps = np.trunc(columns * 2.0**_BITS).astype(np.int32)
     return LabelSum(
         inputs.shape[1],

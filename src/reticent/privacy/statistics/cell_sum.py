@@ -13,6 +13,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import BadInput
 from reticent.privacy.guard import map_rows_safely
 from reticent.privacy.statistics.base import Rows
 from reticent.privacy.statistics.enforced import common, enforce, is_kind, whole
@@ -103,7 +104,10 @@ def _enforced_cell_sum(statistic: Any) -> EnforcedCellSum:
     shared = whole(f"{name}.shared", statistic.shared, 0)
     columns = whole(f"{name}: own · cells + shared", own * cells + shared)
     bits, limit2, limit1, nonnegative = sum_limits(statistic, name)
-    return EnforcedCellSum(*who, columns, bits, limit2, limit1, nonnegative, cells, own, shared)
+    if statistic.counts_records:
+        raise BadInput(f"{name}: cells count their records by a number of their own.")
+    limits = (bits, limit2, limit1, nonnegative, False)
+    return EnforcedCellSum(*who, columns, *limits, cells, own, shared)
 
 
 @is_kind(_enforced_cell_sum)
