@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.bounds import Bounds, checked_bounds
-from reticent.privacy.guard import guarded_read, read_safely, remember_signals, suppress_warnings
+from reticent.privacy.guard import guarded_read, read_safely
 from reticent.privacy.ledger.ledger import RELATIONS, Ledger, check_account
 from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
-from reticent.privacy.oracle import CHOICE, Choice, Design, Oracle, Run
+from reticent.privacy.oracle import Choice, Design, Oracle, Run
 from reticent.privacy.process import available_cpus, check_process, identity
 from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import RecordSum, try_out
-from reticent.privacy.release import Release, derived
+from reticent.privacy.release import Release
 from reticent.privacy.selection.exponential_mechanism import (
     Scores,
     check_scores,
@@ -44,8 +44,9 @@ from reticent.privacy.selection.private_selection import (
     Candidate,
     best_run,
     check_candidates,
+    check_divisible,
     draw_runs,
-    exceeds_memory,
+    released_choice,
 )
 from reticent.privacy.selection.random_split import RecordSubset, split_records
 from reticent.privacy.sources.base import Source
@@ -360,36 +361,13 @@ class Curator:
             raise ReleaseRefused("This curator was not paid for a search.")
         self._take()
         drawn = draw_runs(event, len(self._candidates), seeded_bits(self._seed, b"choice"))
-        n = self.n
-        if n < 2 or exceeds_memory(n, len(self._columns)):
-            raise ReleaseRefused(
-                "A search needs 2 records, and columns that fit in 1 GiB of "
-                "memory. The charge stays."
-            )
-        apart = drawn.validation_mask(n, self._validation)
-        halves = self._read_halves(apart)
-        with remember_signals(), suppress_warnings():
-            best = best_run(run, self._candidates, drawn.order, halves, self._side)
-        if not best.training:
-            raise ReleaseRefused(
-                "No run of the search could be fitted and judged. Nothing is "
-                "released; the charge stays."
-            )
-        training, validation = (
-            [self._ours(one) for one in some] for some in (best.training, best.validation)
-        )
-        told = {"candidates": len(self._candidates), "releases": len(training)}
-        told |= {"training": training[0].n, "validation": validation[0].n}
-        first = derived(
-            training[0],
-            statistic={"name": "Choice", "kind": CHOICE, "size": 2, **told},
-            value=np.array([best.index, best.score], dtype=np.float64),
-            scale=np.zeros(2),  # of their own: the noise is in the releases that follow
-            n=n,
-            shares_spent=1,
-        )
-        self.releases += [first, *training, *validation]
-        return Choice(best.index, best.score, training, validation)
+        check_divisible(self.n, len(self._columns))
+        halves = self._read_halves(drawn.validation_mask(self.n, self._validation))
+        best = best_run(run, self._candidates, drawn.order, halves, self._side)
+        paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}
+        first, choice = released_choice(best, len(self._candidates), self.n, paid)
+        self.releases += [first, *choice.training, *choice.validation]
+        return choice
 
     def _side(self, half: Source, bounds: Bounds, event: Event, name: bytes) -> "Curator":
         """A curator for one side of one run, within what this one has paid."""
@@ -410,10 +388,6 @@ class Curator:
     def use_cache(self, cache: FeatureCache | None) -> None:
         """Use the cache of another fit of the same candidate on the same records; None for none."""
         self._cache = cache
-
-    def _ours(self, release: Release) -> Release:
-        """A release of a run carries what the search as a whole has paid."""
-        return derived(release, event=self._event, fit=self._fit, entry=self._entry_hash)
 
     def _checked_shares(self, shares_spent: int) -> int:
         """How often a release counts: a whole number.
