@@ -322,17 +322,7 @@ class Ledger:
         chain = self._chain(execute)
         rows = [row for row in chain if row[2] == dataset]
         if not rows:
-            known = [row[2] for row in chain if row[1] == "open"]
-            if known:
-                names = f"It has: {', '.join(map(repr, known[:10]))}."
-            else:
-                names = "It has none yet."
-            url = database.printable_url(self.url)
-            raise LedgerError(
-                f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or "
-                f"give the data set its cap, once: reticent ledger open {url} {dataset} --epsilon "
-                "3 --delta 1e-5"
-            )
+            raise self._no_account(dataset, [row[2] for row in chain if row[1] == "open"])
         return self._account(rows[0]), rows[1:]
 
     def _composed(self, account: Account, rows: Sequence[Sequence[Any]]) -> list[Event]:
@@ -393,6 +383,17 @@ class Ledger:
         except (TypeError, ValueError, KeyError):
             pass
         raise self._altered(number)
+
+    def _no_account(self, dataset: str, known: Sequence[str]) -> LedgerError:
+        names = "It has none yet."
+        if known:
+            names = f"It has: {', '.join(map(repr, known[:10]))}."
+        url = database.printable_url(self.url)
+        return LedgerError(
+            f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or "
+            f"give the data set its cap, once: reticent ledger open {url} {dataset} --epsilon "
+            "3 --delta 1e-5"
+        )
 
     def _another_unit(self, account: Account, relation: str, records_per_person: int) -> str:
         opened = f"Data set {account.dataset!r} of {self!r} is open for"
