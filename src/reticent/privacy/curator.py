@@ -42,6 +42,7 @@ from reticent.privacy.selection.exponential_mechanism import (
 )
 from reticent.privacy.selection.private_selection import (
     Candidate,
+    Paid,
     best_run,
     check_candidates,
     check_divisible,
@@ -56,7 +57,7 @@ from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import Enforced, enforce
 from reticent.privacy.statistics.exact_products import check_blas
 from reticent.privacy.statistics.feature_cache import FeatureCache
-from reticent.validation import check_choice, check_integer, is_integer
+from reticent.validation import check_choice, check_integer
 
 __all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Scores"]
 
@@ -124,12 +125,7 @@ class Curator:
                 f"one search, not {event}."
             )
         event = checked_event(event, Gaussian, Laplace, Selection)
-        if not is_integer(records_per_person, 1, 10**6):
-            raise BadInput(
-                "records_per_person must be at least 1 (and at most 10^6), not "
-                f"{records_per_person!r}.",
-                parameter="records_per_person",
-            )
+        check_integer("records_per_person", records_per_person, 1, 10**6)
         check_choice("relation", relation, RELATIONS)
         check_account(ledger, dataset)
         bounds = checked_bounds(bounds)
@@ -213,20 +209,14 @@ class Curator:
             )
         shares_spent = self._checked_shares(shares_spent)
         enforced = enforce(statistic)
-        description = self._tried_out(enforced)
+        # What a release will tell is settled, and a map that fails refused, before a record is read
+        # or a release is counted.
+        description = enforced.describe()
+        try_out(enforced, self.bounds)
         scales = self._scales(enforced, shares_spent)
         number = self._take(shares_spent)
         noisy, scale = self._add_noise(self._exact(enforced, number), enforced, scales, number)
         return self._give(description, noisy, scale, shares_spent)
-
-    def _tried_out(self, enforced: Enforced) -> dict[str, Any]:
-        """What a release will tell, settled before a record is read or a release is counted.
-
-        And a map that fails is refused.
-        """
-        description = enforced.describe()
-        try_out(enforced, self.bounds)
-        return description
 
     def select(
         self,
@@ -253,7 +243,8 @@ class Curator:
         shares_spent = self._checked_shares(shares_spent)
         enforced = enforce(statistic)
         check_scores(enforced, scores, counts)
-        description = self._tried_out(enforced)
+        description = enforced.describe()
+        try_out(enforced, self.bounds)
         number = self._take(shares_spent)
         bits = seeded_bits(self._seed, b"choice %d" % number)
         mu = math.sqrt(shares_spent) / self._event.noise_multiplier
@@ -312,7 +303,7 @@ class Curator:
         scale: NDArray[np.float64],
         shares_spent: int,
     ) -> Release:
-        self._check_process()  # again: a statistic may have forked while it was added up
+        check_process(self._process)  # again: a statistic may have forked while it was added up
         release = Release(
             statistic=description,
             value=value,
@@ -364,7 +355,7 @@ class Curator:
         check_divisible(self.n, len(self._columns))
         halves = self._read_halves(drawn.validation_mask(self.n, self._validation))
         best = best_run(run, self._candidates, drawn.order, halves, self._side)
-        paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}
+        paid: Paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}
         first, choice = released_choice(best, len(self._candidates), self.n, paid)
         self.releases += [first, *choice.training, *choice.validation]
         return choice
@@ -406,7 +397,7 @@ class Curator:
 
         Once, whichever threads, forks or statistics ask at the same time.
         """
-        self._check_process()
+        check_process(self._process)
         with self._lock:
             if self._left < shares_spent:
                 raise ReleaseRefused(
@@ -415,9 +406,6 @@ class Curator:
             self._left -= shares_spent
             self._made += 1
             return self._made
-
-    def _check_process(self) -> None:
-        check_process(self._process)
 
     def close(self) -> None:
         """Let go of the records."""

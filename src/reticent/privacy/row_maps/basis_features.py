@@ -5,7 +5,7 @@ Basis functions of its warped inputs, clipped to a norm R, and its weight.
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,7 @@ __all__ = ["FeatureMap"]
 Array = NDArray[np.float64]
 
 
-def _exactly(mix: Array, powers: Array) -> Array:
-    return product(mix, powers, records="right")
+_multiply_exactly = partial(product, records="right")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,9 @@ class FeatureMap(FixedFeatures):
 
     def long(self, records: Array) -> Array:
         """φ before it is shortened."""
-        phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]), _exactly)
+        phi = self.basis.evaluate(
+            self.warped(records[:, : self.basis.dimension]), _multiply_exactly
+        )
         if self.lines:
             phi = np.column_stack(
                 [phi, *((records[:, j] - middle) * slope for j, middle, slope in self.lines)]

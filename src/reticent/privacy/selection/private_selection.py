@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "DrawnRuns",
+    "Paid",
     "ScoredRun",
     "best_run",
     "check_candidates",
