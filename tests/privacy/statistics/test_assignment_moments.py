@@ -182,7 +182,11 @@ def test_a_record_counts_as_one_or_not_at_all():
     given += [[1 / N, 0], [0, 1.9 / N]]
     statistic = Given(2, 1, "none", False, (1, 1, 0))
     with np.errstate(all="ignore"):
-        g = enforce(statistic).pairs(np.array([[*gamma, 0.0, 0.0] for gamma in given])).responsibilities
+        g = (
+            enforce(statistic)
+            .pairs(np.array([[*gamma, 0.0, 0.0] for gamma in given]))
+            .responsibilities
+        )
     third = N // 3
     tenth = N // 10
     held = [
