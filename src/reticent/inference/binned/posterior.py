@@ -78,7 +78,8 @@ class Regions:
         And their derivatives.
         """
         if isinstance(other, Boxes):
-            a, slopes = box_covariance(m, box_pairs(self._seen, other), gradient=gradient)
+            pairs = box_pairs(self._seen, other, separately=True)
+            a, slopes = box_covariance(m, pairs, gradient=gradient)
             return self._averaged(a), slopes
         if other is self:
             among = self._pairs

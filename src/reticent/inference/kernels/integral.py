@@ -213,21 +213,29 @@ class _Differences:
     # how many antiderivatives are taken: 2 between boxes, 1 from boxes to points, 0 between points
     order: int
     tables: list[tuple[int, Array, Any]]  # sign; different differences; where each of them stands
+    farthest2: list[Array]  # largest squared difference: of all pairs, (1,), or of each column
     width: Array
     rows: Any
     columns: Any
 
 
-def box_pairs(a: Boxes, b: Boxes) -> BoxPairs:
-    """All pairs of ``a`` and ``b``."""
-    return BoxPairs((len(a), len(b)), [_differences(a, b, j) for j in range(a.low.shape[1])])
+def box_pairs(a: Boxes, b: Boxes, *, separately: bool = False) -> BoxPairs:
+    """All pairs of ``a`` and ``b``.
+
+    ``separately``: no number of one of ``b`` depends on another one's, not in its last digit: they
+    may be records that a search scores.
+    """
+    pairs = [_differences(a, b, j, separately) for j in range(a.low.shape[1])]
+    return BoxPairs((len(a), len(b)), pairs)
 
 
-def _differences(a: Boxes, b: Boxes, j: int) -> _Differences:
-    (one, rows), (two, columns) = (
-        np.unique(np.column_stack([boxes.low[:, j], boxes.high[:, j]]), axis=0, return_inverse=True)
-        for boxes in (a, b)
-    )
+def _differences(a: Boxes, b: Boxes, j: int, separately: bool) -> _Differences:
+    one, rows = _different_intervals(a, j)
+    if separately:
+        two = np.column_stack([b.low[:, j], b.high[:, j]])
+        columns = np.arange(len(b))
+    else:
+        two, columns = _different_intervals(b, j)
     s = one[:, :1]
     t = one[:, 1:]
     u = two[:, 0]
@@ -247,12 +255,23 @@ def _differences(a: Boxes, b: Boxes, j: int) -> _Differences:
         tables = [(1, t - u), (-1, s - u), (-1, t - v), (1, s - v)]
         width = (t - s) * (v - u)
     found = []
+    farthest2 = []
     for sign, table in tables:
-        z, where = np.unique(table, return_inverse=True)  # in a grid, few of them are different
-        found.append((sign, z, where.reshape(table.shape)))
-    return _Differences(
-        2 - a.are_points - b.are_points, found, width, rows.ravel(), columns.ravel()
-    )
+        if separately:
+            found.append((sign, table.ravel(), np.arange(table.size).reshape(table.shape)))
+            farthest2.append(np.square(table).max(axis=0))
+        else:
+            z, where = np.unique(table, return_inverse=True)  # in a grid, few are different
+            found.append((sign, z, where.reshape(table.shape)))
+            farthest2.append(np.maximum(z[:1] ** 2, z[-1:] ** 2))
+    order = 2 - a.are_points - b.are_points
+    return _Differences(order, found, farthest2, width, rows.ravel(), columns.ravel())
+
+
+def _different_intervals(boxes: Boxes, j: int) -> tuple[Array, Any]:
+    """The different intervals along input j, (intervals, 2), and the one of each box."""
+    intervals = np.column_stack([boxes.low[:, j], boxes.high[:, j]])
+    return np.unique(intervals, axis=0, return_inverse=True)
 
 
 def box_covariance(
@@ -291,14 +310,17 @@ def _factors(p: Array, along: _Differences, gradient: bool) -> tuple[list[Array]
     for one in p:
         value = np.zeros(1)
         derivative = np.zeros(1)
-        for sign, z, where in along.tables:
-            if one * max(z[0] ** 2, z[-1] ** 2) > _CONSTANT:
+        for (sign, z, where), farthest2 in zip(along.tables, along.farthest2, strict=True):
+            varies = one * farthest2 > _CONSTANT
+            part = np.zeros(1)
+            if not varies.all():  # a constant
+                part = (sign * (z**along.order / max(along.order, 1)))[where]
+            if varies.any():
                 first, second = _antiderivative(z, float(one), along.order)
+                part = np.where(varies, (sign * first)[where], part)
                 if gradient:
-                    derivative = derivative + (sign * second)[where]
-            else:  # a constant
-                first = z**along.order / max(along.order, 1)
-            value = value + (sign * first)[where]
+                    derivative = derivative + np.where(varies, (sign * second)[where], 0.0)
+            value = value + part
         values.append(_spread(value, along))
         derivatives.append(
             _spread(derivative, along) if gradient and derivative.ndim > 1 else derivative

@@ -3,9 +3,9 @@
 Proof: binned_regressor.md.
 
 One joint release holds, for every bin and empty ones too, how many records are in it and what their
-outputs add up to (`models.bins`). The rest is post-processing (`maths.binned_fit`): bins are
-averages of the function over boxes, the noise of each is known, and kernels are weighed by the
-evidence of the released bins.
+outputs add up to (`binned_sums.BinSums`). The rest is post-processing (`inference.binned`): bins
+are averages of the function over boxes, the noise of each is known, and kernels are weighed by
+the evidence of the released bins.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace

@@ -3,9 +3,10 @@
 Proof: label_regressor.md.
 
 The labels enter through Σ a_j v_j only, with one public column a_j for each input
-(`maths.label_design` makes them, `LabelSum` adds them up). Every release after the first is about
-what the last fit left over, clipped at its current scale, so that noise shrinks with the residuals.
-All else, kernel, noise level, prediction, is post-processing (`maths.label_belief`).
+(`inference.labels.design` makes them, `LabelSum` adds them up). Every release after the first is
+about what the last fit left over, clipped at its current scale, so that noise shrinks with the
+residuals.
+All else, kernel, noise level, prediction, is post-processing (`inference.labels.posterior`).
 """
 
 import math

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.row_maps.polynomial_basis import GRID, Basis
+from reticent.privacy.row_maps.polynomial_basis import DEGREE, GRID, Basis
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import FixedFeatures
@@ -47,7 +47,13 @@ class FeatureMap(FixedFeatures):
     lines: tuple[tuple[int, float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if any(sum(v * v for v in row) > 4 * GRID**2 for mix in self.basis.mix for row in mix):
+        rows = [row for mix in self.basis.mix for row in mix]
+        if any(len(row) > DEGREE + 1 for row in rows):
+            raise BadInput(
+                f"The polynomials of a basis have degrees up to {DEGREE}: values of higher ones "
+                "are too large for an exact product."
+            )
+        if any(sum(v * v for v in row) > 4 * GRID**2 for row in rows):
             raise BadInput(
                 "The functions of a basis are too long for an exact product: "
                 "they must have length one."

@@ -9,7 +9,7 @@ of the features:
     t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
 
 Records whose noise levels are known are weighted, φ and y alike, by low/level ≤ 1
-(`privacy.levels`). So are, on request, records whose features would be too long: shortened features
+(noise_column.py). So are, on request, records whose features would be too long: shortened features
 alone would bend functions, and a straight line would be none any more.
 """
 
