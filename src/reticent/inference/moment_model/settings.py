@@ -6,22 +6,25 @@ Grids are given as (lowest, highest, number of values).
 from dataclasses import dataclass
 
 __all__ = [
-    "CLIP",
+    "CLIPPED_MOMENTS",
+    "EVIDENCE_SEARCH",
     "GRAM",
-    "SEARCH",
-    "STAGE",
-    "ClipSettings",
+    "POSTERIOR",
+    "ClippedMomentSettings",
+    "EvidenceSearchSettings",
     "GramSettings",
-    "SearchSettings",
-    "StageSettings",
+    "PosteriorSettings",
 ]
 
 Grid = tuple[float, float, int]
 
 
 @dataclass(frozen=True)
-class StageSettings:
-    """Tuned numbers of `posterior.StagedPosterior`.
+class PosteriorSettings:
+    """Tuned numbers of `posterior.StagedPosterior`, given the releases of some stages.
+
+    How many stages there are, and at which thresholds they clip, is up to the model
+    (`reticent.models.gp.settings.StagedFitSettings`).
 
     Parameters
     ----------
@@ -49,6 +52,8 @@ class StageSettings:
     max_gram_error : float
         Cap on the error in B̂, relative to the noise in A, where steps are damped. Later stages
         correct that error; uncapped, it dominates where w is poorly determined.
+    block_entries : int
+        Entries of the matrices of several hypotheses that are solved together: they fit a cache.
     """
 
     min_gain: float = 0.3
@@ -62,11 +67,12 @@ class StageSettings:
     min_truncation: float = 1e-9
     gram_error_inflation: float = 1.0
     max_gram_error: float = 0.3
+    block_entries: int = 2**16
 
 
 @dataclass(frozen=True)
-class ClipSettings:
-    """Tuned numbers of `clipping`.
+class ClippedMomentSettings:
+    """Tuned numbers of `clipping`: what clipped moments say. None of them is a clip threshold.
 
     Parameters
     ----------
@@ -154,7 +160,7 @@ class GramSettings:
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class EvidenceSearchSettings:
     """Tuned numbers of `hyperparameters`.
 
     Parameters
@@ -181,7 +187,7 @@ class SearchSettings:
     grid: float = 0.01
 
 
-STAGE = StageSettings()
-CLIP = ClipSettings()
+POSTERIOR = PosteriorSettings()
+CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
-SEARCH = SearchSettings()
+EVIDENCE_SEARCH = EvidenceSearchSettings()

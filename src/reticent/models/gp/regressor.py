@@ -54,7 +54,7 @@ from reticent.models.gp.prior_hypotheses import (
     scaling_exponent,
     validated_prior,
 )
-from reticent.models.gp.settings import STAGES
+from reticent.models.gp.settings import STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -154,13 +154,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _releases(self) -> int:
         if self.stages is not None:
             return int(self.stages)
-        return STAGES.stages
+        return STAGED_FIT.stages
 
     @property
     def _input_releases(self) -> int:
         """Number of releases about the inputs alone; none for a given kernel, whose inputs stay."""
         if self.kernel is None:
-            return self._releases // STAGES.stages_per_input_release
+            return self._releases // STAGED_FIT.stages_per_input_release
         return 0
 
     def _check(self) -> None:
@@ -270,18 +270,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         state = self._initial_state(curator, prepared.prior, stages, densities)
         refinable = self._can_refine(prepared.prior, curator.bounds)
         for k in range(stages):
-            review = k in STAGES.review_stages and 2 * k <= stages
+            review = k in STAGED_FIT.review_stages and 2 * k <= stages
             if review and self.kernel is not None:
                 state = self._zoom_to_records(curator, state, k, stages)
             can_review = review and refinable and k > state.first_stage
-            if can_review and state.truncation_ratio() > STAGES.coarse_ratio:
+            if can_review and state.truncation_ratio() > STAGED_FIT.coarse_ratio:
                 refinable = False
                 state = self._refine_kernels(curator, state, k, stages)
             thresholds = self._clip_thresholds(state, k, stages, curator.bounds)
             means = np.array([posterior.mean for posterior in state.posteriors])
             release = curator.release(stage(state.feature_map, means, thresholds))
             state.feature_map = ingest_release(release, state.posteriors)
-            if self.kernel is None and k < STAGES.early_stages:
+            if self.kernel is None and k < STAGED_FIT.early_stages:
                 for posterior in state.posteriors:
                     posterior.rescale_prior()
         self._set_fitted_attributes(curator, state)
@@ -366,7 +366,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         for half_range in half_ranges:
             unit = self._prior_unit(half_ranges[0], half_range)
             if noise_std is None:
-                noise_variance = max(prior.white_noise_variance * unit, STAGES.noise_guess**2)
+                noise_variance = max(prior.white_noise_variance * unit, STAGED_FIT.noise_guess**2)
             else:
                 noise_variance = (noise_std / half_range) ** 2
             scales = np.outer(feature_map.energy, feature_map.energy)
@@ -407,7 +407,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         constant = prior.constant_index
         if constant >= 0:
             # Where hardly any effect stands above the noise, spend more of the norm on the level.
-            boost = max(STAGES.drowned_snr * d / snr_per_function, 1.0)
+            boost = max(STAGED_FIT.drowned_snr * d / snr_per_function, 1.0)
             scaling_variance[constant] = min(
                 scaling_variance[constant] * boost, prior.variances[constant]
             )
@@ -424,16 +424,16 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         With little privacy noise, a clip costs more than it saves; and noise that is not known need
         not be normal.
         """
-        divisor = STAGES.known_noise_clip_floor_divisor
+        divisor = STAGED_FIT.known_noise_clip_floor_divisor
         if noise_std is None:
-            divisor = STAGES.clip_floor_divisor
-        return min(math.sqrt(snr_per_output) / divisor, STAGES.largest_clip_floor)
+            divisor = STAGED_FIT.clip_floor_divisor
+        return min(math.sqrt(snr_per_output) / divisor, STAGED_FIT.largest_clip_floor)
 
     def _clip_inflation(self, effective_records: float, noise_std: float | None) -> float:
         """Factor on the scheduled clip thresholds; ``effective_records`` = n / noise multiplier."""
-        few = 2 * STAGES.few_records
+        few = 2 * STAGED_FIT.few_records
         if noise_std is None and self.kernel is None:
-            few = STAGES.few_records
+            few = STAGED_FIT.few_records
         power = 1 / 3
         if noise_std is None and self.kernel is not None:
             power = 1 / 2
@@ -443,7 +443,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self, curator: Oracle, state: StageState, k: int, stages: int
     ) -> StageState:
         """Begin again on the part of a given kernel's box where the records are, if it is small."""
-        if state.truncation_fraction <= STAGES.largest_truncation_fraction:
+        if state.truncation_fraction <= STAGED_FIT.largest_truncation_fraction:
             return state
         densities = state.posteriors[0].densities
         points = state.representative_points
@@ -462,7 +462,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         scale = np.array(state.feature_map.energy)
         finer, log_weights = refine_prior(state.prior, state.posteriors[0], scale)
         missed = finer.truncation_variance_under(state.prior, state.feature_map.columns)
-        if state.truncation_ratio(missed) <= STAGES.coarse_ratio_of_refined:
+        if state.truncation_ratio(missed) <= STAGED_FIT.coarse_ratio_of_refined:
             return state
         first = state.first_stage
         refined = self._initial_state(
@@ -476,17 +476,17 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Clip threshold of each output's residuals in stage k, in half-ranges of y."""
         noise_known = self._known_noise_std(bounds) is not None
         since = k - state.first_stage
-        if noise_known and since == STAGES.early_stages:
+        if noise_known and since == STAGED_FIT.early_stages:
             state.clip_inflation = 1.0
         learn_noise_of_kernel = not noise_known and self.kernel is not None
-        schedule = STAGES.clip_schedule
+        schedule = STAGED_FIT.clip_schedule
         if learn_noise_of_kernel:
-            schedule = STAGES.given_kernel_clip_schedule
+            schedule = STAGED_FIT.given_kernel_clip_schedule
         scheduled = schedule[min(since, len(schedule) - 1)]
         z = max(state.clip_inflation * scheduled, state.clip_floor)
         last = k == stages - 1
-        if not noise_known and last and k >= STAGES.final_clip_stages:
-            z = max(z, STAGES.final_clip)
+        if not noise_known and last and k >= STAGED_FIT.final_clip_stages:
+            z = max(z, STAGED_FIT.final_clip)
         thresholds = []
         for posterior in state.posteriors:
             own = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
@@ -504,12 +504,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """
         posterior.narrow_clip = (
             allowed
-            and z > STAGES.gaussian_clip
-            and len(posterior.stages) >= len(STAGES.given_kernel_clip_schedule)
+            and z > STAGED_FIT.gaussian_clip
+            and len(posterior.stages) >= len(STAGED_FIT.given_kernel_clip_schedule)
             and not posterior.skew_inflation().any()
         )
         if posterior.narrow_clip:
-            return STAGES.gaussian_clip
+            return STAGED_FIT.gaussian_clip
         return z
 
     def _set_fitted_attributes(self, curator: Oracle, state: StageState) -> None:
@@ -567,7 +567,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             square = posterior.feature_mean_square(constant)
             mean_square_weight = square / state.feature_map.energy[constant] ** 2
         residual_variance = posterior.s2
-        if self._releases - self._input_releases > STAGES.final_clip_stages:
+        if self._releases - self._input_releases > STAGED_FIT.final_clip_stages:
             residual_variance = posterior.s2 + posterior.excess_noise_variance()
         noise_variance = max(
             residual_variance - truncation_variance,

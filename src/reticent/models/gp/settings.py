@@ -11,17 +11,17 @@ __all__ = [
     "CLASSES",
     "INPUTS",
     "LABELS",
-    "STAGES",
+    "STAGED_FIT",
     "BasisSettings",
     "ClassifierSettings",
     "InputSettings",
     "LabelSettings",
-    "StageSettings",
+    "StagedFitSettings",
 ]
 
 
 @dataclass(frozen=True)
-class StageSettings:
+class StagedFitSettings:
     """Numbers of a staged regression.
 
     Attributes
@@ -154,7 +154,7 @@ class ClassifierSettings:
     Attributes
     ----------
     stages, stages_per_input_release : int
-        As for `StageSettings`.
+        As for `StagedFitSettings`.
     logit_variance : float
         Variance of logits as a multiple of the default prior's, which is made for numbers between
         −1 and 1.
@@ -224,7 +224,7 @@ class LabelSettings:
     input_trace: float = 1e-6
 
 
-STAGES = StageSettings()
+STAGED_FIT = StagedFitSettings()
 CLASSES = ClassifierSettings()
 LABELS = LabelSettings()
 BASIS = BasisSettings()
