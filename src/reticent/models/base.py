@@ -113,7 +113,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return self._validate_before_charge(bounds.resolve(data, targets=self._targets)[0]), {}
 
-    def _what(self, event: Event) -> str:
+    def _ledger_description(self, event: Event) -> str:
         """What the ledger's history says of a fit."""
         if event.count > 1:
             plural = "s"
@@ -166,7 +166,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             ledger=self.ledger,
             dataset=self.dataset,
             relation=self._relation,
-            what=self._what(event),
+            what=self._ledger_description(event),
             seed=seed_bytes(self.random_state),
             **options,
         )

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
+from reticent.inference.linalg import project_onto_simplex
+
 __all__ = [
     "COARSE_THRESHOLD",
     "DENSITY_BINS",
@@ -147,7 +149,9 @@ def density_from_counts(density: Array, counts: Array, sd: float, n: int) -> Arr
     deviation = counts / n - density.reshape(-1, fine).sum(axis=1)
     noise = (sd / n) ** 2
     signal = max(float(np.mean(deviation**2)) - noise * (1 + math.sqrt(2 / len(deviation))), 0.0)
-    return _simplex(density + np.repeat(deviation, fine) / fine * (signal / (signal + noise)))
+    return project_onto_simplex(
+        density + np.repeat(deviation, fine) / fine * (signal / (signal + noise))
+    )
 
 
 def quantile_points(density: Array, uniform: Array) -> Array:
@@ -247,11 +251,3 @@ def dense_interval(densities: Array) -> tuple[float, float] | None:
     if width <= _SETTINGS.max_dense_width and probability >= width + _SETTINGS.min_dense_excess:
         return (float(edges[low]), float(edges[high]))
     return None
-
-
-def _simplex(v: Array) -> Array:
-    """The nearest point with non-negative entries that add up to one."""
-    ordered = np.sort(v)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(v) + 1)
-    last = int(np.nonzero(ordered > excess)[0][-1])
-    return np.asarray(np.maximum(v - excess[last], 0.0))

@@ -124,11 +124,11 @@ class AskedRounds:
                 sets: list[object] = self._container
             else:
                 sets = [self._container]
-            return [_one_set(one, self._inputs) for one in sets]
-        found = cells.numbers(self._container)
+            return [_one_set(candidates, self._inputs) for candidates in sets]
+        table = cells.numbers(self._container)
         if self.several:
-            return found
-        return found[None]
+            return table
+        return table[None]
 
 
 def _check_several(several: object) -> None:
@@ -147,13 +147,13 @@ def _container(value: object) -> Container | None:
         if not hasattr(value, "__array__"):
             return None
         if isinstance(value, np.ndarray):
-            found = cells.plain_array(value)
+            array = cells.plain_array(value)
         else:
-            found = np.asarray(value)
-        if found.dtype.kind == "O" and found.ndim == 1:
-            return found.tolist()
-        if found.ndim:
-            return found
+            array = np.asarray(value)
+        if array.dtype.kind == "O" and array.ndim == 1:
+            return array.tolist()
+        if array.ndim:
+            return array
         return None
     except Exception:  # an object that pretends to be a container
         return None
@@ -169,19 +169,19 @@ def _unwrapped(value: object) -> object:
     return value
 
 
-def _is_set(one: object) -> bool:
-    container = _container(one)
+def _is_set(value: object) -> bool:
+    container = _container(value)
     if isinstance(container, list):
         return any(_container(cell) is not None for cell in container)
     return container is not None and container.ndim >= 2
 
 
-def _one_set(one: object, inputs: int) -> Array:
+def _one_set(value: object, inputs: int) -> Array:
     """One person's candidates, (candidates, inputs).
 
     They are that person's own: nothing about them fails.
     """
-    container = _container(one)
+    container = _container(value)
     if container is None:
         return np.empty((0, inputs))
     if isinstance(container, np.ndarray) and not _is_table(container, len(container), inputs):

@@ -461,13 +461,13 @@ def batch_sizes(
     if first is None:
         first = settings.first_batch / mu
     size = max(first, settings.smallest_batch, settings.first_batch_fraction * (horizon or 0))
-    left = horizon
-    while left is None or left > 0:
+    rounds_left = horizon
+    while rounds_left is None or rounds_left > 0:
         rounds = round(size)
-        if left is not None:
-            if left - rounds < settings.shortest_last_batch * growth * size:
-                rounds = left
-            left -= rounds
+        if rounds_left is not None:
+            if rounds_left - rounds < settings.shortest_last_batch * growth * size:
+                rounds = rounds_left
+            rounds_left -= rounds
         yield rounds
         size *= growth
 

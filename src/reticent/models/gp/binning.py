@@ -43,13 +43,15 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
             f"inputs, not {bins!r}.",
             parameter="bins",
         )
-    edges = tuple(_edges(one, *ranges) for one, ranges in zip(bins, bounds.x, strict=True))
-    cells = prod(len(one) - 1 for one in edges)
+    edges = tuple(
+        _edges(of_input, *ranges) for of_input, ranges in zip(bins, bounds.x, strict=True)
+    )
+    cells = prod(len(of_input) - 1 for of_input in edges)
     if cells > _MOST_CELLS:
         raise BadInput(
             f"So many bins make a grid of {cells:,} cells; {_MOST_CELLS:,} is the most. Take fewer."
         )
-    grid = Grid(edges, _regions(regions, tuple(len(one) - 1 for one in edges)))
+    grid = Grid(edges, _regions(regions, tuple(len(of_input) - 1 for of_input in edges)))
     if grid.size > MOST_REGIONS:
         raise BadInput(
             f"There would be {grid.size:,} bins; {MOST_REGIONS:,} is the most, since a Gaussian "
@@ -112,14 +114,14 @@ def given_regions(regions: Any, dimension: int) -> Regions:
             "Give regions as a list, each a list of boxes, each a list of (low, high) with low < "
             "high for every input: [[[(0, 18)]]] is one region of one box of one input."
         )
-    of = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
+    of = np.repeat(np.arange(len(boxes)), [len(region) for region in boxes])
     return Regions(Boxes(stacked[:, :, 0].copy(), stacked[:, :, 1].copy()), of, len(boxes))
 
 
 def label_sums(grid: Grid, bounds: Bounds, spread: bool, inputs: Array) -> LabelSums:
     """The statistic for public inputs: how many of them are in which region is part of it."""
-    found = grid.of(inputs, bounds)
-    counts = np.bincount(found[found >= 0].astype(np.int64), minlength=grid.size)
+    region = grid.of(inputs, bounds)
+    counts = np.bincount(region[region >= 0].astype(np.int64), minlength=grid.size)
     return LabelSums(grid, bounds, spread, tuple(int(count) for count in counts))
 
 
@@ -139,6 +141,6 @@ def region_boxes(grid: Grid) -> tuple[Boxes, NDArray[np.int64]]:
     starts[:, 1:] = numbers[:, 1:] != numbers[:, :-1]
     ends = np.roll(starts, -1, axis=1)
     ends[:, -1] = True
-    found = grid.region_numbers[starts.ravel()]
-    kept = found >= 0
-    return Boxes(lows[starts.ravel()][kept], highs[ends.ravel()][kept]), found[kept]
+    region = grid.region_numbers[starts.ravel()]
+    kept = region >= 0
+    return Boxes(lows[starts.ravel()][kept], highs[ends.ravel()][kept]), region[kept]

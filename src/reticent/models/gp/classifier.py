@@ -27,7 +27,7 @@ from reticent.inference.linalg import quadratic_forms
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import estimate_input_densities, make_feature_map
 from reticent.models.gp.prior_hypotheses import PreparedPrior, hypotheses_of, validated_prior
-from reticent.models.gp.settings import BASIS, CLASSES
+from reticent.models.gp.settings import BASIS, CLASSES, LIMITS
 from reticent.models.gp.staged_fit import Prior
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -40,8 +40,6 @@ __all__ = ["GPClassifier"]
 
 Array = NDArray[np.float64]
 METHODS = ("softmax", "labels", "dirichlet")
-_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
-_BAND = 1.959963984540054  # standard deviations, for 95 %
 
 
 @dataclass(repr=False, eq=False)
@@ -288,8 +286,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         unit = self._unit(X)
         with one_blas_thread():
-            starts = range(0, len(unit), _PREDICTION_BLOCK)
-            blocks = [unit[start : start + _PREDICTION_BLOCK] for start in starts]
+            starts = range(0, len(unit), LIMITS.prediction_block)
+            blocks = [unit[start : start + LIMITS.prediction_block] for start in starts]
             return np.concatenate([answer(self._feature_map.rows(block)) for block in blocks])
 
     def _probabilities(self, phi: Array) -> Array:
@@ -311,13 +309,13 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         probabilities = self._probabilities(phi)
         variance = np.maximum(quadratic_forms(phi, covariance), 0.0)
         if self.method == "labels":
-            margin = _BAND * np.sqrt(variance)[:, None]
+            margin = LIMITS.band_sd * np.sqrt(variance)[:, None]
             return np.maximum(probabilities - margin, 0.0), np.minimum(probabilities + margin, 1.0)
         # of logits, before they are moderated
         scale = self._sharpness * math.sqrt(1 + math.pi / 4 * self._usual_logit_variance)
         # a factor above one makes up for what the prior drew to zero, uncertainty included
         low, high = probability_bands(
-            scale * (phi @ self._mean), max(scale, 1.0) ** 2 * variance, _BAND
+            scale * (phi @ self._mean), max(scale, 1.0) ** 2 * variance, LIMITS.band_sd
         )
         # the predicted probability is a mean, and its distribution is skewed
         return np.minimum(low, probabilities), np.maximum(high, probabilities)

@@ -30,11 +30,11 @@ from reticent.inference.inputs.density import (
 )
 from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.projection import (
-    NEGLIGIBLE_NOISE_SNR,
     KernelPriors,
     feature_scales,
     norm_quantile,
 )
+from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import DAMPING
 from reticent.inference.moment_model.posterior import StagedPosterior
@@ -54,7 +54,7 @@ from reticent.models.gp.prior_hypotheses import (
     scaling_exponent,
     validated_prior,
 )
-from reticent.models.gp.settings import STAGED_FIT
+from reticent.models.gp.settings import LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -67,9 +67,6 @@ from reticent.validation import as_float, as_generator, check_integer, is_intege
 __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
-_LARGEST_NOISE = 1e150
-_SMALLEST_VARIANCE = 1e-24  # in squared half-ranges of y; the largest is its inverse
-_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
 
 
 @dataclass(repr=False, eq=False)
@@ -168,7 +165,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             check_integer("stages", self.stages, 1, 64)
         if self.basis is not None:
             check_integer("basis", self.basis, 1, 500)
-        if self.noise is not None and not 0 < as_float(self.noise) < _LARGEST_NOISE:
+        if self.noise is not None and not 0 < as_float(self.noise) < LIMITS.largest_noise:
             raise BadInput(
                 "noise must be a positive standard deviation, or None to learn "
                 f"it, not {self.noise!r}.",
@@ -226,7 +223,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             scale = feature_scales(basis, prior.scaling_variance[: basis.size], 0.25, 0.95)
             feature_map = FeatureMap(basis, tuple(scale.tolist()), 1.0)
             representable = all(
-                _SMALLEST_VARIANCE < variance < 1 / _SMALLEST_VARIANCE
+                LIMITS.smallest_variance < variance < 1 / LIMITS.smallest_variance
                 for variance in self._scaled_variances(bounds, prior)
             )
             return bool(representable and stage(feature_map, scale[None, :], [1.0]).limit2)
@@ -346,7 +343,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 hypotheses = [np.diag(np.diag(S)[place]) for S in hypotheses]
         # the more inputs, the farther the corners of the box: noise is felt even by many records
         rescale = self.kernel is None and (
-            d > 2 or (d == 2 and snr_per_function < NEGLIGIBLE_NOISE_SNR)
+            d > 2 or (d == 2 and snr_per_function < PROJECTION.negligible_noise_snr)
         )
         feature_map, points = make_feature_map(
             basis, feature_scale, densities, warp, rescale, lines
@@ -473,7 +470,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _clip_thresholds(
         self, state: StageState, k: int, stages: int, bounds: Bounds
     ) -> list[float]:
-        """Clip threshold of each output's residuals in stage k, in half-ranges of y."""
+        """Clip threshold of each output's residuals in stage k, in half-ranges of y.
+
+        `StagedFitSettings.clip_schedule` gives it in standard deviations of the residual.
+        """
         noise_known = self._known_noise_std(bounds) is not None
         since = k - state.first_stage
         if noise_known and since == STAGED_FIT.early_stages:
@@ -489,8 +489,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             z = max(z, STAGED_FIT.final_clip)
         thresholds = []
         for posterior in state.posteriors:
-            own = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
-            threshold = own * posterior.residual_sd()
+            capped = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
+            threshold = capped * posterior.residual_sd()
             if not since:  # bounds of y that are right limit the first residual
                 threshold = min(threshold, max(1.0, 2 * posterior.residual_sd()))
             thresholds.append(threshold)
@@ -683,18 +683,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         unit = self._unit(X)
         blocks = []
         with one_blas_thread():
-            for start in range(0, len(unit), _PREDICTION_BLOCK):
-                block = unit[start : start + _PREDICTION_BLOCK]
+            for start in range(0, len(unit), LIMITS.prediction_block):
+                block = unit[start : start + LIMITS.prediction_block]
                 phi = self._feature_map.functions(block)
                 weight = self._extrapolation_weight(block)
 
                 def moments(
                     output: OutputPosterior, phi: Array = phi, weight: Array = weight
                 ) -> Array:
-                    found = [output.mean_at(phi)]
+                    columns = [output.mean_at(phi)]
                     if variances:
-                        found += output.variance_parts(phi, weight)
-                    return np.stack(found, axis=1)
+                        columns += output.variance_parts(phi, weight)
+                    return np.stack(columns, axis=1)
 
                 blocks.append(self._for_each_output(moments))
         return np.concatenate(blocks)

@@ -8,14 +8,18 @@ from dataclasses import dataclass
 
 __all__ = [
     "BASIS",
+    "BINNED",
     "CLASSES",
     "INPUTS",
     "LABELS",
+    "LIMITS",
     "STAGED_FIT",
     "BasisSettings",
+    "BinnedSettings",
     "ClassifierSettings",
     "InputSettings",
     "LabelSettings",
+    "LimitSettings",
     "StagedFitSettings",
 ]
 
@@ -209,6 +213,9 @@ class LabelSettings:
     input_trace : float
         Part of the records' own target that stays beside given points of interest: points far from
         all records would ask for nothing.
+    prior_variance, prior_factor : float
+        Prior variance of the constant and of the function without a kernel, in squared half-ranges
+        of y; it and lengthscales may be smaller or larger by the factor.
     """
 
     stages: int = 8
@@ -222,8 +229,93 @@ class LabelSettings:
     max_points: int = 10_000
     noise_guess: float = 0.2
     input_trace: float = 1e-6
+    prior_variance: float = 0.3
+    prior_factor: float = 10
 
 
+@dataclass(frozen=True)
+class BinnedSettings:
+    """Numbers of a binned regression.
+
+    Attributes
+    ----------
+    hypotheses, min_hypotheses : int
+        Kernels that are tried in a round, at most and at least.
+    work : float
+        Kernels times the cube of the number of bins, at most: the time of a fit.
+    kernel_candidates : int
+        Kernels that the exponential mechanism chooses between.
+    releases_of_bins : int
+        Where a kernel is chosen by the exponential mechanism, releases for the bins; the choice
+        takes one more.
+    max_scored_regions : int
+        Most regions of such a choice: scores are quadratic forms of their sums.
+    noise_guess, min_noise : float
+        Standard deviation of the outputs that scores assume, in half-ranges of y, and the least
+        (for counts, relative to a Poisson distribution).
+    min_count : float
+        Smallest number of records in a bin that scores assume: variances stay positive.
+    constant_variance, function_variance : float
+        Prior variances without a kernel, in squared half-ranges of y: constant and function.
+    density_variance : float
+        Prior variance of a density without a kernel, relative to a uniform one.
+    length, length_range : float, tuple of float
+        Prior lengthscale without a kernel, and its range, in half-ranges of the input.
+    variance_range : tuple of float
+        Least and largest of those variances.
+    fewest_bins : int
+        Bins of each input, at least, if the user gives none.
+    most_bins : tuple of int
+        Bins of each of one, two, three, or more inputs, at most.
+    prediction_block : int
+        Points that are predicted together, so that memory stays bounded.
+    """
+
+    hypotheses: int = 24
+    min_hypotheses: int = 4
+    work: float = 1e8
+    kernel_candidates: int = 48
+    releases_of_bins: int = 3
+    max_scored_regions: int = 1000
+    noise_guess: float = 0.2
+    min_noise: float = 0.01
+    min_count: float = 0.3
+    constant_variance: float = 0.2
+    function_variance: float = 0.1
+    density_variance: float = 0.3
+    length: float = 0.5
+    length_range: tuple[float, float] = (0.1, 5)
+    variance_range: tuple[float, float] = (1e-5, 1e5)
+    fewest_bins: int = 4
+    most_bins: tuple[int, ...] = (40, 14, 7, 5)
+    prediction_block: int = 2048
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """Limits that all these models share. None of them is tuned.
+
+    Attributes
+    ----------
+    largest_noise : float
+        Largest standard deviation of the noise that may be given: its square must be a number.
+    smallest_variance : float
+        Smallest variance of a kernel, in squared half-ranges of y; the largest is its inverse.
+        Beyond, matrices cannot be factored.
+    prediction_block : int
+        Points that are predicted together, so that memory stays bounded.
+    band_sd : float
+        Half-width of a 95 % band, in standard deviations.
+    """
+
+    largest_noise: float = 1e150
+    smallest_variance: float = 1e-24
+    prediction_block: int = 4096
+    band_sd: float = 1.959963984540054
+
+
+BINNED = BinnedSettings()
+LIMITS = LimitSettings()
 STAGED_FIT = StagedFitSettings()
 CLASSES = ClassifierSettings()
 LABELS = LabelSettings()

@@ -156,9 +156,9 @@ class FactorAnalysis(_Factors):
         check_integer("n", n)
         random = as_generator(random_state)
         factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
-        own = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
+        noise = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
         low, high = np.array(self.releases_[0].bounds.x).T
-        return np.clip(self.mean_ + factors + own, low, high)
+        return np.clip(self.mean_ + factors + noise, low, high)
 
 
 class PCA(_Factors):

@@ -201,10 +201,10 @@ class PrivateSearch(PrivateEstimator):
         for candidate in self._grid():
             for name in candidate:
                 if name in _OF_THE_SEARCH or name not in known_names:
-                    own = sorted(set(self.estimator.get_params(deep=False)) - _OF_THE_SEARCH)
+                    settable = sorted(set(self.estimator.get_params(deep=False)) - _OF_THE_SEARCH)
                     raise BadInput(
                         f"A candidate cannot set {name!r}. "
-                        f"{type(self.estimator).__name__} has: {', '.join(own)}."
+                        f"{type(self.estimator).__name__} has: {', '.join(settable)}."
                     )
 
     def _bounds(self) -> Bounds:
@@ -282,12 +282,14 @@ class PrivateSearch(PrivateEstimator):
             model = self._model(index, multiplier)
             self._check_relation(model)
             event = model._event()
-            own = model._bounds()
-            prepared = model._validate_before_charge(own.resolve(data, targets=self._targets)[0])
+            model_bounds = model._bounds()
+            prepared = model._validate_before_charge(
+                model_bounds.resolve(data, targets=self._targets)[0]
+            )
             assert isinstance(event, Gaussian)
             # as the user gave them: a noise column is among what a model is scored with
             scored_within = self._scoring_bounds(PrivateEstimator._bounds(model), bounds)
-            candidates.append(Candidate(own, scored_within, event, scoring_event))
+            candidates.append(Candidate(model_bounds, scored_within, event, scoring_event))
             prepared_candidates.append(PreparedCandidate(model, prepared))
         return prepared_candidates, {
             "candidates": candidates,
@@ -300,13 +302,13 @@ class PrivateSearch(PrivateEstimator):
         noise = multiplier * math.sqrt(shares) * SEARCH.noise_margin
         return Gaussian(count=shares, noise_multiplier=noise)
 
-    def _scoring_bounds(self, own: Bounds, bounds: Bounds) -> Bounds:
+    def _scoring_bounds(self, model_bounds: Bounds, bounds: Bounds) -> Bounds:
         """A candidate's own inputs, and the outputs as all candidates have them.
 
         Narrow bounds must not make a task easy.
         """
-        if own == bounds:
-            return own
+        if model_bounds == bounds:
+            return model_bounds
         if not self._targets and not callable(self.scoring):
             raise BadInput(
                 "Densities within different bounds cannot be compared: give all candidates the "
@@ -314,9 +316,9 @@ class PrivateSearch(PrivateEstimator):
             )
         fields = bounds.to_dict()
         outputs = {name: fields[name] for name in ("y", "y_names", "classes")}
-        return Bounds.from_dict({**own.to_dict(), **outputs})
+        return Bounds.from_dict({**model_bounds.to_dict(), **outputs})
 
-    def _what(self, event: Event) -> str:
+    def _ledger_description(self, event: Event) -> str:
         return f"PrivateSearch of {type(self.estimator).__name__}, {len(self._grid())} candidates"
 
     def learn(self, curator: Oracle) -> None:
@@ -396,11 +398,11 @@ class PrivateSearch(PrivateEstimator):
         tags = super().__sklearn_tags__()
         inner = getattr(self.estimator, "__sklearn_tags__", None)
         if inner is not None:
-            own = inner()
-            tags.estimator_type = own.estimator_type
-            tags.target_tags = own.target_tags
-            tags.regressor_tags = own.regressor_tags
-            tags.classifier_tags = own.classifier_tags
+            inner_tags = inner()
+            tags.estimator_type = inner_tags.estimator_type
+            tags.target_tags = inner_tags.target_tags
+            tags.regressor_tags = inner_tags.regressor_tags
+            tags.classifier_tags = inner_tags.classifier_tags
         return tags
 
 
@@ -413,7 +415,7 @@ def _make_run(
 ) -> Callable[[int, Oracle, Oracle], float]:
     """One run: fit a copy of the candidate, score it, forget it."""
 
-    def run(index: int, training: Any, validation: Any) -> float:
+    def run(index: int, training: Oracle, validation: Oracle) -> float:
         candidate = candidates[index]
         model = copy.copy(candidate.model)
         model._learn_prepared(training, candidate.prepared)
