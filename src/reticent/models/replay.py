@@ -33,7 +33,7 @@ from reticent.validation import is_integer
 __all__ = ["Replay", "alike"]
 
 
-def alike(a: Any, b: Any) -> bool:
+def alike(a: object, b: object) -> bool:
     """Whether two descriptions say the same, but for the last digits, in which machines differ."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)

@@ -7,7 +7,7 @@ The model is P(class c | x) ∝ exp(φ(x)ᵀw_c), each column of the m × C matr
                       at r_k.
 
 Near W_k the gradient is nearly linear, A_k ≈ h·B(W − W_k) + noise, with the mean curvature h =
-E‖e‖²/(C − 1), which q tells; the sampling noise of A is h·B, because the variance of e is the
+E‖e‖²/(C − 1), which q gives; the sampling noise of A is h·B, because the variance of e is the
 curvature. So each stage observes W as in regression (`moment_model.posterior`),
 
     A_k/h + B̂W_k = B̂W + noise,    Cov = B̂/h + privacy noise/h² + error in B̂ times (W − W_k) +

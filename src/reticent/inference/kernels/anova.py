@@ -16,7 +16,6 @@ diagonal.
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +84,9 @@ class Anova(Kernel):  # type: ignore[misc]
         whole = sum(self.shares[: len(orders)])
         return tuple(self.variance * self.shares[o - 1] / whole / math.comb(d, o) for o in orders)
 
-    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:
+    def __call__(
+        self, X: Array, Y: Array | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
         """Covariance of the function between rows of X and of Y."""
         X = np.atleast_2d(X)
         if Y is None:

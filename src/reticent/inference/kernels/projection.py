@@ -88,9 +88,8 @@ class KernelPriors:
         ]
         # inputs that are alike have functions alike, which rounding must not order
         fractions = [(v / v.sum()).round(PROJECTION.digits) for v, _ in pairs]
-        self._all, products = tensor_basis(
-            fractions, [q for _, q in pairs], count // 2
-        )  # more, points cannot tell apart
+        # more functions than half of the points could not be distinguished
+        self._all, products = tensor_basis(fractions, [q for _, q in pairs], count // 2)
         # by projection: sums over points have errors, from functions that are large,
         # as large as small variances
         known = self._all.part(np.flatnonzero(products > 10.0**-PROJECTION.digits))

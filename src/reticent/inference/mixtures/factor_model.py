@@ -89,7 +89,7 @@ class CorrelationEstimate:
 
     ``gram`` is the noisy mean of zzᵀ over records standardised with ``columns.mean`` and ``scale``,
     ``sd`` the noise of its diagonal. Shortened records make it smaller than a correlation matrix;
-    columns whose variance is known tell by how much.
+    columns whose variance is known show by how much.
     """
 
     def __init__(self, columns: ColumnEstimates, scale: Array, gram: Array, sd: float) -> None:

@@ -1,9 +1,9 @@
 """Gaussian mixtures from noisy moments of clipped residuals.
 
-Pure functions of public numbers and releases. A residual z = A(x − μ) of a record is shortened to
-length r before it is released, u = z/max(‖z‖, r). For z ~ N(0, I) the moments of the shortened z
+Pure functions of public numbers and releases. The norm of a record's residual z = A(x − μ) is
+clipped at r before it is released, u = z/max(‖z‖, r). For z ~ N(0, I) the moments of the clipped z
 are known, and so is how they follow small changes of mean and covariance: E[u] and E[uuᵀ], released
-with noise, tell by how much the guess (μ, A) is wrong. At the true mixture responsibilities change
+with noise, show by how much the guess (μ, A) is wrong. At the true mixture responsibilities change
 nothing of this: E[γ_k(x) h(x)] = π_k E_k[h(x)] for every h.
 """
 
@@ -122,7 +122,7 @@ def correct_moments(
             kept = max(1 - MIXTURE_MOMENTS.significant_sd * 2 * d * noise2 / signal_squares, 0.0)
         else:
             kept = 0.0
-        if kept > 0:  # else noise tells nothing off the diagonal, which has its eigenvectors
+        if kept > 0:  # else there is only noise off the diagonal, which has its eigenvectors
             values, vectors = np.linalg.eigh(
                 np.diag(values) + kept * denoise_spectrum(off, noise2)[0]
             )

@@ -13,8 +13,7 @@ its own added to B: how they differ is what is not known about B. To their mean 
 to the releases, whose eigenvalues are shrunk as the noise, whose distribution is known, asks for.
 
 Records may be weighted: then φ is its product with a weight of at most one, and the guess is scaled
-by the mean square of the weights (``mean_square_weight``). It is not known, but the released B
-tells it.
+by the mean square of the weights (``mean_square_weight``). It is estimated from the released B.
 """
 
 import math

@@ -8,11 +8,10 @@ right by itself.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
 from scipy.stats import norm, qmc
 
@@ -126,7 +125,7 @@ def _free_objective(
     return climb, full
 
 
-def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> Any:
+def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> OptimizeResult:
     box = np.column_stack([low, high])
     options = {"maxiter": EVIDENCE_SEARCH.ascent_steps}
     return minimize(climb, start, jac=True, method="L-BFGS-B", bounds=box, options=options)

@@ -4,10 +4,10 @@ Means, variances by cause, covariances.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.linalg import quadratic_forms
 
@@ -46,7 +46,7 @@ class OutputPosterior:
 
     midpoint: float
     half_range: float
-    kernel: Any
+    kernel: Kernel
     noise_std: float | None  # None where each record has a level of its own
     mean: Array
     covariance: Array

@@ -13,14 +13,14 @@ __all__ = [
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
-    "PosteriorSettings",
+    "StagedPosteriorSettings",
 ]
 
 Grid = tuple[float, float, int]
 
 
 @dataclass(frozen=True)
-class PosteriorSettings:
+class StagedPosteriorSettings:
     """Tuned numbers of `posterior.StagedPosterior`, given the releases of some stages.
 
     How many stages there are, and at which thresholds they clip, is up to the model
@@ -187,7 +187,7 @@ class EvidenceSearchSettings:
     grid: float = 0.01
 
 
-POSTERIOR = PosteriorSettings()
+POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()

@@ -16,7 +16,7 @@ noise. Each hypothesis about S has a filter of its own and a weight by its evide
 the released q.
 
 Where a batch takes back a part of the last one's noise (A has noise σ(z_t − ρz_{t−1})), the
-filter's state is (w, z_t): what is known of w tells what the last noise was. And where weights are
+filter's state is (w, z_t): what is known of w says what the last noise was. And where weights are
 said to be alike (those of one degree, for all inputs), their common prior variance is learned
 (MacKay's fixed point), and the filter is given the new prior in the place of the old one: posterior
 precisions are those of the prior plus those of the data, so that the old one can be taken out

@@ -80,7 +80,7 @@ class ToldRounds:
         elif self.count == 1 and isinstance(candidates, list) and len(candidates) != 1:
             candidates = [candidates]
         return np.hstack(
-            [_rows(candidates, self.count, self._inputs), _rows(rewards, self.count, 1)]
+            [_read_rows(candidates, self.count, self._inputs), _read_rows(rewards, self.count, 1)]
         )
 
 
@@ -124,7 +124,7 @@ class AskedRounds:
                 sets: list[object] = self._container
             else:
                 sets = [self._container]
-            return [_one_set(candidates, self._inputs) for candidates in sets]
+            return [_read_set(candidates, self._inputs) for candidates in sets]
         table = cells.numbers(self._container)
         if self.several:
             return table
@@ -176,7 +176,7 @@ def _is_set(value: object) -> bool:
     return container is not None and container.ndim >= 2
 
 
-def _one_set(value: object, inputs: int) -> Array:
+def _read_set(value: object, inputs: int) -> Array:
     """One person's candidates, (candidates, inputs).
 
     They are that person's own: nothing about them fails.
@@ -186,7 +186,7 @@ def _one_set(value: object, inputs: int) -> Array:
         return np.empty((0, inputs))
     if isinstance(container, np.ndarray) and not _is_table(container, len(container), inputs):
         return np.full((len(container), inputs), np.nan)
-    return _rows(container, len(container), inputs)
+    return _read_rows(container, len(container), inputs)
 
 
 def _check_rows(container: Container, count: int, columns: int, inputs: int) -> None:
@@ -205,7 +205,7 @@ def _is_table(container: NDArray[Any], count: int, columns: int) -> bool:
     return container.shape == (count, columns) or (columns == 1 and container.shape == (count,))
 
 
-def _rows(container: Container, count: int, columns: int) -> Array:
+def _read_rows(container: Container, count: int, columns: int) -> Array:
     if isinstance(container, list):
         container = cells.list_cells(container, columns)
     return cells.numbers(container).reshape(count, columns)

@@ -43,7 +43,12 @@ Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 # With many inputs: effects of single inputs, whose variances are learned degree by degree, so that
 # a rough guess will do
-_ADDITIVE_PRIOR = Anova(variance=0.1, shares=(1.0, 1e-3, 1e-4), linear=0.0, length=0.13)
+_ADDITIVE_PRIOR = Anova(
+    variance=POLICY.additive_variance,
+    shares=POLICY.additive_order_weights,
+    linear=0.0,
+    length=POLICY.additive_length,
+)
 
 
 class Policy:

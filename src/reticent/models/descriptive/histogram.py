@@ -4,7 +4,6 @@ All columns are counted in one release: replacing a record moves two counts by o
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +96,7 @@ class PrivateHistogram(PrivateEstimator):
             quantiles.append(edges[bin_] + min(within, 1.0) * (edges[bin_ + 1] - edges[bin_]))
         return np.array(quantiles)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: object) -> NDArray[np.float64]:
         """Log-density of each record, summed over columns, on the bounds' scale. Not protected."""
         unit = self._unit(X)
         p = self.probabilities()

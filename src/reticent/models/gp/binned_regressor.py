@@ -10,7 +10,7 @@ evidence of the released bins.
 
 from dataclasses import KW_ONLY, dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals,
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 __all__ = ["BinnedGPRegressor"]
 
 Array = NDArray[np.float64]
@@ -63,7 +66,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         Joins cells of the grid to regions, numbered from 0; −1 for cells that are in none. A
         boolean array keeps single cells.
     kind : "mean" or "count"
-        What a bin tells: the mean output of its records, or how many records it has.
+        What a bin gives: the mean output of its records, or how many records it has.
     integral : bool
         True: a bin is an average over its region. False: the function's value at the region's
         centre, for comparison.
@@ -365,10 +368,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         else:
             counting = self._kernel(bounds, "count", 1.0)
             trials = max(prior.trials // 2, BINNED.min_hypotheses)
-            believed = self._counted(
+            density = self._counted(
                 ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
             )
-            deviations, counts_variance = believed.denoised_sums(0.0 if grid.whole else None)
+            deviations, counts_variance = density.denoised_sums(0.0 if grid.whole else None)
             # as they are: raising negative ones to zero would lower all others
             counts = self._expected + deviations
         if decoded.spread is not None:
@@ -416,12 +419,12 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _spread(self, variance: Array, volumes: Array | float = 1.0) -> Array:
         return self._half * np.sqrt(variance) * (volumes if self.kind == "count" else 1.0)
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """The function at ``X``, and its posterior standard deviation or covariance.
 
         Mean output, or records per unit of volume.
 
-        The model's own doubt and the privacy noise are in it. A point outside the bounds counts as
+        It includes the model's own uncertainty and the privacy noise. A point outside counts as
         the nearest one inside.
         """
         if return_std and return_cov:
@@ -452,7 +455,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return (value, std)
         return value
 
-    def variance_parts(self, X: Any) -> dict[str, Array]:
+    def variance_parts(self, X: object) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
 
         For counts the noise is that of the number of records in a unit of volume there.
@@ -467,7 +470,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             "noise": noise,
         }
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+    def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
         mean, covariance = self.predict(X, return_cov=True)
@@ -482,7 +485,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._half * sqrt(self._posterior.prior_variance)
 
-    def _places(self, X: Any) -> Array:
+    def _places(self, X: object) -> Array:
         unit = self._unit(X)  # first: it checks that the model is fitted
         return self.releases_[0].bounds.unscale(unit)
 
@@ -502,7 +505,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             ]
         return np.concatenate(blocks, axis=1)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = (
             True  # on a hundred records, privacy leaves little to score

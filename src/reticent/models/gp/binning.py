@@ -4,7 +4,7 @@ A record in region b with its output scaled to u in [−1, 1] is divided between
 its region, (1+u)/2 and (1−u)/2: their sums' sum is the region's count, their difference its sum of
 outputs. Both halves are at least zero and add up to one, so a replaced record moves all half-counts
 together by √2 (L2) or 2 (L1): as far as a count alone. What is left of the row's length goes to
-Σ(1−u²)/√2, which tells how much outputs spread, free of charge.
+Σ(1−u²)/√2, which says how much outputs spread, free of charge.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
         raise BadInput(
             f"So many bins make a grid of {cells:,} cells; {_MOST_CELLS:,} is the most. Take fewer."
         )
-    grid = Grid(edges, _regions(regions, tuple(len(of_input) - 1 for of_input in edges)))
+    grid = Grid(edges, _region_numbers(regions, tuple(len(of_input) - 1 for of_input in edges)))
     if grid.size > MOST_REGIONS:
         raise BadInput(
             f"There would be {grid.size:,} bins; {MOST_REGIONS:,} is the most, since a Gaussian "
@@ -77,7 +77,7 @@ def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:
     return tuple(edges.tolist())
 
 
-def _regions(regions: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _region_numbers(regions: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     if regions is None:
         return ()
     table = np.asarray(regions)

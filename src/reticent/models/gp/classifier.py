@@ -10,7 +10,7 @@ dirichlet   one release of a Gram matrix for each class, from which the targets 
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from reticent.privacy.row_maps.class_gram import ClassGram, GramByClass, class_s
 from reticent.privacy.row_maps.polynomial_basis import Basis
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import check_choice, check_integer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["GPClassifier"]
 
@@ -255,12 +258,12 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._sharpness = 1.0
         self._usual_logit_variance = 0.0
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: object) -> Any:
         """The likeliest class of each row."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """Probabilities of the classes, (len(X), C).
 
         Nearer to even where privacy noise or a lack of records leaves uncertainty (but for method
@@ -268,7 +271,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """
         return self._by_blocks(X, self._probabilities)
 
-    def predict_proba_band(self, X: Any, *, privacy: bool = True) -> tuple[Array, Array]:
+    def predict_proba_band(self, X: object, *, privacy: bool = True) -> tuple[Array, Array]:
         """Lower and upper ends of 95 % bands of each class's probability, each (len(X), C).
 
         For the frequency of the class among many records that are like a row. They hold the model's
@@ -282,7 +285,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         bands = self._by_blocks(X, lambda phi: np.stack(self._band(phi, covariance), axis=1))
         return bands[:, 0], bands[:, 1]
 
-    def _by_blocks(self, X: Any, answer: Callable[[Array], Array]) -> Array:
+    def _by_blocks(self, X: object, answer: Callable[[Array], Array]) -> Array:
         check_is_fitted(self)
         unit = self._unit(X)
         with one_blas_thread():
@@ -324,7 +327,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """Mean variance of a class's logit at these features."""
         return float(np.mean(quadratic_forms(phi, self._covariance)))
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: object) -> Array:
         """Logarithms of the probabilities, (len(X), C)."""
         return np.log(self.predict_proba(X))
 
@@ -342,7 +345,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _priors(self, bounds: Bounds) -> Prior:
         return hypotheses_of(self.kernel, bounds, 1.0, learn=self.learn_kernel)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         # on a hundred records, privacy leaves little to score
         tags.classifier_tags.poor_score = True

@@ -11,7 +11,7 @@ All else, kernel, noise level, prediction, is post-processing (`maths.label_beli
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ from reticent.privacy.row_maps.label_sum import LabelSum, label_sum
 from reticent.privacy.sources.base import Source
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer, is_integer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["LabelGPRegressor"]
 
@@ -74,7 +77,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         For "inducing": how many inducing inputs, chosen from the inputs (10 if not given), or which
         ones.
     approximation : {"fitc", "titsias"}
-        For "inducing": whether what inducing inputs cannot tell counts as noise (FITC) or not
+        For "inducing": whether what inducing inputs leave out counts as noise (FITC) or not
         (Titsias, DTC).
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given.
@@ -368,10 +371,10 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         return InducingFeatures.from_kernel(mean, _scaled_points("inducing", self.inducing, bounds))
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X`` within the bounds of y, and its std or covariance.
 
-        They include the model's own doubt and the privacy noise. Inputs outside the bounds count as
+        They include the model's own variance and the privacy noise. Inputs outside bounds count as
         the edge.
         """
         if return_std and return_cov:
@@ -384,12 +387,12 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return (mean, np.sqrt(model + privacy))
         return mean
 
-    def variance_parts(self, X: Any) -> dict[str, Array]:
+    def variance_parts(self, X: object) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``."""
         _, model, privacy = self._moments(X)
         return {"model": model, "privacy": privacy, "noise": np.full(len(model), self.noise_**2)}
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+    def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
         mean, covariance = self._joint(X)
@@ -398,7 +401,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
         return np.asarray(self._middle + self._half * draws.T)
 
-    def _joint(self, X: Any) -> tuple[Array, Array]:
+    def _joint(self, X: object) -> tuple[Array, Array]:
         unit = self._unit(X)
         with one_blas_thread():
             return self._posterior.joint(unit)
@@ -408,7 +411,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._middle + self._half * mean, self._middle - self._half, self._middle + self._half
         )
 
-    def _moments(self, X: Any) -> tuple[Array, Array, Array]:
+    def _moments(self, X: object) -> tuple[Array, Array, Array]:
         """Mean, and both parts of the function's variance.
 
         Block by block, so that memory stays bounded.
@@ -422,7 +425,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         mean, model, privacy = np.concatenate(blocks, axis=1)
         return self._bounded(mean), self._half**2 * model, self._half**2 * privacy
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = (
             True  # on a hundred records, privacy leaves little to score

@@ -74,7 +74,7 @@ def hypotheses_of(
     else:
         trials = 0
     if kernel is None:
-        return _default(len(bounds.x), trials)
+        return _default_prior(len(bounds.x), trials)
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
     if trials:
         kernels = kernels_around(clone(kernel), halves, trials)
@@ -155,7 +155,7 @@ def _cached_prior(asked: _PriorRequest) -> KernelPriors:
 
 
 @memo(8)
-def _default(dimension: int, trials: int) -> AnovaPriors:
+def _default_prior(dimension: int, trials: int) -> AnovaPriors:
     with one_blas_thread():
         return AnovaPriors(dimension, trials)
 

@@ -13,7 +13,7 @@ post-processing: kernel, noise level, prediction.
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,9 @@ from reticent.privacy.row_maps.polynomial_basis import Basis
 from reticent.privacy.row_maps.residual_gram import stage
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_integer, is_integer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["GPRegressor"]
 
@@ -601,7 +604,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             state.prior_centred_variance(posterior) * (2 - support),
         )
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its posterior standard deviation or covariance.
 
         In units of y; both hold the model's own uncertainty and the privacy noise.
@@ -620,7 +623,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         return moments[:, 0]
 
-    def variance_parts(self, X: Any) -> dict[str, Array]:
+    def variance_parts(self, X: object) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
 
         In squared units of y: the model's own uncertainty, the privacy noise, and the noise of
@@ -636,7 +639,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             noise = self._levels(X) ** 2
         return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+    def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``.
 
         Shape (len(X), n_samples), or (len(X), outputs, n_samples).
@@ -675,7 +678,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         inputs = unit[:, : len(self._record_densities)]
         return extrapolation_weight(self._record_densities, inputs, self._density_threshold)
 
-    def _moments(self, X: Any, *, variances: bool) -> Array:
+    def _moments(self, X: object, *, variances: bool) -> Array:
         """Mean of each output and, on request, its variances by model and by privacy noise.
 
         Shape (len(X), 1 or 3), with several outputs (len(X), 1 or 3, outputs).
@@ -699,7 +702,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 blocks.append(self._for_each_output(moments))
         return np.concatenate(blocks)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         # on a hundred records, privacy leaves little to score
         tags.regressor_tags.poor_score = True

@@ -18,7 +18,6 @@ better, and then all that is left is spent on that one.
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -257,21 +256,21 @@ class GaussianMixture(PrivateEstimator):
             return mixture
         return initial
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: object) -> Array:
         """Log-density of each record, on the bounds' scale. Not protected."""
         unit = self._unit(X)
         return self._mixture.score(unit)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """Probability of each component for each record, (records, components). Not protected."""
         unit = self._unit(X)
         return self._mixture.responsibilities(unit)
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: object) -> NDArray[np.intp]:
         """The most likely component of each record. Not protected."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample(self, n_samples: int = 1, random_state: object = None) -> Array:
         """Draw synthetic records within the bounds, in the columns' own units.
 
         They are post-processing: draw as many as you like. ``random_state`` makes the draw

@@ -31,7 +31,7 @@ def fit_covariance(
     columns = _fit_columns(curator, noise, shares // 2, min(room * column_norm2, 2.0 * d))
     scale = columns.scale()
     release = curator.release(
-        ScaledGram(_numbers(columns.mean), _numbers(1 / scale), room * record_norm2),
+        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), room * record_norm2),
         shares_spent=shares - shares // 2,
     )
     return CorrelationEstimate(
@@ -59,7 +59,7 @@ def _fit_columns(curator: Oracle, noise: float, shares: int, norm2: float) -> Co
         else:
             clip_threshold, offset = columns.next_window()
             statistic = ColumnMoments(
-                _numbers(columns.mean), _numbers(clip_threshold), _numbers(offset), norm2
+                _as_tuple(columns.mean), _as_tuple(clip_threshold), _as_tuple(offset), norm2
             )
         release = curator.release(statistic, shares_spent=spent)
         columns.add(
@@ -82,5 +82,5 @@ def _first_moments(d: int, *, ball: bool) -> ColumnMoments:
     return ColumnMoments((0.0,) * d, (1.0,) * d, (1.0,) * d, float(d))
 
 
-def _numbers(values: Array) -> tuple[float, ...]:
+def _as_tuple(values: Array) -> tuple[float, ...]:
     return tuple(values.tolist())

@@ -12,7 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -37,6 +37,9 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release
 from reticent.privacy.sources.base import Source
 from reticent.validation import as_float, check_choice, check_integer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["PrivateSearch"]
 
@@ -363,38 +366,38 @@ class PrivateSearch(PrivateEstimator):
         return self.best_estimator_
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
-    def predict(self, X: Any, **options: Any) -> Any:
+    def predict(self, X: object, **options: Any) -> Any:
         """Predict with the best estimator."""
         return self._best().predict(X, **options)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: object) -> Any:
         """Probabilities of the classes, by the best estimator."""
         return self._best().predict_proba(X)
 
     @available_if(_has("variance_parts"))  # type: ignore[untyped-decorator]
-    def variance_parts(self, X: Any) -> Any:
+    def variance_parts(self, X: object) -> Any:
         """Variances of outputs by their causes, by the best estimator."""
         return self._best().variance_parts(X)
 
     @available_if(_has("score_samples"))  # type: ignore[untyped-decorator]
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: object) -> Any:
         """Score of each record, by the best estimator. Not protected."""
         return self._best().score_samples(X)
 
     @available_if(_has("sample"))  # type: ignore[untyped-decorator]
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: object = None) -> Any:
         """Draw synthetic records from the best estimator."""
         return self._best().sample(n_samples, random_state)
 
     @available_if(_has("score"))  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Score of the best estimator on the records given. Not protected."""
         if y is None:
             return float(self._best().score(X))
         return float(self._best().score(X, y))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         inner = getattr(self.estimator, "__sklearn_tags__", None)
         if inner is not None:
@@ -419,7 +422,7 @@ def _make_run(
         candidate = candidates[index]
         model = copy.copy(candidate.model)
         model._learn_prepared(training, candidate.prepared)
-        model._fitted(training.releases)
+        model._fitted(cast("Curator", training).releases)
         return release_mean_score(model, validation, scoring, mean).score
 
     return run
