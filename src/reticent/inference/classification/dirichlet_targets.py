@@ -95,7 +95,7 @@ def dirichlet_posterior(
         C = prior
         B = gram.damped_estimate
         V = gram.entry_variance
-        root = np.linalg.cholesky(prior)
+        root = np.asarray(np.linalg.cholesky(prior), dtype=np.float64)
         for _ in range(_SETTINGS.max_iterations):
             second = C + np.outer(w, w)
             W = B + V * second
@@ -112,7 +112,7 @@ def dirichlet_posterior(
                 break
         means.append(w)
         covariances.append(C)
-        nonprivate.append(posterior_covariance(np.asarray(root, dtype=np.float64), B))
+        nonprivate.append(posterior_covariance(root, B))
     mean = np.array(means).T
     return (
         mean - mean.mean(axis=1, keepdims=True),
