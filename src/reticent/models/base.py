@@ -444,7 +444,7 @@ def seed_bytes(random_state: object) -> bytes | None:
     if isinstance(random_state, np.random.Generator):
         return b"%d" % random_state.integers(2**62)
     if is_integer(random_state, -math.inf):
-        return b"%d" % random_state  # type: ignore[str-bytes-safe]
+        return b"%d" % random_state  # type: ignore[str-format]
     raise BadInput(
         "random_state must be None (for a private release) or an integer (for "
         f"a test), not {random_state!r}."

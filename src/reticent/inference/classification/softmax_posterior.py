@@ -46,6 +46,8 @@ class SoftmaxSettings:
     ----------
     max_iterations : int
         Steps of the fixed point between the posterior and the covariance of the observation.
+    tolerance : float
+        Relative change of the weights at which it stops.
     curvature_error : float
         Relative error of the curvature between a stage's weights and the posterior mean.
     min_curvature : float
@@ -61,6 +63,7 @@ class SoftmaxSettings:
     """
 
     max_iterations: int = 20
+    tolerance: float = 1e-6
     curvature_error: float = 0.25
     min_curvature: float = 0.05
     log_calibration_sd: float = 0.7
@@ -210,7 +213,9 @@ class SoftmaxPosterior:
             previous_mean = self.mean
             self.mean, root, _ = self._fit(self._root)
             self.covariance = root.T @ root
-            if np.linalg.norm(self.mean - previous_mean) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
+            if np.linalg.norm(self.mean - previous_mean) <= _SETTINGS.tolerance * (
+                1 + np.linalg.norm(self.mean)
+            ):
                 break
 
     def nonprivate_covariance(self) -> Array:

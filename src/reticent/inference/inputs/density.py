@@ -51,6 +51,8 @@ class DensitySettings:
         are worth a release.
     uniform_fraction : float
         Weight of the uniform density in one made from moments: records may be anywhere.
+    uniform_points : float
+        Fraction of the representative points that stay uniform: nowhere are there none.
     prior_mean_sd : float
         Standard deviation of an input's mean a priori, in half-widths of the box.
     between_inputs_sd : float
@@ -74,6 +76,7 @@ class DensitySettings:
     min_released_bins: int = 8
     max_cdf_noise: float = 0.25
     uniform_fraction: float = 0.1
+    uniform_points: float = 0.02
     prior_mean_sd: float = 0.5
     between_inputs_sd: float = 0.2
     min_sd: float = 0.01
@@ -156,7 +159,8 @@ def density_from_counts(density: Array, counts: Array, sd: float, n: int) -> Arr
 
 def quantile_points(density: Array, uniform: Array) -> Array:
     """Points distributed as the density, from uniform ones in [−1, 1]; two per cent stay."""
-    probabilities = 0.98 * density / density.sum() + 0.02 / len(density)
+    uniform_part = _SETTINGS.uniform_points
+    probabilities = (1 - uniform_part) * density / density.sum() + uniform_part / len(density)
     cdf = np.concatenate([[0.0], np.cumsum(probabilities)])
     edges = np.linspace(-1, 1, len(density) + 1)
     return np.asarray(np.interp((uniform + 1) / 2, cdf / cdf[-1], edges))

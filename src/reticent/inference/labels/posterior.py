@@ -307,8 +307,8 @@ class LabelPosterior:
             psi, left_out = self._at_inputs(h)
             mean, X, scores[h] = self._solve(psi, left_out, self._s2[h])
             centres[h] = mean @ psi
-            reduction = np.square(psi).sum(axis=0) - np.square(X @ psi).sum(axis=0)
-            spread = np.maximum(reduction, 0.0) + left_out
+            remaining = np.square(psi).sum(axis=0) - np.square(X @ psi).sum(axis=0)
+            spread = np.maximum(remaining, 0.0) + left_out
             variances[h] = float(self.counts @ spread) / self.counts.sum()
             if self._learn_noise:
                 self._s2[h], fit = self._noise(

@@ -106,9 +106,10 @@ class CorrelationEstimate:
         self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
         self.correlation = _correlation(denoised + np.eye(d), self.least)
         gram_precision = 1 / (2 * noise2)
-        correction = (precision + gram_precision * np.maximum(np.diag(gram) / length, 0.1)) / (
-            precision + gram_precision
-        )
+        correction = (
+            precision
+            + gram_precision * np.maximum(np.diag(gram) / length, FACTOR_MODEL.min_diagonal)
+        ) / (precision + gram_precision)
         self.mean = columns.mean
         self.mean_sd = columns.mean_sd
         self.scale = scale * np.sqrt(np.clip(correction, *FACTOR_MODEL.scale_correction_range))

@@ -157,6 +157,8 @@ class FactorModelSettings:
         Smallest fraction of the squared norm of standardised records that clipping may leave.
     max_floor : float
         Largest lower bound of Ψ and of eigenvalues of correlations; below, it is the noise.
+    min_diagonal : float
+        Smallest diagonal entry of the Gram matrix that corrects a variance.
     scale_correction_range : (float, float)
         Factors by which the Gram matrix may correct variances.
     em_steps : int
@@ -171,6 +173,7 @@ class FactorModelSettings:
     hidden_variance: float = 0.06
     min_signal: float = 0.3
     max_floor: float = 0.1
+    min_diagonal: float = 0.1
     scale_correction_range: tuple[float, float] = (0.5, 2.0)
     em_steps: int = 60
 

@@ -91,7 +91,7 @@ def correlated_distortion(
     scale = 1 / np.sqrt(posterior_variance + s2)
     scaled_left = half * scale[:, None]
     scaled_right = np.ascontiguousarray((P * scale[:, None]).T)
-    first, third, fifth = (explained_fraction**2 for explained_fraction in odd)
+    first, third, fifth = (coefficient**2 for coefficient in odd)
     total = np.zeros((P.shape[1], P.shape[1]))
     for i in range(0, len(P), CLIPPED_MOMENTS.block_rows):
         correlation = scaled_left[i : i + CLIPPED_MOMENTS.block_rows] @ scaled_right

@@ -150,7 +150,8 @@ class GramEstimator:
             steps = GRAM.steps
         else:
             steps = GRAM.first_steps
-        pace = np.maximum(self._pace, 5 / (curve * self._largest_square + GRAM.prior_records))
+        curvature = curve * self._largest_square + GRAM.prior_records
+        pace = np.maximum(self._pace, GRAM.first_step / curvature)
 
         def at(logs: Array) -> tuple[Array, Array, Array]:
             p = np.exp(logs)
@@ -175,16 +176,13 @@ class GramEstimator:
                 np.where(better[:, None], a, b) for a, b in zip(new[:2], (p, gradient), strict=True)
             )
             value = np.where(better, new[2], value)
-            pace = np.where(better, 1.5 * pace, 0.4 * pace)
+            pace = np.where(better, GRAM.step_growth * pace, GRAM.step_shrinkage * pace)
         self._logs = logs
         self._pace = pace
         return p
 
     def _estimate_mean_square_weight(self, noise2: float) -> float:
-        """The mean square of the weights.
-
-        How long B is along the guess, or the usual, as far as the noise allows.
-        """
+        """Posterior mean of the mean squared record weight, by the length of B along the guess."""
         length2 = float((self.feature_moment**2).sum())
         estimate = float((self._sum / self._weight * self.feature_moment).sum()) / (
             self.n * length2

@@ -47,7 +47,8 @@ def weigh_hypotheses(
             top = -float(ascent.fun)
     covariance = _around(climb, best, low, high)
     lower = np.linalg.cholesky(covariance)
-    near = best + norm.ppf(places[trials:] * 0.998 + 0.001) @ lower.T
+    tail = EVIDENCE_SEARCH.proposal_tail
+    near = best + norm.ppf(places[trials:] * (1 - 2 * tail) + tail) @ lower.T
     points = np.vstack([even, near, best])
     inside = ((points >= low) & (points <= high)).all(axis=1)
     points = points[inside]
@@ -147,7 +148,7 @@ def _around(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
     scaled = (curvature + curvature.T) / 2 / np.sqrt(np.outer(even, even))
     values, vectors = np.linalg.eigh(scaled)
     inverse = (
-        vectors / np.clip(values, 1.0, 1e10)
+        vectors / np.clip(values, 1.0, EVIDENCE_SEARCH.max_curvature)
     ) @ vectors.T  # to be factorised whatever the evidence is
     return np.asarray(
         EVIDENCE_SEARCH.proposal_inflation**2 * inverse / np.sqrt(np.outer(even, even))

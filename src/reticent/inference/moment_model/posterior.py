@@ -342,7 +342,9 @@ class StagedPosterior:
             previous_mean = self.mean
             self.mean = fit.mean
             self.covariance = fit.root.T @ fit.root
-            if np.linalg.norm(self.mean - previous_mean) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
+            if np.linalg.norm(self.mean - previous_mean) <= POSTERIOR.tolerance * (
+                1 + np.linalg.norm(self.mean)
+            ):
                 break
 
     def _fit(self, root: Array, W: Array) -> _Fit:

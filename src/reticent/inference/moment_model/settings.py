@@ -52,6 +52,8 @@ class StagedPosteriorSettings:
     max_gram_error : float
         Cap on the error in B̂, relative to the noise in A, where steps are damped. Later stages
         correct that error; uncapped, it dominates where w is poorly determined.
+    tolerance : float
+        Relative change of w at which the fixed point stops.
     block_entries : int
         Entries of the matrices of several hypotheses that are solved together: they fit a cache.
     """
@@ -67,6 +69,7 @@ class StagedPosteriorSettings:
     min_truncation: float = 1e-9
     gram_error_inflation: float = 1.0
     max_gram_error: float = 0.3
+    tolerance: float = 1e-6
     block_entries: int = 2**16
 
 
@@ -140,6 +143,10 @@ class GramSettings:
         Standard deviation of the logarithm of the error of that guess, from point to point.
     steps, first_steps : int
         Steps of mirror descent in a stage, and in the first one.
+    first_step : float
+        First length of a step, in units of the inverse of the largest curvature.
+    step_growth, step_shrinkage : float
+        Factors on the length of a step that was accepted, and of one that was not.
     min_log_probability : float
         Smallest logarithm of a probability: exp must not underflow.
     rounding : float
@@ -155,6 +162,9 @@ class GramSettings:
     log_density_sd: float = 2.0
     steps: int = 12
     first_steps: int = 60
+    first_step: float = 5
+    step_growth: float = 1.5
+    step_shrinkage: float = 0.4
     min_log_probability: float = -700.0
     rounding: float = 1e-9
 
@@ -171,6 +181,10 @@ class EvidenceSearchSettings:
         Steps of L-BFGS-B from each.
     proposal_inflation : float
         Factor on the standard deviations of the normal proposal: the evidence has heavier tails.
+    proposal_tail : float
+        Probability of either tail that the normal proposal leaves out.
+    max_curvature : float
+        Largest curvature, relative to that of the uniform distribution over the box.
     difference : float
         Step of the finite differences of the gradient.
     dropped_weight : float
@@ -182,6 +196,8 @@ class EvidenceSearchSettings:
     ascents: int = 2
     ascent_steps: int = 25
     proposal_inflation: float = 1.3
+    proposal_tail: float = 0.001
+    max_curvature: float = 1e10
     difference: float = 0.05
     dropped_weight: float = 1e-3
     grid: float = 0.01

@@ -156,7 +156,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(
                 f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
             )
-        if self.noise is not None and not 0 <= as_float(self.noise) < 1e150:
+        if self.noise is not None and not 0 <= as_float(self.noise) < LIMITS.largest_noise:
             raise BadInput(
                 f"noise must be a standard deviation, or None, not {self.noise!r}.",
                 parameter="noise",

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.inference.binned.posterior import Regions
 from reticent.inference.kernels.integral import Boxes
+from reticent.models.gp.settings import BINNED
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.row_maps.binned_sums import Grid, LabelSums
 from reticent.validation import check_integer, is_integer
 
-__all__ = ["MOST_REGIONS", "given_regions", "label_sums", "make_grid", "region_boxes"]
+__all__ = ["given_regions", "label_sums", "make_grid", "region_boxes"]
 
 Array = NDArray[np.float64]
-MOST_REGIONS = 4096  # a Gaussian process takes their cube of time
-_MOST_CELLS = 2**20
 
 
 def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
@@ -47,22 +46,23 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
         _edges(of_input, *ranges) for of_input, ranges in zip(bins, bounds.x, strict=True)
     )
     cells = prod(len(of_input) - 1 for of_input in edges)
-    if cells > _MOST_CELLS:
+    if cells > BINNED.max_cells:
         raise BadInput(
-            f"So many bins make a grid of {cells:,} cells; {_MOST_CELLS:,} is the most. Take fewer."
+            f"So many bins make a grid of {cells:,} cells; {BINNED.max_cells:,} is the most. Take "
+            "fewer."
         )
     grid = Grid(edges, _region_numbers(regions, tuple(len(of_input) - 1 for of_input in edges)))
-    if grid.size > MOST_REGIONS:
+    if grid.size > BINNED.max_regions:
         raise BadInput(
-            f"There would be {grid.size:,} bins; {MOST_REGIONS:,} is the most, since a Gaussian "
-            "process takes the cube of time. Take fewer bins, or join cells by regions."
+            f"There would be {grid.size:,} bins; {BINNED.max_regions:,} is the most, since a "
+            "Gaussian process takes the cube of time. Take fewer bins, or join cells by regions."
         )
     return grid
 
 
 def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:
     if is_integer(bins, -inf):
-        check_integer("bins", bins, 1, _MOST_CELLS)
+        check_integer("bins", bins, 1, BINNED.max_cells)
         return tuple(np.linspace(low, high, int(bins) + 1).tolist())
     try:
         edges = np.array([float(edge) for edge in bins])

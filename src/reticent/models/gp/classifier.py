@@ -123,7 +123,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         check_choice("method", self.method, METHODS)
         for name, value, most in (
-            ("stages", self.stages, 64),
+            ("stages", self.stages, LIMITS.max_stages),
             ("basis", self.basis, CLASSES.max_basis_size),
         ):
             if value is not None:
@@ -297,7 +297,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         values = phi @ self._mean
         C = len(self.classes_)
         if self.method == "labels":
-            floor = 0.1 / C
+            floor = CLASSES.min_probability / C
             linear = np.maximum(values + 1 / C, floor)
             return np.asarray(linear / linear.sum(axis=1, keepdims=True))
         # the mean of a logistic function of a normal variable, by that of a probit: two classes

@@ -146,7 +146,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         ):
             check_choice(name, getattr(self, name), known)
         if self.stages is not None:
-            check_integer("stages", self.stages, 1, 64)
+            check_integer("stages", self.stages, 1, LIMITS.max_stages)
         if self.inducing is not None and self.mechanism != "inducing":
             raise BadInput(
                 'inducing is for mechanism="inducing": leave it out, or choose that mechanism.'

@@ -165,9 +165,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         if self.stages is not None:
-            check_integer("stages", self.stages, 1, 64)
+            check_integer("stages", self.stages, 1, LIMITS.max_stages)
         if self.basis is not None:
-            check_integer("basis", self.basis, 1, 500)
+            check_integer("basis", self.basis, 1, LIMITS.max_basis_size)
         if self.noise is not None and not 0 < as_float(self.noise) < LIMITS.largest_noise:
             raise BadInput(
                 "noise must be a positive standard deviation, or None to learn "
@@ -574,8 +574,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             residual_variance = posterior.s2 + posterior.excess_noise_variance()
         noise_variance = max(
             residual_variance - truncation_variance,
-            0.25 * (posterior.s2 - truncation_variance),
-            1e-4 * posterior.s2,
+            STAGED_FIT.min_noise_fraction * (posterior.s2 - truncation_variance),
+            STAGED_FIT.min_noise_variance * posterior.s2,
         )
         noise_std: float | None = math.sqrt(noise_variance / mean_square_weight) * half_range
         if self.noise_column is not None:

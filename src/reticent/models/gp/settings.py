@@ -70,6 +70,11 @@ class StagedFitSettings:
         The same under the refined kernels, from which on the basis is refined with them.
     noise_guess : float
         First guess of the noise's standard deviation, in half-ranges of y.
+    min_noise_fraction : float
+        Least fraction of the noise's variance that is left where clips of different widths, or the
+        truncation variance, say that there is less.
+    min_noise_variance : float
+        Least variance of the noise, relative to that of a residual.
     drowned_snr : float
         Squared signal over privacy noise, per function and input, below which hardly any effect is
         found and the constant gets more of a row's norm.
@@ -92,6 +97,8 @@ class StagedFitSettings:
     coarse_ratio: float = 0.25
     coarse_ratio_of_refined: float = 0.025
     noise_guess: float = 0.2
+    min_noise_fraction: float = 0.25
+    min_noise_variance: float = 1e-4
     drowned_snr: float = 0.0125
 
 
@@ -109,6 +116,15 @@ class BasisSettings:
         Kernels around the best one, once the releases speak for it.
     gradient_step : float
         Difference of log-hyperparameters for the slope of a kernel matrix.
+    inputs_room : int
+        Basis functions beyond ``min_size`` for each input, at least.
+    scaling_exponent_range : tuple of float
+        Power of the prior variance that a feature is scaled by, where privacy noise is low and
+        where it drowns small coefficients.
+    middle_snr : float
+        Squared signal over privacy noise, per function, at which the power is in the middle.
+    snr_ratio : float
+        Factor on that ratio by which the power goes from the middle to an end of the range.
     negligible_signal : float
         Prior variance of a function, relative and times signal over noise, below which it is left
         out however much room there is.
@@ -122,6 +138,10 @@ class BasisSettings:
     hypotheses: int = 48
     refined_hypotheses: int = 24
     gradient_step: float = 1e-4
+    inputs_room: int = 3
+    scaling_exponent_range: tuple[float, float] = (0.25, 0.5)
+    middle_snr: float = 1.3
+    snr_ratio: float = 2.2
     negligible_signal: float = 0.01
     many_records: float = 1000.0
 
@@ -169,6 +189,8 @@ class ClassifierSettings:
     clip_factor, min_clip : float
         Clip threshold of a residual's norm: so many root mean squares of what is left, and at least
         so much.
+    min_probability : float
+        Least probability of a class by label regression, relative to that of 1/C.
     constant_feature : float
         Constant s beside the features in the release by class, which gives Σφ and counts.
     max_class_columns : int
@@ -182,6 +204,7 @@ class ClassifierSettings:
     scaling_exponent: float = 0.4
     clip_factor: float = 1.2
     min_clip: float = 0.6
+    min_probability: float = 0.1
     constant_feature: float = 0.5
     max_class_columns: int = 1500
 
@@ -267,6 +290,10 @@ class BinnedSettings:
         Bins of each input, at least, if the user gives none.
     most_bins : tuple of int
         Bins of each of one, two, three, or more inputs, at most.
+    max_regions : int
+        Most regions: a Gaussian process takes their cube of time.
+    max_cells : int
+        Most cells of a grid, before they are joined to regions.
     prediction_block : int
         Points that are predicted together, so that memory stays bounded.
     """
@@ -288,6 +315,8 @@ class BinnedSettings:
     variance_range: tuple[float, float] = (1e-5, 1e5)
     fewest_bins: int = 4
     most_bins: tuple[int, ...] = (40, 14, 7, 5)
+    max_regions: int = 4096
+    max_cells: int = 2**20
     prediction_block: int = 2048
 
 
@@ -297,6 +326,8 @@ class LimitSettings:
 
     Attributes
     ----------
+    max_stages, max_basis_size : int
+        Most stages, and basis functions of a regression, that a user may ask for.
     largest_noise : float
         Largest standard deviation of the noise that may be given: its square must be a number.
     smallest_variance : float
@@ -308,6 +339,8 @@ class LimitSettings:
         Half-width of a 95 % band, in standard deviations.
     """
 
+    max_stages: int = 64
+    max_basis_size: int = 500
     largest_noise: float = 1e150
     smallest_variance: float = 1e-24
     prediction_block: int = 4096

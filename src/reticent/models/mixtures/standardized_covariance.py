@@ -23,9 +23,10 @@ def fit_covariance(
     """
     n = curator.n
     d = len(curator.bounds.x)
-    # a little more than normal columns have
-    column_norm2 = d * (0.2 + 0.7 / d**0.5)
-    record_norm2 = d * (0.6 + 1 / d**0.5)
+    column_norm2, record_norm2 = (
+        d * (large + small / d**0.5)
+        for large, small in (COVARIANCE.column_norm, COVARIANCE.record_norm)
+    )
     relative_noise = noise * record_norm2 * d**0.5
     room = min(max(COVARIANCE.low_noise * n / relative_noise, 1.0), COVARIANCE.most_room)
     columns = _fit_columns(curator, noise, shares // 2, min(room * column_norm2, 2.0 * d))
