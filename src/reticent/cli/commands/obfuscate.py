@@ -229,14 +229,14 @@ def obfuscate_command(
     else:
         other = tuple(read_columns(train_on, [name, output]).T)
     if everywhere:
-        sensitive: Any = "everywhere"
+        protected: Any = "everywhere"
     elif points:
-        sensitive = [low for low, _ in regions]
+        protected = [low for low, _ in regions]
     else:
-        sensitive = regions
+        protected = regions
     model = Obfuscator(
         _kernel(length, spread, reach),
-        sensitive=sensitive,
+        sensitive=protected,
         train_on=UNPROTECTED if unprotected else other,
         **{name: given[name] for name in _HANDED_ON},
     )
