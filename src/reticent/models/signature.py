@@ -37,7 +37,7 @@ _UNREADABLE = (
 
 def private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
     """Read a key to sign with."""
-    content = _read(path)
+    content = _read_key(path)
     try:
         key = load_pem_private_key(content, password=None)
     except _UNREADABLE:
@@ -52,7 +52,7 @@ def private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
 
 def public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
     """Read a key to compare signatures with."""
-    content = _read(path)
+    content = _read_key(path)
     try:
         key = load_pem_public_key(content)
     except _UNREADABLE:
@@ -65,7 +65,7 @@ def public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
     return key
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
+def _read_key(path: str | os.PathLike[str]) -> bytes:
     named = isinstance(path, (str, os.PathLike))
     if not named or "\n" in os.fsdecode(path):  # a key itself, which must never be repeated
         raise BadInput(

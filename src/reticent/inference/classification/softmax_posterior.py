@@ -245,7 +245,7 @@ class SoftmaxPosterior:
 
         factors = np.geomspace(*_SETTINGS.calibration_grid)
         expected = [
-            sum((_softmax(f * eta) * score).sum(axis=1).mean() for eta, score in scores)
+            sum((_softmax_rows(f * eta) * score).sum(axis=1).mean() for eta, score in scores)
             for f in factors
         ]
         off = (np.array(expected) - observed) / max(error, 1e-300)
@@ -258,7 +258,7 @@ class SoftmaxPosterior:
         logits = self._points @ W
         size = max(float((W * (self._gram.estimate @ W)).sum()) / self.n, 0.0)
         logits *= math.sqrt(size / max(float((logits**2).sum(axis=1).mean()), 1e-300))
-        probabilities = _softmax(logits)
+        probabilities = _softmax_rows(logits)
         length = np.sqrt(
             np.maximum(1 + (probabilities**2).sum(axis=1, keepdims=True) - 2 * probabilities, 0.0)
         )
@@ -284,6 +284,6 @@ class SoftmaxPosterior:
         )
 
 
-def _softmax(logits: Array) -> Array:
+def _softmax_rows(logits: Array) -> Array:
     exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))

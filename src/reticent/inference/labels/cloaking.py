@@ -90,13 +90,13 @@ def cloak(
             momentum = 0.0
             momentum_age = 1.0
             least_gap = gap
-        weight = _normalised(updated + momentum * (updated - previous))
+        weight = _weights_from_logs(updated + momentum * (updated - previous))
         previous = updated
     scale = math.sqrt(float(lengths.max()))
     return Cloak(whiten @ axes.T / scale, axes @ back * scale, value, bound, weight, gap)
 
 
-def _normalised(logs: Array) -> Array:
+def _weights_from_logs(logs: Array) -> Array:
     weight = np.exp(logs - logs.max())
     return np.asarray(weight / weight.sum())
 

@@ -85,9 +85,11 @@ class GramEstimator:
         random_functions = (random_functions - random_functions.mean(axis=0)) / np.maximum(
             random_functions.std(axis=0), 1e-12
         )
-        self._guesses = _normalised(GRAM.log_density_sd * random_functions.T)
+        self._guesses = _log_normalised(GRAM.log_density_sd * random_functions.T)
         for _ in range(GRAM.steps):  # their mean is the guess
-            self._guesses = _normalised(self._guesses - np.log(np.exp(self._guesses).mean(axis=0)))
+            self._guesses = _log_normalised(
+                self._guesses - np.log(np.exp(self._guesses).mean(axis=0))
+            )
         self._logs = self._guesses.copy()
         self._pace = np.zeros(GRAM.densities)
         noise = rng.normal(size=(GRAM.densities, m, m))
@@ -166,7 +168,7 @@ class GramEstimator:
 
         p, gradient, value = at(logs)
         for _ in range(steps):
-            tried = _normalised(
+            tried = _log_normalised(
                 logs - pace[:, None] * (gradient - (p * gradient).sum(axis=1, keepdims=True))
             )
             new = at(tried)
@@ -207,7 +209,7 @@ def _squared_products(points: Array) -> tuple[Array, ...]:
     return pairs, np.ascontiguousarray(pairs.T)
 
 
-def _normalised(logs: Array) -> Array:
+def _log_normalised(logs: Array) -> Array:
     """Logarithms of weights, in rows, that add up to one."""
     logs = np.maximum(logs - logs.max(axis=1, keepdims=True), GRAM.min_log_probability)
     return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
