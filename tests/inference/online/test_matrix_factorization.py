@@ -76,7 +76,7 @@ def test_products_of_series_are_convolutions(m, k, seed):
     a = rng.normal(size=m)
     b = rng.normal(size=k)
     n = min(m, k)
-    assert f._product(a, b, n) == pytest.approx(np.convolve(a, b)[:n], abs=1e-9)
+    assert f._series_product(a, b, n) == pytest.approx(np.convolve(a, b)[:n], abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])
