@@ -228,13 +228,15 @@ def obfuscate_command(
         other = None
     else:
         other = tuple(read_columns(train_on, [name, output]).T)
+    if everywhere:
+        protected: Any = "everywhere"
+    elif points:
+        protected = [low for low, _ in regions]
+    else:
+        protected = regions
     model = Obfuscator(
         _kernel(length, spread, reach),
-        sensitive="everywhere"
-        if everywhere
-        else [low for low, _ in regions]
-        if points
-        else regions,
+        sensitive=protected,
         train_on=UNPROTECTED if unprotected else other,
         **{name: given[name] for name in _HANDED_ON},
     )

@@ -113,12 +113,14 @@ def reproduce(
         raise BadInput(f"--seed must be zero or more, not {seed}.")
     study = STUDIES[name]
     out.mkdir(parents=True, exist_ok=True)
+    if seed is None:
+        seed = _QUICK_SEED if quick else REPORT_SEED
     with _bar(name, quiet=quiet) as progress:
         return study.run(
             out,
             repeats=repeats or (study.quick if quick else study.repeats),
             quick=quick,
-            seed=(_QUICK_SEED if quick else REPORT_SEED) if seed is None else seed,
+            seed=seed,
             progress=progress,
         )
 

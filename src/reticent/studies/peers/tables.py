@@ -158,10 +158,11 @@ def _table(of: Comparison, task: str, cells: Cells) -> str:
         ]
         for epsilon, cell in mine.items():
             good = verdicts(of, cell, measure)
-            shown = [
-                _number(cell[m], measure, "**" if m in good else "") if m in cell else "–"
-                for m in methods
-            ]
+            shown = ["–"] * len(methods)
+            for column, method in enumerate(methods):
+                if method in cell:
+                    emphasis = "**" if method in good else ""
+                    shown[column] = _number(cell[method], measure, emphasis)
             ours = cell.get(of.ours, [])
             shown.append(f"{_mean(ours, of.aside)[0]:.3f}" if ours else "–")
             shown.append(f"{np.mean([r.seconds for r in ours]):.1f}" if ours else "–")
