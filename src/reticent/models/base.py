@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
@@ -260,6 +261,27 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         check_free(Path(path), overwrite=overwrite)
         account = ledger or self._params["ledger"]
         write(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows: a fitted model's results, an unfitted one's parameters."""
+        if hasattr(self, "releases_"):
+            from reticent.reporting.page.notebook import notebook_fragment
+
+            fragment = notebook_fragment(self)
+            if fragment is not None:
+                return fragment
+        with warnings.catch_warnings():
+            # scikit-learn's parser of docstrings does not know our section "Privacy"
+            warnings.filterwarnings("ignore", "Unknown section")
+            diagram: str = super()._repr_html_inner()
+        return diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """The same, and as text: what IPython asks for first."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     @available_if(lambda self: hasattr(self, "score_samples"))  # type: ignore[untyped-decorator]
     def score(self, X: Any, y: Any = None) -> float:

@@ -23,6 +23,7 @@ from reticent.reporting.figures.style import raw_svg
 from reticent.reporting.formatting import format_number, format_number_up, signature_statement
 from reticent.reporting.page import sections
 from reticent.reporting.page.svg import inline
+from reticent.reporting.presenter import PAGE
 from reticent.reporting.registry import presenter_of
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def write(
         parts=parts,
         numbers=[part["numbers"] for part in parts if part["numbers"]],
         quality=presenter.quality(),
-        notes=presenter.notes(),
+        notes=presenter.notes(PAGE),
         expected=expected,
         public=sections.public(presenter),
         reproduce={
