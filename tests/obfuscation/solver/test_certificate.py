@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from reticent.obfuscation.parameters import SOLUTIONS
 from reticent.obfuscation.solver import certificate as obfuscation_solution
-from reticent.obfuscation.solver.certificate import SOLUTIONS, _checked, solve
+from reticent.obfuscation.solver.certificate import _checked, solve
 from reticent.obfuscation.solver.constraints import cells, promise
 from reticent.obfuscation.solver.covariance import observe
 

@@ -9,7 +9,6 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from reticent.obfuscation.solver import covariance as obfuscation
 from reticent.obfuscation.solver.covariance import (
-    FLOOR,
     _directions,
     between,
     diagonal,
@@ -19,6 +18,7 @@ from reticent.obfuscation.solver.covariance import (
     prior_variance,
     white_noise,
 )
+from reticent.obfuscation.solver.settings import SOLVER
 
 SENSITIVE = np.array([[0.4], [0.55]])
 KERNEL = ConstantKernel(2.0) * RBF(0.15)
@@ -52,7 +52,7 @@ def test_it_is_the_kernel_and_the_noise_and_a_floor(kernel, x, noise):
     found = Q @ raw.inner @ Q.T + raw.rest * (np.eye(n) - Q @ Q.T)
     assert found == pytest.approx(exact, abs=1e-9)
     assert np.linalg.eigvalsh(exact - found)[0] > -1e-12, "never more than it is"
-    assert raw.floor == pytest.approx(prior_variance(kernel, x).mean() * FLOOR)
+    assert raw.floor == pytest.approx(prior_variance(kernel, x).mean() * SOLVER.floor)
     assert (raw.basis is not None) == (n == 120), "a smooth kernel at many places"
     cross = between(kernel, x, SENSITIVE)
     inside, outside = raw.into(cross)
