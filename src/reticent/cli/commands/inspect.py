@@ -18,7 +18,7 @@ from reticent.files.output import page_of
 from reticent.models.serialization import load, read
 from reticent.obfuscation.files import describe_curve, is_curve
 from reticent.privacy.ledger.ledger import Ledger
-from reticent.reporting.budget import COMPOSITION_NOTE, spendable
+from reticent.reporting.budget import COMPOSITION_NOTE, is_used_up, spendable
 from reticent.reporting.columns import output_names, public_ranges
 from reticent.reporting.formatting import format_short, format_short_up
 from reticent.reporting.presenter import SCREEN
@@ -178,8 +178,9 @@ def _print_account(ledger: str, dataset: str) -> None:
     """
     account = Ledger(ledger)
     try:
-        spent, left = account.spent(dataset), account.remaining(dataset)
-        delta = account.account(dataset).delta
+        spent = account.spent(dataset)
+        left = account.remaining(dataset)
+        cap = account.account(dataset)
     except LedgerError:
         line(
             "Ledger", f'"{dataset}": charged. It cannot be asked now: reticent ledger show says why'
@@ -187,10 +188,12 @@ def _print_account(ledger: str, dataset: str) -> None:
         return
     more = (
         f"left ε={format_short(spendable(left))} for one more release with "
-        f"δ={format_short_up(delta)}"
+        f"δ={format_short_up(cap.delta)}"
     )
+    if is_used_up(left, cap.epsilon):
+        more = "which uses the budget up"
     line("Ledger", f'"{dataset}": spent ε={format_short_up(spent)}, {more}')
-    if delta:
+    if cap.delta:
         aside(COMPOSITION_NOTE, margin=12)
 
 
