@@ -317,7 +317,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
         if delta == 0 and not self._pure:
             raise BadInput(
-                f"{type(self).__name__} needs delta > 0: what it releases has Gaussian noise."
+                f"delta must be above 0 for {type(self).__name__}: what it releases has Gaussian "
+                "noise.",
+                parameter="delta",
             )
         return eps, delta
 

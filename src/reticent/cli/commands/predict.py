@@ -7,6 +7,7 @@ lines may be named in messages and counted, unlike in ``reticent fit``.
 from collections.abc import Callable, Iterator
 from math import floor, isnan, log10
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -53,10 +54,11 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
         return predict_curve(fitted, data, out)
     presenter: Any = presenter_of(fitted)
     if not (presenter.predicts or presenter.transforms):
-        able = ", ".join(f"reticent fit {word}" for word, one in MODEL_WORDS.items() if one.outputs)
+        able = ", ".join(word for word, one in MODEL_WORDS.items() if one.predicts)
         raise BadInput(
-            f"{file} holds a {type(fitted).__name__}, which does not predict. "
-            f"Models that do: {able}."
+            f"{file} holds a {type(fitted).__name__}, which says nothing of single records: "
+            f"reticent inspect {quote(str(file))} shows its results. Models that predict: {able} "
+            "(reticent fit MODEL)."
         )
     model = presenter.model
     source, fields, columns = _open(data, model)
