@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import reticent
-from reticent.cli.captured_warnings import heard
+from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.class_labels import as_the_column_has_them, parse_classes
 from reticent.cli.column_hints import check_columns
 from reticent.cli.files.model_files import check_place, save_or_rescue
@@ -129,14 +129,14 @@ def checked(
             f"Column {level!r} is given both with --y and with --noise-column: "
             "it can be one of them."
         )
-    source = _open(data)
+    source = _open_records(data)
     names = source.names or ()
     if not ranges:
         raise _not_given("inputs", data, names, outputs or labels)
     if predicts and not (outputs or labels):
         raise _not_given("classes" if model.labels else "output", data, names, ranges)
-    for option, wanted in (("--x", x), ("--y", y), ("--classes", classes)):
-        check_columns(option, wanted, names, Path(data).name)
+    for option, texts in (("--x", x), ("--y", y), ("--classes", classes)):
+        check_columns(option, texts, names, Path(data).name)
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput(
@@ -218,15 +218,17 @@ def fit(
     estimator._event()  # refuses parameters that make no sense
     charged = _Charged(ledger, dataset)
     try:
-        with heard() as notes:
-            _fit(estimator, request.source, advance)
+        with captured_warnings() as notes:
+            _fit_with_progress(estimator, request.source, advance)
         save_or_rescue(estimator, out, charged.words, sign=sign)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(charged.words()) from None
     return estimator, notes, _read_as(request.source, data)
 
 
-def _fit(estimator: Any, source: Source, advance: Callable[[int], None] | None) -> None:
+def _fit_with_progress(
+    estimator: Any, source: Source, advance: Callable[[int], None] | None
+) -> None:
     if advance is not None:
         estimator._listen = advance
     try:
@@ -304,7 +306,7 @@ class _Charged:
         return f"Charged to data set {self._dataset!r}, and stays charged: {what}."
 
 
-def _open(data: str) -> Source:
+def _open_records(data: str) -> Source:
     try:
         return scan(data)
     except BadInput as error:

@@ -255,12 +255,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             it.
         """
         from reticent.models.serialization import check_free
-        from reticent.reporting.page.page import write
+        from reticent.reporting.page.page import write_report
 
         check_is_fitted(self)
         check_free(Path(path), overwrite=overwrite)
         account = ledger or self._params["ledger"]
-        write(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
+        write_report(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
 
     def _repr_html_inner(self) -> str:
         """What a notebook shows: a fitted model's results, an unfitted one's parameters."""

@@ -22,7 +22,7 @@ __all__ = [
     "check_duplicates",
     "check_other_curve",
     "check_regions",
-    "column_names",
+    "curve_names",
     "error_covariance",
     "error_variance",
     "promised_variances",
@@ -124,7 +124,7 @@ def as_numbers(name: str, value: Any) -> Array:
         ) from None
 
 
-def column_names(X: Any, y: Any, columns: int) -> list[str]:
+def curve_names(X: Any, y: Any, columns: int) -> list[str]:
     """Names of the d inputs and of the output: those of data frames, or "input" and "output"."""
     names = [str(name) for name in getattr(X, "columns", [])]
     if len(names) != columns:

@@ -29,7 +29,7 @@ from reticent.obfuscation.inputs import (
     check_duplicates,
     check_other_curve,
     check_regions,
-    column_names,
+    curve_names,
     error_covariance,
     error_variance,
     promised_variances,
@@ -38,7 +38,7 @@ from reticent.obfuscation.inputs import (
     sensitive_points,
     train_prior,
 )
-from reticent.obfuscation.memory import FORMAT, Memory, question
+from reticent.obfuscation.memory import FORMAT, Memory, release_question
 from reticent.obfuscation.noise import grid_step, obfuscated
 from reticent.obfuscation.parameters import check_parameters, check_release_number
 from reticent.obfuscation.register import recall, recall_or
@@ -177,7 +177,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         self._check()
         check_release_number(number, self.releases)
         x = as_inputs(X)
-        names = column_names(X, y, x.shape[1])
+        names = curve_names(X, y, x.shape[1])
         y = as_outputs(y)
         check_consistent_length(x, y)
         check_duplicates(x, self._errors(self.kernel, x, np.arange(len(x))))
@@ -344,12 +344,12 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         One page for people (HTML, opens offline), made from what is released alone.
         """
         from reticent.models.serialization import check_free
-        from reticent.obfuscation.report import write
+        from reticent.obfuscation.report import write_curve_report
 
         check_is_fitted(self, "released_")
         self._check_unchanged()
         check_free(Path(path), overwrite=overwrite)
-        write(self, Path(path), overwrite=overwrite)
+        write_curve_report(self, Path(path), overwrite=overwrite)
 
     def _check(self) -> None:
         if not isinstance(self.kernel, Kernel):
@@ -612,7 +612,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             errors = reorder_errors(given, order)
         public = ("kernel", "sensitive", "variance", "share", "solution", "mean", "releases")
         params = {name: getattr(self, name) for name in public}
-        return question(x, train_on=trained, errors=errors, **params)
+        return release_question(x, train_on=trained, errors=errors, **params)
 
     def _check_unchanged(self) -> None:
         """Files and reports say the parameters: those of the release, or nothing."""

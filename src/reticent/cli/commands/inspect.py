@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli.captured_warnings import heard
+from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.encoding import spelled
 from reticent.cli.terminal import advise, aside, indented, ledger_word, line, table
 from reticent.cli.views.curve import print_curve, print_seal
@@ -37,7 +37,7 @@ __all__ = ["describe", "print_fit", "print_model"]
 def describe(path: Path) -> tuple[Any, dict[str, Any]]:
     """Load a model file: the model, and everything about it as plain values."""
     file = read(path)
-    with heard() as notes:
+    with captured_warnings() as notes:
         model = load(path)
     if is_curve(model):
         return model, describe_curve(model, path, file)
@@ -70,12 +70,12 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
             }
             for one in file.releases
         ],
-        "results": presenter.results() | _search(presenter),
+        "results": presenter.results() | _search_values(presenter),
         "notes": [*notes, *presenter.notes()],
     }
 
 
-def _search(presenter: "Presenter[Any]") -> dict[str, Any]:
+def _search_values(presenter: "Presenter[Any]") -> dict[str, Any]:
     if presenter.source is presenter.model:
         return {}
     return {"search": search_results(presenter.source)}

@@ -31,7 +31,7 @@ _LEAST_LENGTH = 1e-2
 _MOST_LENGTH = 1e1
 
 
-def _regions(texts: list[str]) -> list[tuple[float, float]]:
+def _parse_regions(texts: list[str]) -> list[tuple[float, float]]:
     """Read ``3.5:4.2``, or ``3.5`` for a single point."""
     found = []
     for text in texts:
@@ -197,7 +197,7 @@ def obfuscate_command(
     if everywhere:
         regions = []
     else:
-        regions = _regions(sensitive)
+        regions = _parse_regions(sensitive)
     check_parameters(**{name: given[name] for name in _CHECKED_FIRST}, everywhere=everywhere)
     check_release_number(given["number"], given["releases"])
     if train_on is not None and unprotected:
@@ -217,7 +217,7 @@ def obfuscate_command(
     from reticent.cli.views.curve import print_promise
     from reticent.obfuscation.files import read_columns, release_values
     from reticent.obfuscation.obfuscator import Obfuscator
-    from reticent.obfuscation.report import write as write_report
+    from reticent.obfuscation.report import write_curve_report as write_report
     from reticent.obfuscation.statements import UNPROTECTED
     from reticent.privacy.ledger.ledger import Ledger
 

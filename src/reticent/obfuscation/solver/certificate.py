@@ -140,12 +140,12 @@ def solve(
         p = between(kernel, spread, spread) - _xi(kernel, spread, promise, hidden, share, xi)
         c = between(kernel, x, spread)
         strong = c, p
-        factor, bound = _strong(raw, c, p)
+        factor, bound = _strong_noise(raw, c, p)
         if promise.regions and len(spread) > 1:
             fewer = (
                 len(spread) - 1
             )  # pivots are in order, the last one adds least: without it, a coarser subset
-            less = _strong(raw, c[:, :fewer], p[:fewer, :fewer])[1]
+            less = _strong_noise(raw, c[:, :fewer], p[:fewer, :fewer])[1]
             converged = abs(bound - less) / max(bound, 1e-300)
     return _checked(raw, promise, cross, factor, bound, solution, strong, converged)
 
@@ -171,7 +171,7 @@ def _diagonal(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:
     return np.diag(np.sqrt(variances)), bound
 
 
-def _strong(raw: Raw, c: Array, p: Array) -> tuple[Array, float]:
+def _strong_noise(raw: Raw, c: Array, p: Array) -> tuple[Array, float]:
     """The positive part of C P⁻¹Cᵀ − M, in the basis."""
     values, vectors = eigh((p + p.T) / 2)
     scale = float(np.abs(values).max())

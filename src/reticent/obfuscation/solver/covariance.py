@@ -286,7 +286,9 @@ def diagonal(m: Array, c: Array, *, gap: float = SOLVER.gap) -> tuple[Array, flo
             step = -np.linalg.solve(hessian * np.outer(v, v), gradient * v) * v
             decrement = -float(gradient @ step)
             size = 1.0
-            while size > 1e-12 and not _inside(m, c, v + size * step, v, t, 0.1 * size * decrement):
+            while size > 1e-12 and not _descends(
+                m, c, v + size * step, v, t, 0.1 * size * decrement
+            ):
                 size /= 2
             v = v + size * step
             if decrement < 1e-3 or size <= 1e-12:
@@ -300,7 +302,7 @@ def diagonal(m: Array, c: Array, *, gap: float = SOLVER.gap) -> tuple[Array, flo
     return v, float((np.einsum("ij,ij->j", c, y) ** 2).sum() - np.einsum("ij,ij->", y, m @ y))
 
 
-def _inside(m: Array, c: Array, v: Array, before: Array, t: float, less: float) -> bool:
+def _descends(m: Array, c: Array, v: Array, before: Array, t: float, less: float) -> bool:
     """Whether the barrier at v is below that at ``before`` by ``less``."""
 
     def barrier(v: Array) -> float:
