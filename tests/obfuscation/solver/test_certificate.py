@@ -14,6 +14,7 @@ from reticent.obfuscation.solver import certificate as obfuscation_solution
 from reticent.obfuscation.solver.certificate import _checked, solve
 from reticent.obfuscation.solver.constraints import cells, promise
 from reticent.obfuscation.solver.covariance import observe
+from reticent.obfuscation.solver.settings import SOLVER
 
 K = ConstantKernel(2.0) * RBF(0.2)
 X = np.linspace(0, 1, 15)[:, None]
@@ -162,7 +163,7 @@ def test_uncertainty_beyond_the_prior_is_refused(xi, why):
 
 
 def test_independent_noise_is_for_few_records(monkeypatch):
-    monkeypatch.setattr(obfuscation_solution, "_MOST_DIAGONAL", 10)
+    monkeypatch.setattr(obfuscation_solution, "SOLVER", replace(SOLVER, max_diagonal_records=10))
     with pytest.raises(ValueError, match="independent noise is there to compare with"):
         solved("diagonal")
     with pytest.raises(ValueError, match="independent noise"):

@@ -3,6 +3,8 @@
 Everything it is asked, against dense matrices.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
@@ -81,7 +83,7 @@ def test_what_is_known_of_the_sensitive_values(kernel, x, noise, monkeypatch):
         if raw.basis is None:
             assert raw.reduced(columns, factor) == pytest.approx(exact, rel=1e-6, abs=1e-9)
         with monkeypatch.context() as patch:
-            patch.setattr(obfuscation, "_LANCZOS", 1)
+            patch.setattr(obfuscation, "SOLVER", replace(SOLVER, lanczos_dimension=1))
             assert raw.reductions(columns, factor) == pytest.approx(np.diag(exact), rel=1e-6)
     inverse = np.linalg.inv(A + raw.floor / 2 * np.eye(len(x)))
     w = rng.normal(size=len(x))
@@ -100,7 +102,7 @@ def test_another_floor(case):
 
 
 def test_many_rough_records_are_refused(monkeypatch):
-    monkeypatch.setattr(obfuscation, "_MOST_DENSE", 65)
+    monkeypatch.setattr(obfuscation, "SOLVER", replace(SOLVER, max_dense_records=65))
     with pytest.raises(ValueError, match="70 records need a kernel that is smooth"):
         observe(*CASES["rough"], SENSITIVE)
     assert observe(*CASES["low rank"], SENSITIVE).basis is not None

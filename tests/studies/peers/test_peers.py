@@ -337,7 +337,7 @@ def test_diffprivlib_that_cannot_be_installed_or_run_is_said_to_be_unavailable(
         patch.setattr(diffpriv.subprocess, "run", no_network)
         with pytest.raises(diffpriv.Unavailable, match="could not be installed"):
             diffpriv.interpreter()
-    monkeypatch.setattr(diffpriv, "environment", lambda: Path(sys.executable))
+    monkeypatch.setattr(diffpriv, "interpreter", lambda: Path(sys.executable))
     monkeypatch.setattr(diffpriv, "_SCRIPT", "import a_package_that_does_not_exist")
     with pytest.raises(diffpriv.Unavailable, match="a_package_that_does_not_exist"):
         diffpriv.predictions("LinearRegression", Cell(*wave(10), wave(5)[0], WAVE, 1e-5, 0), [1.0])
