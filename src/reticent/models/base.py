@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
@@ -258,12 +259,33 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             it.
         """
         from reticent.models.serialization import check_free
-        from reticent.reporting.page.page import write
+        from reticent.reporting.page.page import write_report
 
         check_is_fitted(self)
         check_free(Path(path), overwrite=overwrite)
         account = ledger or self._params["ledger"]
-        write(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
+        write_report(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows: a fitted model's results, an unfitted one's parameters."""
+        if hasattr(self, "releases_"):
+            from reticent.reporting.page.notebook import notebook_fragment
+
+            fragment = notebook_fragment(self)
+            if fragment is not None:
+                return fragment
+        with warnings.catch_warnings():
+            # scikit-learn's parser of docstrings does not know our section "Privacy"
+            warnings.filterwarnings("ignore", "Unknown section")
+            diagram: str = super()._repr_html_inner()
+        return diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """The same, and as text: what IPython asks for first."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     @available_if(lambda self: hasattr(self, "score_samples"))  # type: ignore[untyped-decorator]
     def score(self, X: object, y: object = None) -> float:
@@ -299,7 +321,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
         if delta == 0 and not self._pure:
             raise BadInput(
-                f"{type(self).__name__} needs delta > 0: what it releases has Gaussian noise."
+                f"delta must be above 0 for {type(self).__name__}: what it releases has Gaussian "
+                "noise.",
+                parameter="delta",
             )
         return eps, delta
 

@@ -53,6 +53,7 @@ RELATIONS = {
 }
 
 _FIRST = "0" * 64  # stands before the first row
+_NEGLIGIBLE = 0.01  # of a cap: left over because noise is rounded to the safe side
 _SELECT = f"SELECT number, kind, dataset, body, who, at, what, hash FROM {TABLE}"
 # Versions of SciPy and dp_accounting differ in the last digits, which must not make a ledger look
 # overspent.
@@ -536,8 +537,10 @@ def _cap(account: Account) -> str:
 def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:
     left = composition.remaining_epsilon(events, account.epsilon, account.delta)
     rounded_down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
-    advice = "Nothing more can be released from it"
+    advice = "Its budget is used up"
     if left:
+        advice += f": the ε = {rounded_down:.2g} that is left is next to nothing"
+    if left >= _NEGLIGIBLE * account.epsilon:
         advice = f"Ask for at most epsilon = {rounded_down:f}"
         if account.delta:
             advice += f" with delta = {account.delta:g}"

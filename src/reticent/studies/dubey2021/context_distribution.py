@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from reticent.models.bandits.joint import JointBandit
 from reticent.studies.common.bandit_environments import environment
-from reticent.studies.common.results import Claim, Findings, Progress, Table, mean_error, plus_minus
+from reticent.studies.common.results import (
+    Claim,
+    Findings,
+    Progress,
+    ResultTable,
+    mean_error,
+    plus_minus,
+)
 from reticent.studies.dubey2021.joint_regret import play
 
 __all__ = ["run"]
@@ -123,7 +130,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             for cell, v in found.items()
         ],
         [
-            Table(
+            ResultTable(
                 f"Regret / random play, ε={_EPSILON:g}, δ={_DELTA:g}",
                 ("candidates", "bandit", "regret"),
                 [(cell[0], names[cell], plus_minus(v)) for cell, v in found.items()],
