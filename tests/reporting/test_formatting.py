@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import reticent
-from reticent.cli.commands.predict import _cell, _digits
+from reticent.cli.commands.predict import _cell, _resolved_digits
 from reticent.cli.encoding import SPELLED, spelled
 from reticent.cli.terminal import ledger_word, wrapped
-from reticent.cli.views.synthetic import _digits as sample_digits
+from reticent.cli.views.synthetic import _column_digits as sample_digits
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.reporting.attack_curve import composed_mu, percent, recognised
 from reticent.reporting.budget import spendable
@@ -239,7 +239,7 @@ def test_bands_of_chances_say_per_cent_once_where_they_can(low, high, text):
     ("std", "digits"), [(1000.0, 0), (999.0, 1), (1.0, 3), (0.5, 4), (0.0, 15), (1e-30, 15)]
 )
 def test_predictions_resolve_a_thousandth_of_their_doubt(std, digits):
-    assert _digits(std) == digits
+    assert _resolved_digits(std) == digits
 
 
 def test_a_given_number_is_written_so_that_it_is_read_back():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from reticent.inference.mixtures.weighted_kmeans import (
-    _start,
+    _plus_plus_start,
     nearest_centres,
     residual_radius,
     significant_points,
@@ -90,9 +90,11 @@ def test_starts_are_far_from_each_other():
     """A thousand points near zero and two alone: nearly all draws have one of each."""
     rng = np.random.default_rng(6)
     points = np.vstack([0.01 * rng.normal(size=(1000, 1)), [[50.0]], [[-80.0]]])
-    drawn = [np.sort(_start(points, np.ones(1002), 3, rng)[:, 0]).round() for _ in range(40)]
+    drawn = [
+        np.sort(_plus_plus_start(points, np.ones(1002), 3, rng)[:, 0]).round() for _ in range(40)
+    ]
     assert np.mean([one.tolist() == [-80, 0, 50] for one in drawn]) > 0.9
-    heavy = _start(np.array([[0.0], [1.0]]), np.array([1e-12, 1.0]), 1, rng)
+    heavy = _plus_plus_start(np.array([[0.0], [1.0]]), np.array([1e-12, 1.0]), 1, rng)
     assert heavy.item() == 1.0, "by weight"
 
 

@@ -14,8 +14,8 @@ from sklearn.gaussian_process.kernels import RBF
 import reticent
 from reticent.cli.class_labels import parse_classes
 from reticent.cli.commands.fit import read_bins
-from reticent.cli.commands.predict import _chances, _named
-from reticent.cli.commands.search import _value, candidates, parse_tries
+from reticent.cli.commands.predict import _named, _probability_suffixes
+from reticent.cli.commands.search import _parse_value, candidates, parse_tries
 from reticent.cli.options import example, flag, option, with_options
 from reticent.errors import BadInput
 from reticent.obfuscation.report import certificate_rows
@@ -101,7 +101,7 @@ def test_people_with_several_records_are_named_as_such():
 
 def test_settings_are_python_that_fits_the_same_again():
     model = kept("histogram", columns=("age",), bins=7, records_per_person=2)
-    told = facts.reproduce(presenter_of(model))
+    told = facts.reproduction(presenter_of(model))
     space = {"reticent": reticent, "array": np.array}
     exec(re.sub(r"\nmodel\.fit.*", "", told["fit"]), space)
     again = space["model"]
@@ -121,7 +121,7 @@ def test_a_ledgers_url_is_never_repeated(tmp_path):
     bounds = reticent.Bounds(x=[(0, 1)])
     model = reticent.PrivateMean(bounds=bounds, epsilon=1, delta=1e-6, ledger=url, dataset="people")
     model.fit(np.zeros((200, 1)))
-    told = facts.reproduce(presenter_of(model))["fit"]
+    told = facts.reproduction(presenter_of(model))["fit"]
     assert "ledger=\"LEDGER\", dataset='people'" in told
     assert "secret" not in told + str(facts.public(presenter_of(model)))
 
@@ -265,8 +265,8 @@ def test_what_a_search_found_is_presented_with_what_it_cost(search):
     ],
 )
 def test_values_to_try(text, value):
-    assert _value(text) == value
-    assert type(_value(text)) is type(value)
+    assert _parse_value(text) == value
+    assert type(_parse_value(text)) is type(value)
 
 
 def test_combinations_to_try_keep_ranges_outputs_and_norm():
@@ -319,7 +319,7 @@ def test_results_are_named_apart_from_inputs_and_braces_are_kept():
         "predicted_w_std",
         "w_x",
     ]
-    assert [name.format("ill") for name in _chances(["{0}", "yes"])] == [
+    assert [name.format("ill") for name in _probability_suffixes(["{0}", "yes"])] == [
         "ill",
         "ill_{0}",
         "ill_yes",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent.cli.captured_warnings import heard
+from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.terminal import aside, line
 from reticent.errors import BadInput
 from reticent.files.csv_tables import TableWriter
@@ -26,7 +26,7 @@ _ROWS = 65_536  # of a block
 def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[str, Any]:
     """Write synthetic records of the model in ``file`` to a new CSV or Parquet file."""
     check_new(out, "It is not replaced")
-    with heard():
+    with captured_warnings():
         fitted: Any = load(file)
     model: Any = unwrap_search(fitted)
     if not hasattr(model, "sample"):
@@ -45,7 +45,7 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
                 written, dict(zip(names, model.sample(count, random_state=seed).T, strict=True))
             )
     else:
-        digits = [_digits(low, high) for low, high in model.releases_[0].bounds.x]
+        digits = [_column_digits(low, high) for low, high in model.releases_[0].bounds.x]
         rng = np.random.default_rng(seed)
         with new_text(out) as written:
             lines = TableWriter(written)
@@ -65,7 +65,7 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
     }
 
 
-def _digits(low: float, high: float) -> int:
+def _column_digits(low: float, high: float) -> int:
     """Decimal places that tell a hundred-thousandth of the range."""
     return min(max(5 - int(np.floor(np.log10(high - low))), 0), 15)
 

@@ -5,14 +5,14 @@ Basis functions of its warped inputs, clipped to a norm R, and its weight.
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.row_maps.polynomial_basis import GRID, Basis
+from reticent.privacy.row_maps.polynomial_basis import DEGREE, GRID, Basis
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import FixedFeatures
@@ -22,8 +22,7 @@ __all__ = ["FeatureMap"]
 Array = NDArray[np.float64]
 
 
-def _exactly(mix: Array, powers: Array) -> Array:
-    return product(mix, powers, records="right")
+_multiply_exactly = partial(product, records="right")
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,13 @@ class FeatureMap(FixedFeatures):
     lines: tuple[tuple[int, float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if any(sum(v * v for v in row) > 4 * GRID**2 for mix in self.basis.mix for row in mix):
+        rows = [row for mix in self.basis.mix for row in mix]
+        if any(len(row) > DEGREE + 1 for row in rows):
+            raise BadInput(
+                f"The polynomials of a basis have degrees up to {DEGREE}: values of higher ones "
+                "are too large for an exact product."
+            )
+        if any(sum(v * v for v in row) > 4 * GRID**2 for row in rows):
             raise BadInput(
                 "The functions of a basis are too long for an exact product: "
                 "they must have length one."
@@ -87,7 +92,9 @@ class FeatureMap(FixedFeatures):
 
     def long(self, records: Array) -> Array:
         """φ before it is shortened."""
-        phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]), _exactly)
+        phi = self.basis.evaluate(
+            self.warped(records[:, : self.basis.dimension]), _multiply_exactly
+        )
         if self.lines:
             phi = np.column_stack(
                 [phi, *((records[:, j] - middle) * slope for j, middle, slope in self.lines)]

@@ -6,7 +6,7 @@ What factors, components and clusters begin with. Proof: column_moments.md.
          allows
     2 … Σ(t, t² − q) of t = clip((u − centre)/r, ±1): columns that hardly vary are seen in ever
     finer steps, since the clip threshold r
-         follows what the stages before have left possible (`maths.factors.Columns`)
+         follows what the stages before have left possible (`factor_model.ColumnEstimates`)
     last Σ zzᵀ of z = (u − mean)/scale, records longer than a radius shortened to it: the
     correlations
 

@@ -1,6 +1,6 @@
 """Responsibilities and residuals: what mixtures and clusters ask about records, stage after stage.
 
-Proof: responsibilities.md.
+Proof: mixture_moments.md.
 
 A `Metric` measures how far a record u lies from each of K centres, each in its own or in one common
 linear map:

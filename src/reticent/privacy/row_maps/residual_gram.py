@@ -9,7 +9,7 @@ of the features:
     t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
 
 Records whose noise levels are known are weighted, φ and y alike, by low/level ≤ 1
-(`privacy.levels`). So are, on request, records whose features would be too long: shortened features
+(noise_column.py). So are, on request, records whose features would be too long: shortened features
 alone would bend functions, and a straight line would be none any more.
 """
 
@@ -88,23 +88,21 @@ class ResidualGram(WeightedGram):
         """Scaled residuals; the prediction is an exact product of whole numbers."""
         t = product(features, self._weights, records="left")
         t *= 2.0 ** -(self.bits + self.shift)
-        np.subtract(self._weighed(records[:, -t.shape[1] :], features, records), t, out=t)
+        outputs = records[:, -t.shape[1] :]
+        feature_map = self.feature_map
+        constant = feature_map.constant
+        if constant >= 0:  # the record's weight is read off the constant feature
+            one = (
+                2.0**self.bits * feature_map.feature_scale[constant]
+            )  # of a record that counts whole
+            outputs = outputs * (features[:, constant, None] / one)
+        elif feature_map.weighted:
+            outputs = outputs * feature_map.weight(records)
+        np.subtract(outputs, t, out=t)
         radius = math.sqrt(self.residual_norm2 / t.shape[1])
         for j, r in enumerate(self.clip_thresholds):
             t[:, j] = np.clip(t[:, j], -r, r) * (radius / r)
         return t
-
-    def _weighed(self, outputs: Array, features: Array, records: Array) -> Array:
-        """Outputs with the weights of their records, read off the constant feature if any."""
-        feature_map = self.feature_map
-        if feature_map.constant >= 0:
-            one = (
-                2.0**self.bits * feature_map.feature_scale[feature_map.constant]
-            )  # the constant, of a record that counts whole
-            return outputs * (features[:, feature_map.constant, None] / one)
-        if feature_map.weighted:
-            return outputs * feature_map.weight(records)
-        return outputs
 
     @classmethod
     def decode(cls, release: Release) -> "DecodedResidualGram":

@@ -123,11 +123,7 @@ class Source(ABC):
                     "from 0."
                 )
             if key not in self.names:
-                names = list(map(repr, self.names[:_MOST_NAMES]))
-                if len(self.names) > _MOST_NAMES:
-                    names.append("…")
-                columns = ", ".join(names)
-                raise BadInput(f"There is no column {key!r}. The columns are: {columns}.")
+                raise _no_column(key, self.names)
             return self.names.index(key)
         if not 0 <= key < self.width:
             raise BadInput(
@@ -150,6 +146,13 @@ class Source(ABC):
                     f"Column {field.key!r} has dtype {dtype} and cannot be read as "
                     f"{_AS_WORDS.get(kind, 'numbers')}. {_ADVICE.get(dtype_kind, _CONVERT)}"
                 )
+
+
+def _no_column(key: str, names: tuple[str, ...]) -> BadInput:
+    shown = list(map(repr, names[:_MOST_NAMES]))
+    if len(names) > _MOST_NAMES:
+        shown.append("…")
+    return BadInput(f"There is no column {key!r}. The columns are: {', '.join(shown)}.")
 
 
 def check_features(width: int, n: int | str) -> None:

@@ -221,7 +221,7 @@ class EnforcedAssignmentMoments(Enforced):
         return _multiplicity(self.sizes, self.columns, self.second_moment, self.weights)
 
 
-def _enforced_assignment_moments(statistic: Any) -> EnforcedAssignmentMoments:
+def _enforced_assignment_moments(statistic: "AssignmentMoments") -> EnforcedAssignmentMoments:
     who = common(statistic)
     second = str(statistic.second_moment)
     if second not in SECOND_MOMENTS:

@@ -150,7 +150,7 @@ class RowMap(ABC):
         """
 
 
-def limits(statistic: Any, name: str) -> tuple[int, int]:
+def limits(statistic: "RowStatistic", name: str) -> tuple[int, int]:
     """The grid that rows are truncated to, and ``norm2`` on it, rounded down.
 
     What a row's squared length is held to.
@@ -209,22 +209,9 @@ class EnforcedRows(Enforced):
         rows = map_rows_safely(
             f"{self.name}.rows", lambda some: self.statistic.rows(some), shape, filled
         )
-        q = self.quantize_and_clip(rows)
+        q = quantize_and_clip(
+            rows, self.bits, self.limit2, limit1=self.limit1, nonnegative=self.nonnegative
+        )
         if lacking is not None:
             q[lacking] = 0.0
         return q
-
-    def quantize_and_clip(self, rows: NDArray[Any]) -> Rows:
-        """Rows on the grid, within the limits."""
-        return quantize_and_clip(
-            rows, self.bits, self.limit2, limit1=self.limit1, nonnegative=self.nonnegative
-        )
-
-
-# ---- sums
-
-
-# ---- Gram matrices
-
-
-# ---- counts

@@ -17,6 +17,7 @@ from reticent.errors import BadInput
 from reticent.privacy.guard import map_rows_safely
 from reticent.privacy.statistics.base import Rows
 from reticent.privacy.statistics.enforced import common, enforce, is_kind, whole
+from reticent.privacy.statistics.integer_grid import quantize_and_clip
 from reticent.privacy.statistics.sum import EnforcedSum, Sum, sum_limits
 
 __all__ = ["CellSum", "EnforcedCellSum"]
@@ -91,12 +92,14 @@ class EnforcedCellSum(EnforcedSum):
         rows = map_rows_safely(
             f"{self.name}.short_rows", lambda some: self.statistic.short_rows(some), shape, filled
         )
-        q = self.quantize_and_clip(rows)
+        q = quantize_and_clip(
+            rows, self.bits, self.limit2, limit1=self.limit1, nonnegative=self.nonnegative
+        )
         q[places < 0] = 0.0
         return q
 
 
-def _enforced_cell_sum(statistic: Any) -> EnforcedCellSum:
+def _enforced_cell_sum(statistic: "CellSum") -> EnforcedCellSum:
     who = common(statistic)
     name = who[1]
     cells = whole(f"{name}.cells", statistic.cells)
@@ -106,8 +109,9 @@ def _enforced_cell_sum(statistic: Any) -> EnforcedCellSum:
     bits, limit2, limit1, nonnegative = sum_limits(statistic, name)
     if statistic.counts_records:
         raise BadInput(f"{name}: cells count their records by a number of their own.")
-    limits = (bits, limit2, limit1, nonnegative, False)
-    return EnforcedCellSum(*who, columns, *limits, cells, own, shared)
+    return EnforcedCellSum(
+        *who, columns, bits, limit2, limit1, nonnegative, False, cells, own, shared
+    )
 
 
 @is_kind(_enforced_cell_sum)

@@ -18,13 +18,16 @@ from dataclasses import Field, dataclass, fields, is_dataclass
 from fractions import Fraction
 from hashlib import sha256
 from operator import index
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.statistics.integer_grid import fraction
+
+if TYPE_CHECKING:
+    from reticent.privacy.statistics.base import Statistic
 
 __all__ = [
     "Enforced",
@@ -116,7 +119,7 @@ class Enforced(ABC):
         """Which of the released numbers of a stream are worth adding up over its steps."""
         return np.ones(self.size, dtype=bool)
 
-    def numbers(self) -> tuple[Any, ...]:
+    def numbers(self) -> tuple[object, ...]:
         """All that decides rows' limits and noise."""
         own = [one.name for one in fields(self) if one.name not in ("statistic", "feature_map")]
         multiplicity = sha256(
@@ -236,7 +239,7 @@ def enforce(statistic: object) -> Enforced:
 # ---- numbers that a statistic is asked for
 
 
-def whole(what: str, value: Any, least: int = 1, most: int = _MOST) -> int:
+def whole(what: str, value: SupportsIndex, least: int = 1, most: int = _MOST) -> int:
     """A whole number, as Python's own: NumPy's would wrap around."""
     try:
         number = index(value)
@@ -247,7 +250,7 @@ def whole(what: str, value: Any, least: int = 1, most: int = _MOST) -> int:
     return number
 
 
-def positive(what: str, value: Any) -> Fraction:
+def positive(what: str, value: int | float | Fraction) -> Fraction:
     """A positive number, as a fraction of Python's own integers."""
     try:
         number = fraction(value)
@@ -259,7 +262,7 @@ def positive(what: str, value: Any) -> Fraction:
     return number
 
 
-def common(statistic: Any) -> tuple[Any, str, float, bool]:
+def common(statistic: "Statistic") -> tuple["Statistic", str, float, bool]:
     """What all plans begin with.
 
     The statistic, its name, how far from the middle outputs may lie, and whether a record that

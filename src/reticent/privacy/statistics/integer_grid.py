@@ -90,7 +90,7 @@ def limit(bound: Fraction, unit: Fraction, what: str) -> int:
     return steps
 
 
-def fraction(value: Any) -> Fraction:
+def fraction(value: int | float | np.integer[Any] | Fraction) -> Fraction:
     """The number as a fraction of Python integers: NumPy's would wrap around."""
     if isinstance(value, np.integer):
         return Fraction(int(value))

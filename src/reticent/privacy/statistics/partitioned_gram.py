@@ -147,7 +147,7 @@ class EnforcedPartitionedGram(EnforcedGram):
         return np.hstack([np.vstack([features_gram, products[: len(features_gram)].T]), products])
 
 
-def _enforced_partitioned_gram(statistic: Any) -> EnforcedPartitionedGram:
+def _enforced_partitioned_gram(statistic: "PartitionedGram") -> EnforcedPartitionedGram:
     who = common(statistic)
     name = who[1]
     feature_map = statistic.feature_map

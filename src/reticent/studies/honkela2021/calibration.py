@@ -18,7 +18,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     times,
@@ -112,7 +112,7 @@ def _records(shares: Shares) -> Iterator[dict[str, Value]]:
 
 def _table(
     target: str, shares: Shares, setups: Sequence[Setup], epsilons: Sequence[float]
-) -> Table:
+) -> ResultTable:
     place = _LEVELS.index(0.95)
     rows = []
     for setup in setups:
@@ -124,7 +124,7 @@ def _table(
             rows.append((setup.name, method, *(f"{share:.3f}" for share in found)))
     title = {"function": "the function", "outputs": "noisy test outputs"}[target]
     headings = ("setting", "method", *(f"ε={e:g}" for e in epsilons))
-    return Table(f"Share of {title} inside 95 % bands", headings, rows, left=2)
+    return ResultTable(f"Share of {title} inside 95 % bands", headings, rows, left=2)
 
 
 def _claims(shares: Shares, setups: Sequence[Setup], epsilons: Sequence[float]) -> list[Claim]:

@@ -24,7 +24,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     times,
@@ -155,7 +155,7 @@ def _record(key: Key, trials: Sequence[_Trial]) -> dict[str, Value]:
     }
 
 
-def _table(kernel: str, trials: dict[Key, list[_Trial]]) -> Table:
+def _table(kernel: str, trials: dict[Key, list[_Trial]]) -> ResultTable:
     rows = []
     for d, n in dict.fromkeys(key[:2] for key in trials if key[3] == kernel):
         cells: list[str] = []
@@ -166,7 +166,7 @@ def _table(kernel: str, trials: dict[Key, list[_Trial]]) -> Table:
             cells += [f"{np.mean(relative):.2f}", f"{max(relative):.2f}", f"{cover:.2f}"]
         rows.append((str(d), f"{n:,}", *cells))
     headings = [word for epsilon in _EPSILONS for word in (f"ε={epsilon:g}", "worst", "cover")]
-    return Table(
+    return ResultTable(
         f"RMSE relative to a private mean, kernel: {kernel}", ("inputs", "records", *headings), rows
     )
 
@@ -184,7 +184,7 @@ def _ratio(trials: dict[Key, list[_Trial]], d: int, n: int, epsilon: float) -> f
 
 def _learned(
     trials: dict[Key, list[_Trial]], dimensions: Sequence[int], n: int, epsilon: float
-) -> Table:
+) -> ResultTable:
     rows = []
     for d in dimensions:
         both = [
@@ -195,7 +195,7 @@ def _learned(
             (str(d), *(f"{error:.4f}" for error in both), f"{_ratio(trials, d, n, epsilon):.2f}")
         )
     title = f"RMSE of a learned kernel and of the mean of its family, {n:,} records, ε={epsilon:g}"
-    return Table(title, ("inputs", "learned", "mean", "ratio"), rows)
+    return ResultTable(title, ("inputs", "learned", "mean", "ratio"), rows)
 
 
 def _claims(trials: dict[Key, list[_Trial]]) -> list[Claim]:
