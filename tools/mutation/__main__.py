@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ def main() -> None:
     )
     parser.add_argument("--list", action="store_true", help="show all targets with their tests")
     parser.add_argument("--quick", action="store_true", help="take no second look at survivors")
+    parser.add_argument("--sample", type=int, metavar="N", help="try only N mutants of each file")
+    parser.add_argument("--seed", type=int, default=0, help="which N of them")
     arguments = parser.parse_args()
     if arguments.list:
         show_list()
@@ -36,7 +39,7 @@ def main() -> None:
         target = named(file)
         functions = [name for name in names.split(",") if name]
         with database_server(target):
-            more_passed, more_failed = run(target, functions, quick=arguments.quick)
+            more_passed, more_failed = run(target, functions, arguments)
         passed += more_passed
         failed += more_failed
     print(f"{passed} passed, {failed} failed")
@@ -54,13 +57,16 @@ def show_list() -> None:
     print(f"not in the table: {', '.join(unlisted())}")
 
 
-def run(target: Target, functions: list[str], *, quick: bool) -> tuple[int, int]:
+def run(target: Target, functions: list[str], arguments: argparse.Namespace) -> tuple[int, int]:
     """Numbers of mutants that were noticed or excused, and that survived; with a report."""
     places = target.places(functions)
     code = (TOP / target.path).read_text(encoding="utf-8")
     made = mutants(code, places)
     print(f"{target.file}: {len(made)} mutants", flush=True)
-    unnoticed = look(target, made, quick=quick)
+    if arguments.sample is not None and arguments.sample < len(made):
+        made = random.Random(arguments.seed).sample(made, arguments.sample)
+        print(f"  a sample of {len(made)} of them, seed {arguments.seed}", flush=True)
+    unnoticed = look(target, made, quick=arguments.quick)
     excuses = Excuses(target.equivalent)
     survivors = excess(unnoticed, excuses)
     original = code.splitlines()
@@ -69,8 +75,9 @@ def run(target: Target, functions: list[str], *, quick: bool) -> tuple[int, int]
         print(f"  SURVIVED {mutant.function}, {mutant.kinds[0]}, line {mutant.line}")
         print(f"    - {original[line].strip()}")
         print(f"    + {mutant.code.splitlines()[line].strip()}")
-    for row in excuses.unused(place.name for place in places):
-        print(f"  excused in vain: {row}")
+    if arguments.sample is None:
+        for row in excuses.unused(place.name for place in places):
+            print(f"  excused in vain: {row}")
     noticed = len(made) - len(unnoticed)
     excused = len(unnoticed) - len(survivors)
     print(f"  {noticed} noticed, {excused} excused, {len(survivors)} survived", flush=True)
@@ -86,8 +93,7 @@ def look(target: Target, made: list[Mutant], *, quick: bool) -> list[Mutant]:
         workspace = Workspace(Path(folder), tests)
         output = workspace.folder / "noticed.txt"
         output.touch()
-        codes = [mutant.code for mutant in made]
-        first_look = FirstLook(target.module, codes, output, workspace.limit)
+        first_look = FirstLook(target.module, made, output, workspace.limit)
         if workspace.fails(plugin=first_look, limited=False):
             print("  the first look failed: all others need a second one", flush=True)
         noticed = {int(number) for number in output.read_text().split()}

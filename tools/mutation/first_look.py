@@ -1,26 +1,30 @@
 """First look at the mutants: one pytest session, and a fork of it for each mutant.
 
-The tests are collected once. A fork exchanges the code of the mutated function (or the value of
-the constant) and runs tests until one fails, short ones and those that noticed many mutants first.
+The tests are collected once, and run once to learn which functions each of them calls and how long
+it takes. A fork exchanges the code of the mutated function (or the value of the constant) and runs
+the tests that call it until one fails, short ones and those that noticed many mutants first.
 That takes a tenth of a second, where a process of its own takes one or more. What was computed
-before the fork (an object at the top of a test file) is not computed again, so that survivors of
-the first look need a second one.
+before the fork (an object at the top of a test file) is not computed again, and a process that a
+test starts imports no mutant, so that survivors of the first look need a second one.
 """
 
 import ast
 import contextlib
 import gc
 import importlib
+import json
 import math
 import os
 import signal
 import sys
+import threading
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tools.mutation.mutants import Mutant
 from tools.mutation.targets import assigned
 
 __all__ = ["FirstLook"]
@@ -35,18 +39,18 @@ class Endless(BaseException):
 class FirstLook:
     """pytest plugin that runs instead of the tests and writes the numbers of noticed mutants.
 
-    ``module`` is the mutated module's name, ``codes`` are its mutants, ``limit`` is the CPU that a
-    test may take, in seconds.
+    ``module`` is the mutated module's name, ``limit`` is the CPU that a test may take, in seconds.
     """
 
-    def __init__(self, module: str, codes: Sequence[str], noticed: Path, limit: float) -> None:
+    def __init__(self, module: str, mutants: Sequence[Mutant], noticed: Path, limit: float) -> None:
         self.module = module
-        self.codes = codes
+        self.mutants = mutants
         self.noticed = noticed
         self.limit = limit
         self.cpu: dict[str, float] = {}  # seconds of each test, without a mutation
         self.wall: dict[str, float] = {}
         self.cost: dict[str, float] = {}  # CPU, halved whenever the test notices a mutant
+        self.called: dict[str, set[str]] = {}  # functions of the module that each test calls
 
     def pytest_runtestloop(self, session: Any) -> bool:
         """Look at every mutant."""
@@ -61,66 +65,120 @@ class FirstLook:
         caches = [item for item in tracked if isinstance(item, _Memo)]
         del tracked
 
-        def look(code: str) -> tuple[bool, list[str]]:
+        def forget() -> None:
+            for cache in caches:
+                cache.forget()
+
+        def look(code: str, run: Callable[[int], None]) -> tuple[bool, list[dict[str, Any]]]:
             read, write = os.pipe()
             child = os.fork()
             if not child:
                 try:
                     if code == original or _exchange(original, code, functions, module):
-                        for cache in caches:
-                            cache.forget()
-                        self._run_tests(session, write)
+                        forget()
+                        run(write)
                 finally:
                     os._exit(0)
             os.close(write)
             with os.fdopen(read) as pipe:
-                output = pipe.read().splitlines()
+                output = [json.loads(line) for line in pipe]
             return os.waitpid(child, 0)[1] != 0, output
 
-        crashed, output = look(original)
-        if crashed or any(line.startswith("FAILED ") for line in output):
+        crashed, output = look(original, lambda pipe: self._learn(session, path, forget, pipe))
+        if crashed or any(result["failed"] for result in output):
             raise RuntimeError("the tests fail in a fork, as those do that need threads")
-        for line in output:
-            cpu, wall, test = line.split(" ", 2)
-            self.cpu[test] = self.cost[test] = float(cpu)
-            self.wall[test] = float(wall)
+        for result in output:
+            test = result["test"]
+            self.cpu[test] = self.cost[test] = result["cpu"]
+            self.wall[test] = result["wall"]
+            self.called[test] = set(result["called"])
         with self.noticed.open("a", encoding="utf-8") as file:
-            for number, code in enumerate(self.codes):
-                crashed, output = look(code)
-                failed = [
-                    line.removeprefix("FAILED ") for line in output if line.startswith("FAILED ")
-                ]
+            for number, mutant in enumerate(self.mutants):
+                items = self._callers(session.items, mutant.function)
+                crashed, output = look(
+                    mutant.code, lambda pipe, items=items: self._run(session, items, pipe)
+                )
+                failed = [result["test"] for result in output if result["failed"]]
                 if crashed or failed:
                     file.write(f"{number}\n")
                     file.flush()
                 for test in failed:
-                    self.cost[test] = self.cost.get(test, 1.0) / 2
+                    self.cost[test] /= 2
         return True
 
-    def _run_tests(self, session: Any, write: int) -> None:
-        """Run tests until one fails; write how long each took, and which one failed."""
-        from _pytest.runner import runtestprotocol
+    def _callers(self, items: Sequence[Any], function: str) -> list[Any]:
+        """The tests that call a function (all, for a constant), the cheapest first."""
+        known = set().union(*self.called.values())
+        if function in known:
+            items = [item for item in items if function in self.called[item.nodeid]]
+        return sorted(items, key=lambda item: self.cost[item.nodeid])
 
-        items = sorted(session.items, key=lambda item: self.cost.get(item.nodeid, 0.0))
+    def _learn(self, session: Any, path: Path, forget: Callable[[], None], write: int) -> None:
+        """Run all tests; write how long each took, and the functions of the file that it called."""
+        for item, following in _pairs(session.items):
+            forget()  # what is cached is called by every test that needs it
+            called: set[str] = set()
+            with _noting_calls(str(path), called):
+                result = _run_test(session, item, following)
+            _tell(write, result | {"called": sorted(called)})
+
+    def _run(self, session: Any, items: Sequence[Any], write: int) -> None:
+        """Run tests until one fails; write how long each took, and which one failed."""
         signal.signal(signal.SIGALRM, _give_up)
         try:
-            for item, following in zip(items, [*items[1:], None], strict=True):
-                cpu = time.process_time()
-                wall = time.monotonic()
-                usual = self.cpu.get(item.nodeid, math.inf)
+            for item, following in _pairs(items):
+                usual = self.cpu[item.nodeid]
                 signal.setitimer(signal.ITIMER_PROF, min(self.limit, 2 + 5 * usual))
-                usual = self.wall.get(item.nodeid, self.limit)
+                usual = self.wall[item.nodeid]
                 signal.alarm(_GRACE + math.ceil(5 * usual))
-                reports = runtestprotocol(item, log=False, nextitem=following)
-                if any(report.failed for report in reports):
-                    os.write(write, f"FAILED {item.nodeid}\n".encode())
+                result = _run_test(session, item, following)
+                _tell(write, result)
+                if result["failed"]:
                     return
-                cpu = time.process_time() - cpu
-                wall = time.monotonic() - wall
-                os.write(write, f"{cpu:.6f} {wall:.6f} {item.nodeid}\n".encode())
         finally:
             signal.alarm(_GRACE)
             session._setupstate.teardown_exact(None)
+
+
+def _pairs(items: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Each test and the one after it, which pytest needs to know."""
+    return zip(items, [*items[1:], None], strict=True)
+
+
+def _run_test(session: Any, item: Any, following: Any) -> dict[str, Any]:
+    """Run one test: whether it failed, and seconds of CPU (its processes included) and of clock."""
+    from _pytest.runner import runtestprotocol
+
+    cpu = sum(os.times()[:4])
+    wall = time.monotonic()
+    reports = runtestprotocol(item, log=False, nextitem=following)
+    return {
+        "test": item.nodeid,
+        "failed": any(report.failed for report in reports),
+        "cpu": sum(os.times()[:4]) - cpu,
+        "wall": time.monotonic() - wall,
+    }
+
+
+def _tell(write: int, result: dict[str, Any]) -> None:
+    os.write(write, f"{json.dumps(result)}\n".encode())
+
+
+@contextlib.contextmanager
+def _noting_calls(path: str, called: set[str]) -> Iterator[None]:
+    """Add the functions of a file that are called meanwhile; inner ones count as the outer one."""
+
+    def note(frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename == path:
+            called.add(frame.f_code.co_qualname.partition(".<locals>")[0])
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)  # type: ignore[arg-type]
 
 
 def _give_up(*_: object) -> None:

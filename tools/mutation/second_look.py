@@ -37,19 +37,17 @@ class Workspace:
         self.limit = _SLACK + _FACTOR * self._load()
 
     def _load(self) -> float:
-        """Check that the tests pass, import what they use, and give the CPU that they take then.
+        """Check that the tests pass, import what they use, and give the CPU that they take.
 
         CPU, since a busy machine must not count as a test that fails.
         """
         used = self.folder / "used.txt"
-        before = 0.0
-        for modules in (used, None):  # once more with all of them loaded
-            before = os.times().children_user
-            if self.fails(modules=modules):
-                sys.exit(f"{' '.join(self.tests)}: fails without a mutation")
-            for module in used.read_text().split():
-                with contextlib.suppress(Exception):
-                    importlib.import_module(module)
+        before = os.times().children_user
+        if self.fails(modules=used):
+            sys.exit(f"{' '.join(self.tests)}: fails without a mutation")
+        for module in used.read_text().split():
+            with contextlib.suppress(Exception):
+                importlib.import_module(module)
         return os.times().children_user - before
 
     def write(self, path: Path, code: str) -> None:
