@@ -17,7 +17,6 @@ import math
 import os
 import signal
 import sys
-import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +28,7 @@ from tools.mutation.targets import assigned
 
 __all__ = ["FirstLook"]
 
+_CALLED = "_called_by_the_test"  # global name in the mutated module
 _GRACE = 60  # seconds of wall clock, besides five times a test's own: then it waits for ever
 
 
@@ -37,16 +37,19 @@ class Endless(BaseException):
 
 
 class FirstLook:
-    """pytest plugin that runs instead of the tests and writes the numbers of noticed mutants.
+    """pytest plugin that runs instead of the tests and writes which mutants were noticed.
 
-    ``module`` is the mutated module's name, ``limit`` is the CPU that a test may take, in seconds.
+    ``module`` is the mutated module's name. A line of ``results`` is a mutant's number and 1 if it
+    was noticed, else 0. After ``seconds``, no other mutant is tried.
     """
 
-    def __init__(self, module: str, mutants: Sequence[Mutant], noticed: Path, limit: float) -> None:
+    def __init__(
+        self, module: str, mutants: Sequence[Mutant], results: Path, seconds: float = math.inf
+    ) -> None:
         self.module = module
         self.mutants = mutants
-        self.noticed = noticed
-        self.limit = limit
+        self.results = results
+        self.deadline = time.monotonic() + seconds
         self.cpu: dict[str, float] = {}  # seconds of each test, without a mutation
         self.wall: dict[str, float] = {}
         self.cost: dict[str, float] = {}  # CPU, halved whenever the test notices a mutant
@@ -74,7 +77,10 @@ class FirstLook:
             child = os.fork()
             if not child:
                 try:
-                    if code == original or _exchange(original, code, functions, module):
+                    if code == original:
+                        _note_calls(original, functions, module)
+                        run(write)
+                    elif _exchange(original, code, functions, module):
                         forget()
                         run(write)
                 finally:
@@ -84,7 +90,7 @@ class FirstLook:
                 output = [json.loads(line) for line in pipe]
             return os.waitpid(child, 0)[1] != 0, output
 
-        crashed, output = look(original, lambda pipe: self._learn(session, path, forget, pipe))
+        crashed, output = look(original, lambda pipe: self._learn(session, module, forget, pipe))
         if crashed or any(result["failed"] for result in output):
             raise RuntimeError("the tests fail in a fork, as those do that need threads")
         for result in output:
@@ -92,16 +98,17 @@ class FirstLook:
             self.cpu[test] = self.cost[test] = result["cpu"]
             self.wall[test] = result["wall"]
             self.called[test] = set(result["called"])
-        with self.noticed.open("a", encoding="utf-8") as file:
+        with self.results.open("a", encoding="utf-8") as file:
             for number, mutant in enumerate(self.mutants):
+                if time.monotonic() > self.deadline:
+                    break
                 items = self._callers(session.items, mutant.function)
                 crashed, output = look(
                     mutant.code, lambda pipe, items=items: self._run(session, items, pipe)
                 )
                 failed = [result["test"] for result in output if result["failed"]]
-                if crashed or failed:
-                    file.write(f"{number}\n")
-                    file.flush()
+                file.write(f"{number} {int(crashed or bool(failed))}\n")
+                file.flush()
                 for test in failed:
                     self.cost[test] /= 2
         return True
@@ -113,13 +120,15 @@ class FirstLook:
             items = [item for item in items if function in self.called[item.nodeid]]
         return sorted(items, key=lambda item: self.cost[item.nodeid])
 
-    def _learn(self, session: Any, path: Path, forget: Callable[[], None], write: int) -> None:
+    def _learn(
+        self, session: Any, module: types.ModuleType, forget: Callable[[], None], write: int
+    ) -> None:
         """Run all tests; write how long each took, and the functions of the file that it called."""
+        called: set[str] = getattr(module, _CALLED)
         for item, following in _pairs(session.items):
             forget()  # what is cached is called by every test that needs it
-            called: set[str] = set()
-            with _noting_calls(str(path), called):
-                result = _run_test(session, item, following)
+            called.clear()
+            result = _run_test(session, item, following)
             _tell(write, result | {"called": sorted(called)})
 
     def _run(self, session: Any, items: Sequence[Any], write: int) -> None:
@@ -128,7 +137,7 @@ class FirstLook:
         try:
             for item, following in _pairs(items):
                 usual = self.cpu[item.nodeid]
-                signal.setitimer(signal.ITIMER_PROF, min(self.limit, 2 + 5 * usual))
+                signal.setitimer(signal.ITIMER_PROF, 2 + 5 * usual)
                 usual = self.wall[item.nodeid]
                 signal.alarm(_GRACE + math.ceil(5 * usual))
                 result = _run_test(session, item, following)
@@ -164,21 +173,29 @@ def _tell(write: int, result: dict[str, Any]) -> None:
     os.write(write, f"{json.dumps(result)}\n".encode())
 
 
-@contextlib.contextmanager
-def _noting_calls(path: str, called: set[str]) -> Iterator[None]:
-    """Add the functions of a file that are called meanwhile; inner ones count as the outer one."""
+def _note_calls(original: str, functions: Sequence[Any], module: types.ModuleType) -> None:
+    """Make every function of a loaded module add its name to a set when it is called."""
+    path = str(module.__file__)
+    setattr(module, _CALLED, set())
+    noting = compile(_noting_calls(original), path, "exec")
+    _exchange_code(compile(original, path, "exec"), noting, functions)
 
-    def note(frame: types.FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code.co_filename == path:
-            called.add(frame.f_code.co_qualname.partition(".<locals>")[0])
 
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        yield
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+def _noting_calls(original: str) -> ast.Module:
+    """A module whose functions begin with noting their names; inner ones count as the outer one."""
+    tree = ast.parse(original)
+    parents: list[tuple[str, ast.Module | ast.ClassDef]] = [("", tree)]
+    for prefix, parent in parents:
+        for node in parent.body:
+            if isinstance(node, ast.ClassDef):
+                parents.append((f"{prefix}{node.name}.", node))
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                note = ast.parse(f"{_CALLED}.add({prefix + node.name!r})").body[0]
+                first = node.body[0]
+                for part in ast.walk(note):
+                    ast.copy_location(part, first)
+                node.body.insert(0, note)
+    return tree
 
 
 def _give_up(*_: object) -> None:
@@ -190,18 +207,25 @@ def _exchange(
 ) -> bool:
     """Put a mutant's code and constants into a loaded module; whether anything was exchanged."""
     path = str(module.__file__)
-    old = _code_objects(compile(original, path, "exec"))
-    new = _code_objects(compile(mutated, path, "exec"))
+    old = compile(original, path, "exec")
+    exchanged = _exchange_code(old, compile(mutated, path, "exec"), functions)
+    for before, after in zip(ast.parse(original).body, ast.parse(mutated).body, strict=True):
+        is_constant = isinstance(after, ast.Assign | ast.AnnAssign)
+        if is_constant and ast.dump(before) != ast.dump(after):
+            _assign(after, module)
+            exchanged = True
+    return exchanged
+
+
+def _exchange_code(before: types.CodeType, after: types.CodeType, functions: Sequence[Any]) -> bool:
+    """Put the functions' code in one compiled module in the place of that in another."""
+    old = _code_objects(before)
+    new = _code_objects(after)
     exchanged = False
     for function in functions:
         key = function.__code__.co_qualname, function.__code__.co_firstlineno
         if key in old and key in new and old[key] != new[key]:
             function.__code__ = new[key]
-            exchanged = True
-    for before, after in zip(ast.parse(original).body, ast.parse(mutated).body, strict=True):
-        is_constant = isinstance(after, ast.Assign | ast.AnnAssign)
-        if is_constant and ast.dump(before) != ast.dump(after):
-            _assign(after, module)
             exchanged = True
     return exchanged
 
