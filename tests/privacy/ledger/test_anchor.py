@@ -431,6 +431,21 @@ def test_a_lock_is_held_and_given_back_where_its_file_is_descriptor_zero(head):
         os.close(saved)
 
 
+def test_waiting_for_a_lock_leaves_no_file_open_where_descriptor_zero_is_free(head):
+    head.touch()
+    saved = os.dup(0)
+    try:
+        with anchor.locked(str(head), 0.0, write=True):
+            os.close(0)
+            with pytest.raises(TimeoutError), anchor.locked(str(head), 0.02, write=True):
+                pass
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(0)
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+
+
 def test_a_lock_that_is_held_is_waited_for_as_long_as_was_said_and_no_longer(head, monkeypatch):
     clock = [100.0]
     pauses = []
@@ -446,7 +461,8 @@ def test_a_lock_that_is_held_is_waited_for_as_long_as_was_said_and_no_longer(hea
         with pytest.raises(TimeoutError), anchor.locked(str(head), 2.0, write=True):
             pass
     assert 2.0 < sum(pauses) < 2.0 + 2 * max(pauses)
-    assert pauses == sorted(pauses)  # at first often, then more rarely
+    assert pauses == sorted(pauses)  # at first often, then more and more rarely
+    assert len(set(pauses)) > 3
     assert pauses[0] < 0.001
     assert 0.004 < pauses[-1] < 0.006
 
@@ -472,6 +488,24 @@ def test_a_lock_whose_file_was_replaced_leaves_no_file_open(head, tmp_path, monk
         assert len(os.listdir("/proc/self/fd")) == len(before) + 1
     assert len(seen) == 2
     assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_lock_whose_file_was_removed_is_taken_on_a_new_file(head, monkeypatch):
+    head.touch()
+    try_lock = anchor.try_lock
+    seen = []
+
+    def removed_once(handle, path, *, write):
+        unlock = try_lock(handle, path, write=write)
+        if not seen:
+            head.unlink()
+        seen.append(handle)
+        return unlock
+
+    monkeypatch.setattr(anchor, "try_lock", removed_once)
+    with anchor.locked(str(head), 0.0, write=True, mode=0o600) as handle:
+        assert os.path.samestat(os.fstat(handle), head.stat())
+    assert len(seen) == 2
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [(0o777, 0o666), (0o640, 0o640), (0o701, 0o600)])
