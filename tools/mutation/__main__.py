@@ -23,6 +23,7 @@ def main() -> None:
         "targets", nargs="*", metavar="FILE[:FUNCTION,…]", help="its path, or the end of it"
     )
     parser.add_argument("--list", action="store_true", help="show all targets with their tests")
+    parser.add_argument("-k", dest="keyword", help="only these of the tests, as for pytest")
     parser.add_argument("--quick", action="store_true", help="take no second look at survivors")
     parser.add_argument(
         "--minutes",
@@ -96,8 +97,9 @@ def look(
 ) -> tuple[int, list[Mutant]]:
     """How many mutants were tried, and those that no test notices."""
     tests = [str(test) for test in target.test_files]
-    if target.keyword:
-        tests += ["-k", target.keyword]
+    keywords = [word for word in (target.keyword, arguments.keyword) if word]
+    if keywords:
+        tests += ["-k", " and ".join(f"({word})" for word in keywords)]
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder), tests)
         output = workspace.folder / "results.txt"

@@ -49,7 +49,7 @@ class FirstLook:
         self.module = module
         self.mutants = mutants
         self.results = results
-        self.deadline = time.monotonic() + seconds
+        self.seconds = seconds
         self.cpu: dict[str, float] = {}  # seconds of each test, without a mutation
         self.wall: dict[str, float] = {}
         self.cost: dict[str, float] = {}  # CPU, halved whenever the test notices a mutant
@@ -98,9 +98,10 @@ class FirstLook:
             self.cpu[test] = self.cost[test] = result["cpu"]
             self.wall[test] = result["wall"]
             self.called[test] = set(result["called"])
+        deadline = time.monotonic() + self.seconds
         with self.results.open("a", encoding="utf-8") as file:
             for number, mutant in enumerate(self.mutants):
-                if time.monotonic() > self.deadline:
+                if time.monotonic() > deadline:
                     break
                 items = self._callers(session.items, mutant.function)
                 crashed, output = look(
