@@ -107,6 +107,16 @@ def test_calls_are_noted_by_the_name_of_the_outermost_function():
     assert called == {"Outer.method", "Outer.name"}
 
 
+def test_inner_functions_that_outlive_the_outer_one_are_noted_too():
+    code = "def outer():\n    def inner():\n        return 1\n    return inner\n"
+    names = {_CALLED: set()}
+    exec(compile(_noting_calls(code), "code", "exec"), names)
+    inner = names["outer"]()
+    names[_CALLED].clear()
+    assert inner() == 1
+    assert names[_CALLED] == {"outer"}
+
+
 def test_code_that_notes_calls_takes_the_place_of_a_loaded_function():
     """By name and first line, which noting must not move."""
     before = compile(CODE, "code", "exec")

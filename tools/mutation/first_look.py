@@ -67,6 +67,9 @@ class FirstLook:
         functions = [item for item in functions if item.__module__ == module.__name__]
         caches = [item for item in tracked if isinstance(item, _Memo)]
         del tracked
+        compiled = compile(original, str(path), "exec")
+        gc.collect()
+        gc.freeze()  # else every fork's collector copies all pages
 
         def forget() -> None:
             for cache in caches:
@@ -80,7 +83,7 @@ class FirstLook:
                     if code == original:
                         _note_calls(original, functions, module)
                         run(write)
-                    elif _exchange(original, code, functions, module):
+                    elif _exchange(original, compiled, code, functions, module):
                         forget()
                         run(write)
                 finally:
@@ -191,11 +194,12 @@ def _noting_calls(original: str) -> ast.Module:
             if isinstance(node, ast.ClassDef):
                 parents.append((f"{prefix}{node.name}.", node))
             elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                note = ast.parse(f"{_CALLED}.add({prefix + node.name!r})").body[0]
-                first = node.body[0]
-                for part in ast.walk(note):
-                    ast.copy_location(part, first)
-                node.body.insert(0, note)
+                inner = [part for part in ast.walk(node) if isinstance(part, type(node))]
+                for function in inner:
+                    note = ast.parse(f"{_CALLED}.add({prefix + node.name!r})").body[0]
+                    for part in ast.walk(note):
+                        ast.copy_location(part, function.body[0])
+                    function.body.insert(0, note)
     return tree
 
 
@@ -204,12 +208,17 @@ def _give_up(*_: object) -> None:
 
 
 def _exchange(
-    original: str, mutated: str, functions: Sequence[Any], module: types.ModuleType
+    original: str,
+    compiled: types.CodeType,
+    mutated: str,
+    functions: Sequence[Any],
+    module: types.ModuleType,
 ) -> bool:
     """Put a mutant's code and constants into a loaded module; whether anything was exchanged."""
     path = str(module.__file__)
-    old = compile(original, path, "exec")
-    exchanged = _exchange_code(old, compile(mutated, path, "exec"), functions)
+    if _exchange_code(compiled, compile(mutated, path, "exec"), functions):
+        return True
+    exchanged = False
     for before, after in zip(ast.parse(original).body, ast.parse(mutated).body, strict=True):
         is_constant = isinstance(after, ast.Assign | ast.AnnAssign)
         if is_constant and ast.dump(before) != ast.dump(after):
