@@ -500,3 +500,14 @@ def test_subclasses_of_bounds_see_no_records():
     for bounds in (Own(x=[UNIT] * 3), "bounds", None):
         with pytest.raises(BadInput, match=r"must be a reticent\.Bounds itself"):
             Curator(scan(RECORDS), bounds=bounds, event=Gaussian(noise_multiplier=1.0))
+
+
+@pytest.mark.parametrize("form", [np.array, list])
+def test_outputs_without_bounds_are_refused_for_want_of_them(form):
+    with pytest.raises(BoundsMissing, match="outputs have no bounds"):
+        Curator(
+            scan(form(RECORDS.tolist()), y=form(ONE_OUTPUT.tolist())),
+            bounds=Bounds(x=[UNIT] * 3),
+            event=Gaussian(noise_multiplier=1.0),
+            targets=True,
+        )
