@@ -178,6 +178,20 @@ def test_an_interrupt_gets_through_a_map_that_swallows_it():
     raise_pending_signal()  # nothing is left
 
 
+def test_an_inner_guard_leaves_signals_to_the_outer_one():
+    def swallows():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise ValueError from None
+
+    with pytest.raises(KeyboardInterrupt), remember_signals():
+        with remember_signals():
+            pass
+        call_safely("it", swallows)
+
+
 def test_handlers_of_other_signals_may_raise_too():
     class Late(Exception):
         pass
@@ -288,6 +302,16 @@ def test_a_thread_is_heard_again_when_it_has_read():
             warnings.warn("a record", stacklevel=1)
         assert caught == []
         warnings.warn("not a record", stacklevel=1)
+    assert [str(one.message) for one in caught] == ["not a record"]
+
+
+def test_other_threads_are_heard_under_our_own_filter():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with suppress_warnings():
+            other = threading.Thread(target=lambda: warnings.warn("not a record", stacklevel=1))
+            other.start()
+            other.join()
     assert [str(one.message) for one in caught] == ["not a record"]
 
 
