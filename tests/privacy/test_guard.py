@@ -186,10 +186,14 @@ def test_an_inner_guard_leaves_signals_to_the_outer_one():
         except KeyboardInterrupt:
             raise ValueError from None
 
-    with pytest.raises(KeyboardInterrupt), remember_signals():
+    def guarded():
         with remember_signals():
-            pass
-        call_safely("it", swallows)
+            with remember_signals():
+                pass
+            call_safely("it", swallows)
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded()
 
 
 def test_handlers_of_other_signals_may_raise_too():
