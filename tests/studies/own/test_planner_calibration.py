@@ -22,7 +22,7 @@ def test_given_kernels(kernel, d):
     draws = 300
     values = np.array(
         [
-            gp_planner._given(kernel, d, np.empty(0), np.random.default_rng(i))(at)
+            gp_planner.kernel_function(kernel, d, np.empty(0), np.random.default_rng(i))(at)
             for i in range(draws)
         ]
     )
@@ -33,7 +33,9 @@ def test_lengths_are_drawn_inside_their_prior():
     kernel = RBF(2.0, (1.0, 4.0))
     at = np.array([[0.0], [2.0]])
     randoms = [np.random.default_rng(i) for i in range(600)]
-    values = np.array([gp_planner._given(kernel, 1, one.random(1), one)(at) for one in randoms])
+    values = np.array(
+        [gp_planner.kernel_function(kernel, 1, one.random(1), one)(at) for one in randoms]
+    )
     correlation = np.corrcoef(values.T)[0, 1]
     assert correlation == pytest.approx(
         np.mean(np.exp(-2 / np.exp(np.linspace(0, np.log(16), 99)))), abs=0.1
@@ -46,7 +48,10 @@ def test_the_default_prior(monkeypatch):
     u = np.random.default_rng(0).uniform(-1, 1, (5, 3))
     draws = 300
     values = np.array(
-        [gp_planner._default(3, np.zeros(5), np.random.default_rng(i))(2 * u) for i in range(draws)]
+        [
+            gp_planner.default_function(3, np.zeros(5), np.random.default_rng(i))(2 * u)
+            for i in range(draws)
+        ]
     )
     exact = one(u, u.copy())
     assert np.abs(np.cov(values.T) - exact).max() < 5 * exact.max() * (2 / draws) ** 0.5
@@ -65,7 +70,9 @@ def test_the_same_hyperparameters_on_both_sides_make_a_smaller_error():
     rng = np.random.default_rng(0)
     both = rng.uniform(1, 3, 400)
     simulated, real = (both * (1 + 0.1 * rng.standard_normal(400)) for _ in range(2))
-    record = gp_planner._record(gp_planner.SETTINGS[0], 1.0, simulated.tolist(), real.tolist())
+    record = gp_planner.summary_record(
+        gp_planner.SETTINGS[0], 1.0, simulated.tolist(), real.tolist()
+    )
     assert record["ratio"] == pytest.approx(1, abs=0.03)
     assert record["ratio_error"] == pytest.approx(0.1 * 2**0.5 / 20, rel=0.15)
     assert record["measured_error"] > 0.025
@@ -100,10 +107,12 @@ def test_a_quick_run(tmp_path, monkeypatch):
 def test_a_single_repeat_has_no_error_to_show():
     record = {"expected": 2.0, "measured": 1.0, "ratio": 2.0, "ratio_error": 0.0}
     setting = gp_planner.SETTINGS[0]
-    assert gp_planner._table([record], (setting,), (1.0,)).rows[0][-1] == "2.000 / 1.000 = 2.00"
+    assert (
+        gp_planner.error_table([record], (setting,), (1.0,)).rows[0][-1] == "2.000 / 1.000 = 2.00"
+    )
     several = record | {"ratio_error": 0.25}
     assert (
-        gp_planner._table([several], (setting,), (1.0,)).rows[0][-1]
+        gp_planner.error_table([several], (setting,), (1.0,)).rows[0][-1]
         == "2.000 / 1.000 = 2.00 ± 0.25"
     )
 

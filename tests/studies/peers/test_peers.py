@@ -197,7 +197,7 @@ def test_one_record_moves_a_step_of_dpsgd_by_no_more_than_its_clip_or_twice_if_r
         noise = 0.0
 
     def gradients(n, outputs):
-        return -n * dpsgd._train(phi[:n], outputs[:n, None], Silent, rng, lambda values: values)
+        return -n * dpsgd.train(phi[:n], outputs[:n, None], Silent, rng, lambda values: values)
 
     full = gradients(50, target)
     assert np.linalg.norm(full - gradients(49, target)) == pytest.approx(Silent.clip, rel=1e-4)
@@ -214,7 +214,7 @@ def test_standardising_has_the_noise_that_one_record_asks_for(replaced):
     chosen = dpsgd.settings(2000, 1.0, 1e-5, replaced)
     n = 20_000
     columns = 500
-    centre, _ = dpsgd._standardise(np.zeros((n, columns)), chosen, np.random.default_rng(0))
+    centre, _ = dpsgd.standardise(np.zeros((n, columns)), chosen, np.random.default_rng(0))
     sensitivity = math.sqrt(columns * (apart if replaced else lengths).max()) / n
     assert centre.std() == pytest.approx(chosen.standardising * sensitivity, rel=0.1)
 
