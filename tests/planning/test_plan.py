@@ -12,7 +12,7 @@ from reticent.planning import simulated_fits as planning
 from reticent.planning import synthetic_records as simulation
 from reticent.planning.plan import Plan, Row, plan
 from reticent.planning.prior_draws import Function
-from reticent.planning.simulated_fits import Planner, Trial, _Drawn
+from reticent.planning.simulated_fits import DrawnFunction, Planner, Trial
 from reticent.planning.synthetic_records import MadeUp, evenly, fit_made_up, inputs, records
 
 BOX = reticent.Bounds(x=[(-1, 1)], y=(-3, 3))
@@ -239,7 +239,7 @@ def test_kernels_of_functions_that_are_kept_have_the_law_they_have_inside_the_bo
     def judged(points, turn):
         length = planner._kernel(turn).length_scale
         kept.append(length)
-        return _Drawn(
+        return DrawnFunction(
             lambda at, random: np.full(len(at), length),
             0.1,
             float(length > 1),

@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
+from sklearn.utils import get_tags
 
 import reticent
 from reticent.cli.model_words import MODEL_WORDS
@@ -41,11 +42,8 @@ def made(kernel, *, n=2000, epsilon=20.0, bounds=None, **options):
 
 def test_outputs_are_wanted_where_the_model_uses_them():
     for model in MODEL_WORDS.values():
-        wanted = getattr(reticent, model.estimator)._targets
-        wanted = (
-            wanted if isinstance(wanted, bool) else getattr(reticent, model.estimator)()._targets
-        )  # of the default
-        assert model.outputs == wanted
+        tags = get_tags(getattr(reticent, model.estimator)())
+        assert model.outputs == tags.target_tags.required
 
 
 def test_the_fit_is_shown_with_what_to_do_next(fit, run, tmp_path):

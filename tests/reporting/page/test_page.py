@@ -17,7 +17,7 @@ from reticent.cli.model_words import MODEL_WORDS
 from reticent.privacy.accounting.rounding import rounded_up
 from reticent.reporting.attack_curve import percent, recognised
 from reticent.reporting.formatting import format_with_error
-from reticent.reporting.page.page import _typeset, _unbroken
+from reticent.reporting.page.page import typeset, unbroken
 from reticent.reporting.registry import PRESENTERS, presenter_of
 from reticent.reporting.release_table import release_groups
 from tests.support.fitted_models import Page, made
@@ -72,7 +72,7 @@ def test_every_model_is_here(monkeypatch):
 
 
 def test_no_line_ends_between_a_number_and_its_per_cent(tmp_path):
-    assert _unbroken("67 % pairs, 1 % triples, a % b") == "67\xa0% pairs, 1\xa0% triples, a % b"
+    assert unbroken("67 % pairs, 1 % triples, a % b") == "67\xa0% pairs, 1\xa0% triples, a % b"
     source = page(made("gp", columns=("age", "height"), kernel=None), tmp_path).source
     assert re.search(r"about \d+\xa0% of its spread", source)
     assert "The bands should hold 95\xa0% each" in source
@@ -86,7 +86,7 @@ def test_every_part_is_there(case):
     assert "500 records" in found.text
     assert ("Differentially private" in found.text) == promise.private
     assert ("Not private: seeded" in found.text) != promise.private
-    assert str(_typeset(promise.statement)) in found.source
+    assert str(typeset(promise.statement)) in found.source
     assert "This page contains nothing beyond the releases listed below." in found.text
     assert "No ledger remembers this release" in found.text
     for one in release_groups(model.releases_):
@@ -369,7 +369,7 @@ def test_a_release_with_another_delta_than_the_caps_is_told_at_both(tmp_path, bu
 
 def test_a_sentence_is_set_as_in_print():
     said = "(1e-09, 2.5e-07)-privacy; e^1e-09 = 1 or e^0.5 = 1.65 <but> 64.5 e."
-    assert str(_typeset(said)) == (
+    assert str(typeset(said)) == (
         "(10⁻⁹, 2.5·10⁻⁷)-privacy; e<sup>10⁻⁹</sup> = 1 or e<sup>0.5</sup> = "
         "1.65 &lt;but&gt; 64.5 e."
     )

@@ -14,8 +14,8 @@ from sklearn.gaussian_process.kernels import RBF
 import reticent
 from reticent.cli.class_labels import parse_classes
 from reticent.cli.commands.fit import read_bins
-from reticent.cli.commands.predict import _chances, _named
-from reticent.cli.commands.search import _value, candidates, parse_tries
+from reticent.cli.commands.predict import chance_names, column_names
+from reticent.cli.commands.search import candidates, parse_tries, parse_value
 from reticent.cli.options import example, flag, option, with_options
 from reticent.errors import BadInput
 from reticent.obfuscation.report import certificate_rows
@@ -265,8 +265,8 @@ def test_what_a_search_found_is_presented_with_what_it_cost(search):
     ],
 )
 def test_values_to_try(text, value):
-    assert _value(text) == value
-    assert type(_value(text)) is type(value)
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
 
 
 def test_combinations_to_try_keep_ranges_outputs_and_norm():
@@ -314,12 +314,12 @@ def test_bins_are_numbers_or_left_for_the_model_to_refuse(text, bins):
 
 
 def test_results_are_named_apart_from_inputs_and_braces_are_kept():
-    assert _named(["w"], ["w", "w_std"], ("{}", "{}_std", "{}_x")) == [
+    assert column_names(["w"], ["w", "w_std"], ("{}", "{}_std", "{}_x")) == [
         "predicted_w",
         "predicted_w_std",
         "w_x",
     ]
-    assert [name.format("ill") for name in _chances(["{0}", "yes"])] == [
+    assert [name.format("ill") for name in chance_names(["{0}", "yes"])] == [
         "ill",
         "ill_{0}",
         "ill_yes",

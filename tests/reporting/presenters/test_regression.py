@@ -24,13 +24,13 @@ from reticent.reporting.presenters.effects import (
     effect_lines,
 )
 from reticent.reporting.presenters.input_distribution import (
-    _cumulative,
-    _rebin,
     anchored_lines,
     box_points,
+    cumulative_shares,
     grid_points,
     input_ranges,
     populated_ranges,
+    rebin,
 )
 from reticent.reporting.presenters.prior_words import prior_sentences
 from reticent.reporting.presenters.regression import RegressionPresenter
@@ -111,21 +111,21 @@ def test_without_counts_nobody_knows_where_people_are(plane):
 
 
 def test_shares_are_spread_evenly_over_their_places():
-    whole = _rebin(np.array([-1.0]), np.array([1.0]), np.array([1.0]))
+    whole = rebin(np.array([-1.0]), np.array([1.0]), np.array([1.0]))
     assert whole == pytest.approx(np.full(64, 1 / 64))
-    halves = _rebin(np.array([-1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.25, 0.75]))
+    halves = rebin(np.array([-1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.25, 0.75]))
     assert halves[:32] == pytest.approx(np.full(32, 0.25 / 32))
     assert halves[32:] == pytest.approx(np.full(32, 0.75 / 32))
-    points = _rebin(np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.array([0.3, 0.7]))
+    points = rebin(np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.array([0.3, 0.7]))
     assert points[[0, -1]] == pytest.approx([0.3, 0.7])
     assert points.sum() == pytest.approx(1)
 
 
 def test_noisy_shares_make_a_curve_that_rises():
-    below = _cumulative(np.array([0.4, -0.3, 0.2, 0.7]))
+    below = cumulative_shares(np.array([0.4, -0.3, 0.2, 0.7]))
     assert (np.diff(below) >= 0).all()
     assert below[0] >= 0
-    assert _cumulative(np.full(4, 0.25)) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    assert cumulative_shares(np.full(4, 0.25)) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
 
 
 @pytest.mark.parametrize(

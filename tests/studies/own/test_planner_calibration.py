@@ -19,7 +19,7 @@ from reticent.studies.own import planner_calibration as gp_planner
 )
 def test_given_kernels(kernel, d):
     at = np.random.default_rng(0).uniform(-2, 2, (6, d))
-    draws = 300
+    draws = 150
     values = np.array(
         [
             gp_planner.kernel_function(kernel, d, np.empty(0), np.random.default_rng(i))(at)
@@ -46,7 +46,7 @@ def test_the_default_prior(monkeypatch):
     one = Anova(variance=0.5, shares=(1.0, 0.5, 0.3), length=0.4)
     monkeypatch.setattr(Anova, "from_unit_cube", staticmethod(lambda place: one))
     u = np.random.default_rng(0).uniform(-1, 1, (5, 3))
-    draws = 300
+    draws = 150
     values = np.array(
         [
             gp_planner.default_function(3, np.zeros(5), np.random.default_rng(i))(2 * u)

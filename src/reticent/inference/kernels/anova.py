@@ -168,7 +168,7 @@ class AnovaPriors:
             [np.einsum("ki,ij,kj->k", q, spectrum, q) for spectrum in spectra], 1e-9
         )
         self._mix = np.vstack([np.eye(1, q.shape[1]), q])
-        self._effects = _effects(dimension, self._decays.mean(axis=0))
+        self._effects = likely_effects(dimension, self._decays.mean(axis=0))
         self._dimension = dimension
         variances = np.array([self._variances(h) for h in range(len(self.kernels))])
         order = np.argsort(-variances.mean(axis=0), kind="stable")
@@ -240,7 +240,7 @@ def _trials(count: int) -> list[Anova]:
     ]
 
 
-def _effects(d: int, decay: Array, most: int = 1200) -> list[tuple[tuple[int, int], ...]]:
+def likely_effects(d: int, decay: Array, most: int = 1200) -> list[tuple[tuple[int, int], ...]]:
     """Products of one-dimensional functions as pairs (input, number of the function).
 
     Those that may matter come first.

@@ -129,7 +129,7 @@ def expected_counts(clear: Array, edges: Whole, strength: Array) -> Array:
     return np.where(clear > _SURE, clear, size / (1 + np.exp(-odds)))
 
 
-def _touching(node: Whole, side: Array) -> tuple[Whole, Array]:
+def touching_cells(node: Whole, side: Array) -> tuple[Whole, Array]:
     """Pairs of numbers that stand beside each other in a grid.
 
     And which fraction of the longer one's side they have in common.
@@ -212,7 +212,7 @@ class AdaptiveGridCounts:
         clear = np.concatenate(
             [total / sd, np.full(heavy, _SIZES[-1]), [-30.0]]
         )  # there are records in heavy cells
-        weight = expected_counts(clear, *_touching(node, side))[:joined] * sd
+        weight = expected_counts(clear, *touching_cells(node, side))[:joined] * sd
         wide = self.width[first:] ** 2 * d / 24  # half of what even places have: a heap is narrower
         return self._where(slice(first, None), total), weight, wide
 

@@ -104,7 +104,7 @@ class CorrelationEstimate:
         away, _, _ = denoise_spectrum(gram / length - np.eye(d), noise2)
         self.least = float(min(_MOST_NOISE, np.sqrt(noise2))) + 1e-6
         self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
-        self.correlation = _correlation(away + np.eye(d), self.least)
+        self.correlation = nearest_correlation(away + np.eye(d), self.least)
         other = 1 / (2 * noise2)
         found = (own + other * np.maximum(np.diag(gram) / length, 0.1)) / (own + other)
         self.mean = columns.mean
@@ -117,7 +117,7 @@ class CorrelationEstimate:
         return self.correlation * np.outer(self.scale, self.scale)
 
 
-def _correlation(matrix: Array, least: float) -> Array:
+def nearest_correlation(matrix: Array, least: float) -> Array:
     """A correlation matrix near a symmetric one.
 
     Ones on the diagonal, no eigenvalue below ``least``.

@@ -97,7 +97,7 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
     found = points[:k]
     least = np.inf
     for _ in range(_RESTARTS[len(points) * k <= _FEW]):
-        centres = _start(points, weights, k, random)
+        centres = kmeans_plus_plus(points, weights, k, random)
         for _ in range(_ITERATIONS):
             which, _ = nearest_centres(points, centres)
             total = np.bincount(which, weights, k)
@@ -117,7 +117,7 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
     return found
 
 
-def _start(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
+def kmeans_plus_plus(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
     """Points drawn one after the other, by weight and squared distance from those before.
 
     Of a few, the one that helps most.

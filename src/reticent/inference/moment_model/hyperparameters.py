@@ -46,7 +46,7 @@ def weigh_hypotheses(
         if -found.fun > top:
             best = found.x
             top = -float(found.fun)
-    covariance = _around(climb, best, low, high)
+    covariance = curvature_covariance(climb, best, low, high)
     lower = np.linalg.cholesky(covariance)
     near = best + norm.ppf(places[trials:] * 0.998 + 0.001) @ lower.T
     points = np.vstack([even, near, best])
@@ -88,7 +88,7 @@ def sample_around_mode(
     low = low[free]
     high = high[free]
     best = _on_grid(_climbed(climb, start[free], low, high).x, low, high)
-    lower = np.linalg.cholesky(_around(climb, best, low, high))
+    lower = np.linalg.cholesky(curvature_covariance(climb, best, low, high))
     drawn = norm.ppf(qmc.Halton(len(best), scramble=False).random(count + 1)[1:])
     points = best + drawn @ lower.T
     points = np.where(
@@ -127,7 +127,7 @@ def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> Any:
     return minimize(climb, start, jac=True, method="L-BFGS-B", bounds=box, options=how)
 
 
-def _around(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
+def curvature_covariance(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
     """A covariance from the curvature at the highest point, nowhere wider than the box."""
     p = len(best)
     here = climb(best)[1]

@@ -78,7 +78,9 @@ class PrivateHistogram(PrivateEstimator):
 
         The nearest point of the simplex, which removes negative counts.
         """
-        return np.array([_simplex(counts / self.releases_[0].n) for counts in self.counts_])
+        return np.array(
+            [project_to_simplex(counts / self.releases_[0].n) for counts in self.counts_]
+        )
 
     def quantile(self, q: float) -> NDArray[np.float64]:
         """The ``q``-quantile of each column, linear within a bin."""
@@ -109,7 +111,7 @@ class PrivateHistogram(PrivateEstimator):
         return density
 
 
-def _simplex(v: NDArray[np.float64]) -> NDArray[np.float64]:
+def project_to_simplex(v: NDArray[np.float64]) -> NDArray[np.float64]:
     """Nearest point of the probability simplex: subtract one number from all, cut at zero."""
     ordered = np.sort(v)[::-1]
     excess = (np.cumsum(ordered) - 1) / np.arange(1, len(v) + 1)
