@@ -289,40 +289,39 @@ def test_charged_before_the_first_read_and_refused_past_the_cap(model, tmp_path)
     assert len(book.history("people")) == 1
 
 
+WRONG_USE = [
+    ({"bounds": None}, reticent.BoundsMissing),
+    ({"bounds": (0, 1)}, reticent.BadInput),
+    ({"epsilon": 0}, reticent.BadInput),
+    ({"epsilon": -1.0}, reticent.BadInput),
+    ({"epsilon": float("nan")}, reticent.BadInput),
+    ({"epsilon": None}, reticent.BadInput),
+    ({"epsilon": "1"}, reticent.BadInput),
+    ({"epsilon": True}, reticent.BadInput),
+    ({"delta": 1.0}, reticent.BadInput),
+    ({"delta": -1e-9}, reticent.BadInput),
+    ({"delta": None}, reticent.BadInput),
+    ({"delta": float("nan")}, reticent.BadInput),
+    ({"records_per_person": 0}, reticent.BadInput),
+    ({"records_per_person": 1.5}, reticent.BadInput),
+    ({"random_state": "seed"}, reticent.BadInput),
+    ({"dataset": None}, reticent.BadInput),
+    ({"dataset": "others"}, reticent.LedgerError),
+    ({"bounds": reticent.Bounds(x=[(0, 1)] * 4, y=(0, 1))}, reticent.BadInput),
+    ({"bounds": reticent.Bounds(x={"age": (0, 1)}, y=(0, 1))}, reticent.BadInput),
+]
+
+
 @each
-@pytest.mark.parametrize(
-    ("params", "error"),
-    [
-        ({"bounds": None}, reticent.BoundsMissing),
-        ({"bounds": (0, 1)}, reticent.BadInput),
-        ({"epsilon": 0}, reticent.BadInput),
-        ({"epsilon": -1.0}, reticent.BadInput),
-        ({"epsilon": float("nan")}, reticent.BadInput),
-        ({"epsilon": None}, reticent.BadInput),
-        ({"epsilon": "1"}, reticent.BadInput),
-        ({"epsilon": True}, reticent.BadInput),
-        ({"delta": 1.0}, reticent.BadInput),
-        ({"delta": -1e-9}, reticent.BadInput),
-        ({"delta": None}, reticent.BadInput),
-        ({"delta": float("nan")}, reticent.BadInput),
-        ({"records_per_person": 0}, reticent.BadInput),
-        ({"records_per_person": 1.5}, reticent.BadInput),
-        ({"random_state": "seed"}, reticent.BadInput),
-        ({"dataset": None}, reticent.BadInput),
-        ({"dataset": "others"}, reticent.LedgerError),
-        ({"bounds": reticent.Bounds(x=[(0, 1)] * 4, y=(0, 1))}, reticent.BadInput),
-        ({"bounds": reticent.Bounds(x={"age": (0, 1)}, y=(0, 1))}, reticent.BadInput),
-    ],
-    ids=str,
-)
-def test_wrong_use_is_refused_before_anything_is_charged_or_read(model, params, error, tmp_path):
+def test_wrong_use_is_refused_before_anything_is_charged_or_read(model, tmp_path):
     ledger = str(tmp_path / "budget.db")
     reticent.Ledger(ledger).open("people", 5.0, 1e-6, relation=relation(model))
-    wrong = clone(model).set_params(ledger=ledger, dataset="people").set_params(**params)
-    with pytest.raises(error) as caught:
-        wrong.fit(Forbidden(model))
-    assert len(str(caught.value)) > 40, "an error says what to do next"
-    assert reticent.Ledger(ledger).history("people") == []
+    careful = clone(model).set_params(ledger=ledger, dataset="people")
+    for params, error in WRONG_USE:
+        with pytest.raises(error) as caught:
+            clone(careful).set_params(**params).fit(Forbidden(model))
+        assert len(str(caught.value)) > 40, f"{params}: an error says what to do next"
+        assert reticent.Ledger(ledger).history("people") == [], params
 
 
 @each

@@ -118,15 +118,13 @@ def test_a_single_repeat_has_no_error_to_show():
 
 
 def test_a_planner_that_is_wrong_is_found_out(tmp_path, monkeypatch):
-    right = gp_planner.plan
-
-    def wrong(model, n, epsilons, **options):
-        return right(model.set_params(noise=0.6), 20 * n, epsilons, **options)
+    def far_from_any_plan(setting, place, epsilons, rng, done):
+        return {epsilon: 5.0 + 0.01 * rng.random() for epsilon in epsilons}
 
     monkeypatch.setattr(
         gp_planner, "SETTINGS", (gp_planner.Setting("RBF", 1, 200, RBF(1.0, "fixed")),)
     )
-    monkeypatch.setattr(gp_planner, "plan", wrong)
+    monkeypatch.setattr(gp_planner, "measured", far_from_any_plan)
     found = gp_planner.run(
         tmp_path, repeats=3, quick=True, seed=0, progress=lambda done, total, what: None
     )
