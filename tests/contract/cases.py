@@ -266,8 +266,8 @@ NASTY = np.array(
 
 
 def uses_outputs(model) -> bool:
-    """Whether a model learns from y, as it tells scikit-learn."""
-    return get_tags(model).target_tags.required
+    """Whether a model learns from y, as it tells scikit-learn; counts in bins have none."""
+    return getattr(model, "kind", "") != "count" and get_tags(model).target_tags.required
 
 
 def relation(model) -> str:
