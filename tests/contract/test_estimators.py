@@ -408,9 +408,8 @@ def test_releases_of_several_fits_are_not_one_model(model):
 def test_unfitted_and_closed(model, tmp_path):
     with pytest.raises(NotFittedError):
         clone(model).save(tmp_path / "m")
-    curator = Curator(
-        scan(records(10)), bounds=BOX, event=reticent.Gaussian(noise_multiplier=1.0), targets=False
-    )
+    event = reticent.Gaussian(noise_multiplier=1.0, count=2)  # two, for who scores kernels first
+    curator = Curator(scan(records(10)), bounds=BOX, event=event, targets=False)
     if uses_outputs(model):
         X, y = split(model, records(10))
         levels = getattr(model, "noise_column", None)
@@ -418,7 +417,7 @@ def test_unfitted_and_closed(model, tmp_path):
         curator = Curator(
             scan(X, y=y),
             bounds=bounds,
-            event=reticent.Gaussian(noise_multiplier=1.0),
+            event=event,
             targets=True,
             relation=relation(model),
         )
