@@ -66,7 +66,9 @@ def stages(n, m, d, repeats):
     source = scan(x, y=y)
     threads = available_cpus()
     resolved, fields = bounds.resolve(source, targets=True)
-    first, later = (stage(feature_map, w * np.ones((1, feature_map.columns)) / 10, [1.0]) for w in (0, 1))
+    first, later = (
+        stage(feature_map, w * np.ones((1, feature_map.columns)) / 10, [1.0]) for w in (0, 1)
+    )
     cache = FeatureCache()
     sums = RecordSum(source, fields, resolved, threads)
     cache.total(sums, enforce(first), n=n, keep=True)

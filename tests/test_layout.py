@@ -59,12 +59,15 @@ HEAVY = (
     "matplotlib",
     "jinja2",
 )
-# a model offers its report; nothing below it knows what that looks like
-UPWARD = {("models/base.py", "reticent.reporting.page.page")}
+# a model offers its report, and shows itself in a notebook; nothing below it knows what that looks
+# like
+UPWARD = {
+    ("models/base.py", "reticent.reporting.page.page"),
+    ("models/base.py", "reticent.reporting.page.notebook"),
+}
 DRAWS_NOISE = {
     "privacy/curator.py",
     "privacy/noise.py",
-    "privacy/paid_release.py",
     "privacy/selection",
     "privacy/streams",
     "obfuscation/noise.py",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.privacy.noise import LAWS, floor_noise, scale_at_least
+from reticent.privacy.noise import FAMILIES, floor_noise, scale_at_least
 from reticent.privacy.random_bits import Bits
 from reticent.privacy.statistics.exact_sum import add_up
 from reticent.privacy.statistics.sum import Sum
@@ -61,7 +61,7 @@ def test_precision_attack_breaks_naive_noise(naive):
     assert not one.any()
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 def test_precision_attack_gains_nothing(law):
     zero, one = (is_fine(reticent_release(law, v, b"bits %d" % v)[1]) for v in NEIGHBOURS)
     assert not zero.any()
@@ -96,7 +96,7 @@ def no_better_than_chance(count):
     return low <= count <= high
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 def test_no_low_order_bits_tell_neighbours_apart(law):
     zero, one = (dict(features(*reticent_release(law, v, b"learn %d" % v))) for v in NEIGHBOURS)
     for name in zero:

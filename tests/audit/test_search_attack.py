@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from reticent.auditing.attack import Effort, audit, chosen
+from reticent.auditing.attack import Effort, audit, named_attacks
 from reticent.auditing.attacker import Run
 from reticent.auditing.evidence import Evidence
 from reticent.auditing.search_attack import BestRun, SearchAttack, extreme
@@ -111,10 +111,10 @@ def test_numbers_shrink_with_the_noise(factor):
 
 
 def test_the_audit_command_knows_searches():
-    assert "search" in chosen("all", 0.05)
-    assert "search" not in chosen("all", 0)
+    assert "search" in named_attacks("all", 0.05)
+    assert "search" not in named_attacks("all", 0)
     with pytest.raises(BadInput, match="--delta above 0"):
-        chosen("search", 0)
+        named_attacks("search", 0)
     (found,) = audit(["search"], **PROMISE, effort=Effort(0.0, 1.0, 0.5, most=20))
     assert found.estimator == "PrivateSearch"
     assert found.verdict != "violated"

@@ -113,18 +113,20 @@ def test_every_model_is_audited():
         "JointBandit",
         "LocalBanditClient",
     }  # a local server has what clients send, and no more
-    attacked = {audit.estimator_of(name) for name in audit.chosen("all", 0.05)}
+    attacked = {audit.estimator_of(name) for name in audit.named_attacks("all", 0.05)}
     assert attacked == (fitted | several) - {"PrivateEstimator"}
 
 
 def test_the_help_names_every_attack(run):
     told = "".join(run("audit", "--help").out.split())  # lines may break at a hyphen
-    assert all(f"{name}," in told or f"{name}orall" in told for name in audit.chosen("all", 0.05))
+    assert all(
+        f"{name}," in told or f"{name}orall" in told for name in audit.named_attacks("all", 0.05)
+    )
 
 
 def test_all_are_attacked():
-    assert audit.chosen("all", 0.1) == [*PAIRS, *audit.STEPWISE]
-    assert audit.chosen("all", 0.0) == ["mean", "histogram", "bins"]
+    assert audit.named_attacks("all", 0.1) == [*PAIRS, *audit.STEPWISE]
+    assert audit.named_attacks("all", 0.0) == ["mean", "histogram", "bins"]
 
 
 # --- what is found

@@ -312,12 +312,23 @@ def test_faults_for_machines(run, monkeypatch):
 
 
 def test_messages_name_options():
-    """The parameter that an error carries is named as the option; nothing else is replaced."""
+    """The parameter that an error carries, and those given a value, are named as options."""
     tagged = reticent.BadInput(
         "records_per_person must be at least 1: see records_per_person",
         parameter="records_per_person",
     )
     assert in_options(tagged) == "--records-per-person must be at least 1: see records_per_person"
+    options = {"covariance_type": "--covariance", "epsilon": "--epsilon", "noise": "--noise"}
+    named = reticent.BadInput("covariance_type must be one of full", parameter="covariance_type")
+    assert in_options(named, options) == "--covariance must be one of full"
+    left = reticent.BudgetExceeded("ε = 1. Ask for at most epsilon = 0.25 with delta = 1e-05.")
+    assert in_options(left, options) == (
+        "ε = 1. Ask for at most --epsilon 0.25 with delta = 1e-05."
+    )
+    shown = reticent.BadInput("noise=-1.5: give noise=… or noise='known', not my.noise=3.")
+    assert (
+        in_options(shown, options) == "--noise -1.5: give --noise or --noise known, not my.noise=3."
+    )
     untagged = reticent.BadInput("records_per_person must be at least 1")
     assert in_options(untagged) == "records_per_person must be at least 1"
 

@@ -20,4 +20,6 @@ def test_every_model_that_is_shown_has_a_word():
     words = {one.estimator: one for one in MODEL_WORDS.values()}
     assert words.keys() == PRESENTERS.keys()
     for name, word in words.items():
-        assert presenter_class(getattr(reticent, name)).predicts == word.outputs
+        presenter = presenter_class(getattr(reticent, name))
+        assert presenter.predicts == word.outputs
+        assert presenter.transforms == word.transforms

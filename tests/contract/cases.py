@@ -300,7 +300,13 @@ def _labels(reach: float, squares: float):
     centre = np.zeros(len(inputs)) if reach == 1 else 0.3 * np.sin(inputs[:, 0])
     counts = np.ones(len(inputs))
     return label_sum(
-        inputs, counts, columns, design="a test", centre=centre, reach=reach, squares=squares
+        inputs,
+        counts,
+        columns,
+        design="a test",
+        centre=centre,
+        clip_threshold=reach,
+        squares=squares,
     )
 
 

@@ -388,7 +388,9 @@ def test_people_with_several_records_need_proportionally_more_noise(model):
     one = fitted_once(model).releases_[0]
     ten = fitted(model, records_per_person=10).releases_[0]
     # of a single share; how many numbers there are may depend on the noise
-    kinds = [np.unique(np.round(release.sd * release.times**0.5, 9)) for release in (one, ten)]
+    kinds = [
+        np.unique(np.round(release.sd * release.shares_spent**0.5, 9)) for release in (one, ten)
+    ]
     assert kinds[1] == pytest.approx(10 * kinds[0], rel=1e-6)
     assert ten.records_per_person == 10
 

@@ -504,7 +504,7 @@ def test_every_estimator(name):
         and first.event.kind == "gaussian"
     ):
         moved = np.linalg.norm((first.value - second.value) / first.scale)
-        assert moved <= math.sqrt(first.times) / first.event.noise_multiplier + 1e-6
+        assert moved <= math.sqrt(first.shares_spent) / first.event.noise_multiplier + 1e-6
 
 
 def test_a_stream():

@@ -129,8 +129,8 @@ def fit(model, n=150):
 @pytest.mark.parametrize(("model", "want"), RELEASED.values(), ids=RELEASED)
 def test_what_is_released_is_what_the_docstring_says(model, want):
     found = fit(model).releases_
-    assert [(release.statistic["name"], release.times) for release in found] == want
-    assert sum(release.times for release in found) == found[0].event.count, (
+    assert [(release.statistic["name"], release.shares_spent) for release in found] == want
+    assert sum(release.shares_spent for release in found) == found[0].event.count, (
         "all that was paid for is used, and no more"
     )
 
@@ -141,7 +141,11 @@ def test_what_is_released_is_what_the_docstring_says(model, want):
 @pytest.mark.parametrize("promise", [PROMISE, MUCH], ids=["noise", "little noise"])
 def test_every_path_of_a_mixture_takes_at_most_what_was_paid(n, parts, bounds, promise):
     one = fit(reticent.GaussianMixture(parts, bounds=bounds, **promise), n)
-    assert sum(release.times for release in one.releases_) <= 160 == one.releases_[0].event.count
+    assert (
+        sum(release.shares_spent for release in one.releases_)
+        <= 160
+        == one.releases_[0].event.count
+    )
     names = Counter(release.statistic["name"] for release in one.releases_)
     assert set(names) <= {"LengthCounts", "CentredGram", "CellCounts", "ResidualMoments"}
     assert names["LengthCounts"] == 1

@@ -122,7 +122,7 @@ def test_a_forged_promise_is_refused_whatever_the_checksums_say(path):
         {"event": reticent.Laplace(noise_multiplier=5.0)},
         {"records_per_person": 50},
         {"relation": "label"},
-        {"times": 2},
+        {"shares_spent": 2},
     ):
         before = path.read_bytes()
         forge(path, **wrong)

@@ -90,7 +90,7 @@ def test_noise_has_the_covariance_that_is_stated_and_rounding_adds():
 
 def test_integers_are_those_of_the_factor():
     values = np.array([1.0, -3.75, 2.0**-40, np.pi, 0.0, -1e-9])
-    exact = drawing._integers(values, 90)
+    exact = drawing._scaled_integers(values, 90)
     assert [int(one) for one in exact[:3]] == [2**90, -15 * 2**88, 2**50]
     assert all(abs(int(one) / 2**90 - v) < 2**-80 for one, v in zip(exact, values, strict=True))
 
@@ -169,7 +169,7 @@ def test_predictions_know_the_noise():
         ),
         ({"kernel": WhiteKernel(1.0), "variance": None, "share": 0.5}, "The prior variance at"),
         ({"kernel": None}, "scikit-learn"),
-        ({"ledger": "budget.db"}, "both ledger and dataset"),
+        ({"ledger": "budget.db"}, "both ledger=… and dataset=…"),
         ({"ledger": "budget.db", "dataset": "a", "random_state": 1}, "seeded"),
     ],
 )

@@ -8,7 +8,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 from reticent import BadInput, Obfuscator
-from reticent.obfuscation.solver.marginal_likelihood import REACH, train
+from reticent.obfuscation.solver.marginal_likelihood import train
+from reticent.obfuscation.solver.settings import SOLVER
 from tests.support.curves import COMMON, K, X, Y, variance
 
 FREE = ConstantKernel(1.0, (1e-4, 1e4)) * RBF(np.sqrt(1 / 20), "fixed")
@@ -116,7 +117,11 @@ def test_the_search_has_limits(y):
         ConstantKernel(1.0, (1e-30, 1e30)) * RBF(0.3, (1e-2, 1e2)), X[:, None], y, 0.0, None
     )
     spread = ((y - np.median(y)) ** 2).mean()
-    assert 0.9 / REACH < kernel.k1.constant_value / spread < 1.1 * REACH
+    assert (
+        0.9 / SOLVER.max_variance_ratio
+        < kernel.k1.constant_value / spread
+        < 1.1 * SOLVER.max_variance_ratio
+    )
 
 
 def test_training_finds_what_is_likely():

@@ -54,7 +54,7 @@ def test_one_release_may_take_several_that_were_paid_for():
     """
     one = curator()
     release = one.release(MeanSum(2, 2), shares_spent=3)
-    assert release.times == 3
+    assert release.shares_spent == 3
     assert release.scale == pytest.approx(
         curator().release(MeanSum(2, 2)).scale / np.sqrt(3), rel=1e-9
     )
@@ -64,7 +64,7 @@ def test_one_release_may_take_several_that_were_paid_for():
     two.release(MeanSum(2, 2), shares_spent=2)
     with pytest.raises(ReleaseRefused, match="3 releases"):
         two.release(MeanSum(2, 2), shares_spent=2)
-    assert two.release(MeanSum(2, 2)).times == 1
+    assert two.release(MeanSum(2, 2)).shares_spent == 1
     replay = Replay([release])
     with pytest.raises(ReleaseRefused, match="parameters it had"):
         replay.release(MeanSum(2, 2))
@@ -103,7 +103,7 @@ def test_laplace_releases_are_not_taken_together():
 def test_releases_that_claim_to_have_taken_more_than_was_paid_are_refused(times):
     release = curator().release(MeanSum(2, 2), shares_spent=3)
     with pytest.raises(BadInput):
-        Replay([replace(release, times=times)])
+        Replay([replace(release, shares_spent=times)])
 
 
 def test_a_failed_release_stays_counted(monkeypatch):
@@ -384,8 +384,8 @@ def test_what_was_paid_for_something_else_is_refused():
         ({"value": np.array([0.0, np.nan])}, "must be finite"),
         ({"scale": np.zeros(2)}, "no curator gives"),
         ({"n": 0}, "no curator gives"),
-        ({"times": 0}, "times must be a whole number of at least 1"),
-        ({"times": 4}, "more releases than were paid for"),
+        ({"shares_spent": 0}, "shares_spent must be a whole number of at least 1"),
+        ({"shares_spent": 4}, "more releases than were paid for"),
     ],
     ids=str,
 )

@@ -20,9 +20,10 @@ from reticent import (
     scan,
 )
 from reticent.privacy import curator as module
-from reticent.privacy import paid_release
+from reticent.privacy import noise as noise_module
 from reticent.privacy.guard import suppress_warnings
 from reticent.privacy.row_maps.column_moments import MeanSum, MomentGram
+from reticent.privacy.selection import private_selection
 from reticent.privacy.selection.exponential_mechanism import Scores, epsilon_of
 from reticent.privacy.selection.private_selection import Candidate
 from reticent.privacy.sources.base import Source
@@ -79,7 +80,7 @@ def test_every_number_gets_the_noise_of_its_own_kind_and_half_a_step(event, stat
         asked.append((law, scale, size))
         return np.arange(size, dtype=object) * 2 + len(asked) * 1000
 
-    monkeypatch.setattr(paid_release, "floor_noise", noise)
+    monkeypatch.setattr(noise_module, "floor_noise", noise)
     one = curator(event)
     release = one.release(statistic)
     scales = one._scales(enforce(statistic))
@@ -174,7 +175,7 @@ def test_one_record_is_enough_for_a_release_and_two_for_a_search():
                 one.choose(attempt)
         else:
             first, *rest = (one.choose(attempt), one.releases)[1]
-            assert (first.value.tolist(), first.scale.tolist(), first.n, first.times) == (
+            assert (first.value.tolist(), first.scale.tolist(), first.n, first.shares_spent) == (
                 [0, 1.5],
                 [0, 0],
                 2,
@@ -195,7 +196,9 @@ def test_a_search_too_large_for_memory_is_refused_after_its_charge(monkeypatch):
     one = curator(
         Selection(noise_multiplier=0.5), Logged(log), candidates=[Candidate(BOX, BOX, noise, noise)]
     )
-    monkeypatch.setattr(module, "exceeds_memory", lambda n, columns: (n, columns) == (3, 2))
+    monkeypatch.setattr(
+        private_selection, "exceeds_memory", lambda n, columns: (n, columns) == (3, 2)
+    )
     with pytest.raises(ReleaseRefused, match="memory"):
         one.choose(lambda *run: 1.0)
     assert log == ["counted"]
@@ -278,7 +281,7 @@ def test_inputs_are_looked_at_before_the_charge_only_where_they_are_public(relat
         seen.append(inputs)
         return MeanSum(2, 2)
 
-    assert one.release_given_inputs(design, shares_spent=2).times == 2
+    assert one.release_given_inputs(design, shares_spent=2).shares_spent == 2
     assert seen[1] is seen[0]
     two = curator(relation=relation)
     two.release_given_inputs(design), two.release_given_inputs(design)
@@ -309,7 +312,7 @@ def test_a_choice_by_score_costs_what_was_paid_for_it(times, monkeypatch):
     one = curator(Gaussian(noise_multiplier=4.0, count=4), records_per_person=5)
     release = one.select(Sides(), SCORES, shares_spent=times)
     assert repr(one) == f"<Curator: {4 - times} releases left>"
-    assert release.times == times
+    assert release.shares_spent == times
     (how,) = told
     assert how == {"n": 3, "people": 5, "counts": None, "epsilon": epsilon_of(math.sqrt(times) / 4)}
 

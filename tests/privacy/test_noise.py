@@ -22,7 +22,7 @@ from scipy import special, stats
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy import noise
-from reticent.privacy.noise import LAWS, Scale, floor_noise, scale_at_least
+from reticent.privacy.noise import FAMILIES, Scale, floor_noise, scale_at_least
 from reticent.privacy.random_bits import Bits
 
 SCALES = {"0.5": 0.5, "1": 1, "3.7": 3.7, "1000": 1000, "2^20+odd": 2**20 + 12345, "2^45": 2**45}
@@ -58,7 +58,7 @@ def p_value(observed, probabilities):
     return stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("name", SCALES)
 def test_goodness_of_fit(law, name):
     sigma = SCALES[name]
@@ -88,7 +88,7 @@ def test_goodness_of_fit_can_fail():
     assert stats.kstest(drawn / 1000, stats.norm.cdf).pvalue < LEAST_P
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("sigma", [0.5, 2.0**-10, 2.0**-18])
 def test_mass_function_at_small_scales(law, sigma):
     drawn = draw(law, sigma, 40_000, f"mass {law} {sigma}").astype(int)
@@ -101,7 +101,7 @@ def test_mass_function_at_small_scales(law, sigma):
     assert p_value(observed[seen], probabilities[seen]) > LEAST_P
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("w", [2**40, 2**40 + 1, 2**45 + 987654321, 2**58])
 def test_parts_of_the_number_are_jointly_right(law, w):
     """k, f, the low bits of j and the sign: k and f have the joint law, the rest is uniform and
@@ -128,7 +128,7 @@ def test_parts_of_the_number_are_jointly_right(law, w):
     )
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize(
     "scale",
     [
@@ -344,7 +344,7 @@ def test_scale_limits(w, e):
         Scale(w, e)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("e", [-1, -3, -64, -100])
 def test_very_large_scales_have_uniform_low_bits_and_the_right_law(law, e):
     """The bits behind j are part of f.

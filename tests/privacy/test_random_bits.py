@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from reticent.privacy import noise
-from reticent.privacy.noise import LAWS, Scale
+from reticent.privacy.noise import FAMILIES, Scale
 
 
 class Script:
@@ -78,7 +78,7 @@ def chance(law, k, j, w):
         return mp.exp(-f * (2 * k + f) / 2) if law == "gaussian" else mp.exp(-f)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 def test_thresholds_are_the_exact_ones(law):
     found = noise._thresholds(law)
     assert [int(t) for t in found] == [bits_of(level_end(law, k), 0, 32) for k in range(len(found))]
@@ -86,7 +86,7 @@ def test_thresholds_are_the_exact_ones(law):
     assert len(found) * 2**58 < 2**63
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("k", [0, 1, 3, 5])
 @pytest.mark.parametrize("rounds", [1, 2, 4])
 def test_u_on_a_threshold_is_followed_as_far_as_needed(law, k, rounds):
@@ -104,7 +104,7 @@ def test_u_on_a_threshold_is_followed_as_far_as_needed(law, k, rounds):
         assert round(script.rounds) == rounds
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("k", [0, 2, 4])
 @pytest.mark.parametrize("rounds", [1, 2, 4])
 def test_v_on_the_edge_is_followed_as_far_as_needed(law, k, rounds):
@@ -145,7 +145,7 @@ def test_deep_tails_leave_int64(law, rounds, negative):
         assert level > 60
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 def test_float_context_of_the_user_does_not_matter(law, monkeypatch):
     expected = noise._decide(
         law, 2**40, int(noise._thresholds(law)[0]), 3, 5, Script(more=[7, 0, 0])
@@ -159,7 +159,7 @@ def test_float_context_of_the_user_does_not_matter(law, monkeypatch):
         )
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("k", [0, 1, 3])
 def test_attempts_within_the_margin_are_handed_over_and_no_others(law, k, monkeypatch):
     """4(k + 1) cells of v on either side of the chance, and the cell of u that a threshold lies in
@@ -255,7 +255,7 @@ def test_integers_of_any_number_of_bits(size):
     assert len(script._words) == 3 - -(-size // 64)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 def test_weights_go_on_until_what_is_left_is_below_the_last_digit(law):
     with decimal.localcontext(noise._digits(40)):
         weights = noise._weights(law)
@@ -279,7 +279,7 @@ def test_contexts_do_not_depend_on_anybodys_settings():
     assert {trap for trap, on in one.traps.items() if on} == traps
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("k", [0, 2])
 def test_a_level_is_certain_only_beyond_the_error_of_its_ends(law, k):
     with decimal.localcontext(noise._digits(50)):
@@ -299,7 +299,7 @@ def test_a_level_is_certain_only_beyond_the_error_of_its_ends(law, k):
         assert noise._level(law, decimal.Decimal(1) - cell, decimal.Decimal(1), error) is None
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", FAMILIES)
 @pytest.mark.parametrize("k", [0, 2])
 def test_where_the_cells_of_v_and_f_meet_both_are_followed(law, k):
     """The chance passes the end of v's cell within f's cell.

@@ -14,7 +14,7 @@ from reticent.studies.honkela2021 import hyperparameters_free as gp_hyperparamet
 from reticent.studies.honkela2021 import hyperparameters_selected as honkela_hyperparameters
 from reticent.studies.honkela2021 import nine_candidates as honkela_choices
 from reticent.studies.honkela2021.data import SETUPS
-from reticent.studies.honkela2021.nine_candidates import LENGTHS, SIGMAS, Trial
+from reticent.studies.honkela2021.nine_candidates import LENGTHS, SIGMAS, SelectionTrial
 from reticent.studies.own import classification as gp_classes
 from reticent.studies.own import dimensions as gp_dimensions
 from reticent.studies.park2017 import kmeans as dpem_kmeans
@@ -190,7 +190,9 @@ def test_a_learned_kernel_must_beat_the_mean_with_any_number_of_inputs(inputs):
 def chosen(share, of=100, seconds=0.1, otherwise=WRONG):
     """Trials of which a share chose the right pair."""
     right = round(share * of)
-    return [Trial(*RIGHT, 0.1, seconds)] * right + [Trial(*otherwise, 0.3, seconds)] * (of - right)
+    return [SelectionTrial(*RIGHT, 0.1, seconds)] * right + [
+        SelectionTrial(*otherwise, 0.3, seconds)
+    ] * (of - right)
 
 
 def test_hyperparameters_are_found_as_often_as_asked_and_in_time():
@@ -231,7 +233,7 @@ def test_the_papers_searches_need_more_budget_and_ours_are_no_worse():
 def test_right_means_both_or_the_one_that_is_asked_about():
     trials = chosen(0.25, of=4, otherwise=LENGTH_ONLY)
     assert [honkela_choices.right(trials, what) for what in (None, 0, 1)] == [0.25, 1.0, 0.25]
-    assert honkela_choices.chosen(trials, 1.0, 0.3) == 0.75
+    assert honkela_choices.selected_fraction(trials, 1.0, 0.3) == 0.75
     record = honkela_choices.record("ours", 3.0, trials)
     assert (
         record["both_right"],
@@ -245,7 +247,7 @@ def test_right_means_both_or_the_one_that_is_asked_about():
         4,
     )
     assert record["rmse"] == pytest.approx(0.25)
-    (row,) = honkela_choices.table({("ours", 3.0): trials}, "runs").rows
+    (row,) = honkela_choices.selection_table({("ours", 3.0): trials}, "runs").rows
     assert row[:5] == ("ours", "3", "0.25", "1.00", "0.25")
 
 

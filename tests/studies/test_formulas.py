@@ -19,10 +19,14 @@ from reticent.studies.common.bandit_environments import (
 )
 from reticent.studies.common.cluster_data import CONTINENTS, VISITS, clouds, places
 from reticent.studies.common.figures import Band, Line, Panel, draw
-from reticent.studies.common.results import Claim, Findings, Table, plus_minus
+from reticent.studies.common.results import Claim, Findings, ResultTable, plus_minus
 from reticent.studies.honkela2021 import data as honkela_data
 from reticent.studies.honkela2021.algorithm1_as_printed import feature_radius2, sensitivity
-from reticent.studies.honkela2021.algorithm2_as_printed import Plan, coinpress_mean, plan
+from reticent.studies.honkela2021.algorithm2_as_printed import (
+    SelectionBudget,
+    coinpress_mean,
+    selection_budget,
+)
 from reticent.studies.honkela2021.vectorized_search import Scheme, liu_talwar, papernot_steinke
 from reticent.studies.park2017 import as_printed as dpem_literal
 from reticent.studies.park2017.kmeans import dp_lloyd
@@ -174,7 +178,7 @@ def test_the_bound_on_features_by_hand(count):
 
 
 def test_a_search_of_the_paper_divides_its_promise():
-    shares = plan(3.0, 1e-5)
+    shares = selection_budget(3.0, 1e-5)
     assert 0 < shares.epsilon < 1
     assert shares.delta < 1e-5
     log_t = -0.01 * shares.tries
@@ -182,7 +186,7 @@ def test_a_search_of_the_paper_divides_its_promise():
     t = brentq(lambda t: t * (1 - math.log(t)) - 1e-5, 1e-12, 1e-4)
     assert shares.delta == pytest.approx((0.01 * t) ** 2 / 2)
     assert 1 - shares.epsilon == pytest.approx(0.01 * t, rel=1e-5)  # a third, less √(2δ)
-    one = Plan(0.5, 1e-6, 10)
+    one = SelectionBudget(0.5, 1e-6, 10)
     assert one.rho + 2 * math.sqrt(one.rho * math.log(1e6)) == pytest.approx(0.5)
 
 
@@ -222,7 +226,7 @@ def test_schemes_run_as_long_as_their_coin_says():
     assert ours.multiplier < theirs.multiplier
     assert ours.rho == pytest.approx(1 / (2 * ours.multiplier**2))
     assert theirs.multiplier == pytest.approx(
-        calibrate(plan(3.0, 1e-5).epsilon, plan(3.0, 1e-5).delta)
+        calibrate(selection_budget(3.0, 1e-5).epsilon, selection_budget(3.0, 1e-5).delta)
     )
     assert 1 / ours.stop == pytest.approx(50, rel=0.05)
 
@@ -385,7 +389,7 @@ def test_every_colour_is_told_apart_in_grey():
 
 
 def test_findings_are_written_as_tables_and_claims(tmp_path):
-    table = Table("T", ("a", "b", "c"), [("x", "y", "1"), ("z", "w", "2")], left=2)
+    table = ResultTable("T", ("a", "b", "c"), [("x", "y", "1"), ("z", "w", "2")], left=2)
     claims = [Claim("first", "1", True), Claim("second", "2", False)]
     found = Findings(
         "Title", [{"a": "x, y", "b": 1.5}], [table, table], claims, ["Note."], [tmp_path / "p.png"]

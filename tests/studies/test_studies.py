@@ -12,7 +12,14 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 from reticent.studies import STUDIES
-from reticent.studies.common.results import Claim, Findings, Table, mean_error, plus_minus, times
+from reticent.studies.common.results import (
+    Claim,
+    Findings,
+    ResultTable,
+    mean_error,
+    plus_minus,
+    times,
+)
 from reticent.studies.honkela2021 import algorithm2_as_printed as honkela_selection
 from reticent.studies.honkela2021 import hyperparameters_free as gp_hyperparameters
 from reticent.studies.honkela2021 import inference as honkela_inference
@@ -251,7 +258,7 @@ def test_findings_for_people_and_for_machines(tmp_path):
     found = Findings(
         "Title",
         [{"a": 1, "b": 0.5}],
-        [Table("T", ("x", "y"), [("one", "2")])],
+        [ResultTable("T", ("x", "y"), [("one", "2")])],
         [Claim("c", "f", False)],
         ["note"],
     )

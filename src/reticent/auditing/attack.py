@@ -40,8 +40,8 @@ __all__ = [
     "Effort",
     "Pair",
     "audit",
-    "chosen",
     "estimator_of",
+    "named_attacks",
 ]
 
 Array = NDArray[np.float64]
@@ -227,7 +227,7 @@ class FitAttack:
         )
 
 
-def chosen(word: str, delta: float) -> list[str]:
+def named_attacks(word: str, delta: float) -> list[str]:
     """Give the attacks that a word of the command line means."""
     names = [*PAIRS, *STEPWISE]
     if word == "all":

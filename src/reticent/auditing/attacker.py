@@ -248,7 +248,7 @@ class Witness:
         """Give the next recorded release."""
         release = self._left.pop(0)
         number = len(self.seen) + 1
-        if release.statistic != statistic.describe() or release.times != shares_spent:
+        if release.statistic != statistic.describe() or release.shares_spent != shares_spent:
             self.faults.append(
                 f"release {number} is not what the model asks for when it is rebuilt"
             )

@@ -57,7 +57,7 @@ def _score(model: Any, X: Any, y: Any) -> Array:
     return extreme(release.value / release.scale)
 
 
-def _normal(z: Array) -> Array:
+def _normal_density(z: Array) -> Array:
     return np.asarray(np.exp(-z * z / 2) / np.sqrt(2 * np.pi))
 
 
@@ -108,7 +108,7 @@ class BestRun:
 
     def _single(self, place: Array) -> Array:
         """Densities of the place of a single run, shape (2, places)."""
-        return _normal((place - self._means) / self._factor) / self._factor
+        return _normal_density((place - self._means) / self._factor) / self._factor
 
     def density(self, place: Array, score: Array) -> Array:
         """p(y, s); of shapes that go together."""
@@ -118,8 +118,10 @@ class BestRun:
             self._means[:, 0], self._shares[:, 0], self._beaten, strict=True
         ):
             rank = self._log_rank(np.interp(score, self._scores, beaten))
-            total += share * _normal((place - mean) / self._factor) / self._factor * np.exp(rank)
-        return np.asarray(total * _normal((score - extreme(place)) / self._sd) / self._sd)
+            total += (
+                share * _normal_density((place - mean) / self._factor) / self._factor * np.exp(rank)
+            )
+        return np.asarray(total * _normal_density((score - extreme(place)) / self._sd) / self._sd)
 
     def normal_numbers(self, place: Array, score: Array) -> tuple[Array, Array]:
         """Two numbers for each place and score, shape (points,).

@@ -4,11 +4,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["heard"]
+__all__ = ["captured_warnings"]
 
 
 @contextmanager
-def heard() -> Iterator[list[str]]:
+def captured_warnings() -> Iterator[list[str]]:
     """Collect what Python warns of, to be said calmly; the list is filled at the end."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:

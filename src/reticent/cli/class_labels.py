@@ -61,7 +61,7 @@ def as_the_column_has_them(labels: Sequence[str], source: Source, column: str) -
     But not for a column of texts. Decided by the labels and the file's schema; no record is read.
     """
     kind, dtype = source.kind(source.position(column))
-    numbers = _numbers(labels)
+    numbers = _as_numbers(labels)
     if kind == "text" or (kind != "number" and numbers is None):
         return list(labels)
     if numbers is not None:
@@ -75,7 +75,7 @@ def as_the_column_has_them(labels: Sequence[str], source: Source, column: str) -
     )
 
 
-def _numbers(labels: Sequence[str]) -> list[float | int] | None:
+def _as_numbers(labels: Sequence[str]) -> list[float | int] | None:
     """The labels as numbers, if they are different numbers that arithmetic can tell apart."""
     try:
         exact = [float(label) for label in labels]

@@ -76,7 +76,7 @@ def people(n: int, seed: int) -> dict[str, Column]:
     shrinking = 5.0 * (np.maximum(age - 40, 0) / 45) ** 2
     height = median * (1 + 0.038 * random.standard_normal(n)) - shrinking
     build = random.standard_normal(n)
-    bmi = _median_bmi(age) * np.exp(_spread(age) * (build + _SKEW * (build**2 - 1)))
+    bmi = _median_bmi(age) * np.exp(_bmi_spread(age) * (build + _SKEW * (build**2 - 1)))
     weight = bmi * (height / 100) ** 2
     grown_up = 1 / (1 + np.exp(-(age - 14) / 3))
     systolic = (
@@ -100,7 +100,7 @@ def mean_weight(age: Column, height: Column) -> Column:
 
     The truth that a model of them is to find.
     """
-    spread = _spread(age)
+    spread = _bmi_spread(age)
     bend = _SKEW * spread
     mean = np.exp(spread**2 / (2 - 4 * bend) - bend) / np.sqrt(
         1 - 2 * bend
@@ -108,7 +108,7 @@ def mean_weight(age: Column, height: Column) -> Column:
     return np.asarray(_median_bmi(age) * mean * (height / 100) ** 2)
 
 
-def _spread(age: Column) -> Column:
+def _bmi_spread(age: Column) -> Column:
     """Of body-mass indices, on a logarithmic scale."""
     return np.asarray(0.085 + 0.085 / (1 + np.exp(-(age - 12) / 4)))
 

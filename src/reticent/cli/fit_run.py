@@ -8,8 +8,9 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import reticent
-from reticent.cli.captured_warnings import heard
+from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.class_labels import as_the_column_has_them, parse_classes
+from reticent.cli.column_hints import check_columns
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
@@ -112,11 +113,11 @@ def checked(
     for name, value in own.items():
         if value is not None and name not in model.options:
             raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
+    predicts = model.outputs and own.get("kind") != "count"
+    _check_targets(word, model, y, classes, predicts=predicts)
     ranges = parse_ranges("--x", x)
     outputs = parse_ranges("--y", y)
     labels = parse_classes(classes)
-    predicts = model.outputs and own.get("kind") != "count"
-    _check_targets(word, model, outputs, labels, predicts=predicts)
     for option, wanted in (("--y", outputs), ("--classes", labels)):
         for name in wanted.keys() & ranges.keys():
             raise BadInput(
@@ -128,12 +129,14 @@ def checked(
             f"Column {level!r} is given both with --y and with --noise-column: "
             "it can be one of them."
         )
-    source = _open(data)
+    source = _open_records(data)
     names = source.names or ()
     if not ranges:
         raise _not_given("inputs", data, names, outputs or labels)
     if predicts and not (outputs or labels):
         raise _not_given("classes" if model.labels else "output", data, names, ranges)
+    for option, texts in (("--x", x), ("--y", y), ("--classes", classes)):
+        check_columns(option, texts, names, Path(data).name)
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput(
@@ -151,20 +154,23 @@ def checked(
 def _check_targets(
     word: str,
     model: ModelWord,
-    outputs: Mapping[str, Any],
-    labels: Mapping[str, Any],
+    y: Sequence[str],
+    classes: Sequence[str],
     *,
     predicts: bool,
 ) -> None:
     """Refuse ``--y`` and ``--classes`` where the model predicts nothing, or something else."""
-    if outputs and not predicts:
+    if y and not predicts:
         raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
-    if outputs and model.labels:
+    if y and model.labels:
+        column = y[0].rpartition("=")[0] or y[0]
+        listed = quote(f"{column}=no,yes")
         raise BadInput(
-            f"{word} predicts labels: give --classes {next(iter(outputs))}=LABEL,LABEL,… instead "
-            "of --y; or predict numbers, with reticent fit gp."
+            f"{word} predicts labels, which have no range: in place of --y {y[0]} list all labels "
+            f"that can stand in the column, for example --classes {listed}; or predict numbers, "
+            "with reticent fit gp."
         )
-    if labels and not model.labels:
+    if classes and not model.labels:
         able = " or ".join(
             f"reticent fit {other}" for other, one in MODEL_WORDS.items() if one.labels
         )
@@ -212,15 +218,17 @@ def fit(
     estimator._event()  # refuses parameters that make no sense
     charged = _Charged(ledger, dataset)
     try:
-        with heard() as notes:
-            _fit(estimator, request.source, advance)
+        with captured_warnings() as notes:
+            _fit_with_progress(estimator, request.source, advance)
         save_or_rescue(estimator, out, charged.words, sign=sign)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(charged.words()) from None
     return estimator, notes, _read_as(request.source, data)
 
 
-def _fit(estimator: Any, source: Source, advance: Callable[[int], None] | None) -> None:
+def _fit_with_progress(
+    estimator: Any, source: Source, advance: Callable[[int], None] | None
+) -> None:
     if advance is not None:
         estimator._listen = advance
     try:
@@ -298,7 +306,7 @@ class _Charged:
         return f"Charged to data set {self._dataset!r}, and stays charged: {what}."
 
 
-def _open(data: str) -> Source:
+def _open_records(data: str) -> Source:
     try:
         return scan(data)
     except BadInput as error:

@@ -207,8 +207,8 @@ def report(
     check_model_file(file)
     from reticent.models.serialization import load
     from reticent.obfuscation.files import is_curve
-    from reticent.obfuscation.report import write as write_curve
-    from reticent.reporting.page.page import write
+    from reticent.obfuscation.report import write_curve_report as write_curve
+    from reticent.reporting.page.page import write_report
 
     check_new(out, "Somebody may have been given it")
     with progress(f"Drawing {file.name}", quiet=quiet):
@@ -216,7 +216,7 @@ def report(
         if is_curve(model):
             digest = write_curve(model, out, file=file)
         else:
-            digest = write(model, out, file=file, ledger=ledger, dataset=dataset)
+            digest = write_report(model, out, file=file, ledger=ledger, dataset=dataset)
     if json:
         print_json({"out": str(out), "model_sha256": digest})
     elif not quiet:
@@ -270,7 +270,7 @@ def predict(
     is written.
     """
     check_model_file(file)
-    from reticent.cli.commands.predict import predict as run
+    from reticent.cli.commands.predict import predict_file as run
     from reticent.cli.commands.predict import print_prediction
     from reticent.files.output import page_of
 

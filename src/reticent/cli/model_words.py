@@ -19,6 +19,12 @@ class ModelWord:
     options: tuple[str, ...] = ()
     outputs: bool = False  # whether it predicts a column from others
     labels: bool = False  # and whether that column holds labels
+    transforms: bool = False  # whether it gives new records their clusters or factors
+
+    @property
+    def predicts(self) -> bool:
+        """Whether ``reticent predict`` has something to say with it."""
+        return self.outputs or self.transforms
 
 
 MODEL_WORDS = {
@@ -30,9 +36,9 @@ MODEL_WORDS = {
     "gp-binned": ModelWord("BinnedGPRegressor", ("bins", "kind", "protect", "noise"), outputs=True),
     "gp-labels": ModelWord("LabelGPRegressor", ("noise", "mechanism"), outputs=True),
     "classifier": ModelWord("GPClassifier", ("basis", "method"), outputs=True, labels=True),
-    "kmeans": ModelWord("KMeans", ("n_clusters",)),
-    "factors": ModelWord("FactorAnalysis", ("n_components",)),
-    "components": ModelWord("PCA", ("n_components",)),
+    "kmeans": ModelWord("KMeans", ("n_clusters",), transforms=True),
+    "factors": ModelWord("FactorAnalysis", ("n_components",), transforms=True),
+    "components": ModelWord("PCA", ("n_components",), transforms=True),
 }
 
 

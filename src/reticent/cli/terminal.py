@@ -10,17 +10,20 @@ for it.
 """
 
 import functools
+import inspect
 import json
 import os
+import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shlex import quote
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import typer
+from typer.models import OptionInfo
 
 from reticent.cli.encoding import spelled
 from reticent.errors import BadFile, ReticentError
@@ -50,8 +53,11 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 _REFUSALS = (3, 4)
 _INTERRUPTED = 130
+_QUOTES = "\"'"
 _MOST_COLUMNS = 100  # longer lines are hard to read
 _OPTIONS = {"expected_runs": "--runs"}  # that are not called after their parameter
+# a parameter that a message gives a value, or shows the place of one: epsilon = 0.5, noise=…
+_ASSIGNMENT = re.compile(r"""(?<![\w.-])([a-z_]+)(?: = |=)(…|"\w+"|'\w+'|[-+.\w]*\w)""")
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -201,6 +207,7 @@ def guarded(command: Command) -> Command:
 
     Never a traceback, which may show records.
     """
+    options = _option_names(command)
 
     @functools.wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -208,7 +215,7 @@ def guarded(command: Command) -> Command:
         try:
             command(*args, **kwargs)
         except ReticentError as error:
-            fail(type(error).__name__, in_options(error), error.exit_code, json=json)
+            fail(type(error).__name__, in_options(error, options), error.exit_code, json=json)
         except KeyboardInterrupt as stop:
             fail("Interrupted", str(stop) or "Nothing was charged.", _INTERRUPTED, json=json)
         except (typer.Exit, typer.Abort, BrokenPipeError):
@@ -228,18 +235,43 @@ def guarded(command: Command) -> Command:
     return run  # type: ignore[return-value]
 
 
-def in_options(error: ReticentError) -> str:
-    """Give the message of an error, with the option in place of the parameter that it begins with.
+def _option_names(command: Callable[..., None]) -> dict[str, str]:
+    """Give the option of each parameter that a command has: ``{"n_init": "--n-init"}``."""
+    names = dict(_OPTIONS)
+    for name, parameter in inspect.signature(command).parameters.items():
+        for about in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(about, OptionInfo):
+                declared = [word for word in about.param_decls or () if word.startswith("--")]
+                names[name] = [*declared, f"--{name.replace('_', '-')}"][0]
+    return names
+
+
+def in_options(error: ReticentError, options: Mapping[str, str] = _OPTIONS) -> str:
+    """Give the message of an error as it reads on the command line.
+
+    The parameter that the message begins with, and those that it gives a value, are written as
+    ``options`` of the command.
 
     >>> from reticent.errors import BadInput
     >>> in_options(BadInput("n_init must be at least 1.", parameter="n_init"))
     '--n-init must be at least 1.'
+    >>> in_options(BadInput("Ask for epsilon = 0.5, or noise=…."), {"epsilon": "--epsilon"})
+    'Ask for --epsilon 0.5, or noise=….'
     """
+
+    def assigned(found: re.Match[str]) -> str:
+        if found[1] not in options:
+            return found[0]
+        if found[2] == "…":
+            return options[found[1]]
+        return f"{options[found[1]]} {found[2].strip(_QUOTES)}"
+
     message = str(error)
-    if error.parameter is None or not message.startswith(error.parameter):
-        return message
-    option = _OPTIONS.get(error.parameter, "--" + error.parameter.replace("_", "-"))
-    return option + message[len(error.parameter) :]
+    begin = error.parameter
+    if begin is not None and re.match(rf"{re.escape(begin)}(?! = |\w|=)", message):
+        option = options.get(begin, f"--{begin.replace('_', '-')}")
+        message = option + message[len(begin) :]
+    return _ASSIGNMENT.sub(assigned, message)
 
 
 def _unexpected(error: Exception, *, json: bool) -> NoReturn:

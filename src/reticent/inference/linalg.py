@@ -1,7 +1,5 @@
 """Dense linear algebra of small matrices that cannot fail."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dtrtrs
@@ -10,6 +8,7 @@ __all__ = [
     "JITTER",
     "SMALL_JITTER",
     "posterior_covariance",
+    "project_onto_simplex",
     "quadratic_forms",
     "robust_cholesky",
     "solve_lower",
@@ -31,7 +30,7 @@ def robust_cholesky(matrix: Array, rounding: float) -> Array:
     return np.asarray(np.linalg.cholesky(even))
 
 
-def solve_lower(lower: Any, b: Any) -> Array:
+def solve_lower(lower: Array, b: Array) -> Array:
     """lower⁻¹ b, straight from LAPACK.
 
     SciPy's own function takes more time to check than to solve.
@@ -39,9 +38,17 @@ def solve_lower(lower: Any, b: Any) -> Array:
     return np.asarray(dtrtrs(lower.T, b, lower=0, trans=1)[0])
 
 
-def solve_upper(lower: Any, b: Any) -> Array:
+def solve_upper(lower: Array, b: Array) -> Array:
     """lower⁻ᵀ b."""
     return np.asarray(dtrtrs(lower.T, b, lower=0)[0])
+
+
+def project_onto_simplex(v: Array) -> Array:
+    """Nearest point of the probability simplex to v (k,): subtract one number, cut at zero."""
+    ordered = np.sort(v)[::-1]
+    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(v) + 1)
+    last = int(np.flatnonzero(ordered > excess)[-1])
+    return np.asarray(np.maximum(v - excess[last], 0.0))
 
 
 def quadratic_forms(rows: Array, matrix: Array) -> Array:

@@ -11,9 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
@@ -31,6 +33,9 @@ from reticent.privacy.sources.cell_values import fitting_width
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import check_epsilon_delta, check_integer, is_integer
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 __all__ = ["COMMON", "PrivateEstimator", "columns_words", "seed_bytes"]
 
 _MOST_RECORDS = 10**6  # of one person
@@ -45,7 +50,7 @@ _LONG = 60
 class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     """Abstract: a scikit-learn estimator that reads records through a curator only.
 
-    All private estimators have the parameters and attributes that are told here.
+    All private estimators have the parameters and attributes that are described here.
 
     Parameters
     ----------
@@ -83,7 +88,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     ledger: str | None = None
     dataset: str | None = None
     records_per_person: int = 1
-    random_state: Any = None
+    random_state: object = None
 
     @staticmethod
     def _listen(releases: int) -> None:
@@ -113,7 +118,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         return self._validate_before_charge(bounds.resolve(data, targets=self._targets)[0]), {}
 
-    def _what(self, event: Event) -> str:
+    def _ledger_description(self, event: Event) -> str:
         """What the ledger's history says of a fit."""
         if event.count > 1:
             plural = "s"
@@ -131,7 +136,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Learn with what validation has prepared; a model that prepares nothing just learns."""
         self.learn(curator)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: object, y: object = None) -> Self:
         """Pay, read, learn.
 
         Parameters
@@ -166,7 +171,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             ledger=self.ledger,
             dataset=self.dataset,
             relation=self._relation,
-            what=self._what(event),
+            what=self._ledger_description(event),
             seed=seed_bytes(self.random_state),
             **options,
         )
@@ -254,15 +259,36 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             it.
         """
         from reticent.models.serialization import check_free
-        from reticent.reporting.page.page import write
+        from reticent.reporting.page.page import write_report
 
         check_is_fitted(self)
         check_free(Path(path), overwrite=overwrite)
         account = ledger or self._params["ledger"]
-        write(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
+        write_report(self, Path(path), ledger=account, expected=expected, overwrite=overwrite)
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows: a fitted model's results, an unfitted one's parameters."""
+        if hasattr(self, "releases_"):
+            from reticent.reporting.page.notebook import notebook_fragment
+
+            fragment = notebook_fragment(self)
+            if fragment is not None:
+                return fragment
+        with warnings.catch_warnings():
+            # scikit-learn's parser of docstrings does not know our section "Privacy"
+            warnings.filterwarnings("ignore", "Unknown section")
+            diagram: str = super()._repr_html_inner()
+        return diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """The same, and as text: what IPython asks for first."""
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
     @available_if(lambda self: hasattr(self, "score_samples"))  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Mean of ``score_samples`` over the records ``X``. Not protected."""
         return float(np.mean(self.score_samples(X)))
 
@@ -295,7 +321,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
         if delta == 0 and not self._pure:
             raise BadInput(
-                f"{type(self).__name__} needs delta > 0: what it releases has Gaussian noise."
+                f"delta must be above 0 for {type(self).__name__}: what it releases has Gaussian "
+                "noise.",
+                parameter="delta",
             )
         return eps, delta
 
@@ -319,7 +347,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             del self.feature_names_in_
         return self
 
-    def _unit(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _unit(self, X: object) -> NDArray[np.float64]:
         """Inputs of a user of the fitted model, clipped to the bounds and scaled, (rows, d)."""
         check_is_fitted(self)
         source = self._queries(X)
@@ -342,7 +370,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             raise BadInput("Found array with 0 sample(s) while a minimum of 1 is required.")
         return np.vstack(blocks)
 
-    def _queries(self, X: Any) -> Source:
+    def _queries(self, X: object) -> Source:
         """Inputs given by a user of the fitted model; they are the user's own, and not protected.
 
         A list is read as it is in a fit: a row that does not fit has missing cells. Only where no
@@ -361,7 +389,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return scan(X).shaped(width or self.n_features_in_, 1)
 
-    def _levels(self, X: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    def _levels(self, X: object) -> NDArray[np.float64]:
         """The noise levels that X holds in a column of their own, within their bounds.
 
         NaN if it holds none.
@@ -379,7 +407,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             np.concatenate([block[:, 0] for block in source.blocks((field,))])
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = (
             True  # a missing value becomes a public point; nothing fails because of a record
@@ -388,9 +416,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
 
-def _is_column(y: Any) -> bool:
+def _is_column(y: object) -> bool:
     """Whether y is an array or a frame of one column, by its public shape; a list has none."""
-    return not isinstance(y, (list, tuple)) and getattr(y, "ndim", 1) == 2 and y.shape[1] == 1
+    if isinstance(y, (list, tuple)) or getattr(y, "ndim", 1) != 2:
+        return False
+    shape: tuple[int, ...] = y.shape  # type: ignore[attr-defined]
+    return shape[1] == 1
 
 
 # Parameters that every model has.
@@ -425,7 +456,7 @@ def columns_words(bounds: Bounds) -> str:
     return "".join(c if c.isprintable() else "?" for c in words)
 
 
-def seed_bytes(random_state: Any) -> bytes | None:
+def seed_bytes(random_state: object) -> bytes | None:
     """None for the operating system's randomness.
 
     Bytes for a repeatable, and so not private, fit.
@@ -437,7 +468,7 @@ def seed_bytes(random_state: Any) -> bytes | None:
     if isinstance(random_state, np.random.Generator):
         return b"%d" % random_state.integers(2**62)
     if is_integer(random_state, -math.inf):
-        return b"%d" % random_state
+        return b"%d" % random_state  # type: ignore[str-format]
     raise BadInput(
         "random_state must be None (for a private release) or an integer (for "
         f"a test), not {random_state!r}."

@@ -33,7 +33,7 @@ from reticent.validation import is_integer
 __all__ = ["Replay", "alike"]
 
 
-def alike(a: Any, b: Any) -> bool:
+def alike(a: object, b: object) -> bool:
     """Whether two descriptions say the same, but for the last digits, in which machines differ."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
@@ -50,26 +50,33 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def _recorded(releases: Sequence[Release]) -> Choice:
-    """The choice that releases of a search tell of; refuse what no curator gives."""
+    """The choice that the releases of a search record; refuse what no curator gives."""
     first = releases[0]
-    told = releases[0].statistic
-    own, candidates, *sizes = (
-        _whole(told.get(n)) for n in ("releases", "candidates", "training", "validation")
+    description = releases[0].statistic
+    training_releases, candidates, *sizes = (
+        _whole(description.get(n)) for n in ("releases", "candidates", "training", "validation")
     )
     if (
-        not 1 <= own < len(releases) - 1
+        not 1 <= training_releases < len(releases) - 1
         or first.value.shape != (2,)
         or not isinstance(first.event, Selection)
     ):
         raise BadInput("These are not all releases of a search, as its curator gave them.")
     index, score = first.value.tolist()
-    training = list(releases[1 : 1 + own])
-    validation = list(releases[1 + own :])
+    training = list(releases[1 : 1 + training_releases])
+    validation = list(releases[1 + training_releases :])
     Replay(training), Replay(validation)  # each by itself is checked as those of a fit are
     first.check()
     same = {
-        (one.fit, one.event, one.records_per_person, one.private, one.relation, one.entry)
-        for one in releases
+        (
+            release.fit,
+            release.event,
+            release.records_per_person,
+            release.private,
+            release.relation,
+            release.entry,
+        )
+        for release in releases
     }
     if len(same) > 1 or sizes != [training[0].n, validation[0].n] or sum(sizes) != first.n:
         raise BadInput("These releases are not of one search, so no one guarantee covers them.")
@@ -88,8 +95,8 @@ def _whole(value: object) -> int:
 
 def _belongs(release: Release) -> tuple[object, ...]:
     """What all releases of one fit have in common."""
-    who = release.records_per_person, release.relation, release.private
-    return (release.fit, release.event, release.entry, release.n, release.bounds, *who)
+    protection = release.records_per_person, release.relation, release.private
+    return (release.fit, release.event, release.entry, release.n, release.bounds, *protection)
 
 
 def _check_paid(paid: Event, event: Event) -> None:
@@ -132,20 +139,23 @@ class Replay:
         if self._choice is not None:
             return
         together = _belongs(first)
-        for one in releases:
-            one.check()
-            if _belongs(one) != together:
+        for release in releases:
+            release.check()
+            if _belongs(release) != together:
                 raise BadInput(
                     "These releases are not of one fit, so no one guarantee "
                     "covers them: rebuild each fit by itself."
                 )
-            if one.value.shape != (one.statistic.get("size"),):
+            if release.value.shape != (release.statistic.get("size"),):
                 raise BadInput(
                     "A release does not have as many numbers as its statistic: it was altered."
                 )
-            if one.n < 1 or not (one.scale > 0).all():
+            if release.n < 1 or not (release.scale > 0).all():
                 raise BadInput("A release holds a number that no curator gives: it was altered.")
-        if self._noise is not None and sum(one.times for one in releases) > self._noise.count:
+        if (
+            self._noise is not None
+            and sum(release.shares_spent for release in releases) > self._noise.count
+        ):
             raise BadInput("There are more releases than were paid for.")
 
     @property
@@ -190,7 +200,7 @@ class Replay:
         scores: Scores,
         *,
         shares_spent: int = 1,
-        counts: NDArray[Any] | None = None,
+        counts: NDArray[np.int64] | None = None,
     ) -> Release:
         """Give the recorded choice, which must be among as many candidates."""
         release = self._recorded(described(statistic.describe(), scores), shares_spent)
@@ -200,18 +210,21 @@ class Replay:
             epsilon = epsilon_of(sqrt(shares_spent) / self._noise.noise_multiplier)
             enforced = enforce(statistic)
             nothing = np.zeros(enforced.size, dtype=object)  # the scale does not depend on the sums
-            how: dict[str, Any] = {
-                "n": release.n,
-                "people": release.records_per_person,
-                "counts": counts,
-            }
-            scale = exponents(enforced, scores, nothing, **how, epsilon=epsilon)[1]
+            scale = exponents(
+                enforced,
+                scores,
+                nothing,
+                n=release.n,
+                people=release.records_per_person,
+                counts=counts,
+                epsilon=epsilon,
+            )[1]
             check_scale(release, np.array([scale]))
         return release
 
     def _recorded(self, asked: dict[str, Any], shares_spent: int) -> Release:
         release = self._following()
-        if shares_spent != release.times or not alike(release.statistic, asked):
+        if shares_spent != release.shares_spent or not alike(release.statistic, asked):
             raise ReleaseRefused(
                 f"The model asks for {asked['name']} with {asked['size']} numbers, but the record "
                 f"holds {release.statistic['name']} with {release.statistic['size']}, or one with "
@@ -226,7 +239,7 @@ class Replay:
         The model must look whether it is what it can use.
         """
         release = self._following()
-        if shares_spent != release.times:
+        if shares_spent != release.shares_spent:
             raise ReleaseRefused(
                 "The record holds a release that counts otherwise: rebuild it "
                 "with the parameters it had."

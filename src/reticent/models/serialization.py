@@ -122,15 +122,15 @@ def save_curve(
 
     What the curve was trained on is no part of it, only what was learned.
     """
-    told = model.release()
+    released = model.release()
     params = {
         **model.get_params(deep=False),
         "train_on": None,
         "random_state": None,
-    }  # a seed would tell the noise
+    }  # a seed would reveal the noise
     header = {
         "params": plain_params(params),
-        "release": {name: value for name, value in told.items() if name != "w"},
+        "release": {name: value for name, value in released.items() if name != "w"},
         "releases": [],
     }
     tensors = {"X": model.X_, "w": model.released_}
@@ -156,7 +156,7 @@ def _write(
         key = private_key(sign_with)
     check_free(path, overwrite=overwrite)
     header = {"model": type(model).__name__, "version": reticent.__version__, **header}
-    whole = {name: np.ascontiguousarray(one) for name, one in tensors.items()}
+    whole = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     body = to_bytes(whole, metadata={"reticent": json.dumps(header, sort_keys=True)})
     first = _MAGIC + sha256(body).hexdigest().encode()
     if key is not None:
@@ -248,12 +248,12 @@ def _contents(path: str | Path) -> tuple[ModelFile, dict[str, NDArray[np.float64
         raise CorruptModel(f"{path} is not a reticent model file.")
     digest = sha256(body).hexdigest()
     signed = _MAGIC + digest.encode()
-    rest = first.removeprefix(signed)
-    if not rest.startswith(b" "):
+    signed_rest = first.removeprefix(signed)
+    if not signed_rest.startswith(b" "):
         signer = None
     else:
-        signer = signer_of(rest.removeprefix(b" "), signed)
-    if not first.startswith(signed) or (rest and signer is None):
+        signer = signer_of(signed_rest.removeprefix(b" "), signed)
+    if not first.startswith(signed) or (signed_rest and signer is None):
         raise CorruptModel(
             f"{path} is not what was saved: it is truncated or has been "
             "altered. Restore it from a copy."
@@ -265,9 +265,9 @@ def _contents(path: str | Path) -> tuple[ModelFile, dict[str, NDArray[np.float64
         _check_header(header, tensors)
         releases = [
             restored_release(
-                {**one, "value": tensors[f"{i}.value"], "scale": tensors[f"{i}.scale"]}
+                {**release, "value": tensors[f"{i}.value"], "scale": tensors[f"{i}.scale"]}
             )
-            for i, one in enumerate(header["releases"])
+            for i, release in enumerate(header["releases"])
         ]
     except ReticentError as error:
         raise CorruptModel(
@@ -306,7 +306,7 @@ def plain_params(params: Mapping[str, Any]) -> dict[str, Any]:
         kept["random_state"] = (
             None  # a generator cannot be stored; the releases are stamped in any case
         )
-    return {name: _plain(name, value) for name, value in kept.items()}
+    return {name: _as_json(name, value) for name, value in kept.items()}
 
 
 def restored_params(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,47 +321,50 @@ def plain_release(release: Release) -> dict[str, Any]:
     return {**_header(release), "value": release.value.tolist(), "scale": release.scale.tolist()}
 
 
-def restored_release(told: Mapping[str, Any]) -> Release:
+def restored_release(stored: Mapping[str, Any]) -> Release:
     """A release from `plain_release`, or from a file's header with its arrays.
 
     Refuse any other fields, or an altered one.
     """
-    fields = dict(told)
+    fields = dict(stored)
     value, scale = (np.asarray(fields.pop(name), dtype=np.float64) for name in ("value", "scale"))
     event = event_from_dict(fields.pop("event"))
     bounds = Bounds.from_dict(fields.pop("bounds"))
+    shares_spent = fields.pop("times", 1)  # the word in files
     if not isinstance(fields.get("checksum"), str):
         raise BadInput("A release has a checksum.")
-    return Release(value=value, scale=scale, event=event, bounds=bounds, **fields)
+    return Release(
+        value=value, scale=scale, event=event, bounds=bounds, shares_spent=shares_spent, **fields
+    )
 
 
 def _header(release: Release) -> dict[str, Any]:
     return {**release.header(), "checksum": release.checksum}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _as_json(name: str, value: Any) -> Any:
     """A parameter as JSON values."""
     if isinstance(value, Bounds):
         return {"Bounds": value.to_dict()}
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {"Dict": {key: _plain(f"{name}[{key!r}]", part) for key, part in value.items()}}
+        return {"Dict": {key: _as_json(f"{name}[{key!r}]", part) for key, part in value.items()}}
     if hasattr(value, "learn") and hasattr(value, "get_params"):
-        own = {
-            key: _plain(key, part)
+        stored_params = {
+            key: _as_json(key, part)
             for key, part in value.get_params(deep=False).items()
             if key not in NOT_STORED
         }
-        return {"Estimator": type(value).__name__, "params": own}
+        return {"Estimator": type(value).__name__, "params": stored_params}
     if isinstance(value, Kernel) and type(value) is getattr(kernels, type(value).__name__, None):
         params = value.get_params(deep=False)
         return {
             "Kernel": type(value).__name__,
-            "params": {key: _plain(key, part) for key, part in params.items()},
+            "params": {key: _as_json(key, part) for key, part in params.items()},
         }
     if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(name, part) for part in value]
+        return [_as_json(name, part) for part in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise BadInput(

@@ -37,7 +37,7 @@ _UNREADABLE = (
 
 def private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
     """Read a key to sign with."""
-    content = _read(path)
+    content = _read_key(path)
     try:
         key = load_pem_private_key(content, password=None)
     except _UNREADABLE:
@@ -52,7 +52,7 @@ def private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
 
 def public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
     """Read a key to compare signatures with."""
-    content = _read(path)
+    content = _read_key(path)
     try:
         key = load_pem_public_key(content)
     except _UNREADABLE:
@@ -65,7 +65,7 @@ def public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
     return key
 
 
-def _read(path: str | os.PathLike[str]) -> bytes:
+def _read_key(path: str | os.PathLike[str]) -> bytes:
     named = isinstance(path, (str, os.PathLike))
     if not named or "\n" in os.fsdecode(path):  # a key itself, which must never be repeated
         raise BadInput(
@@ -86,8 +86,8 @@ def fingerprint(key: Ed25519PublicKey) -> str:
 
 def signature(key: Ed25519PrivateKey, message: bytes) -> bytes:
     """Sign: the kind of key, its public part and the signature, in hexadecimal digits."""
-    own = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    return b" ".join([_KIND, own.hex().encode(), key.sign(message).hex().encode()])
+    public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+    return b" ".join([_KIND, public.hex().encode(), key.sign(message).hex().encode()])
 
 
 def signer_of(text: bytes, message: bytes) -> Ed25519PublicKey | None:
@@ -95,16 +95,16 @@ def signer_of(text: bytes, message: bytes) -> Ed25519PublicKey | None:
 
     None if it did not.
     """
-    kind, _, rest = text.partition(b" ")
-    own, _, signed = rest.partition(b" ")
+    kind, _, hexadecimal = text.partition(b" ")
+    public, _, signed = hexadecimal.partition(b" ")
     try:
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(own.decode()))
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public.decode()))
         key.verify(bytes.fromhex(signed.decode()), message)
     except (InvalidSignature, ValueError):
         return None
     lower = (
-        own == own.lower() and signed == signed.lower()
+        public == public.lower() and signed == signed.lower()
     )  # one way of writing it, so that no bit can be flipped
-    if kind == _KIND and lower and (len(own), len(signed)) == (64, 128):
+    if kind == _KIND and lower and (len(public), len(signed)) == (64, 128):
         return key
     return None

@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_array, column_or_1d
 
-from reticent.errors import BadInput, BudgetExceeded
+from reticent.errors import BadInput
 from reticent.obfuscation.solver.constraints import cells
 from reticent.obfuscation.solver.covariance import prior_variance
 from reticent.obfuscation.solver.decreasing_kernels import check_falls_with_distance
 from reticent.obfuscation.solver.marginal_likelihood import train
 from reticent.obfuscation.statements import UNPROTECTED
-from reticent.validation import is_integer
 
 __all__ = [
     "SensitivePoints",
@@ -23,8 +22,7 @@ __all__ = [
     "check_duplicates",
     "check_other_curve",
     "check_regions",
-    "check_release_number",
-    "column_names",
+    "curve_names",
     "error_covariance",
     "error_variance",
     "promised_variances",
@@ -121,10 +119,12 @@ def as_numbers(name: str, value: Any) -> Array:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise BadInput(f"{name} must be made of numbers, not {value!r:.60}.") from None
+        raise BadInput(
+            f"{name} must be made of numbers, not {value!r:.60}.", parameter=name
+        ) from None
 
 
-def column_names(X: Any, y: Any, columns: int) -> list[str]:
+def curve_names(X: Any, y: Any, columns: int) -> list[str]:
     """Names of the d inputs and of the output: those of data frames, or "input" and "output"."""
     names = [str(name) for name in getattr(X, "columns", [])]
     if len(names) != columns:
@@ -135,22 +135,6 @@ def column_names(X: Any, y: Any, columns: int) -> list[str]:
     if not isinstance(output, str):
         output = "output"
     return [*names, output]
-
-
-def check_release_number(number: Any, releases: int) -> None:
-    """Refuse a release that was not planned, before anything is read."""
-    if not is_integer(number):
-        raise BadInput(
-            f"number says which of the planned releases is meant: 1, 2, …, not {number!r}."
-        )
-    if number > releases:
-        planned = "1 is" if releases == 1 else f"{releases} are"
-        raise BudgetExceeded(
-            f"Release number {number} was asked for, and {planned} "
-            "planned (releases=…): one more would break the "
-            "promise that all of them keep together. Nothing was read. Plan all releases before "
-            "the first one: each then has more noise."
-        )
 
 
 def check_duplicates(x: Array, errors: float | Array) -> None:
@@ -206,7 +190,8 @@ def check_other_curve(other: tuple[Array, Array], curve: tuple[Array, Array]) ->
         return
     raise BadInput(
         f"train_on is no other curve: {reason}, and what is learned from them tells on it. Give "
-        f"another curve, or the kernel itself; or, for a conditional promise, {UNPROTECTED!r}."
+        f"another curve, or the kernel itself; or, for a conditional promise, {UNPROTECTED!r}.",
+        parameter="train_on",
     )
 
 
@@ -219,19 +204,22 @@ def error_variance(noise: Any, n: int) -> float | Array:
     if sd.shape not in ((), (n,)):
         raise BadInput(
             f"noise has shape {sd.shape}: give one standard deviation, or one for each of the {n} "
-            "records; a covariance matrix as noise_covariance=…."
+            "records; a covariance matrix as noise_covariance=….",
+            parameter="noise",
         )
     if not (sd >= 0).all():
         raise BadInput(
             f"noise is a standard deviation and cannot be {sd.min():g}: give "
-            "0, or a positive number."
+            "0, or a positive number.",
+            parameter="noise",
         )
     with np.errstate(over="ignore", under="ignore"):
         variance = sd**2
     if not np.isfinite(variance).all():
         raise BadInput(
             f"noise has a square that is not finite, of {sd.max():g}: give a "
-            "standard deviation below 1e150."
+            "standard deviation below 1e150.",
+            parameter="noise",
         )
     if variance.ndim == 0:
         return float(variance)
@@ -248,22 +236,26 @@ def error_covariance(covariance: Any, n: int) -> Array:
         raise BadInput(
             f"noise_covariance has shape {v.shape}, or is not finite: give a covariance matrix of "
             f"shape ({n}, {n}), or the variances of the {n} records' errors; one standard "
-            "deviation for all as noise=…."
+            "deviation for all as noise=….",
+            parameter="noise_covariance",
         )
     if v.ndim == 2:
         if not np.allclose(v, v.T):
             raise BadInput(
-                "noise_covariance is not symmetric: give (V + V.T) / 2, if that is what is meant."
+                "noise_covariance is not symmetric: give (V + V.T) / 2, if that is what is meant.",
+                parameter="noise_covariance",
             )
         least = float(np.linalg.eigvalsh(v)[0])
         if least < -1e-10 * float(np.abs(v).max()):
             raise BadInput(
                 f"noise_covariance has the negative eigenvalue {least:.4g}: no errors have it. Add "
-                "at least that much to its diagonal, or give variances."
+                "at least that much to its diagonal, or give variances.",
+                parameter="noise_covariance",
             )
     elif v.min() < 0:
         raise BadInput(
-            f"noise_covariance holds the variance {v.min():g}: give 0, or a positive number."
+            f"noise_covariance holds the variance {v.min():g}: give 0, or a positive number.",
+            parameter="noise_covariance",
         )
     return v
 
@@ -300,7 +292,8 @@ def sensitive_points(sensitive: Any, x: Array, *, everywhere: bool) -> Sensitive
     if not found.size or not np.isfinite(found).all():
         raise BadInput(
             "sensitive must be points or regions, all finite: sensitive=[0.4, 0.6], or "
-            "sensitive=[(0.4, 0.6)] for an interval."
+            "sensitive=[(0.4, 0.6)] for an interval.",
+            parameter="sensitive",
         )
     if found.ndim == 2 and found.shape[1] == d:
         return SensitivePoints(found, None, np.arange(len(found)))
@@ -314,7 +307,8 @@ def sensitive_points(sensitive: Any, x: Array, *, everywhere: bool) -> Sensitive
         return SensitivePoints(*cells(found))
     raise BadInput(
         f"sensitive has shape {found.shape}, but X has {d} columns: points are "
-        f"(g, {d}), regions (k, {d}, 2)."
+        f"(g, {d}), regions (k, {d}, 2).",
+        parameter="sensitive",
     )
 
 
@@ -336,14 +330,16 @@ def promised_variances(
     if square and not np.allclose(promised, promised.T):
         raise BadInput(
             "variance is a matrix Ξ that is not symmetric: give (Ξ + Ξᵀ) / 2, "
-            "if that is what is meant."
+            "if that is what is meant.",
+            parameter="variance",
         )
     if matrix and sensitive.half_cells is None and promised.shape == (count, count):
         promised = promised.diagonal()
     if promised.shape not in ((), (count,)):
         raise BadInput(
             f"variance has shape {promised.shape}: give one number, or one for "
-            f"each of the {count} points or regions."
+            f"each of the {count} points or regions.",
+            parameter="variance",
         )
     return np.asarray(np.broadcast_to(promised, count)[sensitive.owner], dtype=np.float64)
 

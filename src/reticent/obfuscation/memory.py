@@ -13,32 +13,32 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.errors import BudgetExceeded
 
-__all__ = ["FORMAT", "Memory", "question"]
+__all__ = ["FORMAT", "Memory", "release_question"]
 
 Array = NDArray[np.float64]
 # of questions and releases; in 1, of version 0.1.0, noise was a variance and records had any order
 FORMAT = 2
 
 
-def question(x: Array, **parameters: Any) -> str:
+def release_question(x: Array, **parameters: Any) -> str:
     """All that is public and decides the release, as text.
 
     ``x``: the inputs (n, d) in the order of ``release_order``.
     """
     rows = [list(map(float.hex, row)) for row in x.tolist()]
-    rest = {name: _plain(value) for name, value in parameters.items()}
+    rest = {name: _plain_parameter(value) for name, value in parameters.items()}
     return json.dumps({"format": FORMAT, "X": rows, **rest}, sort_keys=True, default=repr)
 
 
-def _plain(value: Any) -> Any:
+def _plain_parameter(value: Any) -> Any:
     if isinstance(value, Kernel):
-        return _exact(value)
+        return _exact_kernel(value)
     if value is None or isinstance(value, (str, int, float)):
         return value
     return repr(np.asarray(value, dtype=object).tolist())
 
 
-def _exact(kernel: Kernel) -> Any:
+def _exact_kernel(kernel: Kernel) -> Any:
     """A kernel as plain values, to the last digit.
 
     Its own text rounds, and a sum's parameters are those of a product.
@@ -47,7 +47,7 @@ def _exact(kernel: Kernel) -> Any:
     plain = {}
     for name, value in parts:
         if isinstance(value, Kernel):
-            plain[name] = _exact(value)
+            plain[name] = _exact_kernel(value)
         else:
             plain[name] = repr(np.asarray(value).tolist())
     return [f"{type(kernel).__module__}.{type(kernel).__qualname__}", plain]

@@ -55,7 +55,7 @@ def obfuscated(
     cell = unit * Fraction(step)
     if cell.denominator != 1:
         raise BadInput("The floor is too small beside the noise.")
-    whole = _integers(factor, exponent)
+    whole = _scaled_integers(factor, exponent)
     sums = own + (whole @ white if factor.shape[1] else 0)
     cells = [
         (math.floor(Fraction(float(value)) * unit) + int(noise)) // int(cell)
@@ -64,7 +64,7 @@ def obfuscated(
     return np.array([(float(cell_number) + 0.5) * step for cell_number in cells])
 
 
-def _integers(values: NDArray[np.float64], exponent: int) -> NDArray[Any]:
+def _scaled_integers(values: NDArray[np.float64], exponent: int) -> NDArray[Any]:
     """⌊v·2^exponent⌉ as Python integers."""
     mantissa, power = np.frexp(values)
     whole = (mantissa * 2.0**53).astype(np.int64).astype(object)

@@ -29,8 +29,7 @@ from reticent.obfuscation.inputs import (
     check_duplicates,
     check_other_curve,
     check_regions,
-    check_release_number,
-    column_names,
+    curve_names,
     error_covariance,
     error_variance,
     promised_variances,
@@ -39,10 +38,11 @@ from reticent.obfuscation.inputs import (
     sensitive_points,
     train_prior,
 )
-from reticent.obfuscation.memory import FORMAT, Memory, question
+from reticent.obfuscation.memory import FORMAT, Memory, release_question
 from reticent.obfuscation.noise import grid_step, obfuscated
+from reticent.obfuscation.parameters import check_parameters, check_release_number
 from reticent.obfuscation.register import recall, recall_or
-from reticent.obfuscation.solver.certificate import SOLUTIONS, Noise, solve
+from reticent.obfuscation.solver.certificate import Noise, solve
 from reticent.obfuscation.solver.constraints import promise
 from reticent.obfuscation.solver.covariance import (
     Raw,
@@ -53,7 +53,6 @@ from reticent.obfuscation.solver.covariance import (
 )
 from reticent.obfuscation.statements import ANOTHER, UNPROTECTED, statement
 from reticent.privacy.statistics.exact_sum import one_blas_thread
-from reticent.validation import check_choice, is_integer
 
 __all__ = ["Obfuscator"]
 
@@ -178,7 +177,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         self._check()
         check_release_number(number, self.releases)
         x = as_inputs(X)
-        names = column_names(X, y, x.shape[1])
+        names = curve_names(X, y, x.shape[1])
         y = as_outputs(y)
         check_consistent_length(x, y)
         check_duplicates(x, self._errors(self.kernel, x, np.arange(len(x))))
@@ -345,32 +344,31 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         One page for people (HTML, opens offline), made from what is released alone.
         """
         from reticent.models.serialization import check_free
-        from reticent.obfuscation.report import write
+        from reticent.obfuscation.report import write_curve_report
 
         check_is_fitted(self, "released_")
         self._check_unchanged()
         check_free(Path(path), overwrite=overwrite)
-        write(self, Path(path), overwrite=overwrite)
+        write_curve_report(self, Path(path), overwrite=overwrite)
 
     def _check(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise BadInput(
                 "kernel must be a kernel of scikit-learn, for example "
-                "RBF(0.1): the prior of the function."
+                "RBF(0.1): the prior of the function.",
+                parameter="kernel",
             )
-        check_choice("solution", self.solution, SOLUTIONS)
-        if (self.variance is None) == (self.share is None):
-            raise BadInput(
-                "Promise either a variance or a share of the prior's variance: "
-                "give variance=… or share=…."
-            )
-        if self.share is not None and not (
-            isinstance(self.share, (int, float)) and 0 < self.share < 1
-        ):
-            raise BadInput(
-                f"share must be above 0 and below 1, not {self.share!r}: it is the share of the "
-                "prior's variance that stays."
-            )
+        everywhere = isinstance(self.sensitive, str) and self.sensitive == "everywhere"
+        check_parameters(
+            variance=self.variance,
+            share=self.share,
+            solution=self.solution,
+            noise=self.noise,
+            everywhere=everywhere,
+            releases=self.releases,
+            ledger=self.ledger,
+            dataset=self.dataset,
+        )
         if self.noise is not None and self.noise_covariance is not None:
             raise BadInput(
                 "Give noise (standard deviations) or noise_covariance (variances), not both."
@@ -380,27 +378,15 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         ):
             raise BadInput(
                 f"mean must be one finite number, not {self.mean!r}; left out, "
-                "the release tells it."
+                "the release tells it.",
+                parameter="mean",
             )
-        everywhere = isinstance(self.sensitive, str) and self.sensitive == "everywhere"
-        if everywhere != (self.solution == "uniform"):
-            raise BadInput('solution="uniform" and sensitive="everywhere" go together.')
         if (
             self.solution in ("kernel", "uniform")
             and self.share is None
             and not isinstance(self.variance, Kernel)
         ):
             raise BadInput(f"solution={self.solution!r} needs share=…, or a kernel as variance=….")
-        if (self.ledger is None) != (self.dataset is None):
-            raise BadInput(
-                "Give both ledger and dataset, or neither: a release is "
-                "remembered by its data set's name."
-            )
-        if not is_integer(self.releases):
-            raise BadInput(
-                "releases must be a whole number, 1 or more, not "
-                f"{self.releases!r}: how many are planned."
-            )
         other = isinstance(self.train_on, (tuple, list)) and len(self.train_on) == 2
         if not (
             self.train_on is None
@@ -410,7 +396,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             raise BadInput(
                 "train_on must be another curve, (X, y), to learn hyperparameters from; or, if the "
                 f"promise may be conditional, {UNPROTECTED!r}; or left out, and the kernel is "
-                "taken as it is."
+                "taken as it is.",
+                parameter="train_on",
             )
         if self.ledger is not None and self.random_state is not None:
             raise BadInput(
@@ -524,7 +511,8 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
         if np.ndim(error):
             raise BadInput(
                 "noise is of each record of the curve, and says nothing of train_on: give one "
-                "standard deviation, or train beforehand and give the kernel."
+                "standard deviation, or train beforehand and give the kernel.",
+                parameter="noise",
             )
         check_duplicates(other, error if given is not None else white_noise(self.kernel, other))
         check_other_curve((other, values), (x, y))
@@ -624,7 +612,7 @@ class Obfuscator(BaseEstimator):  # type: ignore[misc]
             errors = reorder_errors(given, order)
         public = ("kernel", "sensitive", "variance", "share", "solution", "mean", "releases")
         params = {name: getattr(self, name) for name in public}
-        return question(x, train_on=trained, errors=errors, **params)
+        return release_question(x, train_on=trained, errors=errors, **params)
 
     def _check_unchanged(self) -> None:
         """Files and reports say the parameters: those of the release, or nothing."""

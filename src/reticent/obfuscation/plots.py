@@ -8,7 +8,7 @@ from reticent.reporting.figures.palette import LIGHT
 from reticent.reporting.figures.style import Axes, Figure, quiet, shaded, styled
 from reticent.reporting.formatting import truncate_name
 
-__all__ = ["MOST_SHOWN", "covariance", "curve"]
+__all__ = ["MOST_SHOWN", "covariance", "draw_released_curve"]
 
 MOST_SHOWN = 400  # records whose covariance matrix is drawn
 _POINTS = 600
@@ -16,7 +16,9 @@ _BAND = 2.0
 
 
 @styled
-def curve(model: Any, names: tuple[str, str] = ("input", "output"), width: float = 7.2) -> Figure:
+def draw_released_curve(
+    model: Any, names: tuple[str, str] = ("input", "output"), width: float = 7.2
+) -> Figure:
     """Draw the released values, what follows from them, and the sensitive part; for one input."""
     figure = Figure(figsize=(width, 0.42 * width + 0.9), layout="constrained")
     axes = figure.add_subplot()

@@ -45,7 +45,7 @@ def recall(url: str, dataset: str, question: str) -> Any:
     with database.transaction(ledger.url) as execute:
         rows = []
         if database.has_table(ledger.url, execute, CURVES):
-            rows = _rows(execute, url)
+            rows = _verified_rows(execute, url)
         return _found(execute, rows, dataset, question)
 
 
@@ -59,7 +59,7 @@ def recall_or(url: str, dataset: str, question: str, draw: Callable[[], Any]) ->
     with database.transaction(ledger.url, write=True) as execute:
         execute(_CREATE, [])
         database.append_only(ledger.url, execute, CURVES)
-        rows = _rows(execute, url)
+        rows = _verified_rows(execute, url)
         answer = _found(execute, rows, dataset, question)
         if answer is not None:
             return answer
@@ -67,14 +67,14 @@ def recall_or(url: str, dataset: str, question: str, draw: Callable[[], Any]) ->
         fields = [
             len(rows) + 1,
             dataset,
-            _digest(question),
+            _question_digest(question),
             json.dumps(answer),
             describe_user(),
             _now(),
         ]
         execute(
             f"INSERT INTO {CURVES} VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [*fields, _seal(rows[-1][-1] if rows else "", fields)],
+            [*fields, _row_hash(rows[-1][-1] if rows else "", fields)],
         )
         return json.loads(json.dumps(answer))
 
@@ -88,7 +88,7 @@ def remembered(url: str) -> list[dict[str, Any]]:
     with database.transaction(ledger.url) as execute:
         rows = []
         if database.has_table(ledger.url, execute, CURVES):
-            rows = _rows(execute, url)
+            rows = _verified_rows(execute, url)
     curves = []
     for _, dataset, question, answer, who, at, _ in rows:
         looks = json.loads(answer)["w"]
@@ -97,13 +97,13 @@ def remembered(url: str) -> list[dict[str, Any]]:
     return curves
 
 
-def _rows(execute: Execute, url: str) -> list[tuple[Any, ...]]:
+def _verified_rows(execute: Execute, url: str) -> list[tuple[Any, ...]]:
     rows = execute(
         f"SELECT number, dataset, question, answer, who, at, hash FROM {CURVES} ORDER BY number", []
     )
     before = ""
     for row in rows:
-        if row[-1] != _seal(before, row[:-1]):
+        if row[-1] != _row_hash(before, row[:-1]):
             raise LedgerError(
                 f"Row {row[0]} of the curves in {Ledger(url)!r} does not fit: it or a row before "
                 "it was altered or removed. Restore the ledger from a backup; until then no curve "
@@ -115,7 +115,7 @@ def _rows(execute: Execute, url: str) -> list[tuple[Any, ...]]:
 
 def _found(execute: Execute, rows: list[tuple[Any, ...]], dataset: str, question: str) -> Any:
     for _, name, asked, answer, _, when, _ in rows:
-        if name == dataset and asked == _digest(question):
+        if name == dataset and asked == _question_digest(question):
             return json.loads(answer)
         if name == dataset:
             raise BudgetExceeded(
@@ -134,11 +134,11 @@ def _found(execute: Execute, rows: list[tuple[Any, ...]], dataset: str, question
     return None
 
 
-def _digest(question: str) -> str:
+def _question_digest(question: str) -> str:
     return hashlib.sha256(question.encode()).hexdigest()
 
 
-def _seal(before: str, fields: Any) -> str:
+def _row_hash(before: str, fields: Any) -> str:
     return hashlib.sha256(json.dumps([before, *fields]).encode()).hexdigest()
 
 

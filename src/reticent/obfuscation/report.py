@@ -18,10 +18,12 @@ from reticent.reporting.formatting import format_number
 from reticent.reporting.page.page import render
 from reticent.reporting.page.svg import inline
 
-__all__ = ["certificate_rows", "write"]
+__all__ = ["certificate_rows", "write_curve_report"]
 
 
-def write(model: Any, out: Path, *, file: Path | None = None, overwrite: bool = False) -> str:
+def write_curve_report(
+    model: Any, out: Path, *, file: Path | None = None, overwrite: bool = False
+) -> str:
     """Write the report of a fitted ``Obfuscator``.
 
     Give the SHA-256 of the ``file`` that it was loaded from, if it was.
@@ -67,7 +69,7 @@ def _drawings(model: Any) -> list[tuple[str, Any, str, str, str]]:
             "Dots are the released values. The line and its band (two standard deviations) are "
             "what anybody can conclude from them. Shaded: the sensitive part."
         )
-        found.append(("curve", plots.curve, "The released curve", about, caption))
+        found.append(("curve", plots.draw_released_curve, "The released curve", about, caption))
     if len(model.factor_) <= plots.MOST_SHOWN:
         about = (
             "The covariance of the added noise: large near the sensitive part, "

@@ -126,7 +126,7 @@ class Plan:
         Simulates what was not planned.
         """
         _check_error(rmse)
-        _numbers("epsilon", epsilon)
+        _positive_numbers("epsilon", epsilon)
         found = _best((row.n, row.rmse) for row in self.rows if row.epsilon == epsilon)
         size: int | None = int(max(found, default=self.rows[0].n))
         while size is not None:
@@ -213,10 +213,10 @@ def plan(
     >>> [row.epsilon for row in plan.rows], plan.rows[0].rmse > plan.rows[1].rmse
     ([0.1, 10.0], True)
     """
-    sizes = _numbers("n", n)
+    sizes = _positive_numbers("n", n)
     if any(size != int(size) or size < 2 for size in sizes):
         raise BadInput(f"n must be whole numbers of records, at least 2, not {n!r}.")
-    chosen = _numbers("epsilons", epsilons)
+    chosen = _positive_numbers("epsilons", epsilons)
     check_integer("draws", draws)
     bases = _bases(model, basis)
     planner = Planner(model, int(draws), seed, progress or (lambda fits: None))
@@ -227,7 +227,8 @@ def plan(
         for functions in bases:
             *found, free = planner.expect(size, [*chosen, NO_PRIVACY], functions)
             rows += [
-                _row(epsilon, size, one, free) for epsilon, one in zip(chosen, found, strict=True)
+                _mean_row(epsilon, size, one, free)
+                for epsilon, one in zip(chosen, found, strict=True)
             ]
             trials += [tuple(one) for one in found]
         if size * planner.delta >= 1:
@@ -242,7 +243,9 @@ def plan(
     return Plan(tuple(rows), planner.noise, int(draws), tuple(notes), planner, bases, tuple(trials))
 
 
-def _row(epsilon: float, n: int, trials: Sequence[Trial], without_privacy: Sequence[Trial]) -> Row:
+def _mean_row(
+    epsilon: float, n: int, trials: Sequence[Trial], without_privacy: Sequence[Trial]
+) -> Row:
     means = Trial(*np.mean(trials, axis=0).tolist())
     errors = [trial.rmse for trial in trials]
     if len(trials) > 1:
@@ -329,7 +332,7 @@ def _next_size(found: Mapping[int, float], target: float) -> int | None:
 def _bases(model: Any, basis: Any) -> tuple[int | None, ...]:
     if basis is None:
         return (getattr(model, "basis", None),)
-    chosen = _numbers("basis", basis)
+    chosen = _positive_numbers("basis", basis)
     if any(one != int(one) or one > _MOST_FUNCTIONS for one in chosen):
         raise BadInput(
             f"basis must be whole numbers of functions, from 1 to {_MOST_FUNCTIONS}, "
@@ -347,7 +350,7 @@ def _check_error(rmse: float) -> None:
         )
 
 
-def _numbers(name: str, given: Any) -> list[float]:
+def _positive_numbers(name: str, given: Any) -> list[float]:
     if np.ndim(given):
         values = list(given)
     else:

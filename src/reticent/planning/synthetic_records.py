@@ -170,7 +170,7 @@ class _Curator:
             records_per_person=self._per_person,
             private=False,
             fit="made up",
-            times=shares_spent,
+            shares_spent=shares_spent,
             relation=self._relation,
         )
         self.releases.append(made)

@@ -7,9 +7,8 @@ from a codebook or from common knowledge, never from the data.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, BoundsMissing
 from reticent.privacy.noise_column import NoiseColumn
+from reticent.privacy.schema import resolve, shaped
 from reticent.privacy.sources.base import Field, Source
 from reticent.validation import is_integer
 
@@ -209,98 +209,21 @@ class Bounds:
         return self._with(x=ranges, x_names=names, noise_column=None)
 
     def shaped(self, source: Source, *, targets: bool) -> Source:
-        """Tell a source of lists how many columns it has: one for each range.
-
-        Any other source knows it already.
-        """
-        if self.broadcast:
-            inputs = None
-        else:
-            inputs = len(self.x) + (self.noise_column is not None)
-        if self.classes is not None or not targets:
-            outputs = 1
-        else:
-            outputs = max(1, len(self.y))
-        return source.shaped(inputs, outputs)
+        """The source, told how many columns these bounds are for (`schema.shaped`)."""
+        return shaped(self, source, targets=targets)
 
     def resolve(self, source: Source, *, targets: bool) -> tuple["Bounds", tuple[Field, ...]]:
-        """Fit the bounds to a source's columns.
+        """Bounds of a source's columns, and the columns to ask it for (`schema.resolve`)."""
+        return resolve(self, source, targets=targets)
 
-        Concrete bounds, and the columns to ask the source for. Looks at names and shapes only.
-        ``targets`` says whether the model uses y at all; without, a noise level is not used either,
-        and X may have its column or not.
-        """
-        source = self.shaped(source, targets=targets)
-        level = self.noise_column
-        named = (self.y_names or ()) if targets and not source.targets else ()
-        outputs = [source.position(name) for name in named if name in (source.names or ())]
-        places = [i for i in range(source.width - source.targets) if i not in outputs]
-        inputs = len(places)
-        if self.x_names is not None:
-            _need_names(
-                source,
-                "x",
-                self.x_names if level is None or not targets else (*self.x_names, str(level.name)),
-            )
-            fields = [Field(name) for name in self.x_names]
-            bounds = self
-        else:
-            known = len(self.x) + (level is not None)
-            if not self.broadcast and inputs != known and (targets or inputs != len(self.x)):
-                raise BadInput(
-                    f"X has {inputs} features, but the bounds are for {known}: give one range per "
-                    "column, or choose columns by name, as in Bounds(x={'age': (0, 110)})."
-                )
-            if level is not None and inputs == known:
-                at = places.pop(level.at)
-                level = replace(level, name=None if source.names is None else source.names[at])
-            fields = [Field(i) for i in places]
-            if source.names is None:
-                names = None
-            else:
-                names = tuple(source.names[i] for i in places)
-            bounds = self._with(
-                x=self.x * len(places) if self.broadcast else self.x,
-                x_names=names,
-                broadcast=False,
-                noise_column=level,
-            )
-        if not targets:
-            return bounds.inputs_alone(), tuple(fields)
-        if level is not None:
-            fields += filter(None, [level.field(source, len(self.x))])
-        if self.classes is not None:
-            wanted = 1
-        else:
-            wanted = len(self.y)
-        if not wanted:
-            raise BoundsMissing(
-                "The outputs have no bounds, and reticent never takes them from the data (that "
-                "would leak the extreme records). Give their plausible range, for example "
-                "Bounds(x=..., y=(0, 150)), or classes=[...] for labels."
-            )
-        if source.targets:
-            if source.targets != wanted:
-                raise BadInput(f"y has {source.targets} columns, but the bounds are for {wanted}.")
-            fields += [Field(inputs + i, self.classes) for i in range(wanted)]
-        elif self.y_names is None:
-            raise BadInput(
-                "The model requires y to be passed, but the target y is None, "
-                "and its bounds have no column name: pass y, or name its "
-                "column in the bounds, as in y={'weight': (2, 150)}."
-            )
-        else:
-            _need_names(source, "y", self.y_names)
-            for (
-                field
-            ) in fields:  # a model of labels would hand its inputs over, and the label with them
-                if source.position(field.key) in outputs:
-                    raise BadInput(
-                        f"Column {field.key!r} is both an input and the output: a column can be "
-                        "one of them. Take it out of x."
-                    )
-            fields += [Field(name, self.classes) for name in self.y_names]
-        return bounds, tuple(fields)
+    def with_columns(
+        self,
+        x: tuple[Range, ...],
+        x_names: tuple[str, ...] | None,
+        noise_column: NoiseColumn | None,
+    ) -> "Bounds":
+        """The same bounds for inputs that are known: a range for each, and a name if they have."""
+        return self._with(x=x, x_names=x_names, noise_column=noise_column, broadcast=False)
 
     def inputs_alone(self) -> "Bounds":
         """The bounds of the inputs, without those of the outputs."""
@@ -415,27 +338,6 @@ def checked_bounds(bounds: object) -> Bounds:
             f"{type(bounds).__name__}; subclasses are not taken."
         )
     return Bounds._with(bounds)
-
-
-def _need_names(source: Source, what: str, names: Iterable[str]) -> None:
-    if source.names is None:
-        raise BadInput(
-            f"The bounds of {what} are by name, but the data have no column names: pass a data "
-            "frame, or bounds as a list."
-        )
-    for name in names:
-        if name not in source.names:
-            close = get_close_matches(name.lower(), [known.lower() for known in source.names], 1)
-            meant = [known for known in source.names if known.lower() in close]
-            if meant:
-                hint = f" Did you mean {meant[0]!r}?"
-            else:
-                hint = ""
-            if len(source.names) == 1 and ";" in source.names[0]:
-                hint = " The fields of a CSV file must be separated by commas."
-            raise BadInput(
-                f"There is no column {name!r}. Columns: {', '.join(source.names)}.{hint}"
-            )
 
 
 def _number(what: str, value: object) -> float:

@@ -24,21 +24,14 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.bounds import Bounds, checked_bounds
-from reticent.privacy.guard import guarded_read, read_safely, remember_signals, suppress_warnings
-from reticent.privacy.ledger.ledger import RELATIONS
-from reticent.privacy.noise import Scale, check_exp, scale_at_least
-from reticent.privacy.oracle import CHOICE, Choice, Design, Oracle, Run
-from reticent.privacy.paid_release import (
-    charge,
-    check_account,
-    check_process,
-    draw_noise,
-    in_units,
-    seeded_bits,
-)
-from reticent.privacy.process import available_cpus, identity
+from reticent.privacy.guard import guarded_read, read_safely
+from reticent.privacy.ledger.ledger import RELATIONS, Ledger, check_account
+from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
+from reticent.privacy.oracle import Choice, Design, Oracle, Run
+from reticent.privacy.process import available_cpus, check_process, identity
+from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import RecordSum, try_out
-from reticent.privacy.release import Release, derived
+from reticent.privacy.release import Release
 from reticent.privacy.selection.exponential_mechanism import (
     Scores,
     check_scores,
@@ -49,10 +42,12 @@ from reticent.privacy.selection.exponential_mechanism import (
 )
 from reticent.privacy.selection.private_selection import (
     Candidate,
+    Paid,
     best_run,
     check_candidates,
+    check_divisible,
     draw_runs,
-    exceeds_memory,
+    released_choice,
 )
 from reticent.privacy.selection.random_split import RecordSubset, split_records
 from reticent.privacy.sources.base import Source
@@ -62,7 +57,7 @@ from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import Enforced, enforce
 from reticent.privacy.statistics.exact_products import check_blas
 from reticent.privacy.statistics.feature_cache import FeatureCache
-from reticent.validation import check_choice, check_integer, is_integer
+from reticent.validation import check_choice, check_integer
 
 __all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Scores"]
 
@@ -130,12 +125,7 @@ class Curator:
                 f"one search, not {event}."
             )
         event = checked_event(event, Gaussian, Laplace, Selection)
-        if not is_integer(records_per_person, 1, 10**6):
-            raise BadInput(
-                "records_per_person must be at least 1 (and at most 10^6), not "
-                f"{records_per_person!r}.",
-                parameter="records_per_person",
-            )
+        check_integer("records_per_person", records_per_person, 1, 10**6)
         check_choice("relation", relation, RELATIONS)
         check_account(ledger, dataset)
         bounds = checked_bounds(bounds)
@@ -160,14 +150,16 @@ class Curator:
             self._inputs = read_safely(lambda: self._read_inputs(source), "Nothing was charged.")
             look(self._inputs)
         # Of the ledger's entry that pays for everything released here.
-        self._entry_hash = charge(
-            ledger,
-            dataset,
-            event,
-            relation=relation,
-            records_per_person=int(records_per_person),
-            what=what,
-        )
+        self._entry_hash: str | None = None
+        if ledger is not None and dataset is not None:
+            entry = Ledger(ledger).charge(
+                dataset,
+                event,
+                relation=relation,
+                records_per_person=int(records_per_person),
+                what=what,
+            )
+            self._entry_hash = entry.hash
         # Paid. Only from here on may anything read a record.
         self._source: Source | None = source
         self._cache: FeatureCache | None = FeatureCache()
@@ -217,20 +209,14 @@ class Curator:
             )
         shares_spent = self._checked_shares(shares_spent)
         enforced = enforce(statistic)
-        description = self._tried_out(enforced)
+        # What a release will tell is settled, and a map that fails refused, before a record is read
+        # or a release is counted.
+        description = enforced.describe()
+        try_out(enforced, self.bounds)
         scales = self._scales(enforced, shares_spent)
         number = self._take(shares_spent)
         noisy, scale = self._add_noise(self._exact(enforced, number), enforced, scales, number)
         return self._give(description, noisy, scale, shares_spent)
-
-    def _tried_out(self, enforced: Enforced) -> dict[str, Any]:
-        """What a release will tell, settled before a record is read or a release is counted.
-
-        And a map that fails is refused.
-        """
-        description = enforced.describe()
-        try_out(enforced, self.bounds)
-        return description
 
     def select(
         self,
@@ -257,7 +243,8 @@ class Curator:
         shares_spent = self._checked_shares(shares_spent)
         enforced = enforce(statistic)
         check_scores(enforced, scores, counts)
-        description = self._tried_out(enforced)
+        description = enforced.describe()
+        try_out(enforced, self.bounds)
         number = self._take(shares_spent)
         bits = seeded_bits(self._seed, b"choice %d" % number)
         mu = math.sqrt(shares_spent) / self._event.noise_multiplier
@@ -316,7 +303,7 @@ class Curator:
         scale: NDArray[np.float64],
         shares_spent: int,
     ) -> Release:
-        self._check_process()  # again: a statistic may have forked while it was added up
+        check_process(self._process)  # again: a statistic may have forked while it was added up
         release = Release(
             statistic=description,
             value=value,
@@ -327,7 +314,7 @@ class Curator:
             records_per_person=self._records_per_person,
             private=self._seed is None,
             fit=self._fit,
-            times=shares_spent,
+            shares_spent=shares_spent,
             relation=self._relation,
             entry=self._entry_hash,
         )
@@ -365,36 +352,13 @@ class Curator:
             raise ReleaseRefused("This curator was not paid for a search.")
         self._take()
         drawn = draw_runs(event, len(self._candidates), seeded_bits(self._seed, b"choice"))
-        n = self.n
-        if n < 2 or exceeds_memory(n, len(self._columns)):
-            raise ReleaseRefused(
-                "A search needs 2 records, and columns that fit in 1 GiB of "
-                "memory. The charge stays."
-            )
-        apart = drawn.validation_mask(n, self._validation)
-        halves = self._read_halves(apart)
-        with remember_signals(), suppress_warnings():
-            best = best_run(run, self._candidates, drawn.order, halves, self._side)
-        if not best.training:
-            raise ReleaseRefused(
-                "No run of the search could be fitted and judged. Nothing is "
-                "released; the charge stays."
-            )
-        training, validation = (
-            [self._ours(one) for one in some] for some in (best.training, best.validation)
-        )
-        told = {"candidates": len(self._candidates), "releases": len(training)}
-        told |= {"training": training[0].n, "validation": validation[0].n}
-        first = derived(
-            training[0],
-            statistic={"name": "Choice", "kind": CHOICE, "size": 2, **told},
-            value=np.array([best.index, best.score], dtype=np.float64),
-            scale=np.zeros(2),  # of their own: the noise is in the releases that follow
-            n=n,
-            times=1,
-        )
-        self.releases += [first, *training, *validation]
-        return Choice(best.index, best.score, training, validation)
+        check_divisible(self.n, len(self._columns))
+        halves = self._read_halves(drawn.validation_mask(self.n, self._validation))
+        best = best_run(run, self._candidates, drawn.order, halves, self._side)
+        paid: Paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}
+        first, choice = released_choice(best, len(self._candidates), self.n, paid)
+        self.releases += [first, *choice.training, *choice.validation]
+        return choice
 
     def _side(self, half: Source, bounds: Bounds, event: Event, name: bytes) -> "Curator":
         """A curator for one side of one run, within what this one has paid."""
@@ -416,10 +380,6 @@ class Curator:
         """Use the cache of another fit of the same candidate on the same records; None for none."""
         self._cache = cache
 
-    def _ours(self, release: Release) -> Release:
-        """A release of a run carries what the search as a whole has paid."""
-        return derived(release, event=self._event, fit=self._fit, entry=self._entry_hash)
-
     def _checked_shares(self, shares_spent: int) -> int:
         """How often a release counts: a whole number.
 
@@ -437,7 +397,7 @@ class Curator:
 
         Once, whichever threads, forks or statistics ask at the same time.
         """
-        self._check_process()
+        check_process(self._process)
         with self._lock:
             if self._left < shares_spent:
                 raise ReleaseRefused(
@@ -446,9 +406,6 @@ class Curator:
             self._left -= shares_spent
             self._made += 1
             return self._made
-
-    def _check_process(self) -> None:
-        check_process(self._process)
 
     def close(self) -> None:
         """Let go of the records."""

@@ -4,12 +4,12 @@ For an integer z, z + ⌊σN⌋ = ⌊z + σN⌋: adding this noise to an integer
 real-valued mechanism, so the real-valued mechanism's accounting holds for the program as it stands,
 with no rounding term.
 
-One sampler serves both laws. Let E(k, f) be f(2k+f)/2 (Gaussian) or f (Laplace). With σ = w/2ᵉ, w ≥
-2⁴⁰:
+One sampler serves both families. Let E(k, f) be f(2k+f)/2 (Gaussian) or f (Laplace). With
+σ = w/2ᵉ, w ≥ 2⁴⁰:
 
     k  with P(k) ∝ exp(−E(0, k)),   j uniform on 0 … w−1, f uniform on [j, j+1)/w, v uniform on [0,
                                     1)
-    accept if v < exp(−E(k, f)); then k + f has the law of |N| (of |L|), and ⌊w(k+f)⌋ = kw + j
+    accept if v < exp(−E(k, f)); then k + f is distributed as |N| (as |L|), and ⌊w(k+f)⌋ = kw + j
     a fair sign turns it into −(kw+j)−1;   shifting right by e bits divides by 2ᵉ and rounds down
     (e < 0, very large scales: −e more bits of f are drawn and put behind)
 
@@ -20,6 +20,7 @@ made in decimal arithmetic of rising precision. Proof: noise.md. Not constant-ti
 takes depends on the draw.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import (
     ROUND_HALF_EVEN,
@@ -43,9 +44,17 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.memo import memo
 from reticent.privacy.random_bits import Bits
 
-__all__ = ["LAWS", "Scale", "check_exp", "floor_noise", "scale_at_least"]
+__all__ = [
+    "FAMILIES",
+    "Scale",
+    "check_exp",
+    "draw_noise",
+    "floor_noise",
+    "in_units",
+    "scale_at_least",
+]
 
-LAWS = ("gaussian", "laplace")
+FAMILIES = ("gaussian", "laplace")
 _U = 32  # bits of u and of v that the fast path looks at
 _MARGIN = (
     2.0**-30
@@ -75,6 +84,10 @@ class Scale:
         return Fraction(self.w) / Fraction(2) ** self.e
 
 
+# Which coordinates, as a mask of shape (size,), have noise of which scale, in grid steps.
+Scales = Iterable[tuple[NDArray[np.bool_], Scale]]
+
+
 @memo(64)
 def scale_at_least(square: Fraction) -> Scale:
     """Least scale w/2ᵉ with (w/2ᵉ)² ≥ ``square`` > 0.
@@ -101,15 +114,43 @@ def scale_at_least(square: Fraction) -> Scale:
     return Scale(isqrt(ceiling - 1) + 1, e)
 
 
-def floor_noise(law: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
+def draw_noise(
+    family: str, scales: Scales, size: int, step: float, bits: Bits
+) -> tuple[NDArray[np.object_], NDArray[np.float64]]:
+    """Draw noise for ``size`` coordinates; one without a scale is refused.
+
+    Returns ⌊noise⌋ in grid steps, as Python integers, and the scale of each in the units of the
+    release; both of shape ``(size,)``. ``family`` is "gaussian" or "laplace", ``step`` a grid step.
+    """
+    noise = np.full(size, None, dtype=object)
+    scale = np.zeros(size)
+    for mask, fresh in scales:
+        noise[mask] = floor_noise(family, fresh, int(mask.sum()), bits)
+        scale[mask] = float(fresh.exact) * step
+    if any(number is None for number in noise) or not (scale > 0).all():
+        raise ReleaseRefused(
+            "A number of this statistic has no noise scale. Nothing is released; the charge stays."
+        )
+    return noise, scale
+
+
+def in_units(noisy: NDArray[np.object_], step: float) -> NDArray[np.float64]:
+    """Noisy sums, from grid steps to the units of the release.
+
+    ⌊·⌋ has mean −1/2. From here on everything is post-processing, this line included.
+    """
+    return np.asarray((noisy.astype(np.float64) + 0.5) * step)
+
+
+def floor_noise(family: str, scale: Scale, size: int, bits: Bits) -> NDArray[Any]:
     """Draw ``size`` independent integers ⌊scale · N⌋ ("gaussian") or ⌊scale · L⌋ ("laplace")."""
     check_exp()
-    if law not in LAWS:
-        raise BadInput(f"The noise law must be one of {', '.join(LAWS)}, not {law!r}.")
+    if family not in FAMILIES:
+        raise BadInput(f"The noise family must be one of {', '.join(FAMILIES)}, not {family!r}.")
     out = np.empty(size, dtype=object)
     filled = 0
     while filled < size:
-        accepted = _attempts(law, scale, min(_BATCH, 2 * (size - filled) + 16), bits)[
+        accepted = _attempts(family, scale, min(_BATCH, 2 * (size - filled) + 16), bits)[
             : size - filled
         ]
         out[filled : filled + len(accepted)] = accepted
@@ -140,17 +181,17 @@ def check_exp() -> None:
     _precise.append(True)
 
 
-def _exponent(law: str, k: Any, f: Any) -> Any:
+def _exponent(family: str, k: Any, f: Any) -> Any:
     """E(k, f), the same for floats, arrays and decimals.
 
     E(0, k) is the exponent of k's own weight.
     """
-    if law == "gaussian":
+    if family == "gaussian":
         return f * (2 * k + f) / 2
     return f
 
 
-def _attempts(law: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
+def _attempts(family: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
     """Make ``count`` independent attempts.
 
     Return the accepted ones, in order, as Python integers.
@@ -164,11 +205,11 @@ def _attempts(law: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
     u = second >> np.uint64(_U)
     v = second & np.uint64(2**_U - 1)
 
-    thresholds = _thresholds(law)
+    thresholds = _thresholds(family)
     k = np.searchsorted(
         thresholds, u
     )  # thresholds[k-1] < u ≤ thresholds[k], and equality is undecided
-    chance = np.exp(-_exponent(law, k, (j + 0.5) / scale.w))
+    chance = np.exp(-_exponent(family, k, (j + 0.5) / scale.w))
     distance = chance - (v + 0.5) / 2**_U
     undecided = (thresholds[k] == u) | (np.abs(distance) <= _MARGIN * (k + 1))
     accepted = distance > 0
@@ -186,7 +227,7 @@ def _attempts(law: str, scale: Scale, count: int, bits: Bits) -> NDArray[Any]:
         else:
             flip = 0
         cell = (int(j[i]) << more) + (int(tail[i]) ^ flip)
-        magnitude = _decide(law, scale.w << more, int(u[i]), cell, int(v[i]), bits)
+        magnitude = _decide(family, scale.w << more, int(u[i]), cell, int(v[i]), bits)
         accepted[i] = magnitude is not None
         if magnitude is not None:
             settled[i] = (~magnitude if negative[i] else magnitude) >> max(scale.e, 0)
@@ -208,14 +249,14 @@ def _integers(bits: Bits, count: int, size: int) -> NDArray[Any]:
     return out
 
 
-@memo(len(LAWS))
-def _thresholds(law: str) -> NDArray[np.uint64]:
+@memo(len(FAMILIES))
+def _thresholds(family: str) -> NDArray[np.uint64]:
     """⌊2³² P(≤ k)⌋ for k = 0, 1, … up to the first that is 2³² − 1.
 
     Any other u lies strictly between two of them.
     """
     with localcontext(_digits(60)):
-        weights = _weights(law)
+        weights = _weights(family)
         whole = sum(weights)
         below = Decimal(0)
         found = [-1]
@@ -248,16 +289,16 @@ def _digits(precision: int) -> Context:
     )
 
 
-def _weights(law: str) -> list[Decimal]:
+def _weights(family: str) -> list[Decimal]:
     """exp(−E(0, k)) for k = 0, 1, … until all that is left out is below the last digit."""
     least = Decimal(10) ** -(getcontext().prec + 5)
     weights = [Decimal(1)]
     while weights[-1] > least:
-        weights.append((-_exponent(law, 0, Decimal(len(weights)))).exp())
+        weights.append((-_exponent(family, 0, Decimal(len(weights)))).exp())
     return weights
 
 
-def _decide(law: str, w: int, u: int, j: int, v: int, bits: Bits) -> int | None:
+def _decide(family: str, w: int, u: int, j: int, v: int, bits: Bits) -> int | None:
     """Settle one attempt exactly: kw + j if it is accepted, None if it is rejected.
 
     u and v are known to lie in [u, u+1)/2ⁿ and [v, v+1)/2ⁿ, and f in [g, g+1)/(w·2ⁿ⁻³²); n grows by
@@ -268,10 +309,11 @@ def _decide(law: str, w: int, u: int, j: int, v: int, bits: Bits) -> int | None:
     while True:
         with localcontext(_digits(n // 3 + 30)):  # n bits are 0.302 n digits
             error = Decimal(10) ** -(n // 3 + 20)  # above 10^10 roundings, below 2^-n
-            k = _level(law, Decimal(u) / 2**n, Decimal(u + 1) / 2**n, error)
+            k = _level(family, Decimal(u) / 2**n, Decimal(u + 1) / 2**n, error)
             if k is not None:
                 most, least = (
-                    (-_exponent(law, k, Decimal(end) / (w << (n - _U)))).exp() for end in (g, g + 1)
+                    (-_exponent(family, k, Decimal(end) / (w << (n - _U)))).exp()
+                    for end in (g, g + 1)
                 )
                 if Decimal(v + 1) / 2**n < least - error:
                     return k * w + j
@@ -283,9 +325,9 @@ def _decide(law: str, w: int, u: int, j: int, v: int, bits: Bits) -> int | None:
         n += 64
 
 
-def _level(law: str, low: Decimal, high: Decimal, error: Decimal) -> int | None:
+def _level(family: str, low: Decimal, high: Decimal, error: Decimal) -> int | None:
     """The k whose piece [P(< k), P(≤ k)) holds all of [low, high); None if that is not certain."""
-    weights = _weights(law)
+    weights = _weights(family)
     whole = sum(weights)
     below = Decimal(0)
     for k, weight in enumerate(weights):

@@ -14,7 +14,9 @@ import mmap
 import os
 import secrets
 
-__all__ = ["Identity", "available_cpus", "identity"]
+from reticent.errors import ReleaseRefused
+
+__all__ = ["Identity", "available_cpus", "check_process", "identity"]
 
 Identity = tuple[int, bytes]  # number of the process, and its token
 
@@ -54,6 +56,15 @@ def identity() -> Identity:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
+
+
+def check_process(paid_in: Identity) -> None:
+    """Refuse to work in another process than the one that paid."""
+    if identity() != paid_in:
+        raise ReleaseRefused(
+            "This was paid for in another process: a fork cannot use what its parent paid, and "
+            "would draw noise for the same sums again. Pay and release in one process."
+        )
 
 
 def available_cpus() -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reticent.errors import ReleaseRefused
 from reticent.privacy.process import identity
 
-__all__ = ["Bits"]
+__all__ = ["Bits", "seeded_bits"]
 
 
 class Bits:
@@ -56,3 +56,10 @@ class Bits:
         raise TypeError(
             "Random bits are never copied, pickled or sent: noise drawn twice is no noise."
         )
+
+
+def seeded_bits(seed: bytes | None, name: bytes) -> Bits:
+    """Random bits for one purpose: from the operating system, or from a seed and ``name``."""
+    if seed is None:
+        return Bits(None)
+    return Bits(seed + b" " + name)

@@ -201,22 +201,22 @@ def _counts(enforced: EnforcedCounts, record: Record) -> list[int]:
 def _moments(enforced: EnforcedAssignmentMoments, record: Record) -> list[int]:
     """Σ γ_k, Σ γ_k u_k and Σ γ_k u_k u_kᵀ of one record, all in steps of the second moments."""
     d = enforced.columns
-    shares, rows = _assigned(enforced, record)
-    zeroth = [share * 4**ROW_BITS for share in shares]
+    responsibilities, rows = _assigned(enforced, record)
+    zeroth = [responsibility * 4**ROW_BITS for responsibility in responsibilities]
     first: list[int] = []
     second: list[list[int]] = []
-    for share, row in zip(shares, rows, strict=True):
+    for responsibility, row in zip(responsibilities, rows, strict=True):
         u = quantize_and_clip(row, ROW_BITS, 4**ROW_BITS)
-        if not share:
+        if not responsibility:
             u = [0] * d
-        first += [share * v * 2**ROW_BITS for v in u]
+        first += [responsibility * v * 2**ROW_BITS for v in u]
         products = {
             "none": [],
             "trace": [sum(v * v for v in u)],
             "diagonal": [v * v for v in u],
             "full": _products(u),
         }[enforced.second_moment]
-        second.append([share * product for product in products])
+        second.append([responsibility * product for product in products])
     if enforced.pooled_covariance:
         second = [[sum(numbers) for numbers in zip(*second, strict=True)]]
     return zeroth + first + [number for numbers in second for number in numbers]
@@ -234,8 +234,8 @@ def _assigned(
     for all_parts in (False, True):
         with suppress(BaseException):
             gamma, ask = enforced.statistic.responsibilities(record)
-            shares = _responsibilities(_ask(partial(np.asarray, gamma), 1, parts))
-            wanted = [k for k in range(parts) if all_parts or shares[k] > 0]
+            responsibilities = _responsibilities(_ask(partial(np.asarray, gamma), 1, parts))
+            wanted = [k for k in range(parts) if all_parts or responsibilities[k] > 0]
             pairs = None
             if not all_parts:
                 pairs = np.array(wanted, dtype=np.intp)
@@ -244,7 +244,7 @@ def _assigned(
                 rows = [[0.0] * d for _ in range(parts)]
                 for k, row in zip(wanted, found.astype(np.float64), strict=True):
                     rows[k] = [float(value) for value in row]
-                return shares, rows
+                return responsibilities, rows
     return [0] * parts, [[0.0] * d] * parts
 
 
@@ -253,10 +253,10 @@ def _responsibilities(gamma: list[float]) -> list[int]:
     one = 2**RESPONSIBILITY_BITS
     if any(map(math.isnan, gamma)):
         return [0] * len(gamma)
-    shares = [math.trunc(min(max(value * one, 0.0), float(one))) for value in gamma]
-    left = one - sum(shares)
+    responsibilities = [math.trunc(min(max(value * one, 0.0), float(one))) for value in gamma]
+    left = one - sum(responsibilities)
     if left < 0:
         return [0] * len(gamma)
-    if sum(shares) > 0:
-        shares[shares.index(max(shares))] += left
-    return shares
+    if sum(responsibilities) > 0:
+        responsibilities[responsibilities.index(max(responsibilities))] += left
+    return responsibilities

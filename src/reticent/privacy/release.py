@@ -44,7 +44,7 @@ _SCALE_TOLERANCE = 1e-5  # relative, as descriptions of statistics are compared
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """One noisy statistic and the law of its noise.
+    """One noisy statistic and the distribution of its noise.
 
     Attributes
     ----------
@@ -55,16 +55,16 @@ class Release:
         a step's fresh noise.
     event : Event
         What was paid, for this release and the others of the same fit (``event.count`` in all); its
-        kind is the law of the noise.
+        kind is the family of the noise.
     n, bounds, records_per_person
         Number of records, the bounds they were held to, records per person (public).
     private : bool
         False if the noise came from a seed.
     fit : str
         A random name of the fit: releases with the same name were paid for together.
-    times : int
-        How many of the ``event.count`` releases this one took, for Gaussian noise that is √times
-        smaller.
+    shares_spent : int
+        How many of the ``event.count`` releases this one took, for Gaussian noise that is
+        √shares_spent smaller.
     relation : str
         What is protected: a key of ``ledger.RELATIONS``.
     entry : str, optional
@@ -82,7 +82,7 @@ class Release:
     records_per_person: int
     private: bool
     fit: str
-    times: int = 1
+    shares_spent: int = 1
     relation: str = field(kw_only=True)
     entry: str | None = field(default=None, kw_only=True)
     checksum: str | None = field(default=None, kw_only=True)
@@ -116,7 +116,7 @@ class Release:
             "records_per_person": self.records_per_person,
             "private": self.private,
             "fit": self.fit,
-            "times": self.times,
+            "times": self.shares_spent,
             "relation": self.relation,
             "entry": self.entry,
         }
@@ -162,7 +162,7 @@ _TYPES = {
 
 def _problem(release: Release) -> str:
     """What is wrong with a field, in a sentence; nothing if they can be those of a release."""
-    for name, least in (("n", 0), ("records_per_person", 1), ("times", 1)):
+    for name, least in (("n", 0), ("records_per_person", 1), ("shares_spent", 1)):
         value = getattr(release, name)
         if type(value) is not int or value < least:
             return f"{name} must be a whole number of at least {least}, not {value!r}."

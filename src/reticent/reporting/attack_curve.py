@@ -47,14 +47,14 @@ def recognised(guarantee: Guarantee, false_alarms: ArrayLike) -> NDArray[np.floa
     if mu is not None:
         return np.asarray(ndtr(ndtri(rate) + mu))
     best = np.ones_like(rate)
-    for eps, delta in _lines(guarantee):
+    for eps, delta in _privacy_points(guarantee):
         few = np.exp(eps) * rate + delta
         many = 1 - np.exp(-eps) * (1 - rate - delta)
         best = np.minimum(best, np.minimum(few, many))
     return np.clip(best, rate, 1.0)
 
 
-def _lines(guarantee: Guarantee) -> list[tuple[float, float]]:
+def _privacy_points(guarantee: Guarantee) -> list[tuple[float, float]]:
     """What is known of δ(ε): one point, or for a search as many as are asked for."""
     (first, *more) = guarantee.events
     eps = min(guarantee.epsilon, 700.0)

@@ -12,7 +12,9 @@ from reticent.privacy.ledger.ledger import Entry, Ledger
 from reticent.privacy.release import Release
 from reticent.reporting.formatting import format_number, format_number_up
 
-__all__ = ["COMPOSITION_NOTE", "budget", "spendable"]
+__all__ = ["COMPOSITION_NOTE", "budget", "is_used_up", "spendable"]
+
+_NEGLIGIBLE = 0.01  # of a cap: what is left by the rounding of noise to the safe side
 
 COMPOSITION_NOTE = (
     "Spent is at the cap's δ. Releases compose to less than their sum, so "
@@ -64,12 +66,14 @@ def budget(releases: list[Release], url: str, dataset: str | None) -> dict[str, 
             numbers = {"epsilon": epsilon, "shown": shown, "percent": f"{100 * share:.2f}"}
             parts.append({"kind": kind, "title": title, **numbers})
         before = until
+    left = ledger.remaining(dataset)
     return {
         "dataset": dataset,
         "epsilon": account.epsilon,
         "delta": account.delta,
         "spent": stops[-1][-1],
-        "remaining": spendable(ledger.remaining(dataset)),
+        "remaining": spendable(left),
+        "used_up": is_used_up(left, account.epsilon),
         "parts": parts,
         "alone": None if at is None else account_epsilon([entries[at].event], account.delta),
         "charged": None if at is None else f"{_time(entries[at])} UTC",
@@ -88,6 +92,11 @@ def budget(releases: list[Release], url: str, dataset: str | None) -> dict[str, 
         "head": head,
         "composed": COMPOSITION_NOTE if account.delta else "",
     }
+
+
+def is_used_up(left: float, cap: float) -> bool:
+    """Whether what is left of a cap is too little for any release worth the name."""
+    return left < _NEGLIGIBLE * cap
 
 
 def spendable(left: float) -> float:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_COLUMNS",
+    "NOTEBOOK",
     "PAGE",
     "SCREEN",
     "Block",
@@ -45,10 +46,23 @@ class Medium:
 
     effect: str  # the thing that shows how an output changes along one input
     all_numbers: str  # where to find what there was no room for; empty if it is on the same page
+    options: bool = False  # whether parameters are given as options of the command line
+
+    def parameter(self, name: str) -> str:
+        """Name a parameter as the reader gives it: ``--n-clusters`` or ``n_clusters``."""
+        if self.options:
+            return f"--{name.replace('_', '-')}"
+        return name
+
+    @property
+    def budget(self) -> str:
+        """The budget, and the parameter that sets it."""
+        return f"the budget ({self.parameter('epsilon')})"
 
 
-SCREEN = Medium("table", "--json")
+SCREEN = Medium("table", "--json", options=True)
 PAGE = Medium("curve", "")
+NOTEBOOK = Medium("table", "model.report(…)")
 
 
 @dataclass(frozen=True)
@@ -173,8 +187,8 @@ class Presenter(ABC, Generic[Model]):
         """Every result with every digit, for machines."""
 
     @abstractmethod
-    def summary(self) -> list[Block]:
-        """The results on a terminal."""
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
+        """The results in short, on a terminal or in a notebook."""
 
     @abstractmethod
     def sections(self) -> list[Section]:
@@ -192,7 +206,7 @@ class Presenter(ABC, Generic[Model]):
         """How results are to be read."""
         return []
 
-    def notes(self) -> list[str]:
+    def notes(self, medium: Medium = SCREEN) -> list[str]:
         """Say so if the results say next to nothing."""
         return []
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
     from reticent.reporting.presenter import Presenter
 
-__all__ = ["PRESENTERS", "presenter_class", "presenter_of", "unwrap_search"]
+__all__ = ["PRESENTERS", "has_presenter", "presenter_class", "presenter_of", "unwrap_search"]
 
 PRESENTERS = {  # module in `reporting.presenters` and class, by the name of the model's class
     "PrivateMean": ("descriptive", "MeanPresenter"),
@@ -35,6 +35,12 @@ def unwrap_search(fitted: "PrivateEstimator") -> "PrivateEstimator":
         found: PrivateEstimator = fitted.best_estimator_
         return found
     return fitted
+
+
+def has_presenter(fitted: "PrivateEstimator") -> bool:
+    """Whether there is a presenter of a fitted model; a class of the user's own may have none."""
+    bases = type(unwrap_search(fitted)).__mro__
+    return any(base.__name__ in PRESENTERS for base in bases)
 
 
 def presenter_class(kind: type) -> "type[Presenter[Any]]":

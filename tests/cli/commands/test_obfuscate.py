@@ -208,6 +208,6 @@ def test_sensitive_points_are_drawn_however_they_are_given(sensitive):
     t = np.linspace(0, 3, 31)
     model = reticent.Obfuscator(RBF(0.2, "fixed"), sensitive=sensitive, share=0.5, random_state=0)
     model.obfuscate(t, orbit(t)[:, 0])
-    (axes,) = obfuscation_plots.curve(model).axes
+    (axes,) = obfuscation_plots.draw_released_curve(model).axes
     at = [line.get_xdata()[0] for line in axes.lines if len(set(line.get_xdata())) == 1]
     assert at == [1.2, 1.6]

@@ -6,7 +6,7 @@ import pytest
 
 from reticent.cli.commands import reproduce
 from reticent.studies import REPORT_SEED, STUDIES
-from reticent.studies.common.results import Claim, Findings, Table
+from reticent.studies.common.results import Claim, Findings, ResultTable
 
 
 class Fake:
@@ -25,7 +25,7 @@ class Fake:
         found = Findings(
             "Found",
             [{"a": 1}],
-            [Table("Table", ("x", "y"), [("one", "2.5")])],
+            [ResultTable("ResultTable", ("x", "y"), [("one", "2.5")])],
             [Claim("c", "f", True)],
         )
         found.write(out)
@@ -52,7 +52,7 @@ def test_without_a_name_it_lists_all_studies(run):
 def test_one_study(run, fakes, tmp_path):
     answer = run("reproduce", "first", "--out", tmp_path)
     assert answer.code == 0
-    assert "Table" in answer.out
+    assert "ResultTable" in answer.out
     assert "2.5" in answer.out
     assert "yes" in answer.out
     assert (tmp_path / "first" / "results.csv").read_text() == "a\n1\n"

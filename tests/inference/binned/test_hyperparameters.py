@@ -77,7 +77,7 @@ def test_a_spread_tells_the_noise():
     Its slope by differences.
     """
     each, _ = two_hypotheses()
-    spread = binned_fit._Spread(9.0, 4.0, np.full(5, 10.0))
+    spread = binned_fit._SquaredResiduals(9.0, 4.0, np.full(5, 10.0))
     one = each[0]
     off = 9.0 - 50 * 0.1 - 10 * one.within.sum()
     assert spread.evidence(one, 0.1)[0] == pytest.approx(-(off**2) / 8)
@@ -85,10 +85,11 @@ def test_a_spread_tells_the_noise():
     for sign in (1, -1):
         theta = RBF(0.3).theta + sign * 1e-5
         noise = 0.1 * np.exp(sign * 1e-5)
-        steep = HypothesisPosterior(RBF(0.3), theta, 1.0, 0.1, one.seen, gradient=True)
+        steep = HypothesisPosterior(RBF(0.3), theta, 1.0, 0.1, one.observations, gradient=True)
         moved.append([spread.evidence(steep, 0.1)[0], spread.evidence(one, noise)[0]])
     slope = spread.evidence(
-        HypothesisPosterior(RBF(0.3), RBF(0.3).theta, 1.0, 0.1, one.seen, gradient=True), 0.1
+        HypothesisPosterior(RBF(0.3), RBF(0.3).theta, 1.0, 0.1, one.observations, gradient=True),
+        0.1,
     )[1]
     assert slope == pytest.approx((np.array(moved[0]) - moved[1]) / 2e-5, rel=1e-4)
 
@@ -112,14 +113,14 @@ def test_a_density_is_found_in_noisy_counts():
     assert (own < variance).all()
     assert len(believed.hypotheses) == 1, "nothing is to be learned"
     assert believed.noise_variance == pytest.approx(1.0)
-    assert believed.hypotheses[0].seen.own == pytest.approx(1000 * (1 + truth), rel=0.1), (
-        "variances of counts"
-    )
+    assert believed.hypotheses[0].observations.noise_weight == pytest.approx(
+        1000 * (1 + truth), rel=0.1
+    ), "variances of counts"
 
 
 def test_counts_without_any_record_have_a_least_variance():
     regions, _, told = counted(lambda t: np.where(t > 0, 1.0, 1e-9), n=10, sd=0.1)
-    own = fit_density(prior(), regions, *told, 1.0).hypotheses[0].seen.own
+    own = fit_density(prior(), regions, *told, 1.0).hypotheses[0].observations.noise_weight
     assert own.min() == pytest.approx(0.3)
 
 
@@ -185,12 +186,12 @@ def test_squares_of_outputs_tell_their_noise(noise):
 def test_doubt_about_counts_is_doubt_about_sums():
     """Errors in variables: a count that is off by one is a sum that is off by the mean there."""
     sure, unsure = (learned(0.09, False, doubt=doubt)[1] for doubt in (1e-9, 400.0))
-    regions = sure.hypotheses[0].seen.regions
+    regions = sure.hypotheses[0].observations.regions
     assert (unsure.moments(regions)[1] > sure.moments(regions)[1]).all()
-    added = unsure.hypotheses[0].seen.privacy - 4.0
+    added = unsure.hypotheses[0].observations.privacy - 4.0
     mean, variance, _ = unsure.moments(regions)
     assert added / 400 == pytest.approx(mean**2 + variance, abs=0.02)
-    assert sure.hypotheses[0].seen.privacy == pytest.approx(np.full(16, 4.0))
+    assert sure.hypotheses[0].observations.privacy == pytest.approx(np.full(16, 4.0))
 
 
 def test_bins_without_records_say_nothing_and_do_not_fail():

@@ -77,7 +77,7 @@ def dense(data, places=None):
     cross = (
         None if places is None else data.weight[:, None] * (SCALE * average @ KERNEL(at, places))
     )
-    return K * weights + np.diag(data.own * (NOISE + within) + data.privacy), cross, K
+    return K * weights + np.diag(data.noise_weight * (NOISE + within) + data.privacy), cross, K
 
 
 def test_regions_are_unions_of_boxes():

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from scipy.stats import multivariate_normal
 
-from reticent.inference.classification.softmax_posterior import SoftmaxPosterior, _softmax
+from reticent.inference.classification.softmax_posterior import SoftmaxPosterior, _softmax_rows
 
 M = 4
 N = 1500
@@ -47,7 +47,7 @@ def told(belief, phi, hot, centre, reach=10.0, noise=1e-6, rng=None):
 
 def test_chances():
     logits = np.array([[1000.0, 0.0], [0.3, -0.2], [-1e4, -1e4]])
-    assert _softmax(logits) == pytest.approx(softmax(logits, axis=1))
+    assert _softmax_rows(logits) == pytest.approx(softmax(logits, axis=1))
 
 
 def test_the_linear_link_is_regression_on_labels():

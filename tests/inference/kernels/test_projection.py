@@ -19,7 +19,6 @@ from sklearn.gaussian_process.kernels import (
 
 from reticent.inference.kernels.eigenbasis import corners, quasi_random_points
 from reticent.inference.kernels.projection import (
-    NEGLIGIBLE_NOISE_SNR,
     KernelPriors,
     feature_scales,
     kernels_around,
@@ -28,6 +27,7 @@ from reticent.inference.kernels.projection import (
     theta_range,
     white_noise_variance,
 )
+from reticent.inference.kernels.settings import PROJECTION
 from reticent.privacy.row_maps.polynomial_basis import GRID, legendre
 
 
@@ -80,15 +80,15 @@ def test_with_enough_functions_the_kernel_is_rebuilt(kernel, d, m):
     assert outside < 1e-3
 
 
-@pytest.mark.parametrize("aside", [0.0, 0.1, 0.999])
-def test_what_functions_leave_out_is_counted_where_records_are(aside):
+@pytest.mark.parametrize("ignored", [0.0, 0.1, 0.999])
+def test_what_functions_leave_out_is_counted_where_records_are(ignored):
     """The mean of what is missed, without the share of places where most is."""
     kernel = Matern(0.3, nu=1.5)
-    one = priors(kernel, aside=aside)
+    one = priors(kernel, ignored_fraction=ignored)
     basis, (S,), (outside,) = one.choose(8)
     phi = basis.evaluate(one._points)
     missed = np.sort(1 - ((phi @ S) * phi).sum(axis=1))
-    count = max(math.ceil((1 - aside) * len(missed)), 1)
+    count = max(math.ceil((1 - ignored) * len(missed)), 1)
     assert outside == pytest.approx(np.maximum(missed, 0)[:count].mean(), rel=1e-6)
     assert outside > 1e-4
     assert (np.diff([priors(kernel).choose(m)[2][0] for m in (2, 4, 8, 16)]) < 0).all()
@@ -219,8 +219,8 @@ def test_functions_without_variance_still_have_an_energy():
         (0.0, 0.5),
         (0.99, 0.5),
         (1.0, 0.95),
-        (NEGLIGIBLE_NOISE_SNR - 1, 0.95),
-        (NEGLIGIBLE_NOISE_SNR, 1.0),
+        (PROJECTION.negligible_noise_snr - 1, 0.95),
+        (PROJECTION.negligible_noise_snr, 1.0),
         (1e9, 1.0),
     ],
 )

@@ -3,6 +3,8 @@
 Against one dense Gaussian law of all labels, with several releases and hypotheses.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from reticent.inference.labels.posterior import (
     average_kernels,
     inducing_inputs,
 )
+from reticent.inference.labels.settings import LABEL_POSTERIOR
 
 S2 = 0.05
 N = 14
@@ -199,7 +202,7 @@ def test_a_noise_far_from_the_first_guess_is_a_surprise(times, surprise):
     Its density is the prior's, normal in the logarithm.
     """
     one = belief([kernel_of(0.4)])
-    one._seconds.append(label_belief._Second(times * S2, 1e-6, 100.0, np.zeros(N)))
+    one._seconds.append(label_belief._SecondMoment(times * S2, 1e-6, 100.0, np.zeros(N)))
     found, fit = one._noise(0, np.zeros(N), 0.0, (np.zeros(N), S2))
     assert found == pytest.approx(times * S2)
     assert fit == pytest.approx(-(surprise**2) / 2, abs=1e-3)
@@ -313,7 +316,8 @@ def test_units_of_inputs_and_outputs():
 @pytest.mark.parametrize("rows", [0, 8])
 def test_carriers_are_the_pivots_of_a_cholesky_factor(most, rows, monkeypatch):
     """One by one, with or without the whole matrix; as few as leave next to nothing."""
-    monkeypatch.setattr(label_belief, "_ROWS", rows)
+    with_ratio = replace(LABEL_POSTERIOR, whole_matrix_ratio=rows)
+    monkeypatch.setattr(label_belief, "LABEL_POSTERIOR", with_ratio)
     x = np.linspace(-1, 1, 25)[:, None]
     K = kernel_of(0.5)
     found = inducing_inputs(K, x, most, 1e-4)

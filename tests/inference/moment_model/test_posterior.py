@@ -4,6 +4,7 @@ Right without noise, positive definite with any noise, and honest about clipping
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
 from reticent.inference.moment_model.posterior import StagedPosterior
+from reticent.inference.moment_model.settings import POSTERIOR
 
 
 def alone(prior, points, n, noise2, **learn):
@@ -105,7 +107,8 @@ def test_all_hypotheses_at_once_are_fitted_as_one_by_one(sd, alone, together, mo
     """One basis serves them all, whatever noise each of them has been given, and however many are
     taken together.
     """
-    monkeypatch.setattr("reticent.inference.moment_model.posterior._TOGETHER", together)
+    with_blocks = replace(POSTERIOR, block_entries=together)
+    monkeypatch.setattr("reticent.inference.moment_model.posterior.POSTERIOR", with_blocks)
     points, phi, _, y = problem()
     B = phi.T @ phi
     rng = np.random.default_rng(2)

@@ -32,7 +32,7 @@ def test_rows_of_b_are_what_the_noise_says(n):
         f.buffer_coefficients(np.array([0.5, 0.9]), np.array([0.3, 0.1]), n),
     ):
         B = running(n) @ np.linalg.inv(toeplitz(c))
-        assert toeplitz(f.inverse(c)) == pytest.approx(np.linalg.inv(toeplitz(c)), abs=1e-12)
+        assert toeplitz(f.series_inverse(c)) == pytest.approx(np.linalg.inv(toeplitz(c)), abs=1e-12)
         assert f.row_variances(c) == pytest.approx((B**2).sum(axis=1))
         columns = (toeplitz(c) ** 2).sum(axis=0)
         assert f.largest_variance(c) == pytest.approx((B**2).sum(axis=1).max() * columns.max())
@@ -64,7 +64,7 @@ def test_the_tree_has_a_node_for_every_binary_one():
 @given(st.lists(st.floats(-0.9, 0.9), min_size=0, max_size=40))
 def test_an_inverse_series_undoes_its_series(rest):
     c = np.array([1.5, *rest]) / np.arange(1, len(rest) + 2) ** 2
-    b = f.inverse(c)
+    b = f.series_inverse(c)
     assert len(b) == len(c)
     assert np.convolve(c, b)[: len(c)] == pytest.approx(np.eye(1, len(c))[0], abs=1e-6)
 
@@ -76,7 +76,7 @@ def test_products_of_series_are_convolutions(m, k, seed):
     a = rng.normal(size=m)
     b = rng.normal(size=k)
     n = min(m, k)
-    assert f._product(a, b, n) == pytest.approx(np.convolve(a, b)[:n], abs=1e-9)
+    assert f._series_product(a, b, n) == pytest.approx(np.convolve(a, b)[:n], abs=1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])

@@ -85,13 +85,13 @@ def test_with_many_functions_the_constant_has_the_largest_scale():
         arms=9,
         exploration_weight=0.7,
     )
-    energy = np.sort(np.array(policy.feature_map.energy))
+    energy = np.sort(np.array(policy.feature_map.feature_scale))
     assert energy[-1] > 1.5 * energy[-2]
     constant = (
         policy.feature_map.features(np.zeros((1, 20)))[0]
         / policy.feature_map.features(np.full((1, 20), 0.3))[0]
     )
-    assert np.argmax(policy.feature_map.energy) in np.flatnonzero(
+    assert np.argmax(policy.feature_map.feature_scale) in np.flatnonzero(
         np.abs(constant - constant.round()) < 0.5
     )
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from reticent import BadInput, Bounds, PrivateHistogram
+from reticent.inference.linalg import project_onto_simplex
 from reticent.models.base import COMMON as FOR_ALL
-from reticent.models.descriptive.histogram import project_to_simplex
 
 COMMON = {"epsilon": 1.0, "delta": 1e-6}
 
@@ -71,7 +71,7 @@ def test_score_prefers_the_data_it_was_fitted_to():
 
 @given(arrays(float, st.integers(1, 20), elements=st.floats(-1e3, 1e3)))
 def test_simplex_projection(v):
-    p = project_to_simplex(v)
+    p = project_onto_simplex(v)
     assert p.sum() == pytest.approx(1)
     assert (p >= 0).all()
     # optimality: on the support all entries are shifted by the same number, off it by no more

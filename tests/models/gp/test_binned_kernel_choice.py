@@ -34,7 +34,7 @@ def test_a_kernel_chosen_by_the_exponential_mechanism(how, tmp_path):
         kernel, epsilon=5000, delta=1e-6, random_state=0, **given
     ).fit(x, y)
     assert model.guarantee_.epsilon <= 5000
-    assert [one.times for one in model.releases_] == [3, 1]
+    assert [one.shares_spent for one in model.releases_] == [3, 1]
     if "kind" not in how and "regions" not in how:
         assert 0.5 < model.kernel_.k2.length_scale < 5
         assert np.sqrt(np.mean((model.predict(x[:50]) - np.sin(x[:50, 0])) ** 2)) < 0.6

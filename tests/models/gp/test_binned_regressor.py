@@ -179,7 +179,7 @@ def test_cleaned_counts_are_those_of_the_joint_normal_law():
     K = one._signal + np.diag(own)
     gain = K @ np.linalg.inv(K + np.diag(noise))
     mean, C = one.denoised_sums(None)
-    assert mean == pytest.approx(gain @ one.seen.value, abs=1e-5)
+    assert mean == pytest.approx(gain @ one.observations.value, abs=1e-5)
     assert pytest.approx(K - gain @ K, abs=1e-5) == C
     mean, C = one.denoised_sums(0.0)
     assert mean.sum() == pytest.approx(0, abs=1e-9)

@@ -119,7 +119,7 @@ def test_breast_cancer():
 def test_where_counts_of_inputs_would_be_noise_moments_take_their_share():
     few, many = (classifier(stages=24, basis=4).fit(*plane(n)).releases_ for n in (100, 3000))
     assert [one.statistic["name"] for one in few[:2]] == ["InputMoments", "ClassGram"]
-    assert [one.times for one in few[:2]] == [2, 1]
+    assert [one.shares_spent for one in few[:2]] == [2, 1]
     assert [one.statistic["name"] for one in many[:2]] == ["InputMoments", "InputCounts"]
 
 

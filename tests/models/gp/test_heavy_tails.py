@@ -125,7 +125,7 @@ def test_the_less_is_told_the_louder_is_the_constant():
     bounds = Bounds(x=[(-1, 1)] * 8, y=(-1, 1))
     shares = []
     for epsilon in (0.01, 0.1, 1.0, 10.0):
-        energy = np.square(gp(bounds=bounds, epsilon=epsilon).fit(x, y)._feature_map.energy)
+        energy = np.square(gp(bounds=bounds, epsilon=epsilon).fit(x, y)._feature_map.feature_scale)
         shares.append(energy[0] / energy[1])
     assert shares[0] > shares[1] > 2 * shares[2]
     assert shares[2:] == pytest.approx([1.0, 1.0])

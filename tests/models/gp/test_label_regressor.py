@@ -412,7 +412,7 @@ def test_an_input_that_is_not_in_the_table_adds_nothing():
         np.ones((1, 1)),
         design="",
         centre=np.zeros(1),
-        reach=1.0,
+        clip_threshold=1.0,
         squares=0.0,
     )
     assert statistic.block_sum(np.array([[0.0, 0.5], [-0.0, 0.25], [1e-300, 1.0]])) == 0.75 * 2**24

@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Pairwi
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import reticent
-from reticent.models.gp.prior_hypotheses import _cached_prior, _default, hypotheses_of
+from reticent.models.gp.prior_hypotheses import _cached_prior, _default_prior, hypotheses_of
 
 BOX = reticent.Bounds(x=[(0.0, 2.0), (0.0, 3.0)], y=(0.0, 1.0))
 
@@ -98,12 +98,12 @@ def test_what_is_kept_is_made_in_one_thread_whoever_asks(monkeypatch):
 
     monkeypatch.setattr("reticent.models.gp.prior_hypotheses.AnovaPriors", made)
     monkeypatch.setattr("reticent.models.gp.prior_hypotheses.KernelPriors", made)
-    _default.forget()
+    _default_prior.forget()
     try:
         with threadpool_limits(2, "blas"):
             hypotheses_of(None, BOX, 1.0, learn=True)
             priors(RBF(0.123))
     finally:
-        _default.forget()
+        _default_prior.forget()
         _cached_prior.forget()
     assert set(seen) == {1}

@@ -72,7 +72,9 @@ def test_rebuilt_from_releases_bit_for_bit_without_data(fitted, tmp_path):
     for other in (again, reticent.load(tmp_path / "m")):
         for name in ("weights_", "means_", "covariances_"):
             assert np.array_equal(getattr(fitted, name), getattr(other, name))
-    assert sum(release.times for release in fitted.releases_) == fitted.releases_[0].event.count
+    assert (
+        sum(release.shares_spent for release in fitted.releases_) == fitted.releases_[0].event.count
+    )
 
 
 def test_the_same_from_arrays_parquet_and_dask(tmp_path):
@@ -337,7 +339,9 @@ def test_where_centres_are_clear_more_is_spent_on_covariances():
         model = reticent.GaussianMixture(
             2, bounds=reticent.Bounds(x=(-1, 1)), epsilon=epsilon, delta=1e-6, random_state=0
         ).fit(X)
-        asked[epsilon] = [(one.times, one.statistic.get("weights")) for one in model.releases_]
+        asked[epsilon] = [
+            (one.shares_spent, one.statistic.get("weights")) for one in model.releases_
+        ]
         assert sum(times for times, _ in asked[epsilon]) == 160
     each = {
         epsilon: [one for one in some if one[1] in ([1, 2, 8], [1, 4, 32])]

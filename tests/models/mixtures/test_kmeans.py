@@ -66,9 +66,9 @@ def test_public_numbers_alone_decide_what_is_asked():
     few = blobs(300, 2, 3)[1]
     many = blobs(200_000, 2, 3)[1]
     assert [one.statistic["name"] for one in fitted(3, few).releases_] == ["GridCounts"]
-    asked = [(one.statistic["name"], one.times) for one in fitted(3, many).releases_]
+    asked = [(one.statistic["name"], one.shares_spent) for one in fitted(3, many).releases_]
     assert asked == [("GridCounts", 6), ("LeafSums", 7), ("ResidualMoments", 3)]
-    wide = [one.times for one in fitted(3, blobs(300, 5, 3)[1]).releases_]
+    wide = [one.shares_spent for one in fitted(3, blobs(300, 5, 3)[1]).releases_]
     assert sum(wide) == 16
     assert bins_for(1_256_384, 450.0, 2) == 37
     assert (bins_for(10, 1e6, 2), bins_for(10**12, 1.0, 2), bins_for(10**12, 1.0, 3)) == (2, 64, 16)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
+from reticent.obfuscation.parameters import SOLUTIONS
 from reticent.obfuscation.solver import certificate as obfuscation_solution
-from reticent.obfuscation.solver.certificate import SOLUTIONS, _checked, solve
+from reticent.obfuscation.solver.certificate import _checked, solve
 from reticent.obfuscation.solver.constraints import cells, promise
 from reticent.obfuscation.solver.covariance import observe
+from reticent.obfuscation.solver.settings import SOLVER
 
 K = ConstantKernel(2.0) * RBF(0.2)
 X = np.linspace(0, 1, 15)[:, None]
@@ -161,7 +163,7 @@ def test_uncertainty_beyond_the_prior_is_refused(xi, why):
 
 
 def test_independent_noise_is_for_few_records(monkeypatch):
-    monkeypatch.setattr(obfuscation_solution, "_MOST_DIAGONAL", 10)
+    monkeypatch.setattr(obfuscation_solution, "SOLVER", replace(SOLVER, max_diagonal_records=10))
     with pytest.raises(ValueError, match="independent noise is there to compare with"):
         solved("diagonal")
     with pytest.raises(ValueError, match="independent noise"):

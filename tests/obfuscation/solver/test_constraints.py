@@ -16,7 +16,8 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from reticent.obfuscation.solver.constraints import CHECKED, cells, promise
+from reticent.obfuscation.solver.constraints import cells, promise
+from reticent.obfuscation.solver.settings import SOLVER
 
 
 def region(kernel, box, promised=0.1):
@@ -61,7 +62,7 @@ def test_cells_fill_boxes_without_overlap(count, d, seed):
     low = rng.uniform(-5, 5, (count, d, 1))
     boxes = np.concatenate([low, low + rng.uniform(0.1, 3, (count, d, 1))], axis=2)
     at, half, owner = cells(boxes)
-    assert len(at) == len(half) == len(owner) <= max(CHECKED, count * 2**d)
+    assert len(at) == len(half) == len(owner) <= max(SOLVER.region_cells, count * 2**d)
     volumes = np.bincount(owner, (2 * half).prod(axis=1))
     assert volumes == pytest.approx((boxes[:, :, 1] - boxes[:, :, 0]).prod(axis=1))
     box = boxes[owner]
@@ -75,7 +76,7 @@ def test_a_box_without_width_is_one_cell_there():
     at, half, owner = cells(np.array([[(2.0, 2.0), (3.0, 3.0)], [(0.0, 1.0), (5.0, 5.0)]]))
     assert at[owner == 0].tolist() == [[2.0, 3.0]]
     assert not half[owner == 0].any()
-    assert (owner == 1).sum() == CHECKED // 2
+    assert (owner == 1).sum() == SOLVER.region_cells // 2
     assert set(at[owner == 1][:, 1]) == {5.0}
 
 

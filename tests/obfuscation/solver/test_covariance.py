@@ -3,13 +3,14 @@
 Everything it is asked, against dense matrices.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 from reticent.obfuscation.solver import covariance as obfuscation
 from reticent.obfuscation.solver.covariance import (
-    FLOOR,
     between,
     diagonal,
     observe,
@@ -19,6 +20,7 @@ from reticent.obfuscation.solver.covariance import (
     prior_variance,
     white_noise,
 )
+from reticent.obfuscation.solver.settings import SOLVER
 
 SENSITIVE = np.array([[0.4], [0.55]])
 KERNEL = ConstantKernel(2.0) * RBF(0.15)
@@ -52,7 +54,7 @@ def test_it_is_the_kernel_and_the_noise_and_a_floor(kernel, x, noise):
     found = Q @ raw.inner @ Q.T + raw.rest * (np.eye(n) - Q @ Q.T)
     assert found == pytest.approx(exact, abs=1e-9)
     assert np.linalg.eigvalsh(exact - found)[0] > -1e-12, "never more than it is"
-    assert raw.floor == pytest.approx(prior_variance(kernel, x).mean() * FLOOR)
+    assert raw.floor == pytest.approx(prior_variance(kernel, x).mean() * SOLVER.floor)
     assert (raw.basis is not None) == (n == 120), "a smooth kernel at many places"
     cross = between(kernel, x, SENSITIVE)
     inside, outside = raw.into(cross)
@@ -81,7 +83,7 @@ def test_what_is_known_of_the_sensitive_values(kernel, x, noise, monkeypatch):
         if raw.basis is None:
             assert raw.reduced(columns, factor) == pytest.approx(exact, rel=1e-6, abs=1e-9)
         with monkeypatch.context() as patch:
-            patch.setattr(obfuscation, "_LANCZOS", 1)
+            patch.setattr(obfuscation, "SOLVER", replace(SOLVER, lanczos_dimension=1))
             assert raw.reductions(columns, factor) == pytest.approx(np.diag(exact), rel=1e-6)
     inverse = np.linalg.inv(A + raw.floor / 2 * np.eye(len(x)))
     w = rng.normal(size=len(x))
@@ -100,7 +102,7 @@ def test_another_floor(case):
 
 
 def test_many_rough_records_are_refused(monkeypatch):
-    monkeypatch.setattr(obfuscation, "_MOST_DENSE", 65)
+    monkeypatch.setattr(obfuscation, "SOLVER", replace(SOLVER, max_dense_records=65))
     with pytest.raises(ValueError, match="70 records need a kernel that is smooth"):
         observe(*CASES["rough"], SENSITIVE)
     assert observe(*CASES["low rank"], SENSITIVE).basis is not None

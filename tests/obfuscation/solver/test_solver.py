@@ -4,6 +4,8 @@ The paper's examples to six digits, an independent solver, random problems, size
 bear.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +25,7 @@ from reticent.obfuscation.solver.covariance import (
     positive_part,
     prior_variance,
 )
+from reticent.obfuscation.solver.settings import SOLVER
 from reticent.obfuscation.solver.trace_minimization import dual_bound, weak
 
 K = RBF(np.sqrt(1 / 20))  # exp(−10 (x − y)²)
@@ -215,7 +218,7 @@ def test_lanczos_finds_the_whole_positive_part(kernel, scale, noise, monkeypatch
     m = between(kernel, x, x) + noise * np.eye(400)
     u = scale * between(kernel, x, np.linspace(0.4, 0.6, 6)[:, None])
     dense = positive_part(u, m)
-    monkeypatch.setattr(obfuscation, "_LANCZOS", 50)
+    monkeypatch.setattr(obfuscation, "SOLVER", replace(SOLVER, lanczos_dimension=50))
     assert obfuscation.few_positive(u, m) is not None
     few = positive_part(u, m)
     assert few.shape == dense.shape

@@ -3,6 +3,8 @@
 Closed forms, units, rotations, working sets and subspaces, all with the same answer and a bound.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from reticent.obfuscation.solver import trace_minimization as obfuscation_weak
+from reticent.obfuscation.solver.settings import SOLVER
 from reticent.obfuscation.solver.trace_minimization import dual_bound, weak
 
 
@@ -79,7 +82,7 @@ def test_more_to_hide_needs_more_noise_and_the_same_twice_does_not():
 def test_a_subspace_holds_the_answer_of_the_whole_space(kernel, monkeypatch):
     m, c = problem(40, 6, kernel)
     whole = weak(m, c)
-    monkeypatch.setattr(obfuscation_weak, "_WHOLE", 5)
+    monkeypatch.setattr(obfuscation_weak, "SOLVER", replace(SOLVER, whole_dimension=5))
     asked = []
     basis = obfuscation_weak._basis
     monkeypatch.setattr(
@@ -102,7 +105,7 @@ def test_a_problem_in_a_subspace_is_the_same_problem_there():
     m, c = problem(10, 3)
     basis = np.linalg.qr(np.random.default_rng(0).normal(size=(10, 4)))[0]
     factored = obfuscation_weak.cho_factor(m, lower=True)
-    part = obfuscation_weak._Part.of(
+    part = obfuscation_weak._Subproblem.of(
         basis, m, factored, c, np.einsum("ij,ij->j", c, np.linalg.solve(m, c))
     )
     root = np.random.default_rng(1).normal(size=(4, 4))
@@ -110,7 +113,7 @@ def test_a_problem_in_a_subspace_is_the_same_problem_there():
     h = np.einsum("ij,ij->j", part.d, np.linalg.solve(part.e + inside, part.d))
     exact = reached(m, c, basis @ inside @ basis.T)
     assert h + 1 - part.room == pytest.approx(exact)
-    whole = obfuscation_weak._Part.of(np.eye(10), m, factored, c, exact)
+    whole = obfuscation_weak._Subproblem.of(np.eye(10), m, factored, c, exact)
     assert (whole.e is m, whole.d is c, whole.room.tolist()) == (True, True, [1, 1, 1])
 
 
@@ -136,8 +139,8 @@ def test_vectors_are_cut_to_length_one():
 
 
 def test_working_sets():
-    assert obfuscation_weak._spread(3).tolist() == [0, 1, 2]
-    many = obfuscation_weak._spread(1000)
+    assert obfuscation_weak._evenly_spread(3).tolist() == [0, 1, 2]
+    many = obfuscation_weak._evenly_spread(1000)
     assert (many[0], many[-1], len(many)) == (0, 999, 12)
     assert obfuscation_weak._merged(
         np.array([1.0, 10.0]), np.array([1.1, 3.0, 3.1, 12.5])

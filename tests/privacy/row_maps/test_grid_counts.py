@@ -13,6 +13,7 @@ from reticent.inference.mixtures.adaptive_grid import (
     expected_counts,
     merge_light_cells,
 )
+from reticent.inference.mixtures.settings import ADAPTIVE_GRID
 from reticent.inference.mixtures.weighted_kmeans import weighted_kmeans
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
 
@@ -179,7 +180,11 @@ def test_what_is_expected_is_bayes_rule_where_nothing_touches():
     clear = np.array([-3.0, 0.0, 2.0, 3.0, 5.0, 12.0, 30.0])
     sizes = np.exp(np.linspace(math.log(0.25), math.log(40.0), 20_001))
     seen = np.exp(-((clear[:, None] - sizes) ** 2) / 2).mean(axis=1)
-    chance = rules._ODDS * seen / (rules._ODDS * seen + np.exp(-(clear**2) / 2))
+    chance = (
+        ADAPTIVE_GRID.prior_odds
+        * seen
+        / (ADAPTIVE_GRID.prior_odds * seen + np.exp(-(clear**2) / 2))
+    )
     mean = (np.exp(-((clear[:, None] - sizes) ** 2) / 2) * sizes).mean(axis=1) / seen
     want = np.where(clear > 20, clear, chance * mean)
     assert expected_counts(clear, *NONE) == pytest.approx(want, rel=0.02)
@@ -192,12 +197,12 @@ def test_chances_of_a_tree_of_blocks_are_exact():
     alone = expected_counts(clear, *NONE)
     sizes = rules._SIZES
     ratio = np.exp(clear[:, None] * sizes - sizes**2 / 2)
-    odds = rules._ODDS * ratio.mean(axis=1)
+    odds = ADAPTIVE_GRID.prior_odds * ratio.mean(axis=1)
     mean = (ratio * sizes).sum(axis=1) / ratio.sum(axis=1)
     assert alone == pytest.approx(mean * odds / (1 + odds))
     states = np.stack(np.meshgrid(*[[0, 1]] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
     same = (states[:, chain[:, 0]] == states[:, chain[:, 1]]) @ np.array([1.0, 0.5, 1.0])
-    weight = (odds**states).prod(axis=1) * np.exp(rules._ALIKE / 2 * same)
+    weight = (odds**states).prod(axis=1) * np.exp(ADAPTIVE_GRID.coupling / 2 * same)
     want = mean * (weight @ states) / weight.sum()
     assert expected_counts(clear, chain, np.array([1.0, 0.5, 1.0])) == pytest.approx(want, rel=1e-6)
 

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import eval_legendre
 
+from reticent.errors import BadInput
 from reticent.inference.kernels.eigenbasis import (
     corners,
     eigenbasis,
     quasi_random_points,
     tensor_basis,
 )
+from reticent.privacy.row_maps.basis_features import FeatureMap
 from reticent.privacy.row_maps.polynomial_basis import DEGREE, GRID, Basis, legendre
 
 
@@ -155,3 +157,18 @@ def test_public_points_are_even_along_pairs_of_inputs(d, off):
     for i in range(d):
         for j in range(i):
             assert np.mean((points[:, i] > 0) & (points[:, j] > 0)) == pytest.approx(0.25, abs=off)
+
+
+@pytest.mark.parametrize("degree", [DEGREE, DEGREE + 1])
+def test_degrees_beyond_those_of_the_proof_are_refused(degree):
+    """Of degree 1,000 a function of length one takes values of 1,000: no product would be exact.
+
+    A server's message to a local bandit may ask for any basis.
+    """
+    row = (int(GRID),) + (0,) * degree
+    basis = Basis(((row,),), ((0,),))
+    if degree > DEGREE:
+        with pytest.raises(BadInput, match="degrees up to 31"):
+            FeatureMap(basis, (1.0,), 1.0)
+    else:
+        assert FeatureMap(basis, (1.0,), 1.0).columns == 1

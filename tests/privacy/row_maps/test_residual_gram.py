@@ -49,7 +49,7 @@ def test_features_are_what_they_say(warp):
         if warp
         else u
     )
-    phi = plain_basis(head.basis, at[:, :2]) * np.array(head.energy)
+    phi = plain_basis(head.basis, at[:, :2]) * np.array(head.feature_scale)
     long = np.maximum((phi**2).sum(axis=1), head.radius2)
     assert (long > head.radius2).any()
     assert (long == head.radius2).any()
@@ -151,16 +151,18 @@ def test_functions_that_are_too_long_for_an_exact_product_are_refused():
 def fair(weighted=False):
     """Features with a constant and a line, whose records are weighed where these are too long."""
     basis, _, _ = AnovaPriors(2, 0).choose(9)
-    energy = tuple(np.linspace(0.5, 0.3, 11).tolist())
+    feature_scale = tuple(np.linspace(0.5, 0.3, 11).tolist())
     warp = (KNOTS, (-1.0, 1.0))
     lines = ((1, 0.25, 1.5), (0, -0.5, 3.0))
-    return FeatureMap(basis, energy, 1.1, warp, weighted, constant=0, lines=lines)
+    return FeatureMap(basis, feature_scale, 1.1, warp, weighted, constant=0, lines=lines)
 
 
 def test_lines_are_straight_in_the_inputs_as_given():
     head = fair()
     u = points()
-    straight = np.column_stack([1.5 * (u[:, 1] - 0.25), 3 * (u[:, 0] + 0.5)]) * head.energy[-2:]
+    straight = (
+        np.column_stack([1.5 * (u[:, 1] - 0.25), 3 * (u[:, 0] + 0.5)]) * head.feature_scale[-2:]
+    )
     assert head.functions(u)[:, 9:] == pytest.approx(straight, abs=1e-12)
     assert head.columns == head.rows(u).shape[1] == 11
 

@@ -422,7 +422,7 @@ def test_a_choice_is_paid_for_told_and_replayed():
     one = curator()
     release = one.select(Sums(), SCORES, shares_spent=2)
     assert release.value[0] in range(5)
-    assert release.times == 2
+    assert release.shares_spent == 2
     assert release.scale[0] > 0
     with pytest.raises(ReleaseRefused, match="paid for"):
         one.select(Sums(), SCORES)

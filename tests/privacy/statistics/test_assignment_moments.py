@@ -182,7 +182,11 @@ def test_a_record_counts_as_one_or_not_at_all():
     given += [[1 / N, 0], [0, 1.9 / N]]
     statistic = Given(2, 1, "none", False, (1, 1, 0))
     with np.errstate(all="ignore"):
-        g = enforce(statistic).pairs(np.array([[*gamma, 0.0, 0.0] for gamma in given])).shares
+        g = (
+            enforce(statistic)
+            .pairs(np.array([[*gamma, 0.0, 0.0] for gamma in given]))
+            .responsibilities
+        )
     third = N // 3
     tenth = N // 10
     held = [
@@ -313,7 +317,7 @@ def test_whatever_a_map_gives_is_held(gamma, row):
     statistic = Given(2, 2, "full", False, (1, 4, 4))
     with np.errstate(all="ignore"):
         pairs = enforce(statistic).pairs(np.array([[*gamma, *row, *row]], dtype=float))
-        g = pairs.shares
+        g = pairs.responsibilities
         found = list(pairs.each())
     assert ((g >= 0) & (g == np.trunc(g))).all()
     assert g.sum() in (0, N)
@@ -327,7 +331,7 @@ def test_what_truncation_leaves_goes_to_the_largest_share():
     pairs = enforce(Given(3, 1, "none", False, (1, 1, 0))).pairs(
         np.array([[0.2, 0.5, 0.3, 0, 0, 0]])
     )
-    assert pairs.shares.tolist() == [[819], [4096 - 819 - 1228], [1228]]
+    assert pairs.responsibilities.tolist() == [[819], [4096 - 819 - 1228], [1228]]
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7])

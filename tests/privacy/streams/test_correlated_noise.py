@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-import reticent.privacy.paid_release as module
+import reticent.privacy.noise as module
 from reticent.errors import BadInput
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.streams.correlated_noise import (

@@ -587,7 +587,7 @@ def test_interrupted_draws_leave_the_tree_in_step(monkeypatch):
 
     A step that was not released has none.
     """
-    import reticent.privacy.paid_release as module
+    import reticent.privacy.noise as module
 
     one = stream(TREE, steps=7)
     record = np.array([[0.5, 0.5]])

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF
 import reticent
 from reticent.cli.class_labels import parse_classes
 from reticent.cli.commands.fit import read_bins
-from reticent.cli.commands.predict import chance_names, column_names
+from reticent.cli.commands.predict import probability_suffixes, result_names
 from reticent.cli.commands.search import candidates, parse_tries, parse_value
 from reticent.cli.options import example, flag, option, with_options
 from reticent.errors import BadInput
@@ -96,7 +96,7 @@ def test_people_with_several_records_are_named_as_such():
 
 def test_settings_are_python_that_fits_the_same_again():
     model = kept("histogram", columns=("age",), bins=7, records_per_person=2)
-    told = facts.reproduce(presenter_of(model))
+    told = facts.reproduction(presenter_of(model))
     space = {"reticent": reticent, "array": np.array}
     exec(re.sub(r"\nmodel\.fit.*", "", told["fit"]), space)
     again = space["model"]
@@ -116,7 +116,7 @@ def test_a_ledgers_url_is_never_repeated(tmp_path):
     bounds = reticent.Bounds(x=[(0, 1)])
     model = reticent.PrivateMean(bounds=bounds, epsilon=1, delta=1e-6, ledger=url, dataset="people")
     model.fit(np.zeros((200, 1)))
-    told = facts.reproduce(presenter_of(model))["fit"]
+    told = facts.reproduction(presenter_of(model))["fit"]
     assert "ledger=\"LEDGER\", dataset='people'" in told
     assert "secret" not in told + str(facts.public(presenter_of(model)))
 
@@ -309,12 +309,12 @@ def test_bins_are_numbers_or_left_for_the_model_to_refuse(text, bins):
 
 
 def test_results_are_named_apart_from_inputs_and_braces_are_kept():
-    assert column_names(["w"], ["w", "w_std"], ("{}", "{}_std", "{}_x")) == [
+    assert result_names(["w"], ["w", "w_std"], ("{}", "{}_std", "{}_x")) == [
         "predicted_w",
         "predicted_w_std",
         "w_x",
     ]
-    assert [name.format("ill") for name in chance_names(["{0}", "yes"])] == [
+    assert [name.format("ill") for name in probability_suffixes(["{0}", "yes"])] == [
         "ill",
         "ill_{0}",
         "ill_yes",

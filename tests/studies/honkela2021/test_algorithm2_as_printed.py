@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from reticent.privacy.accounting.composition import calibrate
-from reticent.studies.honkela2021.algorithm2_as_printed import Plan, coinpress_mean, plan, select
+from reticent.studies.honkela2021.algorithm2_as_printed import (
+    SelectionBudget,
+    coinpress_mean,
+    select,
+    selection_budget,
+)
 from reticent.studies.honkela2021.data import SETUPS, noisy_sinc
 
 
@@ -18,7 +23,7 @@ def test_the_budget_is_divided_as_the_theorem_says():
     implementation.
     """
     for total, multiplier in ((1, 23.4), (3, 7.96), (10, 2.47), (30, 0.873)):
-        share = plan(total, 1e-5)
+        share = selection_budget(total, 1e-5)
         assert calibrate(share.epsilon, share.delta) == pytest.approx(multiplier, rel=2e-3)
         spent = math.sqrt(2 * share.delta)
         delta_2 = spent / 0.01
@@ -28,7 +33,7 @@ def test_the_budget_is_divided_as_the_theorem_says():
 
 def test_rho_is_a_valid_budget():
     """ρ-zCDP is (ρ + 2√(ρ log 1/δ), δ)-DP."""
-    share = Plan(1.0, 1e-6, 10)
+    share = SelectionBudget(1.0, 1e-6, 10)
     assert share.rho + 2 * math.sqrt(share.rho * math.log(1e6)) == pytest.approx(1.0)
 
 
@@ -52,7 +57,14 @@ def test_it_finds_the_truth_with_a_large_budget_only(epsilon, right):
         x, y = noisy_sinc(2048, 0.1, rng)
         inducing = np.array(SETUPS[0].inducing)
         one = select(
-            x, y, (1 / 3, 1.0, 3.0), (0.1 / 3, 0.1, 0.3), inducing, 1.3, plan(epsilon, 1e-5), rng
+            x,
+            y,
+            (1 / 3, 1.0, 3.0),
+            (0.1 / 3, 0.1, 0.3),
+            inducing,
+            1.3,
+            selection_budget(epsilon, 1e-5),
+            rng,
         )
         found.append((one.length, one.sigma) == (1.0, 0.1))
     assert sum(found) >= right

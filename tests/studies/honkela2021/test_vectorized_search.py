@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 from reticent.studies import STUDIES
 from reticent.studies.honkela2021 import hyperparameters_selected as honkela_hyperparameters
 from reticent.studies.honkela2021.algorithm1_as_printed import LiteralGP
-from reticent.studies.honkela2021.algorithm2_as_printed import coinpress_mean, plan
+from reticent.studies.honkela2021.algorithm2_as_printed import coinpress_mean, selection_budget
 from reticent.studies.honkela2021.data import SETUPS, noisy_sinc, sinc
 from reticent.studies.honkela2021.vectorized_search import (
     Halves,
@@ -42,7 +42,7 @@ class Silent:
 
 def test_a_run_without_noise_is_the_papers_fit():
     x, y = noisy_sinc(600, 0.1, np.random.default_rng(0))
-    share = plan(10.0, 1e-5)
+    share = selection_budget(10.0, 1e-5)
     found = Halves(x, y, LENGTHS, INDUCING, AT, 1.3).select(
         SIGMAS, liu_talwar(10.0, 1e-5), Silent()
     )
@@ -67,7 +67,7 @@ def test_scores_are_the_papers():
 def test_noise_of_a_batch_is_that_of_single_fits():
     """The same spread of fitted means over many runs."""
     x, y = noisy_sinc(400, 0.1, np.random.default_rng(0))
-    share = plan(30.0, 1e-5)
+    share = selection_budget(30.0, 1e-5)
     one = Halves(x, y, (1.0,), INDUCING, AT, 1.3)
     rng = np.random.default_rng(1)
     scheme = liu_talwar(30.0, 1e-5)

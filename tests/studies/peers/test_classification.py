@@ -17,7 +17,7 @@ from reticent.studies.peers.classification_tasks import CLASS_TASKS
 from reticent.studies.peers.comparison import Prediction
 from reticent.studies.peers.regression_methods import EASIER, PEER
 from reticent.studies.peers.runner import Result, run
-from reticent.studies.peers.tables import verdicts, write
+from reticent.studies.peers.tables import verdicts, write_tables
 
 ACCURACY, LOSS = CLASSES.measures
 THIRDS = Bounds(x=[(0, 10), (0, 10)], classes=[0, 1, 2])
@@ -119,7 +119,7 @@ def test_high_accuracy_and_low_loss_are_good_and_cells_behind_are_named(tmp_path
     }
     assert verdicts(CLASSES, cell, ACCURACY) == {CLASSES.ours}
     assert verdicts(CLASSES, cell, LOSS) == {PEER}
-    write(tmp_path, CLASSES, [result for found in cell.values() for result in found])
+    write_tables(tmp_path, CLASSES, [result for found in cell.values() for result in found])
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert (
         "Accuracy: GPClassifier is best or within 2 standard errors of the "

@@ -21,8 +21,8 @@ from reticent.studies.peers import dpsgd_baseline as dpsgd
 from reticent.studies.peers.comparison import Cell, Method, Prediction
 from reticent.studies.peers.regression_methods import EASIER, METHODS, NUMBERS, OURS, PEER
 from reticent.studies.peers.regression_tasks import TASKS, NumberTask
-from reticent.studies.peers.runner import Plan, Result, run, study
-from reticent.studies.peers.tables import verdicts, write
+from reticent.studies.peers.runner import Result, RunPlan, run, study
+from reticent.studies.peers.tables import verdicts, write_tables
 from tests.support.prose import says
 
 RMSE = NUMBERS.measures[0]
@@ -251,7 +251,7 @@ def test_the_verdict_leaves_out_a_peer_with_an_easier_relation_and_says_what_it_
     }
     assert verdicts(NUMBERS, cell, RMSE) == {OURS}
     assert verdicts(NUMBERS, cell, RMSE, easier=True) == {EASIER}
-    write(tmp_path, NUMBERS, [result for found in cell.values() for result in found])
+    write_tables(tmp_path, NUMBERS, [result for found in cell.values() for result in found])
     text = (tmp_path / "table.md").read_text(encoding="utf-8")
     assert (
         "best or within 2 standard errors of the best in 1 of 1 cells; in 0 if "
@@ -283,7 +283,7 @@ def counted(monkeypatch):
 
 
 def plan(method, **more):
-    return Plan(NUMBERS, (DIABETES,), (method,), (1.0, 3.0), splits=2, **more)
+    return RunPlan(NUMBERS, (DIABETES,), (method,), (1.0, 3.0), splits=2, **more)
 
 
 def test_results_are_kept_until_the_method_changes(tmp_path, counted):
@@ -305,7 +305,7 @@ def test_results_depend_on_the_bounds_of_the_task(tmp_path, counted):
     wider = NumberTask(
         "diabetes", DIABETES.table, DIABETES.inputs, DIABETES.output, (0, 800), DIABETES.unit
     )
-    study(tmp_path, Plan(NUMBERS, (wider,), (method,), (1.0, 3.0), splits=2))
+    study(tmp_path, RunPlan(NUMBERS, (wider,), (method,), (1.0, 3.0), splits=2))
     assert len(method.predictions.asked) == 8
 
 
@@ -318,7 +318,7 @@ def test_a_method_that_is_not_to_be_had_is_asked_once_and_named(tmp_path, counte
 
     missing = Method("diffprivlib", refuse, "none")
     monkeypatch.setitem(METHODS, "diffprivlib", missing)
-    study(tmp_path, Plan(NUMBERS, (DIABETES,), (missing, counted("one")), (1.0,), splits=3))
+    study(tmp_path, RunPlan(NUMBERS, (DIABETES,), (missing, counted("one")), (1.0,), splits=3))
     assert asked == [0]
     assert says((tmp_path / "table.md").read_text(), "diffprivlib", "could not be installed")
 
@@ -334,8 +334,8 @@ def test_diffprivlib_that_cannot_be_installed_or_run_is_said_to_be_unavailable(
         patch.setattr(diffpriv.venv, "create", lambda home, **_: Path(home).mkdir(parents=True))
         patch.setattr(diffpriv.subprocess, "run", no_network)
         with pytest.raises(diffpriv.Unavailable, match="could not be installed"):
-            diffpriv.environment()
-    monkeypatch.setattr(diffpriv, "environment", lambda: Path(sys.executable))
+            diffpriv.interpreter()
+    monkeypatch.setattr(diffpriv, "interpreter", lambda: Path(sys.executable))
     monkeypatch.setattr(diffpriv, "_SCRIPT", "import a_package_that_does_not_exist")
     with pytest.raises(diffpriv.Unavailable, match="a_package_that_does_not_exist"):
         diffpriv.predictions("LinearRegression", Cell(*wave(10), wave(5)[0], WAVE, 1e-5, 0), [1.0])

@@ -54,10 +54,10 @@ def audit_command(
     prove together, and which mistakes would have been found. Charges nothing. All models take about
     eight minutes.
     """
-    from reticent.auditing.attack import FULL, QUICK, chosen
+    from reticent.auditing.attack import FULL, QUICK, named_attacks
     from reticent.auditing.attack import audit as run
 
-    names = chosen(model, delta)
+    names = named_attacks(model, delta)
     if quick:
         effort = QUICK
     else:

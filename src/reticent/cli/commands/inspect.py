@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli.captured_warnings import heard
+from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.encoding import spelled
 from reticent.cli.terminal import advise, aside, indented, ledger_word, line, table
 from reticent.cli.views.curve import print_curve, print_seal
@@ -18,7 +18,7 @@ from reticent.files.output import page_of
 from reticent.models.serialization import load, read
 from reticent.obfuscation.files import describe_curve, is_curve
 from reticent.privacy.ledger.ledger import Ledger
-from reticent.reporting.budget import COMPOSITION_NOTE, spendable
+from reticent.reporting.budget import COMPOSITION_NOTE, is_used_up, spendable
 from reticent.reporting.columns import output_names, public_ranges
 from reticent.reporting.formatting import format_short, format_short_up
 from reticent.reporting.presenter import SCREEN
@@ -37,7 +37,7 @@ __all__ = ["describe", "print_fit", "print_model"]
 def describe(path: Path) -> tuple[Any, dict[str, Any]]:
     """Load a model file: the model, and everything about it as plain values."""
     file = read(path)
-    with heard() as notes:
+    with captured_warnings() as notes:
         model = load(path)
     if is_curve(model):
         return model, describe_curve(model, path, file)
@@ -70,12 +70,12 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
             }
             for one in file.releases
         ],
-        "results": presenter.results() | _search(presenter),
+        "results": presenter.results() | _search_values(presenter),
         "notes": [*notes, *presenter.notes()],
     }
 
 
-def _search(presenter: "Presenter[Any]") -> dict[str, Any]:
+def _search_values(presenter: "Presenter[Any]") -> dict[str, Any]:
     if presenter.source is presenter.model:
         return {}
     return {"search": search_results(presenter.source)}
@@ -178,8 +178,9 @@ def _print_account(ledger: str, dataset: str) -> None:
     """
     account = Ledger(ledger)
     try:
-        spent, left = account.spent(dataset), account.remaining(dataset)
-        delta = account.account(dataset).delta
+        spent = account.spent(dataset)
+        left = account.remaining(dataset)
+        cap = account.account(dataset)
     except LedgerError:
         line(
             "Ledger", f'"{dataset}": charged. It cannot be asked now: reticent ledger show says why'
@@ -187,10 +188,12 @@ def _print_account(ledger: str, dataset: str) -> None:
         return
     more = (
         f"left ε={format_short(spendable(left))} for one more release with "
-        f"δ={format_short_up(delta)}"
+        f"δ={format_short_up(cap.delta)}"
     )
+    if is_used_up(left, cap.epsilon):
+        more = "which uses the budget up"
     line("Ledger", f'"{dataset}": spent ε={format_short_up(spent)}, {more}')
-    if delta:
+    if cap.delta:
         aside(COMPOSITION_NOTE, margin=12)
 
 

@@ -15,6 +15,7 @@ from reticent.cli.terminal import advise, aside, line, print_json, progress
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.files.csv_tables import TableWriter
 from reticent.files.output import check_new, new_text
+from reticent.obfuscation.parameters import check_parameters, check_release_number
 from reticent.reporting.formatting import format_short
 
 __all__ = ["obfuscate_command"]
@@ -30,7 +31,7 @@ _LEAST_LENGTH = 1e-2
 _MOST_LENGTH = 1e1
 
 
-def _regions(texts: list[str]) -> list[tuple[float, float]]:
+def _parse_regions(texts: list[str]) -> list[tuple[float, float]]:
     """Read ``3.5:4.2``, or ``3.5`` for a single point."""
     found = []
     for text in texts:
@@ -41,7 +42,14 @@ def _regions(texts: list[str]) -> list[tuple[float, float]]:
                 f"3.5:4.2, not {text!r}."
             )
         low = float(match[1])
-        found.append((low, float(match[2]) if match[2] else low))
+        high = low
+        if match[2]:
+            high = float(match[2])
+        if high < low:
+            raise BadInput(
+                f"--sensitive {text} does not have low < high: did you mean {match[2]}:{match[1]}?"
+            )
+        found.append((low, high))
     return found
 
 
@@ -69,7 +77,7 @@ def _check_known(length: float | None, spread: float | None, *, trained: bool) -
         )
 
 
-def _kernel(length: float | None, spread: float | None, reach: float) -> Any:
+def _kernel(length: float | None, spread: float | None, width: float) -> Any:
     """The kernel, with what is not given left to be learned. Depends on nothing that is hidden."""
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -77,8 +85,8 @@ def _kernel(length: float | None, spread: float | None, reach: float) -> Any:
         variance = ConstantKernel(1.0, (1e-12, 1e12))
     else:
         variance = ConstantKernel(spread**2, "fixed")
-    bounds = (_LEAST_LENGTH * reach, _MOST_LENGTH * reach) if length is None else "fixed"
-    return variance * RBF(length or 0.1 * reach, bounds)
+    bounds = (_LEAST_LENGTH * width, _MOST_LENGTH * width) if length is None else "fixed"
+    return variance * RBF(length or 0.1 * width, bounds)
 
 
 _OPTIONS = {
@@ -136,6 +144,7 @@ _HANDED_ON = (
     "ledger",
     "dataset",
 )  # to the obfuscator
+_CHECKED_FIRST = ("variance", "share", "solution", "noise", "releases", "ledger", "dataset")
 
 
 @with_options(given=_OPTIONS)
@@ -188,20 +197,9 @@ def obfuscate_command(
     if everywhere:
         regions = []
     else:
-        regions = _regions(sensitive)
-    _check_known(length, spread, trained=train_on is not None or unprotected)
-
-    import numpy as np
-
-    from reticent.cli.views.curve import print_promise
-    from reticent.obfuscation.files import read_columns, release_values
-    from reticent.obfuscation.obfuscator import Obfuscator
-    from reticent.obfuscation.report import write as write_report
-    from reticent.obfuscation.statements import UNPROTECTED
-    from reticent.privacy.ledger.ledger import Ledger
-
-    for file in filter(None, (out, report, model_file)):
-        check_new(file, "Somebody may have been given it")
+        regions = _parse_regions(sensitive)
+    check_parameters(**{name: given[name] for name in _CHECKED_FIRST}, everywhere=everywhere)
+    check_release_number(given["number"], given["releases"])
     if train_on is not None and unprotected:
         raise BadInput(
             "--train-on and --unprotected-training exclude each other: the "
@@ -212,10 +210,23 @@ def obfuscate_command(
             "--releases needs a ledger, which keeps them apart: --ledger "
             "budget.db --dataset NAME --new-ledger."
         )
+    _check_known(length, spread, trained=train_on is not None or unprotected)
+
+    import numpy as np
+
+    from reticent.cli.views.curve import print_promise
+    from reticent.obfuscation.files import read_columns, release_values
+    from reticent.obfuscation.obfuscator import Obfuscator
+    from reticent.obfuscation.report import write_curve_report as write_report
+    from reticent.obfuscation.statements import UNPROTECTED
+    from reticent.privacy.ledger.ledger import Ledger
+
+    for file in filter(None, (out, report, model_file)):
+        check_new(file, "Somebody may have been given it")
     # time=… is what reticent fit takes; the range is not needed here
     name, output = (text.partition("=")[0] for text in (x, y))
     at, values = read_columns(data, [name, output]).T
-    reach = float(np.ptp(at)) or 1.0
+    width = float(np.ptp(at)) or 1.0
     for low, high in regions:
         if high < at.min() or low > at.max():
             raise BadInput(
@@ -228,13 +239,15 @@ def obfuscate_command(
         other = None
     else:
         other = tuple(read_columns(train_on, [name, output]).T)
+    if everywhere:
+        protected: Any = "everywhere"
+    elif points:
+        protected = [low for low, _ in regions]
+    else:
+        protected = regions
     model = Obfuscator(
-        _kernel(length, spread, reach),
-        sensitive="everywhere"
-        if everywhere
-        else [low for low, _ in regions]
-        if points
-        else regions,
+        _kernel(length, spread, width),
+        sensitive=protected,
         train_on=UNPROTECTED if unprotected else other,
         **{name: given[name] for name in _HANDED_ON},
     )

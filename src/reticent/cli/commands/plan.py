@@ -74,9 +74,9 @@ def plan_command(
     evenly over their ranges, fits them as real ones, and measures how far off the fits are. Real
     functions may be easier or harder than such ones. Reads nothing, charges nothing.
     """
-    from reticent.cli.views.plan import answers, check_out, print_plan, question, write
+    from reticent.cli.views.plan import answers, check_out, parse_question, print_plan, write_plan
 
-    asked = question(x or (), y or (), n, epsilon, **own)
+    asked = parse_question(x or (), y or (), n, epsilon, **own)
     asked.check(draws, error)
     if out is not None:
         check_out(out)
@@ -88,7 +88,7 @@ def plan_command(
         else:
             told = answers(asked, found, error)
     if out is not None:
-        write(asked, found, out)
+        write_plan(asked, found, out)
     if json:
         print_json({**found.for_machines(), "answers": told})
     else:

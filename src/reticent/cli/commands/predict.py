@@ -7,12 +7,13 @@ lines may be named in messages and counted, unlike in ``reticent fit``.
 from collections.abc import Callable, Iterator
 from math import floor, isnan, log10
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.cli.captured_warnings import heard
+from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.model_words import MODEL_WORDS
 from reticent.cli.terminal import aside, line
 from reticent.errors import BadFile, BadInput
@@ -28,7 +29,7 @@ from reticent.reporting.columns import output_names
 from reticent.reporting.presenters.effects import regression_outputs
 from reticent.reporting.registry import presenter_of
 
-__all__ = ["predict", "print_prediction"]
+__all__ = ["predict_file", "print_prediction"]
 
 Block = NDArray[np.float64]
 
@@ -41,25 +42,28 @@ _RESULTS = (
 _RESOLVED = 1e-3  # of a standard deviation: more digits are noise
 
 
-def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) -> dict[str, Any]:
+def predict_file(
+    file: Path, data: str, out: Path, advance: Callable[[int], None]
+) -> dict[str, Any]:
     """Write predictions of the model in ``file`` for the lines of ``data``.
 
     Say what was done, as plain values.
     """
     check_new(out, "It is not replaced")
-    with heard():
+    with captured_warnings():
         fitted: Any = load(file)
     if is_curve(fitted):
         return predict_curve(fitted, data, out)
     presenter: Any = presenter_of(fitted)
     if not (presenter.predicts or presenter.transforms):
-        able = ", ".join(f"reticent fit {word}" for word, one in MODEL_WORDS.items() if one.outputs)
+        able = ", ".join(word for word, one in MODEL_WORDS.items() if one.predicts)
         raise BadInput(
-            f"{file} holds a {type(fitted).__name__}, which does not predict. "
-            f"Models that do: {able}."
+            f"{file} holds a {type(fitted).__name__}, which says nothing of single records: "
+            f"reticent inspect {quote(str(file))} shows its results. Models that predict: {able} "
+            "(reticent fit MODEL)."
         )
     model = presenter.model
-    source, fields, columns = _open(data, model)
+    source, fields, columns = _open_inputs(data, model)
     bounds = model.releases_[0].bounds
     ranges = list(bounds.x)
     spread = bounds.noise_column is None or len(fields) > len(bounds.x)
@@ -74,22 +78,22 @@ def predict(file: Path, data: str, out: Path, advance: Callable[[int], None]) ->
         names = output_names(model)
         suffixes = _RESULTS[:-1]
     if classes:
-        suffixes = chance_names(classes)
+        suffixes = probability_suffixes(classes)
     elif spread and presenter.predicts:
         suffixes = _RESULTS
-    results = column_names(names, columns, suffixes)
+    results = result_names(names, columns, suffixes)
     records = missing = outside = 0
     with new_text(out) as written:
         lines = TableWriter(written)
         lines.line([*columns, *results])
-        for block in _blocks(source, fields):
+        for block in _input_blocks(source, fields):
             given = ([exact_cell(v) for v in row] for row in block.tolist())
             if presenter.transforms:
                 told = presenter.transform_rows(block)
             elif classes:
                 told = _classified(model, block)
             else:
-                told = _predicted(model, block, spread=spread)
+                told = _prediction_rows(model, block, spread=spread)
             lines.lines([*one, *found] for one, found in zip(given, told, strict=True))
             records += len(block)
             missing += int(np.isnan(block).sum())
@@ -149,7 +153,7 @@ def print_prediction(about: dict[str, Any]) -> None:
     line("Written", about["out"])
 
 
-def _open(data: str, model: Any) -> tuple[Source, tuple[Field, ...], list[str]]:
+def _open_inputs(data: str, model: Any) -> tuple[Source, tuple[Field, ...], list[str]]:
     """Find the model's inputs in a file, and noise levels if there are any.
 
     By name, or by position where there are none.
@@ -171,7 +175,7 @@ def _open(data: str, model: Any) -> tuple[Source, tuple[Field, ...], list[str]]:
     return source, fields, [names[source.position(field.key)] for field in fields]
 
 
-def _blocks(source: Source, fields: tuple[Field, ...]) -> Iterator[Block]:
+def _input_blocks(source: Source, fields: tuple[Field, ...]) -> Iterator[Block]:
     """Give the inputs in the order of the file; NaN where a cell is no number."""
     if isinstance(source, CsvSource):  # gives records in any order, so its lines are read here
         yield from _csv_blocks(source, [source.position(field.key) for field in fields])
@@ -206,13 +210,13 @@ def _csv_blocks(source: CsvSource, positions: list[int]) -> Iterator[Block]:
         yield np.array(rows)
 
 
-def column_names(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
+def result_names(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
     """Name the results by their outputs; none may be called like an input."""
     names = [name.format(output) for output in outputs for name in results]
     return [name if name not in columns else f"predicted_{name}" for name in names]
 
 
-def chance_names(classes: list[str]) -> tuple[str, ...]:
+def probability_suffixes(classes: list[str]) -> tuple[str, ...]:
     """Patterns for the names of the likeliest class, and of the chance of each."""
     return ("{}", *("{}_" + label.replace("{", "{{").replace("}", "}}") for label in classes))
 
@@ -227,7 +231,7 @@ def _classified(model: Any, block: Block) -> list[list[str]]:
     ]
 
 
-def _predicted(model: Any, block: Block, *, spread: bool) -> list[list[str]]:
+def _prediction_rows(model: Any, block: Block, *, spread: bool) -> list[list[str]]:
     """Give for each row and output, as text: mean, its std, and the std of a single output.
 
     ``spread``: whether it is known how much single outputs spread.

@@ -16,7 +16,14 @@ from reticent.studies import REPORT_SEED, STUDIES
 if TYPE_CHECKING:
     from reticent.studies.common.results import Findings, Progress
 
-__all__ = ["chosen", "listing", "print_findings", "print_listing", "reproduce", "reproduce_command"]
+__all__ = [
+    "listing",
+    "named_studies",
+    "print_findings",
+    "print_listing",
+    "reproduce_command",
+    "run_study",
+]
 
 _QUICK_SEED = 0  # a quick run is a check of the program, and leaves the report's seed alone
 
@@ -59,8 +66,8 @@ def reproduce_command(
         print_listing()
         return advise(f"reticent reproduce {next(iter(STUDIES))} --quick")
     found = {}
-    for one in chosen(name):
-        findings = reproduce(
+    for one in named_studies(name):
+        findings = run_study(
             one, out / one, repeats=repeats, quick=quick, seed=seed, quiet=quiet or json
         )
         found[one] = findings.for_machines()
@@ -86,7 +93,7 @@ def print_listing() -> None:
     console().print(table("study", "what it shows", left=2, rows=rows))
 
 
-def chosen(word: str) -> list[str]:
+def named_studies(word: str) -> list[str]:
     """Give the studies that a word of the command line means."""
     if word == "all":
         return list(STUDIES)
@@ -103,7 +110,7 @@ def chosen(word: str) -> list[str]:
     return [word]
 
 
-def reproduce(
+def run_study(
     name: str, out: Path, *, repeats: int | None, quick: bool, seed: int | None, quiet: bool
 ) -> "Findings":
     """Run one study and write what it finds to a folder."""
@@ -113,12 +120,14 @@ def reproduce(
         raise BadInput(f"--seed must be zero or more, not {seed}.")
     study = STUDIES[name]
     out.mkdir(parents=True, exist_ok=True)
+    if seed is None:
+        seed = _QUICK_SEED if quick else REPORT_SEED
     with _bar(name, quiet=quiet) as progress:
         return study.run(
             out,
             repeats=repeats or (study.quick if quick else study.repeats),
             quick=quick,
-            seed=(_QUICK_SEED if quick else REPORT_SEED) if seed is None else seed,
+            seed=seed,
             progress=progress,
         )
 

@@ -75,7 +75,7 @@ def take(folder: Path, say: Say) -> dict[str, Any]:
         f"δ={format_short(_DELTA)}, spent 0",
     )
     try:
-        model = _fit(folder, data, say)
+        model = _fit_and_report(folder, data, say)
         found = _compare(model, say)
         found["ledger"] = _balance(ledger, say)
         model.report(folder / "report.html", expected=expected)
@@ -120,7 +120,7 @@ def _plan(say: Say) -> dict[str, float]:
         ).rows
     say(
         "Plan",
-        f"ε={_EPSILON:g}: {_errors(chosen.rmse, chosen.output_error)}",
+        f"ε={_EPSILON:g}: {_error_words(chosen.rmse, chosen.output_error)}",
         f"ε={_LESS:g}: {less.rmse:.1f} and {less.output_error:.1f} kg; without privacy: "
         f"{chosen.non_private_rmse:.1f} and {hypot(chosen.non_private_rmse, _SPREAD):.1f} kg",
         f"simulated, no record read: {_DRAWS} functions, off by {chosen.rmse_least:.1f} to "
@@ -130,12 +130,12 @@ def _plan(say: Say) -> dict[str, float]:
     return asdict(chosen)
 
 
-def _errors(mean: float, one: float) -> str:
+def _error_words(mean: float, one: float) -> str:
     """Say both kinds of error in the same words wherever they are said."""
     return f"error of the mean {mean:.1f} kg, of one {_OUTPUT} {one:.1f} kg"
 
 
-def _fit(folder: Path, data: Path, say: Say) -> Any:
+def _fit_and_report(folder: Path, data: Path, say: Say) -> Any:
     model = _model(ledger=str(folder / "budget.db"), dataset=_DATASET)
     start = perf_counter()
     with progress(f"Fitting {type(model).__name__}"):
@@ -171,7 +171,7 @@ def _compare(model: Any, say: Say) -> dict[str, Any]:
     mean_covered = float(np.mean(np.abs(wrong) <= BAND * std))
     say(
         "Result",
-        _errors(mean_error, error),
+        _error_words(mean_error, error),
         f"on {_OTHERS:,} other people, whose weights spread by {spread:.1f} kg",
         f"for them the fit itself expects {told:.1f} kg of one {_OUTPUT}",
         f"95 % bands hold {100 * mean_covered:.1f} % of the true means, "

@@ -77,7 +77,7 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def _protected(one: dict[str, Any]) -> str:
+def _protected_unit(one: dict[str, Any]) -> str:
     """What of one person an account protects, in words."""
     if one["records_per_person"] == 1:
         return f"a {one['relation']}"
@@ -103,7 +103,7 @@ def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
         cap, delta, spent = (format_short_up(one[key]) for key in ("epsilon", "delta", "spent"))
         left = format_short(spendable(one["left"]))
         rows.add_row(
-            one["dataset"], _protected(one), cap, delta, spent, left, f"{one['charges']:,}"
+            one["dataset"], _protected_unit(one), cap, delta, spent, left, f"{one['charges']:,}"
         )
     if any(one["delta"] and one["charges"] for one in states):
         return Group(rows, Text(""), indented(Text(spelled(COMPOSITION_NOTE), "dim")))
@@ -167,7 +167,7 @@ def history_table(entries: list[dict[str, Any]]) -> "RenderableType":
             if one["kind"] == "open":
                 cap = (
                     f"cap ε={format_short_up(one['epsilon'])} "
-                    f"δ={format_short_up(one['delta'])}, protects {_protected(one)}"
+                    f"δ={format_short_up(one['delta'])}, protects {_protected_unit(one)}"
                 )
                 rows.add_row(number, when, cap, "", one["who"])
             else:

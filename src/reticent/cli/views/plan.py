@@ -18,7 +18,15 @@ from reticent.reporting.formatting import decimal_places, format_short
 if TYPE_CHECKING:
     from reticent.planning.plan import Plan
 
-__all__ = ["Question", "answers", "check_out", "numbers", "print_plan", "question", "write"]
+__all__ = [
+    "Question",
+    "answers",
+    "check_out",
+    "parse_numbers",
+    "parse_question",
+    "print_plan",
+    "write_plan",
+]
 
 _KINDS = (".png", ".svg", ".html")
 _HEADINGS = ("basis", "error of the mean", "least – most", "of one output", "in 95 % bands")
@@ -111,10 +119,10 @@ class Question:
         )
 
 
-def numbers(option: str, text: str, kind: type) -> list[Any]:
+def parse_numbers(option: str, text: str, kind: type) -> list[Any]:
     """Read a list of positive numbers.
 
-    >>> numbers("--epsilon", "0.1,1", float)
+    >>> parse_numbers("--epsilon", "0.1,1", float)
     [0.1, 1.0]
     """
     try:
@@ -133,7 +141,7 @@ def numbers(option: str, text: str, kind: type) -> list[Any]:
     return sorted(set(values))
 
 
-def question(
+def parse_question(
     x: Sequence[str],
     y: Sequence[str],
     n: str | None,
@@ -170,9 +178,9 @@ def question(
     if basis is None:
         bases = None
     else:
-        bases = numbers("--basis", basis, int)
-    sizes = numbers("--n", n, int)
-    epsilons = numbers("--epsilon", epsilon, float)
+        bases = parse_numbers("--basis", basis, int)
+    sizes = parse_numbers("--n", n, int)
+    epsilons = parse_numbers("--epsilon", epsilon, float)
     norm = own.pop("norm")
     level = own["noise_column"]
     own["noise_column"], columns = with_level(level, ranges)
@@ -195,7 +203,7 @@ def question(
     return Question(model, sizes, epsilons, " ".join(options), bases)
 
 
-def _lines(found: "Plan") -> list[tuple[str, ...]]:
+def _table_lines(found: "Plan") -> list[tuple[str, ...]]:
     """The table, line by line: n, ε, number of functions, and what to expect."""
     lines: list[tuple[str, ...]] = []
     for n in sorted({row.n for row in found.rows}):
@@ -255,7 +263,7 @@ def print_plan(
         rows = table("records", "ε", *_HEADINGS, left=0)
     else:
         rows = table("ε", *_HEADINGS)
-    for cells in _lines(found):
+    for cells in _table_lines(found):
         private = cells[1][0].isdigit()
         rows.add_row(
             *(Text(cell, "" if private else "dim") for cell in (cells if several else cells[1:]))
@@ -273,10 +281,10 @@ def print_plan(
     for words in answers:
         line("Answer", words)
     if not quiet:
-        advise(asked.fit(_start(asked, found, error), found))
+        advise(asked.fit(_starting_epsilon(asked, found, error), found))
 
 
-def _start(asked: Question, found: "Plan", error: float | None) -> float:
+def _starting_epsilon(asked: Question, found: "Plan", error: float | None) -> float:
     """The ε of the command to start from: the one that the error needs, rounded up.
 
     Or the one nearest to one.
@@ -310,14 +318,14 @@ def answers(asked: Question, found: "Plan", error: float) -> list[str]:
     if smaller:
         records, why = found.records_for(error, smaller[-1])
         if records is not None:
-            needs = f"about {_rounded(records):,} records"
+            needs = f"about {_two_digits(records):,} records"
         else:
             needs = "more than we can tell"
         told.append(f"at ε={smaller[-1]:g} it needs {needs}{': ' if why else ''}{why}")
     return told
 
 
-def _rounded(number: float) -> int:
+def _two_digits(number: float) -> int:
     """Two digits: it is an estimate."""
     return int(float(f"{number:.1e}"))
 
@@ -329,7 +337,7 @@ def check_out(out: Path) -> None:
     check_new(out, "It is not replaced")
 
 
-def write(asked: Question, found: "Plan", out: Path) -> None:
+def write_plan(asked: Question, found: "Plan", out: Path) -> None:
     """Write the picture, or a page with the table and the picture."""
     from reticent.reporting.figures.style import raw_svg
 
@@ -342,16 +350,16 @@ def write(asked: Question, found: "Plan", out: Path) -> None:
         file.write(
             picture
             if out.suffix == ".svg"
-            else _page(asked, found, picture[picture.index("<svg") :])
+            else _plan_page(asked, found, picture[picture.index("<svg") :])
         )
 
 
-def _page(asked: Question, found: "Plan", picture: str) -> str:
+def _plan_page(asked: Question, found: "Plan", picture: str) -> str:
     def cells(tag: str, texts: Sequence[str]) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts) + "</tr>"
 
     title = escape(f"Plan for {asked.output} from {asked.inputs}, δ={asked.delta}")
-    rows = "\n".join(cells("td", one) for one in _lines(found))
+    rows = "\n".join(cells("td", one) for one in _table_lines(found))
     notes = "\n".join(f"<p>Note: {escape(note)}</p>" for note in found.notes)
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reticent.cli.captured_warnings import heard
+from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.terminal import aside, line
 from reticent.errors import BadInput
 from reticent.files.csv_tables import TableWriter
@@ -26,7 +26,7 @@ _ROWS = 65_536  # of a block
 def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[str, Any]:
     """Write synthetic records of the model in ``file`` to a new CSV or Parquet file."""
     check_new(out, "It is not replaced")
-    with heard():
+    with captured_warnings():
         fitted: Any = load(file)
     model: Any = unwrap_search(fitted)
     if not hasattr(model, "sample"):

@@ -1,7 +1,7 @@
 """Posterior of a function, averaged over kernels, from noisy counts and sums in regions.
 
 Kernels and noise levels are hypotheses, weighed by the evidence of what was released
-(`weigh_hypotheses`): no budget is spent on them, and what they disagree about is part of the doubt.
+(`weigh_hypotheses`): no budget is spent on them, and their disagreement is part of the variance.
 Some variances depend on what is to be learned (that of a count on its expectation, that of N·f̄ on
 f̄), so the fit is made two or three times, each time with what the last one found.
 """
@@ -19,6 +19,7 @@ from reticent.inference.binned.posterior import (
     Regions,
     nonnegative_moments,
 )
+from reticent.inference.binned.settings import BINNED_POSTERIOR
 from reticent.inference.kernels.integral import Boxes
 from reticent.inference.kernels.projection import theta_range
 from reticent.inference.moment_model.hyperparameters import weigh_hypotheses
@@ -26,10 +27,6 @@ from reticent.inference.moment_model.hyperparameters import weigh_hypotheses
 __all__ = ["BinnedPosterior", "ProcessPrior", "fit_density", "fit_means"]
 
 Array = NDArray[np.float64]
-_KEPT = 16  # hypotheses
-_NOISES = log(0.02**2), log(0.9**2)  # variances of outputs at one place, in half-ranges
-_DISPERSIONS = 0.0, log(400.0)
-_LEAST_COUNT = 0.3  # expected in a region, where noise says less
 
 
 @dataclass(frozen=True)
@@ -59,73 +56,75 @@ class BinnedPosterior:
 
         Hypotheses that disagree add to both.
         """
-        means, whole, own = (
+        means, whole, nonprivate = (
             np.array(part)
-            for part in zip(*(one.moments(places) for one in self.hypotheses), strict=True)
+            for part in zip(
+                *(hypothesis.moments(places) for hypothesis in self.hypotheses), strict=True
+            )
         )
         mean = self.weights @ means
         apart = self.weights @ (means - mean) ** 2
-        return mean, self.weights @ whole + apart, self.weights @ own + apart
+        return mean, self.weights @ whole + apart, self.weights @ nonprivate + apart
 
     def mean_and_covariance(self, places: Regions | Boxes) -> tuple[Array, Array]:
         """Mean and covariance between points or regions."""
-        means = np.array([one.moments(places)[0] for one in self.hypotheses])
+        means = np.array([hypothesis.moments(places)[0] for hypothesis in self.hypotheses])
         mean = self.weights @ means
         inner = sum(
-            w * one.covariance_between(places)
-            for w, one in zip(self.weights, self.hypotheses, strict=True)
+            w * hypothesis.covariance_between(places)
+            for w, hypothesis in zip(self.weights, self.hypotheses, strict=True)
         )
         return mean, inner + (means - mean).T @ ((means - mean) * self.weights[:, None])
 
     @property
     def prior_variance(self) -> float:
         """Of the process before the fit."""
-        return float(self.weights @ [one.mixture.variance for one in self.hypotheses])
+        return float(self.weights @ [hypothesis.mixture.variance for hypothesis in self.hypotheses])
 
     @property
     def noise_variance(self) -> float:
         """Mean variance of an observation."""
-        return float(self.weights @ [one.noise2 for one in self.hypotheses])
+        return float(self.weights @ [hypothesis.noise2 for hypothesis in self.hypotheses])
 
     def denoised_sums(self, total: float | None) -> tuple[Array, Array]:
         """Mean and variances of the sums without their privacy noise."""
-        both = [one.denoised_sums(total) for one in self.hypotheses]
-        means = np.array([mean for mean, _ in both])
+        moments = [hypothesis.denoised_sums(total) for hypothesis in self.hypotheses]
+        means = np.array([mean for mean, _ in moments])
         mean = self.weights @ means
-        inner = self.weights @ [np.diag(C) for _, C in both]
+        inner = self.weights @ [np.diag(C) for _, C in moments]
         return mean, inner + self.weights @ (means - mean) ** 2
 
 
 @dataclass(frozen=True)
-class _Spread:
-    """What is known of Σ(y − f̄)²: its value, its variance, and how many records it is of."""
+class _SquaredResiduals:
+    """Estimate of Σ(y − f̄)², its variance, and how many records of each region it is of."""
 
     value: float
     variance: float
     weight: Array  # of each region
 
-    def evidence(self, one: HypothesisPosterior, noise2: float) -> tuple[float, Array]:
+    def evidence(self, hypothesis: HypothesisPosterior, noise2: float) -> tuple[float, Array]:
         """Its logarithm under a hypothesis, and the gradient by θ and log σ²."""
         records = float(self.weight.sum())
-        off = self.value - records * noise2 - float(self.weight @ one.within)
-        slope = np.append(self.weight @ one.d_within(), records * noise2)
+        off = self.value - records * noise2 - float(self.weight @ hypothesis.within)
+        slope = np.append(self.weight @ hypothesis.d_within(), records * noise2)
         return -0.5 * off**2 / self.variance, off / self.variance * slope
 
 
-def _believe(
+def _fit_hypotheses(
     prior: ProcessPrior,
-    seen: RegionObservations,
+    observations: RegionObservations,
     noise2: float | None,
-    spread: _Spread | None,
+    squared_residuals: _SquaredResiduals | None,
     trials: int,
-    levels: tuple[float, float] = _NOISES,
+    log_noise_range: tuple[float, float] = BINNED_POSTERIOR.log_noise_range,
 ) -> BinnedPosterior:
-    """Weigh kernels, and noise variances between exp(``levels``) if ``noise2`` is None."""
+    """Weigh kernels, and noise variances in exp(``log_noise_range``) if ``noise2`` is None."""
     kernel = prior.kernel
     free = prior.learn and len(kernel.theta) > 0
     low, high = theta_range(kernel, prior.half) if free else (kernel.theta, kernel.theta)
     if noise2 is None:
-        noises = levels
+        noises = log_noise_range
     else:
         noises = (log(max(noise2, 1e-300)),) * 2
     low = np.append(low, noises[0])
@@ -136,21 +135,33 @@ def _believe(
             level = float(np.exp(theta[-1]))
         else:
             level = noise2
-        return HypothesisPosterior(kernel, theta[:-1], prior.scale, level, seen, gradient=gradient)
+        return HypothesisPosterior(
+            kernel, theta[:-1], prior.scale, level, observations, gradient=gradient
+        )
 
     def evidence(theta: Array) -> tuple[float, Array]:
-        one = hypothesis(theta, gradient=True)
-        value, slope = one.evidence()
-        if spread is not None:
-            more, steeper = spread.evidence(one, one.noise2)
-            value = value + more
-            slope = slope + steeper
+        posterior = hypothesis(theta, gradient=True)
+        value, slope = posterior.evidence()
+        if squared_residuals is not None:
+            value_of_squares, slope_of_squares = squared_residuals.evidence(
+                posterior, posterior.noise2
+            )
+            value = value + value_of_squares
+            slope = slope + slope_of_squares
         return value, slope
 
-    best, points, weights = weigh_hypotheses(evidence, low, high, trials, _KEPT)
+    best, points, weights = weigh_hypotheses(
+        evidence, low, high, trials, BINNED_POSTERIOR.max_hypotheses
+    )
     return BinnedPosterior(
         kernel.clone_with_theta(best[:-1]), [hypothesis(theta) for theta in points], weights
     )
+
+
+def _few_trials(prior: ProcessPrior) -> int:
+    """Hypotheses of a fit that only prepares the last one."""
+    fraction = prior.trials // BINNED_POSTERIOR.first_trials_fraction
+    return max(fraction, BINNED_POSTERIOR.min_trials)
 
 
 def fit_density(
@@ -161,18 +172,24 @@ def fit_density(
     expected: Array,
     dispersion: float | None,
 ) -> BinnedPosterior:
-    """From noisy counts: the density relative to an even one, less one.
+    """From noisy counts: the density relative to a uniform one, less one.
 
     ``dispersion``: variance of a count over its expectation; if None it is at least one and
     learned, so that counts which do not follow a smooth density are left as they are.
     """
-    seen = RegionObservations(regions, counts - expected, expected, expected, variance, False)
-    for trials in (max(prior.trials // 3, 4), prior.trials):
-        believed = _believe(prior, seen, dispersion, None, trials, _DISPERSIONS)
-        mean, var, _ = believed.moments(regions)
+    observations = RegionObservations(
+        regions, counts - expected, expected, expected, variance, False
+    )
+    for trials in (_few_trials(prior), prior.trials):
+        posterior = _fit_hypotheses(
+            prior, observations, dispersion, None, trials, BINNED_POSTERIOR.log_dispersion_range
+        )
+        mean, var, _ = posterior.moments(regions)
         relative = nonnegative_moments(1 + mean, var)[0]
-        seen = replace(seen, own=np.maximum(expected * relative, _LEAST_COUNT))
-    return believed
+        observations = replace(
+            observations, noise_weight=np.maximum(expected * relative, BINNED_POSTERIOR.min_count)
+        )
+    return posterior
 
 
 def fit_means(
@@ -181,37 +198,48 @@ def fit_means(
     sums: Array,
     variance: Array,
     counts: Array,
-    doubt: Array,
+    count_variance: Array,
     *,
     noise2: float | None,
     squares: tuple[float, float] | None,
 ) -> BinnedPosterior:
-    """From noisy sums of outputs, counts and their variances, and perhaps Σy² with its variance.
+    """The function, from noisy sums of outputs, counts with their variances, and perhaps Σy².
 
-    The function.
+    ``squares``: Σy² and its variance, if it was released.
     """
     # of f̄, for now
     square = np.full(
         len(sums), min(prior.scale * float(prior.kernel.diag(regions.centres[:1])[0]), 1.0)
     )
-    spread: _Spread | None = None
+    squared_residuals: _SquaredResiduals | None = None
     for last in (False, False, True):
-        seen = RegionObservations(
-            regions, sums, counts, np.maximum(counts, _LEAST_COUNT), variance + doubt * square, True
+        observations = RegionObservations(
+            regions,
+            sums,
+            counts,
+            np.maximum(counts, BINNED_POSTERIOR.min_count),
+            variance + count_variance * square,
+            True,
         )
-        believed = _believe(
-            prior, seen, noise2, spread, prior.trials if last else max(prior.trials // 3, 4)
+        posterior = _fit_hypotheses(
+            prior,
+            observations,
+            noise2,
+            squared_residuals,
+            prior.trials if last else _few_trials(prior),
         )
-        mean, var, _ = believed.moments(regions)
+        mean, var, _ = posterior.moments(regions)
         square = mean**2 + var
         if squares is not None and noise2 is None:
             value = squares[0] - float(counts @ square)
             records = max(float(counts.sum()), 1.0)
-            level = max(value / records, 1e-4)
-            C = believed.mean_and_covariance(regions)[1]
-            lever = counts * mean
-            unsure = float(
-                4 * lever @ C @ lever + 2 * (C * C * np.outer(counts, counts)).sum()
+            noise_level = max(value / records, BINNED_POSTERIOR.min_noise_variance)
+            C = posterior.mean_and_covariance(regions)[1]
+            weighted_mean = counts * mean
+            square_variance = float(
+                4 * weighted_mean @ C @ weighted_mean + 2 * (C * C * np.outer(counts, counts)).sum()
             )  # of Σ N f̄²
-            spread = _Spread(value, squares[1] + 2 * records * level**2 + unsure, counts)
-    return believed
+            squared_residuals = _SquaredResiduals(
+                value, squares[1] + 2 * records * noise_level**2 + square_variance, counts
+            )
+    return posterior

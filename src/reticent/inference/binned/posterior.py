@@ -2,11 +2,11 @@
 
     value_b = weight_b · f̄_b + noise,   f̄_b: the average of f over region b (or its value at the
                                          region's centre)
-    noise variance = own_b · (σ² + within_b) + privacy_b
+    noise variance = m_b · (σ² + within_b) + privacy_b
 
 For counts the weight is the number expected in the region under a uniform density, f the density
-relative to it, less one, and own_b·σ² the variance of a count. For means the weight is the number
-of records, which is itself uncertain: that doubt, times E f̄_b², is part of privacy_b (errors in
+relative to it, less one, and m_b·σ² the variance of a count. For means the weight is the number of
+records, which is itself uncertain: its variance, times E f̄_b², is part of privacy_b (errors in
 variables); and within_b = k(x, x) − Var f̄_b is how f varies within the region, where records are
 somewhere. Nothing is ever divided by a noisy count.
 """
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 from sklearn.gaussian_process.kernels import Kernel
 
+from reticent.inference.binned.settings import BINNED_POSTERIOR
 from reticent.inference.kernels.integral import (
     Boxes,
     BoxPairs,
@@ -39,10 +40,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_FLOOR = 1e-12  # of a variance, where nothing was observed without noise
-# what arithmetic loses; and with narrow boxes more, by (their number)²
-_ROUNDING = 1e-9
-_NARROW = 1e-13
 
 
 @dataclass(frozen=True)
@@ -60,15 +57,15 @@ class Regions:
         return np.asarray(np.bincount(self.of, weights=self.boxes.volumes, minlength=self.size))
 
     @cached_property
-    def _shares(self) -> Array:
-        shares = np.zeros((self.size, len(self.boxes)))
-        shares[self.of, np.arange(len(self.boxes))] = self.boxes.volumes / self.volumes[self.of]
-        return shares
+    def _volume_fractions(self) -> Array:
+        fractions = np.zeros((self.size, len(self.boxes)))
+        fractions[self.of, np.arange(len(self.boxes))] = self.boxes.volumes / self.volumes[self.of]
+        return fractions
 
     @cached_property
     def centres(self) -> Array:
         """Centre of gravity of each region."""
-        return np.asarray(self._shares @ ((self.boxes.low + self.boxes.high) / 2))
+        return np.asarray(self._volume_fractions @ ((self.boxes.low + self.boxes.high) / 2))
 
     def between(
         self, m: KernelMixture, other: "Regions | Boxes", *, gradient: bool = False
@@ -78,12 +75,13 @@ class Regions:
         And their derivatives.
         """
         if isinstance(other, Boxes):
-            a, slopes = box_covariance(m, box_pairs(self._seen, other), gradient=gradient)
+            pairs = box_pairs(self._observed_boxes, other, separately=True)
+            a, slopes = box_covariance(m, pairs, gradient=gradient)
             return self._averaged(a), slopes
         if other is self:
             among = self._pairs
         else:
-            among = box_pairs(self._seen, other._seen)
+            among = box_pairs(self._observed_boxes, other._observed_boxes)
         a, slopes = box_covariance(m, among, gradient=gradient)
         a = other._averaged(self._averaged(a).T).T
         if gradient:
@@ -93,10 +91,10 @@ class Regions:
 
     @cached_property
     def _pairs(self) -> BoxPairs:
-        return box_pairs(self._seen, self._seen)
+        return box_pairs(self._observed_boxes, self._observed_boxes)
 
     @cached_property
-    def _seen(self) -> Boxes:
+    def _observed_boxes(self) -> Boxes:
         if self.integral:
             return self.boxes
         return Boxes.points(self.centres)
@@ -107,18 +105,18 @@ class Regions:
             len(self.boxes) == self.size and (self.of == np.arange(self.size)).all()
         ):
             return table
-        return np.tensordot(self._shares, table, axes=1)
+        return np.tensordot(self._volume_fractions, table, axes=1)
 
 
 @dataclass(frozen=True)
 class RegionObservations:
-    """What is known about each region."""
+    """What was observed of each region: arrays (regions,), in the terms of this module."""
 
     regions: Regions
     value: Array
     weight: Array
-    own: Array
-    privacy: Array
+    noise_weight: Array  # m_b
+    privacy: Array  # variance of the privacy noise
     places: bool  # whether it matters where in its region a record is
 
 
@@ -131,32 +129,42 @@ class HypothesisPosterior:
         theta: Array,
         scale: float,
         noise2: float,
-        seen: RegionObservations,
+        observations: RegionObservations,
         *,
         gradient: bool = False,
     ) -> None:
         self.noise2 = noise2
-        self.seen = seen
-        plain = kernel_mixture(kernel, seen.regions.boxes.low.shape[1], theta)
+        self.observations = observations
+        unscaled = kernel_mixture(kernel, observations.regions.boxes.low.shape[1], theta)
         self.mixture = KernelMixture(
-            plain.log_weights + log(scale), plain.inverse, plain.d_weights, plain.d_inverse
+            unscaled.log_weights + log(scale),
+            unscaled.inverse,
+            unscaled.d_weights,
+            unscaled.d_inverse,
         )
-        K, self._slopes = seen.regions.between(self.mixture, seen.regions, gradient=gradient)
+        K, self._slopes = observations.regions.between(
+            self.mixture, observations.regions, gradient=gradient
+        )
         self.prior = np.diag(K).copy()  # variance of f̄
-        self.inside = float(seen.places and seen.regions.integral)
+        self.inside = float(observations.places and observations.regions.integral)
         self.within = np.maximum(self.mixture.variance - self.prior, 0.0) * self.inside
-        self._signal = K * np.outer(seen.weight, seen.weight)
-        self.lower = self._factor(seen.privacy)
-        self.white = solve_lower(self.lower, seen.value)
+        self._signal = K * np.outer(observations.weight, observations.weight)
+        self.lower = self._factor(observations.privacy)
+        self.white = solve_lower(self.lower, observations.value)
 
     def _factor(self, privacy: Array) -> Array:
-        noise = self.seen.own * (self.noise2 + self.within) + privacy + _FLOOR
-        return robust_cholesky(self._signal + np.diag(noise), _ROUNDING + _NARROW * len(noise) ** 2)
+        noise = (
+            self.observations.noise_weight * (self.noise2 + self.within)
+            + privacy
+            + BINNED_POSTERIOR.min_variance
+        )
+        jitter = BINNED_POSTERIOR.jitter + BINNED_POSTERIOR.jitter_per_pair * len(noise) ** 2
+        return robust_cholesky(self._signal + np.diag(noise), jitter)
 
     @cached_property
-    def _without(self) -> Array:
+    def _nonprivate_factor(self) -> Array:
         """The same factor had there been no privacy noise."""
-        return self._factor(np.zeros(len(self.seen.value)))
+        return self._factor(np.zeros(len(self.observations.value)))
 
     @cached_property
     def inverse(self) -> Array:
@@ -169,43 +177,47 @@ class HypothesisPosterior:
         value = -0.5 * float(self.white @ self.white) - float(np.log(np.diag(self.lower)).sum())
         alpha = solve_lower_transposed(self.lower, self.white)
         inner = np.outer(alpha, alpha) - self.inverse
-        seen = self.seen
+        observations = self.observations
         along = np.diag(inner)
-        weighted = inner * np.outer(seen.weight, seen.weight)
+        weighted = inner * np.outer(observations.weight, observations.weight)
         slopes = np.tensordot(weighted, self._slopes, axes=2) + self.d_within().T @ (
-            along * seen.own
+            along * observations.noise_weight
         )
         return value - 0.5 * len(self.white) * log(2 * pi), 0.5 * np.append(
-            slopes, float(along @ seen.own) * self.noise2
+            slopes, float(along @ observations.noise_weight) * self.noise2
         )
 
     def d_within(self) -> Array:
         """Derivatives of ``within`` by θ: regions × parameters."""
         whole = np.exp(self.mixture.log_weights) @ self.mixture.d_weights
-        own = np.einsum("bbk->bk", self._slopes)
-        return np.asarray((whole - own) * self.inside)
+        within_regions = np.einsum("bbk->bk", self._slopes)
+        return np.asarray((whole - within_regions) * self.inside)
 
     def moments(self, places: Regions | Boxes) -> tuple[Array, Array, Array]:
         """Mean of f at points, or of its averages over regions.
 
         Its variance, and that without privacy noise.
         """
-        K = self.seen.regions.between(self.mixture, places)[0] * self.seen.weight[:, None]
-        if isinstance(places, Boxes):
-            before = np.full(len(places), self.mixture.variance)
-        else:
-            before = np.diag(places.between(self.mixture, places)[0])
-        whole, own = (
-            np.maximum(before - (solve_lower(lower, K) ** 2).sum(axis=0), 0.0)
-            for lower in (self.lower, self._without)
+        K = (
+            self.observations.regions.between(self.mixture, places)[0]
+            * self.observations.weight[:, None]
         )
-        return solve_lower(self.lower, K).T @ self.white, whole, np.minimum(own, whole)
+        if isinstance(places, Boxes):
+            prior = np.full(len(places), self.mixture.variance)
+        else:
+            prior = np.diag(places.between(self.mixture, places)[0])
+        whole, nonprivate = (
+            np.maximum(prior - (solve_lower(lower, K) ** 2).sum(axis=0), 0.0)
+            for lower in (self.lower, self._nonprivate_factor)
+        )
+        return solve_lower(self.lower, K).T @ self.white, whole, np.minimum(nonprivate, whole)
 
     def covariance_between(self, places: Regions | Boxes) -> Array:
         """Covariance of f between points, or of its averages between regions."""
         K = solve_lower(
             self.lower,
-            self.seen.regions.between(self.mixture, places)[0] * self.seen.weight[:, None],
+            self.observations.regions.between(self.mixture, places)[0]
+            * self.observations.weight[:, None],
         )
         if isinstance(places, Boxes):
             return box_covariance(self.mixture, box_pairs(places, places))[0] - K.T @ K
@@ -216,9 +228,9 @@ class HypothesisPosterior:
 
         Their ``total`` may be known.
         """
-        privacy = self.seen.privacy
+        privacy = self.observations.privacy
         C = np.diag(privacy) - privacy[:, None] * self.inverse * privacy
-        mean = self.seen.value - privacy * solve_lower_transposed(self.lower, self.white)
+        mean = self.observations.value - privacy * solve_lower_transposed(self.lower, self.white)
         if total is None:
             return mean, C
         along = C.sum(axis=0)
@@ -244,19 +256,21 @@ def nonnegative_moments(mean: Array, variance: Array) -> tuple[Array, Array]:
 
 
 def likelihood_quadratics(
-    kernels: list[Kernel], scale: float, noise2: float, seen: RegionObservations
+    kernels: list[Kernel], scale: float, noise2: float, observations: RegionObservations
 ) -> tuple[Array, Array, Array]:
     """Two times the log-likelihood of sums T without privacy noise, l·T − TᵀGT + c.
 
     G, l and c for each kernel.
 
-    ``seen.value`` is what T is counted from.
+    ``observations.value`` is what T is counted from.
     """
     forms = []
     for kernel in kernels:
-        one = HypothesisPosterior(kernel, kernel.theta, scale, noise2, seen)
-        told = one.inverse @ seen.value
-        logdet = 2 * np.log(np.diag(one.lower)).sum()
-        forms.append((one.inverse, 2 * told, -float(seen.value @ told + logdet)))
+        posterior = HypothesisPosterior(kernel, kernel.theta, scale, noise2, observations)
+        weighted = posterior.inverse @ observations.value
+        logdet = 2 * np.log(np.diag(posterior.lower)).sum()
+        forms.append(
+            (posterior.inverse, 2 * weighted, -float(observations.value @ weighted + logdet))
+        )
     G, linear, constants = zip(*forms, strict=True)
     return np.array(G), np.array(linear), np.array(constants)

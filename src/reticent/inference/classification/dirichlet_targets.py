@@ -7,6 +7,7 @@ Eq 21 has σ̃² wrong). For each class, all sums that Gaussian regression needs
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,31 @@ from reticent.inference.linalg import (
 )
 from reticent.inference.moment_model.gram_estimation import DAMPING, GramEstimator
 
-__all__ = ["dirichlet_posterior"]
+__all__ = ["DirichletSettings", "dirichlet_posterior"]
 
 Array = NDArray[np.float64]
-_ALPHA = 0.1  # α₀
-_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class DirichletSettings:
+    """Tuned numbers of `dirichlet_posterior`.
+
+    Parameters
+    ----------
+    alpha : float
+        α₀, the pseudo-count of every class.
+    max_iterations : int
+        Steps of the fixed point between the posterior and the covariance of the observation.
+    tolerance : float
+        Relative change of the weights at which it stops.
+    """
+
+    alpha: float = 0.1
+    max_iterations: int = 20
+    tolerance: float = 1e-6
+
+
+_SETTINGS = DirichletSettings()
 
 
 def dirichlet_posterior(
@@ -51,29 +72,31 @@ def dirichlet_posterior(
     """
     classes = len(S)
     m = len(prior)
-    (high, v_high), (low, v_low) = (dirichlet_target(alpha) for alpha in (1 + _ALPHA, _ALPHA))
+    (high, v_high), (low, v_low) = (
+        dirichlet_target(alpha) for alpha in (1 + _SETTINGS.alpha, _SETTINGS.alpha)
+    )
     middle = low + (high - low) / classes
     means = []
     covariances = []
-    own = []
+    nonprivate = []
     for c in range(classes):
         weights = np.full(classes, 1 / v_low)
         weights[c] = 1 / v_high
         targets = np.full(classes, (low - middle) / v_low)
         targets[c] = (high - middle) / v_high
-        share = 1 / classes
-        belief = GramEstimator(
-            points * math.sqrt(share / v_high + (1 - share) / v_low), n, damping=DAMPING
+        frequency = 1 / classes
+        gram = GramEstimator(
+            points * math.sqrt(frequency / v_high + (1 - frequency) / v_low), n, damping=DAMPING
         )
-        belief.add(np.tensordot(weights, S, 1), S_sd * float(np.linalg.norm(weights)))
+        gram.add(np.tensordot(weights, S, 1), S_sd * float(np.linalg.norm(weights)))
         A = targets @ a
         noise = (a_sd * float(np.linalg.norm(targets))) ** 2
         w = np.zeros(m)
         C = prior
-        B = belief.damped_estimate
-        V = belief.entry_variance
-        root = np.linalg.cholesky(prior)
-        for _ in range(_ROUNDS):
+        B = gram.damped_estimate
+        V = gram.entry_variance
+        root = np.asarray(np.linalg.cholesky(prior), dtype=np.float64)
+        for _ in range(_SETTINGS.max_iterations):
             second = C + np.outer(w, w)
             W = B + V * second
             np.fill_diagonal(W, np.diag(B) + V @ np.diag(second) + noise)
@@ -82,19 +105,19 @@ def dirichlet_posterior(
             z = solve_lower(lower, A)
             inner = robust_cholesky(np.eye(m) + H.T @ H, SMALL_JITTER)
             half = solve_lower(inner, root.T)
-            before = w
+            previous = w
             w = half.T @ solve_lower(inner, H.T @ z)
             C = half.T @ half
-            if np.linalg.norm(w - before) <= 1e-6 * (1 + np.linalg.norm(w)):
+            if np.linalg.norm(w - previous) <= _SETTINGS.tolerance * (1 + np.linalg.norm(w)):
                 break
         means.append(w)
         covariances.append(C)
-        own.append(posterior_covariance(np.asarray(root, dtype=np.float64), B))
+        nonprivate.append(posterior_covariance(root, B))
     mean = np.array(means).T
     return (
         mean - mean.mean(axis=1, keepdims=True),
         np.mean(covariances, axis=0),
-        np.mean(own, axis=0),
+        np.mean(nonprivate, axis=0),
     )
 
 

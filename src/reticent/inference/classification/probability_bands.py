@@ -20,10 +20,10 @@ __all__ = ["probability_bands"]
 Array = NDArray[np.float64]
 
 
-def probability_bands(logits: Array, variance: Array, reach: float) -> tuple[Array, Array]:
+def probability_bands(logits: Array, variance: Array, width: float) -> tuple[Array, Array]:
     """Lowest and highest probabilities, two arrays (points, C).
 
-    ``logits``: (points, C); ``variance``: (points,), of each logit; ``reach``: half-width of the
+    ``logits``: (points, C); ``variance``: (points,), of each logit; ``width``: half-width of the
     band in standard deviations of the log-odds.
     """
     low = np.empty_like(logits)
@@ -31,7 +31,7 @@ def probability_bands(logits: Array, variance: Array, reach: float) -> tuple[Arr
     for c, logit in enumerate(logits.T):
         others = np.delete(logits, c, axis=1)
         together = logsumexp(others, axis=1)
-        share2 = (np.exp(others - together[:, None]) ** 2).sum(axis=1)
-        sd = reach * np.sqrt(variance * (1 + share2))
+        squared_odds = (np.exp(others - together[:, None]) ** 2).sum(axis=1)
+        sd = width * np.sqrt(variance * (1 + squared_odds))
         low[:, c], high[:, c] = expit(logit - together - sd), expit(logit - together + sd)
     return low, high

@@ -3,11 +3,11 @@
 The model is P(class c | x) ∝ exp(φ(x)ᵀw_c), each column of the m × C matrix W with prior N(0, S),
 Σ_c w_c = 0. Stage k releases
 
-    A_k = Σ φ e_kᵀ,   B_k = Σ φφᵀ, q_k = Σ ‖e_k‖², e_k = onehot(y) − softmax(φW_k), shortened to
-                      length r_k.
+    A_k = Σ φ e_kᵀ,   B_k = Σ φφᵀ, q_k = Σ ‖e_k‖², e_k = onehot(y) − softmax(φW_k), its norm clipped
+                      at r_k.
 
 Near W_k the gradient is nearly linear, A_k ≈ h·B(W − W_k) + noise, with the mean curvature h =
-E‖e‖²/(C − 1), which q tells; the sampling noise of A is h·B, because the variance of e is the
+E‖e‖²/(C − 1), which q gives; the sampling noise of A is h·B, because the variance of e is the
 curvature. So each stage observes W as in regression (`moment_model.posterior`),
 
     A_k/h + B̂W_k = B̂W + noise,    Cov = B̂/h + privacy noise/h² + error in B̂ times (W − W_k) +
@@ -46,6 +46,8 @@ class SoftmaxSettings:
     ----------
     max_iterations : int
         Steps of the fixed point between the posterior and the covariance of the observation.
+    tolerance : float
+        Relative change of the weights at which it stops.
     curvature_error : float
         Relative error of the curvature between a stage's weights and the posterior mean.
     min_curvature : float
@@ -61,6 +63,7 @@ class SoftmaxSettings:
     """
 
     max_iterations: int = 20
+    tolerance: float = 1e-6
     curvature_error: float = 0.25
     min_curvature: float = 0.05
     log_calibration_sd: float = 0.7
@@ -107,7 +110,7 @@ class SoftmaxPosterior:
         self._second_sd = _SETTINGS.initial_sd
         self._A: list[Array] = []
         self._centres: list[Array] = []
-        self._reaches: list[float] = []
+        self._clip_thresholds: list[float] = []
         self._about: list[tuple[float, float]] = []  # variance of the noise in A, E‖e‖² then
 
     def _use(self, weights: Array) -> None:
@@ -128,9 +131,9 @@ class SoftmaxPosterior:
         q: float,
         q_sd: float,
         centre: Array,
-        reach: float,
+        clip_threshold: float,
     ) -> None:
-        """Condition on one stage, with gradients at ``centre`` that were clipped to ``reach``.
+        """Condition on one stage, with gradients at ``centre``, their norms clipped.
 
         Parameters
         ----------
@@ -142,23 +145,23 @@ class SoftmaxPosterior:
             Released Σ‖e‖², and the standard deviation of its noise.
         centre : (m, C) array
             Weights W_k of the stage.
-        reach : float
+        clip_threshold : float
             Bound of ‖e‖.
         """
         self._gram.add(B, B_sd)
-        before = self._second_sd**2 + _SETTINGS.drift_sd**2
+        variance = self._second_sd**2 + _SETTINGS.drift_sd**2
         noise = (q_sd / self.n) ** 2
         self.mean_square_residual += (
-            (q / self.n - self.mean_square_residual) * before / (before + noise)
+            (q / self.n - self.mean_square_residual) * variance / (variance + noise)
         )
         self.mean_square_residual = min(
             max(self.mean_square_residual, _SETTINGS.min_curvature * self._most),
             self._most if self.softmax else math.inf,
         )
-        self._second_sd = math.sqrt(before * noise / (before + noise))
+        self._second_sd = math.sqrt(variance * noise / (variance + noise))
         self._A.append(A - A.mean(axis=1, keepdims=True))
         self._centres.append(centre)
-        self._reaches.append(reach)
+        self._clip_thresholds.append(clip_threshold)
         self._about.append((A_sd**2, self.mean_square_residual))
         self._solve()
         if self._learn_prior and len(self._roots) > 1:
@@ -172,41 +175,47 @@ class SoftmaxPosterior:
         V = self._gram.entry_variance
         m = len(self.prior)
         free = self.classes - 1
-        noise, then = np.array(self._about).T
+        noise, mean_squares = np.array(self._about).T
         centres = np.array(self._centres)
-        now = self.mean_square_residual / free
+        curvature = self.mean_square_residual / free
         if self.softmax:
-            h = (then / free + now) / 2
+            h = (mean_squares / free + curvature) / 2
         else:
-            h = np.ones(len(then))
+            h = np.ones(len(mean_squares))
         # sampling noise of A/h is s²·B
         if self.softmax:
-            s2 = 1 / now
+            s2 = 1 / curvature
         else:
-            s2 = now
+            s2 = curvature
         observed = np.array(self._A) / h[:, None, None]
         for _ in range(_SETTINGS.max_iterations):
-            away = self.mean - centres
-            far = ((away**2).sum(axis=2) / free + np.diag(self.covariance)) @ V.mean(axis=0)
+            differences = self.mean - centres
+            gram_errors = ((differences**2).sum(axis=2) / free + np.diag(self.covariance)) @ V.mean(
+                axis=0
+            )
             if self.softmax:
-                bent = (
-                    _SETTINGS.curvature_error**2 * ((B @ away) ** 2).sum(axis=(1, 2)) / (m * free)
+                curvature_errors = (
+                    _SETTINGS.curvature_error**2
+                    * ((B @ differences) ** 2).sum(axis=(1, 2))
+                    / (m * free)
                 )
             else:
-                bent = np.zeros(len(h))
-            omega = 1 / (noise / h**2 + far + bent)
+                curvature_errors = np.zeros(len(h))
+            omega = 1 / (noise / h**2 + gram_errors + curvature_errors)
             omega /= omega.sum()
             centre = np.tensordot(omega, centres, 1)
             self._observed = np.tensordot(omega, observed, 1) + B @ centre
             off = self.mean - centre
             second = self.covariance + off @ off.T / free
             self._W = s2 * B + V * second
-            own = omega**2 @ (noise / h**2 + bent)
-            np.fill_diagonal(self._W, s2 * np.diag(B) + V @ np.diag(second) + own)
-            before = self.mean
+            diagonal = omega**2 @ (noise / h**2 + curvature_errors)
+            np.fill_diagonal(self._W, s2 * np.diag(B) + V @ np.diag(second) + diagonal)
+            previous_mean = self.mean
             self.mean, root, _ = self._fit(self._root)
             self.covariance = root.T @ root
-            if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
+            if np.linalg.norm(self.mean - previous_mean) <= _SETTINGS.tolerance * (
+                1 + np.linalg.norm(self.mean)
+            ):
                 break
 
     def nonprivate_covariance(self) -> Array:
@@ -227,32 +236,34 @@ class SoftmaxPosterior:
         with logits scaled to the size that B implies.
         """
         late = range(len(self._A) // 2, len(self._A))
-        told = sum(float((self._centres[k] * self._A[k]).sum()) for k in late) / self.n
+        observed = sum(float((self._centres[k] * self._A[k]).sum()) for k in late) / self.n
         error = (
             math.sqrt(sum(self._about[k][0] * float((self._centres[k] ** 2).sum()) for k in late))
             / self.n
         )
-        scores = [self._score(self._centres[k], self._reaches[k]) for k in late]
+        scores = [self._score(self._centres[k], self._clip_thresholds[k]) for k in late]
 
         factors = np.geomspace(*_SETTINGS.calibration_grid)
         expected = [
-            sum((_softmax(f * eta) * score).sum(axis=1).mean() for eta, score in scores)
+            sum((_softmax_rows(f * eta) * score).sum(axis=1).mean() for eta, score in scores)
             for f in factors
         ]
-        off = (np.array(expected) - told) / max(error, 1e-300)
+        off = (np.array(expected) - observed) / max(error, 1e-300)
         evidence = -(off**2 + (np.log(factors) / _SETTINGS.log_calibration_sd) ** 2) / 2
         weights = np.exp(evidence - evidence.max())
         return float(np.exp(weights @ np.log(factors) / weights.sum()))
 
-    def _score(self, W: Array, reach: float) -> tuple[Array, Array]:
+    def _score(self, W: Array, clip_threshold: float) -> tuple[Array, Array]:
         """Logits at the points, and what a record of each class adds there to Σ ηᵀe, e clipped."""
         logits = self._points @ W
         size = max(float((W * (self._gram.estimate @ W)).sum()) / self.n, 0.0)
         logits *= math.sqrt(size / max(float((logits**2).sum(axis=1).mean()), 1e-300))
-        chances = _softmax(logits)
-        length = np.sqrt(np.maximum(1 + (chances**2).sum(axis=1, keepdims=True) - 2 * chances, 0.0))
-        away = logits - (chances * logits).sum(axis=1, keepdims=True)
-        return logits, away * (reach / np.maximum(length, reach))
+        probabilities = _softmax_rows(logits)
+        length = np.sqrt(
+            np.maximum(1 + (probabilities**2).sum(axis=1, keepdims=True) - 2 * probabilities, 0.0)
+        )
+        centred = logits - (probabilities * logits).sum(axis=1, keepdims=True)
+        return logits, centred * (clip_threshold / np.maximum(length, clip_threshold))
 
     def _fit(self, root: Array) -> tuple[Array, Array, float]:
         """Posterior mean, root of the covariance, and evidence.
@@ -264,15 +275,15 @@ class SoftmaxPosterior:
         z = solve_lower(lower, self._observed)
         inner = robust_cholesky(np.eye(len(root)) + H.T @ H, SMALL_JITTER)
         half = solve_lower(inner, root.T)
-        told = solve_lower(inner, H.T @ z)
+        whitened = solve_lower(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
         return (
-            half.T @ told,
+            half.T @ whitened,
             half,
-            float(-(self.classes - 1) * logdet - ((z**2).sum() - (told**2).sum()) / 2),
+            float(-(self.classes - 1) * logdet - ((z**2).sum() - (whitened**2).sum()) / 2),
         )
 
 
-def _softmax(logits: Array) -> Array:
-    chances = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+def _softmax_rows(logits: Array) -> Array:
+    exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
+from reticent.inference.linalg import project_onto_simplex
+
 __all__ = [
     "COARSE_THRESHOLD",
     "DENSITY_BINS",
@@ -49,6 +51,8 @@ class DensitySettings:
         are worth a release.
     uniform_fraction : float
         Weight of the uniform density in one made from moments: records may be anywhere.
+    uniform_points : float
+        Fraction of the representative points that stay uniform: nowhere are there none.
     prior_mean_sd : float
         Standard deviation of an input's mean a priori, in half-widths of the box.
     between_inputs_sd : float
@@ -72,6 +76,7 @@ class DensitySettings:
     min_released_bins: int = 8
     max_cdf_noise: float = 0.25
     uniform_fraction: float = 0.1
+    uniform_points: float = 0.02
     prior_mean_sd: float = 0.5
     between_inputs_sd: float = 0.2
     min_sd: float = 0.01
@@ -147,12 +152,15 @@ def density_from_counts(density: Array, counts: Array, sd: float, n: int) -> Arr
     deviation = counts / n - density.reshape(-1, fine).sum(axis=1)
     noise = (sd / n) ** 2
     signal = max(float(np.mean(deviation**2)) - noise * (1 + math.sqrt(2 / len(deviation))), 0.0)
-    return _simplex(density + np.repeat(deviation, fine) / fine * (signal / (signal + noise)))
+    return project_onto_simplex(
+        density + np.repeat(deviation, fine) / fine * (signal / (signal + noise))
+    )
 
 
 def quantile_points(density: Array, uniform: Array) -> Array:
     """Points distributed as the density, from uniform ones in [−1, 1]; two per cent stay."""
-    probabilities = 0.98 * density / density.sum() + 0.02 / len(density)
+    uniform_part = _SETTINGS.uniform_points
+    probabilities = (1 - uniform_part) * density / density.sum() + uniform_part / len(density)
     cdf = np.concatenate([[0.0], np.cumsum(probabilities)])
     edges = np.linspace(-1, 1, len(density) + 1)
     return np.asarray(np.interp((uniform + 1) / 2, cdf / cdf[-1], edges))
@@ -247,11 +255,3 @@ def dense_interval(densities: Array) -> tuple[float, float] | None:
     if width <= _SETTINGS.max_dense_width and probability >= width + _SETTINGS.min_dense_excess:
         return (float(edges[low]), float(edges[high]))
     return None
-
-
-def _simplex(v: Array) -> Array:
-    """The nearest point with non-negative entries that add up to one."""
-    ordered = np.sort(v)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(v) + 1)
-    last = int(np.nonzero(ordered > excess)[0][-1])
-    return np.asarray(np.maximum(v - excess[last], 0.0))

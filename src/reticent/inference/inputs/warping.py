@@ -57,8 +57,8 @@ def equalizing_warp(density: Array) -> tuple[float, ...]:
 def magnify_interval(knots: Array, low: float, high: float) -> tuple[float, ...]:
     """Knots of a warp followed by one that gives most of the range to the interval low to high."""
     room = _SETTINGS.magnified_fraction
-    left = 2 * (1 - room) * (1 + low) / (2 - (high - low))
-    values = [-1.0, left - 1.0, left - 1.0 + 2 * room, 1.0]
+    low_room = 2 * (1 - room) * (1 + low) / (2 - (high - low))
+    values = [-1.0, low_room - 1.0, low_room - 1.0 + 2 * room, 1.0]
     return tuple(np.clip(np.interp(knots, [-1.0, low, high, 1.0], values), -1.0, 1.0).tolist())
 
 

@@ -16,23 +16,20 @@ diagonal.
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 from sklearn.gaussian_process.kernels import Kernel
 
+from reticent.inference.kernels.settings import ANOVA
 from reticent.privacy.row_maps.polynomial_basis import GRID, Basis, legendre
 
 __all__ = ["Anova", "AnovaPriors"]
 
 Array = NDArray[np.float64]
-_LENGTHS = np.array([0.1, 0.2, 0.4, 0.8, 1.6])
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
-_FUNCTIONS = 20  # of one input
-_CONSTANT = 0.25
-_COMBINATIONS = 300
+_LENGTHS = np.array(ANOVA.lengthscales)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(ANOVA.quadrature_nodes)
 
 
 class Anova(Kernel):  # type: ignore[misc]
@@ -47,7 +44,7 @@ class Anova(Kernel):  # type: ignore[misc]
         shares: tuple[float, float, float] = (0.65, 0.2, 0.15),
         linear: float = 0.3,
         length: float = 0.4,
-        constant: float = _CONSTANT,
+        constant: float = ANOVA.constant_variance,
     ) -> None:
         self.variance = variance
         self.shares = shares
@@ -59,19 +56,22 @@ class Anova(Kernel):  # type: ignore[misc]
     def from_unit_cube(place: Sequence[float] | Array) -> "Anova":
         """The kernel at a point of the unit cube (5,) of all that the evidence may choose."""
 
-        def between(low: float, high: float, t: float) -> float:
+        def between(limits: tuple[float, float], t: float) -> float:
+            low, high = limits
             return float(low * (high / low) ** t)
 
+        pairs = between(ANOVA.pair_range, place[1])
+        triples = between(ANOVA.triple_range, place[2])
         return Anova(
-            variance=between(0.003, 1.0, place[0]),
-            shares=(1.0, between(0.003, 1.0, place[1]), between(0.001, 0.3, place[2])),
-            linear=float(0.05 + 0.9 * place[3]),
-            length=between(0.12, 1.6, place[4]),
+            variance=between(ANOVA.variance_range, place[0]),
+            shares=(1.0, pairs, triples),
+            linear=float(ANOVA.min_linear + ANOVA.linear_span * place[3]),
+            length=between(ANOVA.length_range, place[4]),
         )
 
     def input_kernel(self, a: Array, b: Array) -> Array:
         """κ between two arrays of the same shape, or shapes that fit together."""
-        weights = np.exp(-((np.log(_LENGTHS / self.length) / 0.7) ** 2) / 2)
+        weights = np.exp(-((np.log(_LENGTHS / self.length) / ANOVA.log_length_sd) ** 2) / 2)
         smooth = sum(
             w * _centred(a, b, length)
             for w, length in zip(weights / weights.sum(), _LENGTHS, strict=True)
@@ -84,7 +84,9 @@ class Anova(Kernel):  # type: ignore[misc]
         whole = sum(self.shares[: len(orders)])
         return tuple(self.variance * self.shares[o - 1] / whole / math.comb(d, o) for o in orders)
 
-    def __call__(self, X: Array, Y: Array | None = None, eval_gradient: bool = False) -> Any:
+    def __call__(
+        self, X: Array, Y: Array | None = None, eval_gradient: bool = False
+    ) -> Array | tuple[Array, Array]:
         """Covariance of the function between rows of X and of Y."""
         X = np.atleast_2d(X)
         if Y is None:
@@ -118,7 +120,7 @@ class Anova(Kernel):  # type: ignore[misc]
         return False
 
     def __repr__(self) -> str:
-        shares = ", ".join(f"{share:.2g}" for share in self.shares)
+        shares = ", ".join(f"{fraction:.2g}" for fraction in self.shares)
         return (
             f"Anova(variance={self.variance:.3g}, shares=({shares}), linear={self.linear:.2g}, "
             f"length={self.length:.2g})"
@@ -146,12 +148,8 @@ class AnovaPriors:
     In units of y's half-range.
     """
 
-    unconditional_size = (
-        60  # functions that a budget for so many can carry, whatever the prior says
-    )
-    min_relative_signal = (
-        0.15  # share of the prior variance, times n/noise, of a function that is worth having
-    )
+    unconditional_size = ANOVA.unconditional_size
+    min_relative_signal = ANOVA.min_relative_signal
 
     def __init__(self, dimension: int, trials: int, kernels: Sequence[Anova] = ()) -> None:
         self.kernels = list(kernels) or [Anova(), *_trials(trials)]
@@ -162,10 +160,10 @@ class AnovaPriors:
         mean = np.mean(spectra, axis=0)
         mean[0, :] = mean[:, 0] = 0.0  # the constant has a function of its own
         values, vectors = np.linalg.eigh(mean)
-        q = vectors[:, np.argsort(-values)[:_FUNCTIONS]].T
+        q = vectors[:, np.argsort(-values)[: ANOVA.functions_per_input]].T
         q *= np.sign(q[np.arange(len(q)), np.abs(q).argmax(axis=1)])[:, None]
         self._decays = np.maximum(
-            [np.einsum("ki,ij,kj->k", q, spectrum, q) for spectrum in spectra], 1e-9
+            [np.einsum("ki,ij,kj->k", q, spectrum, q) for spectrum in spectra], ANOVA.min_variance
         )
         self._mix = np.vstack([np.eye(1, q.shape[1]), q])
         self._effects = likely_effects(dimension, self._decays.mean(axis=0))
@@ -180,9 +178,8 @@ class AnovaPriors:
             for variance, effect in zip(self.variances, self._effects, strict=True)
             if effect
         ]
-        self.scaling_variance = np.minimum(
-            self.variances, max(effects)
-        )  # the constant is learned soon, without a loud feature
+        # the constant is learned soon, without much of the row's norm
+        self.scaling_variance = np.minimum(self.variances, max(effects))
         self.max_size = len(order)
         self.white_noise_variance = 0.0
 
@@ -191,7 +188,9 @@ class AnovaPriors:
         decay = self._decays[h]
         return np.array(
             [
-                _CONSTANT if not e else scales[len(e) - 1] * math.prod(decay[k - 1] for _, k in e)
+                ANOVA.constant_variance
+                if not e
+                else scales[len(e) - 1] * math.prod(decay[k - 1] for _, k in e)
                 for e in self._effects
             ]
         )
@@ -228,7 +227,7 @@ class AnovaPriors:
         mix = tuple(tuple(int(v) for v in row) for row in np.trunc(self._mix[:used] * GRID))
         basis = Basis((mix,) * self._dimension, tuple(tuple(int(i) for i in row) for row in index))
         table = self._table[:, :m]
-        whole = np.array([_CONSTANT + kernel.variance for kernel in self.kernels])
+        whole = np.array([ANOVA.constant_variance + kernel.variance for kernel in self.kernels])
         return basis, [np.diag(row) for row in table], np.maximum(whole - table.sum(axis=1), 0.0)
 
 
@@ -240,21 +239,24 @@ def _trials(count: int) -> list[Anova]:
     ]
 
 
-def likely_effects(d: int, decay: Array, most: int = 1200) -> list[tuple[tuple[int, int], ...]]:
-    """Products of one-dimensional functions as pairs (input, number of the function).
+def likely_effects(
+    d: int, decay: Array, most: int = ANOVA.max_functions
+) -> list[tuple[tuple[int, int], ...]]:
+    """Products of one-dimensional functions, each as pairs (input, number of the function).
 
-    Those that may matter come first.
+    Those with the largest variance come first.
     """
-    found: list[tuple[float, tuple[tuple[int, int], ...]]] = [(1.0, ())]
+    effects: list[tuple[float, tuple[tuple[int, int], ...]]] = [(1.0, ())]
     for order in range(1, min(d, 3) + 1):
-        if math.comb(d, order) > _COMBINATIONS:
+        if math.comb(d, order) > ANOVA.max_combinations:
             break  # with so many inputs, each of their combinations is too small to be found
         best: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
         for _ in range(order):
             longer = [(v * lam, (*i, k + 1)) for v, i in best for k, lam in enumerate(decay)]
-            best = sorted(longer, key=lambda one: (-one[0], one[1]))[:200]
+            best = sorted(longer, key=lambda product: (-product[0], product[1]))
+            best = best[: ANOVA.max_products_per_combination]
         for inputs in combinations(range(d), order):
             scale = 4.0**-order / math.comb(d, order)
-            found += [(scale * v, tuple(zip(inputs, i, strict=True))) for v, i in best]
-    found.sort(key=lambda one: (-one[0], one[1]))
-    return [effect for _, effect in found[:most]]
+            effects += [(scale * v, tuple(zip(inputs, i, strict=True))) for v, i in best]
+    effects.sort(key=lambda product: (-product[0], product[1]))
+    return [effect for _, effect in effects[:most]]

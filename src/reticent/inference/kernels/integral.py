@@ -22,7 +22,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,15 +36,13 @@ from sklearn.gaussian_process.kernels import (
     Sum,
 )
 
+from reticent.inference.kernels.settings import INTEGRAL
 from reticent.memo import memo
 
 __all__ = ["BoxPairs", "Boxes", "KernelMixture", "box_covariance", "box_pairs", "kernel_mixture"]
 
 Array = NDArray[np.float64]
-_ACCURATE = 1e-12  # of a scale mixture, relative to its variance
-_STEP = 0.3  # of the trapezoidal rule in log w: its error is about exp(−π²/step)
-_MOST_TERMS = 2000
-_CONSTANT = 1e-14  # p·z² below which a factor is one
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -108,11 +105,11 @@ def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMi
     """
     if isinstance(kernel, (Sum, Product)):
         a = _mixture(kernel.k1, dimension, theta)
-        return (_sum if isinstance(kernel, Sum) else _product)(
+        return (_sum_mixture if isinstance(kernel, Sum) else _product_mixture)(
             a, _mixture(kernel.k2, dimension, theta)
         )
     if type(kernel) is ConstantKernel:
-        value, free = _taken(kernel, "constant_value", theta)
+        value, free = _take_hyperparameter(kernel, "constant_value", theta)
         return KernelMixture(
             np.log(value),
             np.zeros((1, dimension)),
@@ -125,13 +122,13 @@ def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMi
     log_c = np.zeros(1)
     by_shape = np.zeros((1, 0))
     if isinstance(kernel, RationalQuadratic):
-        shape, free = _taken(kernel, "alpha", theta)
+        shape, free = _take_hyperparameter(kernel, "alpha", theta)
         log_w, log_c, slope = _gamma(float(shape[0]))
         by_shape = np.tile(slope[:, None], free)
     elif isinstance(kernel, Matern) and math.isfinite(kernel.nu):
         log_w, log_c, _ = _gamma(float(kernel.nu))
         log_w, by_shape = -log_w, np.zeros((len(log_w), 0))
-    lengths, free = _taken(kernel, "length_scale", theta)
+    lengths, free = _take_hyperparameter(kernel, "length_scale", theta)
     inverse = np.exp(log_w)[:, None] * np.broadcast_to(lengths, (dimension,)) ** -2.0
     if free not in (0, 1, dimension):
         raise ValueError(f"{free} length scales do not fit {dimension} inputs.")
@@ -143,33 +140,35 @@ def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMi
     )
 
 
-def _taken(kernel: Kernel, name: str, theta: Iterator[float]) -> tuple[Array, int]:
+def _take_hyperparameter(kernel: Kernel, name: str, theta: Iterator[float]) -> tuple[Array, int]:
     """A hyperparameter's value, from θ if it is free; and how many numbers of θ it has."""
-    told = getattr(kernel, f"hyperparameter_{name}")
-    if told.fixed:
+    hyperparameter = getattr(kernel, f"hyperparameter_{name}")
+    if hyperparameter.fixed:
         return np.atleast_1d(np.asarray(getattr(kernel, name), dtype=np.float64)), 0
-    return np.exp([next(theta) for _ in range(told.n_elements)]), told.n_elements
+    return np.exp(
+        [next(theta) for _ in range(hyperparameter.n_elements)]
+    ), hyperparameter.n_elements
 
 
-def _sum(a: KernelMixture, b: KernelMixture) -> KernelMixture:
-    cut, own = a.d_weights.shape
-    d_weights = np.zeros((cut + len(b.log_weights), own + b.d_weights.shape[1]))
+def _sum_mixture(a: KernelMixture, b: KernelMixture) -> KernelMixture:
+    terms, free = a.d_weights.shape
+    d_weights = np.zeros((terms + len(b.log_weights), free + b.d_weights.shape[1]))
     d_inverse = np.zeros((len(d_weights), a.inverse.shape[1], d_weights.shape[1]))
-    d_weights[:cut, :own], d_weights[cut:, own:] = a.d_weights, b.d_weights
-    d_inverse[:cut, :, :own], d_inverse[cut:, :, own:] = a.d_inverse, b.d_inverse
+    d_weights[:terms, :free], d_weights[terms:, free:] = a.d_weights, b.d_weights
+    d_inverse[:terms, :, :free], d_inverse[terms:, :, free:] = a.d_inverse, b.d_inverse
     log_weights = np.concatenate([a.log_weights, b.log_weights])
     return KernelMixture(log_weights, np.vstack([a.inverse, b.inverse]), d_weights, d_inverse)
 
 
-def _product(a: KernelMixture, b: KernelMixture) -> KernelMixture:
+def _product_mixture(a: KernelMixture, b: KernelMixture) -> KernelMixture:
     i, j = (index.ravel() for index in np.indices((len(a.log_weights), len(b.log_weights))))
-    if len(i) > _MOST_TERMS:
+    if len(i) > INTEGRAL.max_terms:
         raise ValueError("The product has too many terms.")
     inverse = a.inverse[i] + b.inverse[j]
-    share = np.divide(a.inverse[i], inverse, out=np.zeros_like(inverse), where=inverse > 0)[
+    fraction = np.divide(a.inverse[i], inverse, out=np.zeros_like(inverse), where=inverse > 0)[
         :, :, None
     ]
-    d_inverse = np.concatenate([share * a.d_inverse[i], (1 - share) * b.d_inverse[j]], axis=2)
+    d_inverse = np.concatenate([fraction * a.d_inverse[i], (1 - fraction) * b.d_inverse[j]], axis=2)
     return KernelMixture(
         a.log_weights[i] + b.log_weights[j],
         inverse,
@@ -181,11 +180,11 @@ def _product(a: KernelMixture, b: KernelMixture) -> KernelMixture:
 @memo(64)
 def _gamma(shape: float) -> tuple[Array, Array, Array]:
     """Nodes log w, log weights c of E over w ~ Gamma(shape, rate shape), and ∂ c / ∂ log shape."""
-    step = min(_STEP, 0.6 / math.sqrt(shape))
-    low = (math.log(_ACCURATE) + gammaln(shape + 1) - shape * math.log(shape)) / shape
-    high = math.log1p(-math.log(_ACCURATE) / shape + 8 / math.sqrt(shape))
+    step = min(INTEGRAL.mixture_step, INTEGRAL.shape_step / math.sqrt(shape))
+    low = (math.log(INTEGRAL.mixture_error) + gammaln(shape + 1) - shape * math.log(shape)) / shape
+    high = math.log1p(-math.log(INTEGRAL.mixture_error) / shape + 8 / math.sqrt(shape))
     x = np.arange(math.floor(low / step), math.ceil(high / step) + 1) * step
-    if len(x) > _MOST_TERMS:
+    if len(x) > INTEGRAL.max_terms:
         raise ValueError("The kernel is too rough.")
     log_c = shape * math.log(shape) - gammaln(shape) + shape * (x - np.exp(x)) + math.log(step)
     by_shape = shape * (math.log(shape) + 1 - float(digamma(shape)) + x - np.exp(x))
@@ -212,22 +211,30 @@ class _Differences:
 
     # how many antiderivatives are taken: 2 between boxes, 1 from boxes to points, 0 between points
     order: int
-    tables: list[tuple[int, Array, Any]]  # sign; different differences; where each of them stands
+    tables: list[tuple[int, Array, Index]]  # sign; different differences; where each of them stands
+    farthest2: list[Array]  # largest squared difference: of all pairs, (1,), or of each column
     width: Array
-    rows: Any
-    columns: Any
+    rows: Index
+    columns: Index
 
 
-def box_pairs(a: Boxes, b: Boxes) -> BoxPairs:
-    """All pairs of ``a`` and ``b``."""
-    return BoxPairs((len(a), len(b)), [_differences(a, b, j) for j in range(a.low.shape[1])])
+def box_pairs(a: Boxes, b: Boxes, *, separately: bool = False) -> BoxPairs:
+    """All pairs of ``a`` and ``b``.
+
+    ``separately``: no number of one of ``b`` depends on another one's, not in its last digit: they
+    may be records that a search scores.
+    """
+    pairs = [_differences(a, b, j, separately) for j in range(a.low.shape[1])]
+    return BoxPairs((len(a), len(b)), pairs)
 
 
-def _differences(a: Boxes, b: Boxes, j: int) -> _Differences:
-    (one, rows), (two, columns) = (
-        np.unique(np.column_stack([boxes.low[:, j], boxes.high[:, j]]), axis=0, return_inverse=True)
-        for boxes in (a, b)
-    )
+def _differences(a: Boxes, b: Boxes, j: int, separately: bool) -> _Differences:
+    one, rows = _different_intervals(a, j)
+    if separately:
+        two = np.column_stack([b.low[:, j], b.high[:, j]])
+        columns = np.arange(len(b))
+    else:
+        two, columns = _different_intervals(b, j)
     s = one[:, :1]
     t = one[:, 1:]
     u = two[:, 0]
@@ -247,12 +254,23 @@ def _differences(a: Boxes, b: Boxes, j: int) -> _Differences:
         tables = [(1, t - u), (-1, s - u), (-1, t - v), (1, s - v)]
         width = (t - s) * (v - u)
     found = []
+    farthest2 = []
     for sign, table in tables:
-        z, where = np.unique(table, return_inverse=True)  # in a grid, few of them are different
-        found.append((sign, z, where.reshape(table.shape)))
-    return _Differences(
-        2 - a.are_points - b.are_points, found, width, rows.ravel(), columns.ravel()
-    )
+        if separately:
+            found.append((sign, table.ravel(), np.arange(table.size).reshape(table.shape)))
+            farthest2.append(np.square(table).max(axis=0))
+        else:
+            z, where = np.unique(table, return_inverse=True)  # in a grid, few are different
+            found.append((sign, z, where.reshape(table.shape)))
+            farthest2.append(np.maximum(z[:1] ** 2, z[-1:] ** 2))
+    order = 2 - a.are_points - b.are_points
+    return _Differences(order, found, farthest2, width, rows.ravel(), columns.ravel())
+
+
+def _different_intervals(boxes: Boxes, j: int) -> tuple[Array, Index]:
+    """The different intervals along input j, (intervals, 2), and the one of each box."""
+    intervals = np.column_stack([boxes.low[:, j], boxes.high[:, j]])
+    return np.unique(intervals, axis=0, return_inverse=True)
 
 
 def box_covariance(
@@ -266,7 +284,10 @@ def box_covariance(
         parameters = m.d_weights.shape[1]
     else:
         parameters = 0
-    tables = [_factors(m.inverse[:, j], one, gradient) for j, one in enumerate(among.dimensions)]
+    tables = [
+        _factors(m.inverse[:, j], differences, gradient)
+        for j, differences in enumerate(among.dimensions)
+    ]
     total = np.zeros(among.size)
     slopes = np.zeros((*among.size, parameters))
     for t, weight in enumerate(np.exp(m.log_weights)):
@@ -288,25 +309,28 @@ def _factors(p: Array, along: _Differences, gradient: bool) -> tuple[list[Array]
     """For each term the averages along one input, and their derivatives by log p."""
     values = []
     derivatives = []
-    for one in p:
+    for inverse in p:
         value = np.zeros(1)
         derivative = np.zeros(1)
-        for sign, z, where in along.tables:
-            if one * max(z[0] ** 2, z[-1] ** 2) > _CONSTANT:
-                first, second = _antiderivative(z, float(one), along.order)
+        for (sign, z, where), farthest2 in zip(along.tables, along.farthest2, strict=True):
+            varies = inverse * farthest2 > INTEGRAL.constant_exponent
+            part = np.zeros(1)
+            if not varies.all():  # a constant
+                part = (sign * (z**along.order / max(along.order, 1)))[where]
+            if varies.any():
+                first, second = _antiderivative(z, float(inverse), along.order)
+                part = np.where(varies, (sign * first)[where], part)
                 if gradient:
-                    derivative = derivative + (sign * second)[where]
-            else:  # a constant
-                first = z**along.order / max(along.order, 1)
-            value = value + (sign * first)[where]
-        values.append(_spread(value, along))
+                    derivative = derivative + np.where(varies, (sign * second)[where], 0.0)
+            value = value + part
+        values.append(_expand_to_boxes(value, along))
         derivatives.append(
-            _spread(derivative, along) if gradient and derivative.ndim > 1 else derivative
+            _expand_to_boxes(derivative, along) if gradient and derivative.ndim > 1 else derivative
         )
     return values, derivatives
 
 
-def _spread(table: Array, along: _Differences) -> Array:
+def _expand_to_boxes(table: Array, along: _Differences) -> Array:
     """From different intervals to all boxes."""
     return np.asarray((table / along.width)[along.rows][:, along.columns])
 
@@ -319,5 +343,5 @@ def _antiderivative(z: Array, p: float, order: int) -> tuple[Array, Array]:
     E = math.sqrt(math.pi / (2 * p)) * erf(z * math.sqrt(p / 2))
     if order == 1:
         return E, (z * bell - E) / 2
-    rest = np.expm1(-p * z * z / 2) / p
-    return z * E + rest, -(z * E / 2 + rest)
+    remainder = np.expm1(-p * z * z / 2) / p
+    return z * E + remainder, -(z * E / 2 + remainder)

@@ -7,7 +7,6 @@ be chosen later, so one release serves each of them.
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,11 @@ from reticent.inference.kernels.eigenbasis import (
     quasi_random_points,
     tensor_basis,
 )
+from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
 from reticent.privacy.row_maps.polynomial_basis import Basis
 
 __all__ = [
-    "NEGLIGIBLE_NOISE_SNR",
     "KernelPriors",
     "feature_scales",
     "kernels_around",
@@ -34,14 +33,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_POINTS = 512
-_ONE_DIMENSION = 32
-_DIGITS = 9  # of a share of the variance: far more than matter, fewer than machines agree on
-# squared signal over privacy noise, per function, from which on features are not shortened
-NEGLIGIBLE_NOISE_SNR = 30.0
-# lengthscales that a box of half-width 1 can tell apart
-_SHORTEST = 0.1
-_LONGEST = 10.0
+Covariance = Callable[[Array, Array], Array]
 
 
 class KernelPriors:
@@ -50,13 +42,9 @@ class KernelPriors:
     In units of y's half-range.
     """
 
-    unconditional_size = (
-        0  # functions to take whatever their variance: none, for this prior is the user's own
-    )
+    unconditional_size = PROJECTION.unconditional_size
     constant_index = -1  # among the functions: none is exactly one
-    min_relative_signal = (
-        0.1  # share of the prior variance, times n/noise, of a function that is worth having
-    )
+    min_relative_signal = PROJECTION.min_relative_signal
 
     def __init__(
         self,
@@ -64,62 +52,73 @@ class KernelPriors:
         dimension: int,
         natural: Callable[[Array], Array],
         y_half: float,
-        # share of the box, where functions are shown worst, that does not count:
+        # fraction of the box, where the basis represents functions worst, that does not count:
         # nearly nobody is there
-        aside: float = 0.0,
-        within: tuple[Array, Array] | None = None,  # what θ may be, if it is to be refined
-        before: "KernelPriors | None" = None,  # with which other kernels stages began
+        ignored_fraction: float = 0.0,
+        theta_bounds: tuple[Array, Array] | None = None,  # of θ, if it is to be refined
+        wider_priors: "KernelPriors | None" = None,  # those that stages began with
     ) -> None:
         self.kernels = kernels
         self._dimension = dimension
         self._natural = natural
-        self._aside = aside
+        self._ignored_fraction = ignored_fraction
         self._y_half = y_half
-        self.theta_bounds = within
+        self.theta_bounds = theta_bounds
         # the functions on a line are few
         if dimension > 1:
-            count = _POINTS
+            count = PROJECTION.points
         else:
-            count = _POINTS // 2
-        both = quasi_random_points(dimension, 2 * count)
+            count = PROJECTION.points // 2
+        points = quasi_random_points(dimension, 2 * count)
         # two halves that fill the box: between different points, what no function
         # shows does not look like one
-        self._points = both[::2]
-        others = both[1::2]
-        at = natural(self._points)
-        there = natural(others)
-        self._grams = [kernel(at, at.copy()) / y_half**2 for kernel in kernels]
-        mean = sum(kernel(at, there) for kernel in kernels) / (len(kernels) * y_half**2)
-        self.white_noise_variance = white_noise_variance(kernels[0], at) / y_half**2
-        pairs = [eigenbasis(self._slice(j), _ONE_DIMENSION) for j in range(dimension)]
+        self._points = points[::2]
+        other_points = points[1::2]
+        natural_points = natural(self._points)
+        other_natural = natural(other_points)
+        self._grams = [
+            kernel(natural_points, natural_points.copy()) / y_half**2 for kernel in kernels
+        ]
+        mean = sum(kernel(natural_points, other_natural) for kernel in kernels) / (
+            len(kernels) * y_half**2
+        )
+        self.white_noise_variance = white_noise_variance(kernels[0], natural_points) / y_half**2
+        pairs = [
+            eigenbasis(self._slice(j), PROJECTION.functions_per_input) for j in range(dimension)
+        ]
         # inputs that are alike have functions alike, which rounding must not order
-        shares = [(v / v.sum()).round(_DIGITS) for v, _ in pairs]
-        self._all, products = tensor_basis(
-            shares, [q for _, q in pairs], count // 2
-        )  # more, points cannot tell apart
+        fractions = [(v / v.sum()).round(PROJECTION.digits) for v, _ in pairs]
+        # more functions than half of the points could not be distinguished
+        self._all, products = tensor_basis(fractions, [q for _, q in pairs], count // 2)
         # by projection: sums over points have errors, from functions that are large,
         # as large as small variances
-        known = self._all.part(np.flatnonzero(products > 10.0**-_DIGITS))
-        here, opposite = (np.linalg.pinv(known.evaluate(half)) for half in (self._points, others))
+        known = self._all.part(np.flatnonzero(products > 10.0**-PROJECTION.digits))
+        projection, other_projection = (
+            np.linalg.pinv(known.evaluate(half)) for half in (self._points, other_points)
+        )
         variances = np.zeros(len(products))
-        variances[: known.size] = ((here @ mean) * opposite).sum(axis=1)
+        variances[: known.size] = ((projection @ mean) * other_projection).sum(axis=1)
         self._order = np.argsort(
-            -(variances / max(variances.max(), 1e-300)).round(_DIGITS), kind="stable"
+            -(variances / max(variances.max(), 1e-300)).round(PROJECTION.digits), kind="stable"
         )
         self.variances = self.scaling_variance = np.maximum(variances[self._order], 0.0)
-        if (
-            before is not None
-        ):  # energies stay broad: refined kernels may be sure of functions that records still move
-            gram = sum(before._grams) / len(before._grams)
+        # scales stay broad: refined kernels may be sure of functions that records still move
+        if wider_priors is not None:
+            gram = sum(wider_priors._grams) / len(wider_priors._grams)
             broad = np.zeros(len(products))
-            broad[: known.size] = ((here @ gram) * here).sum(axis=1)
+            broad[: known.size] = ((projection @ gram) * projection).sum(axis=1)
             self.scaling_variance = np.maximum(broad[self._order], 0.0)
         self.max_size = len(self._order)
 
     def with_kernels(self, kernels: list[Kernel]) -> "KernelPriors":
         """The same for other kernels, which are not to be refined again."""
         return KernelPriors(
-            kernels, self._dimension, self._natural, self._y_half, self._aside, before=self
+            kernels,
+            self._dimension,
+            self._natural,
+            self._y_half,
+            self._ignored_fraction,
+            wider_priors=self,
         )
 
     def kernel_matrix(self, theta: Array) -> Array:
@@ -139,14 +138,14 @@ class KernelPriors:
             np.mean(np.diag(self.residual_covariance(np.eye(len(values)) - values @ projection)))
         )
 
-    def residual_covariance(self, rest: Array) -> Array:
-        """Covariance of ``rest`` (k, points) times a function's values at the points.
+    def residual_covariance(self, residual_map: Array) -> Array:
+        """Covariance of ``residual_map`` (k, points) times a function's values at the points.
 
         For the mean kernel; an array (k, k).
         """
-        return np.asarray(rest @ (sum(self._grams) / len(self._grams)) @ rest.T)
+        return np.asarray(residual_map @ (sum(self._grams) / len(self._grams)) @ residual_map.T)
 
-    def _slice(self, j: int) -> Any:
+    def _slice(self, j: int) -> Covariance:
         """The prior-mean kernel along one input, the others in the middle."""
 
         def kernel(a: Array, b: Array) -> Array:
@@ -168,15 +167,17 @@ class KernelPriors:
         basis = self._all.part(self._order[:m])
         values, projection = self.leading_functions(m)
         priors = []
-        outside = []
+        truncation_variances = []
         for gram in self._grams:
             S = project_covariance(gram, projection)
             priors.append(S)
             missed = np.maximum(np.diag(gram) - quadratic_forms(values, S), 0.0)
-            if self._aside:
-                missed = np.sort(missed)[: max(math.ceil((1 - self._aside) * len(missed)), 1)]
-            outside.append(float(np.mean(missed)))
-        return basis, priors, np.array(outside)
+            if self._ignored_fraction:
+                missed = np.sort(missed)[
+                    : max(math.ceil((1 - self._ignored_fraction) * len(missed)), 1)
+                ]
+            truncation_variances.append(float(np.mean(missed)))
+        return basis, priors, np.array(truncation_variances)
 
     def indefinite(self) -> bool:
         """Whether the first kernel has a negative variance in the span of its functions."""
@@ -188,7 +189,7 @@ class KernelPriors:
 def project_covariance(gram: Array, projection: Array) -> Array:
     """Covariance of coefficients whose function has this covariance at points."""
     S = projection @ gram @ projection.T
-    return positive_definite_part((S + S.T) / 2, 1e-7 * np.trace(S) / len(S))
+    return positive_definite_part((S + S.T) / 2, PROJECTION.jitter * np.trace(S) / len(S))
 
 
 def positive_definite_part(S: Array, least: float) -> Array:
@@ -210,8 +211,8 @@ def feature_scales(basis: Basis, variances: Array, exponent: float, quantile: fl
 
     Such that a ``quantile`` of the features have a norm of at most one.
     """
-    energy = np.maximum(variances, 1e-9 * variances.max()) ** exponent
-    points = quasi_random_points(basis.dimension, _POINTS)
+    energy = np.maximum(variances, PROJECTION.min_scaling_variance * variances.max()) ** exponent
+    points = quasi_random_points(basis.dimension, PROJECTION.points)
     lengths = ((basis.evaluate(points) * energy) ** 2).sum(axis=1)
     most = ((basis.evaluate(corners(basis.dimension)) * energy) ** 2).sum(axis=1).max()
     return np.asarray(
@@ -220,17 +221,15 @@ def feature_scales(basis: Basis, variances: Array, exponent: float, quantile: fl
     )
 
 
-def norm_quantile(told: float) -> float:
-    """The quantile of the features' lengths beyond which they are shortened.
+def norm_quantile(snr_per_function: float) -> float:
+    """Quantile of the features' norms that they are clipped at.
 
-    That blurs corners of the box, and saves noise.
-
-    ``told`` is the squared signal of n records over the privacy noise, per function.
+    ``snr_per_function``: squared signal of n records over the privacy noise, per function.
     """
-    if told < 1:
-        return 0.5
-    if told < NEGLIGIBLE_NOISE_SNR:
-        return 0.95
+    if snr_per_function < PROJECTION.drowned_snr:
+        return PROJECTION.drowned_quantile
+    if snr_per_function < PROJECTION.negligible_noise_snr:
+        return PROJECTION.noisy_quantile
     return 1.0
 
 
@@ -253,24 +252,25 @@ def white_noise_variance(kernel: Kernel, X: Array) -> float:
 
     scikit-learn leaves it out between a point and its copy.
     """
-    one = X[:1]
-    return float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
+    point = X[:1]
+    return float(kernel.diag(point)[0] - kernel(point, point.copy())[0, 0])
 
 
 def theta_range(kernel: Kernel, half: Array) -> tuple[Array, Array]:
-    """What θ may be.
+    """Lowest and highest θ, two arrays (p,).
 
     Within a factor of ten and the kernel's own bounds, with lengths that the box can tell apart.
     """
-    low, high = (
-        np.clip(kernel.theta + step, *kernel.bounds.T) for step in (-math.log(10), math.log(10))
-    )
-    short = math.log(_SHORTEST * half.min())
-    long = math.log(_LONGEST * half.max())
+    widest = math.log(PROJECTION.hyperparameter_factor)
+    low, high = (np.clip(kernel.theta + step, *kernel.bounds.T) for step in (-widest, widest))
+    shortest, longest = PROJECTION.length_range
+    short = math.log(shortest * half.min())
+    long = math.log(longest * half.max())
     names = [
         name
-        for one in kernel.hyperparameters
-        for name in [one.name] * (0 if one.fixed else one.n_elements)
+        for hyperparameter in kernel.hyperparameters
+        for name in [hyperparameter.name]
+        * (0 if hyperparameter.fixed else hyperparameter.n_elements)
     ]
     length = np.array(["length_scale" in name for name in names], dtype=bool)
     low = np.where(length, np.minimum(np.maximum(low, short), kernel.theta), low)

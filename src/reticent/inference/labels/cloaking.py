@@ -1,8 +1,8 @@
 """Cloaks: shapes of noise that hide every label and disturb the points of interest least.
 
 A linear map of the labels, D v with one public column d_j per label, is released with noise of
-covariance M. One label changes its own column's share only, so d_jᵀM⁻¹d_j ≤ 1 for all j says that
-no label moves the release further than one standard deviation of the noise, in the noise's own
+covariance M. One label changes the part of its own column only, so d_jᵀM⁻¹d_j ≤ 1 for all j says
+that no label moves the release further than one standard deviation of the noise, in the noise's own
 metric. Among these M two are offered:
 
     trace    least tr M: the least mean squared error at the points of interest. M = (Σ λ_j d_j
@@ -27,19 +27,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.inference.labels.settings import CLOAK
+
 __all__ = ["CRITERIA", "Cloak", "cloak"]
 
 Array = NDArray[np.float64]
 CRITERIA = ("trace", "logdet")
-_STEPS = 20_000
-_EVEN = 0.05
-_GROWN = 1.5  # a distance from the optimum that has grown so much: momentum has gone too far
-_NEVER = 1e-30  # a weight that may still come back
-_LEAST = 1e-12  # of the largest eigenvalue: what lies below is arithmetic
-_POWER = {
-    "trace": 2.0,
-    "logdet": 1.0,
-}  # of an update; S^½ answers half as much to a weight as S, so its steps may be longer
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,54 +48,55 @@ class Cloak:
     bound: float  # what no M can go below
     # λ of each label, with sum one: where the search for another cloak like this may begin
     weight: Array
-    # how far from the optimum at most: a share of tr M, or of each axis of the ellipsoid on average
+    # largest distance from the optimum, relative to tr M, or to each axis of the ellipsoid (mean)
     gap: float
 
 
 def cloak(
-    columns: Array, criterion: str = "trace", tolerance: float = 1e-3, like: Cloak | None = None
+    columns: Array, criterion: str = "trace", tolerance: float = 1e-3, similar: Cloak | None = None
 ) -> Cloak:
-    """The cloak of ``columns`` (one per label), within ``tolerance`` of the optimum; ``like``.
+    """The cloak of ``columns`` (one per label), within ``tolerance`` of the optimum.
 
-    Of similar columns.
+    ``similar``: the cloak of similar columns, from which the search begins.
     """
     axes, values, _ = np.linalg.svd(columns @ columns.T)
-    axes = axes[:, : max(int((values > _LEAST * values[0]).sum()), 1)]
+    axes = axes[:, : max(int((values > CLOAK.min_eigenvalue * values[0]).sum()), 1)]
     d = axes.T @ columns
     weight = np.full(d.shape[1], 1.0 / d.shape[1])
-    if like is not None:
-        weight = (
-            1 - _EVEN
-        ) * like.weight + _EVEN * weight  # a label that did not matter there may matter here
+    if similar is not None:
+        uniform = CLOAK.uniform_weight
+        weight = (1 - uniform) * similar.weight + uniform * weight
     if criterion == "trace":
         step = _trace
+        power = CLOAK.trace_power
     else:
         step = _logdet
-    before = np.log(weight)
-    age = 1.0
-    least = math.inf
-    for _ in range(_STEPS):
-        whiten, back, reach, value, bound = step(d, weight)
+        power = CLOAK.logdet_power
+    previous = np.log(weight)
+    momentum_age = 1.0
+    least_gap = math.inf
+    for _ in range(CLOAK.max_steps):
+        whiten, back, lengths, value, bound = step(d, weight)
         gap = (value - bound) / (value if criterion == "trace" else len(d))
         if gap <= tolerance:
             break
-        moved = np.log(weight * (reach / reach.max()) ** _POWER[criterion] + _NEVER)
-        older = (1 + math.sqrt(1 + 4 * age**2)) / 2
-        if gap <= _GROWN * least:
-            ahead = (age - 1) / older
-            age = older
-            least = min(gap, least)
+        updated = np.log(weight * (lengths / lengths.max()) ** power + CLOAK.min_weight)
+        next_age = (1 + math.sqrt(1 + 4 * momentum_age**2)) / 2
+        if gap <= CLOAK.max_growth * least_gap:
+            momentum = (momentum_age - 1) / next_age
+            momentum_age = next_age
+            least_gap = min(gap, least_gap)
         else:
-            ahead = 0.0
-            age = 1.0
-            least = gap
-        weight = _shares(moved + ahead * (moved - before))
-        before = moved
-    most = math.sqrt(float(reach.max()))
-    return Cloak(whiten @ axes.T / most, axes @ back * most, value, bound, weight, gap)
+            momentum = 0.0
+            momentum_age = 1.0
+            least_gap = gap
+        weight = _weights_from_logs(updated + momentum * (updated - previous))
+        previous = updated
+    scale = math.sqrt(float(lengths.max()))
+    return Cloak(whiten @ axes.T / scale, axes @ back * scale, value, bound, weight, gap)
 
 
-def _shares(logs: Array) -> Array:
+def _weights_from_logs(logs: Array) -> Array:
     weight = np.exp(logs - logs.max())
     return np.asarray(weight / weight.sum())
 
@@ -113,9 +107,9 @@ def _trace(d: Array, weight: Array) -> tuple[Array, Array, Array, float, float]:
     quarter = values**0.25
     whiten = vectors.T / quarter[:, None]
     back = vectors * quarter
-    reach = np.square(whiten @ d).sum(axis=0)
+    lengths = np.square(whiten @ d).sum(axis=0)
     trace = float(np.sqrt(values).sum())
-    return whiten, back, reach, trace * float(reach.max()), trace**2 / float(weight.sum())
+    return whiten, back, lengths, trace * float(lengths.max()), trace**2 / float(weight.sum())
 
 
 def _logdet(d: Array, weight: Array) -> tuple[Array, Array, Array, float, float]:
@@ -124,11 +118,11 @@ def _logdet(d: Array, weight: Array) -> tuple[Array, Array, Array, float, float]
     half = np.sqrt(values)
     whiten = vectors.T / half[:, None]
     back = vectors * half
-    reach = np.square(whiten @ d).sum(axis=0)
+    lengths = np.square(whiten @ d).sum(axis=0)
     bound = float(np.log(values).sum())
-    return whiten, back, reach, bound + len(d) * math.log(float(reach.max())), bound
+    return whiten, back, lengths, bound + len(d) * math.log(float(lengths.max())), bound
 
 
 def _eigen(matrix: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eigh(matrix)
-    return np.maximum(values, _LEAST * values[-1]), vectors
+    return np.maximum(values, CLOAK.min_eigenvalue * values[-1]), vectors

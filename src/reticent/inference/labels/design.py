@@ -14,7 +14,7 @@ coefficients of a Gaussian process's mean: h_j = Hψ_j/ν_j, H = (1 + Σ c_jψ_j
 
 ν_j is multiplied by a factor that is chosen, from public numbers, for the least expected error: a
 map that is smoother than the best one without noise has shorter columns, and noise is spread over
-fewer of them. Directions in which noise is a thousand times what there is to tell are left out.
+fewer of them. Directions in which the noise is a thousand times the signal are left out.
 """
 
 import math
@@ -24,16 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.labels.cloaking import Cloak, cloak
+from reticent.inference.labels.settings import DESIGN
 from reticent.inference.linalg import JITTER, SMALL_JITTER, robust_cholesky, solve_lower
 
 __all__ = ["DesignProblem", "design_release", "mean_coefficients"]
 
 Array = NDArray[np.float64]
-_SMOOTHER = tuple(4.0**k for k in range(8))
-_NOTHING = 1e-3  # of the noise's variance: that of what is not worth telling
-# how near to the optimum cloaks are that are compared, and the one that is taken
-_ROUGHLY = 0.1
-_NEARLY = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +60,11 @@ class DesignProblem:
     def informative_axes(self, columns: Array) -> Array:
         """Orthonormal axes of what is released, as columns.
 
-        Those along which there is anything to tell beside the noise.
+        Those along which there is any signal beside the noise.
         """
         G = (columns.T * self.counts) @ self.psi.T
         values, axes = np.linalg.eigh(G @ G.T)
-        return axes[:, values > min(_NOTHING * self.noise, values[-1] / 2)]
+        return axes[:, values > min(DESIGN.negligible_signal * self.noise, values[-1] / 2)]
 
 
 def mean_coefficients(psi: Array, counts: Array, nu: Array) -> Array:
@@ -81,30 +77,30 @@ def mean_coefficients(psi: Array, counts: Array, nu: Array) -> Array:
 
 
 def design_release(problem: DesignProblem, criterion: str | None) -> tuple[Array, Cloak | None]:
-    """Columns, a row for each input, none longer than one; ``criterion`` None.
+    """Columns, a row for each input, none longer than one, and their cloak.
 
-    Noise that is white for the coefficients.
+    ``criterion`` None: noise that is white for the coefficients, and no cloak.
     """
     root = np.eye(len(problem.psi))
     if criterion is not None:
         values, vectors = np.linalg.eigh(problem.target)
         root = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    least = math.inf
-    near = None
+    least_error = math.inf
+    rough_cloak = None
     best = _Map(root, None)
-    for smoother in _SMOOTHER:  # the expected error falls, then rises
+    for smoother in DESIGN.smoothing_factors:  # the expected error falls, then rises
         d = root @ mean_coefficients(problem.psi, problem.counts, smoother * problem.nu)
         if criterion is None:
-            near = None
+            rough_cloak = None
         else:
-            near = cloak(d, criterion, _ROUGHLY, near)
-        expected = problem.expected_error(_Map(d, near).columns)
-        if expected > least:
+            rough_cloak = cloak(d, criterion, DESIGN.rough_tolerance, rough_cloak)
+        expected = problem.expected_error(_Map(d, rough_cloak).columns)
+        if expected > least_error:
             break
-        least = expected
-        best = _Map(d, near)
+        least_error = expected
+        best = _Map(d, rough_cloak)
     d = best.part(problem.informative_axes(best.columns))
-    last = _Map(d, None if criterion is None else cloak(d, criterion, _NEARLY, best.cloak))
+    last = _Map(d, None if criterion is None else cloak(d, criterion, DESIGN.tolerance, best.cloak))
     return last.columns, last.cloak
 
 
@@ -119,8 +115,10 @@ class _Map:
     def columns(self) -> Array:
         """What is released: a row for each input, none longer than one."""
         if self.cloak is None:
-            return self.d.T / (math.sqrt(float(np.square(self.d).sum(axis=0).max())) * (1 + 1e-12))
-        return (self.cloak.whiten @ self.d).T / (1 + 1e-12)
+            return self.d.T / (
+                math.sqrt(float(np.square(self.d).sum(axis=0).max())) * (1 + DESIGN.norm_margin)
+            )
+        return (self.cloak.whiten @ self.d).T / (1 + DESIGN.norm_margin)
 
     def part(self, axes: Array) -> Array:
         """The part of the map along some axes of what is released.

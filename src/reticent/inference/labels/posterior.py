@@ -2,14 +2,14 @@
 
 The model is v = f(x) + noise of variance s², f ~ GP(0, k). Some q of the inputs, z, carry the
 function: f(x) = ψ(x)ᵀw + rest, ψ(x) = L⁻¹k(z, x) with LLᵀ = k(z, z), w ~ N(0, I); the rest has
-variance k(x, x) − ‖ψ(x)‖² and is taken as independent between inputs (FITC). Each release tells o =
+variance k(x, x) − ‖ψ(x)‖² and is taken as independent between inputs (FITC). Each release gives o =
 Σ a_j v_j + noise with public columns a_j, clipped and centred as in `moment_model.posterior`. All
 of them together are one linear observation of w, whose distribution is known:
 
     o = Gw + normal noise of covariance N,   G = Σ c_j a_j ψ_jᵀ,
     N = Σ (c_j s² + c_j² rest_j) a_j a_jᵀ + privacy noise,
 
-with c_j records at input j. What the releases tell together is kept as rows b of Σ b_j v_j + noise
+with c_j records at input j. What the releases say together is kept as rows b of Σ b_j v_j + noise
 of variance one, as few as span them: turning white noise leaves it white, and these sums are the
 same for every hypothesis.
 
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.kernels.projection import white_noise_variance
+from reticent.inference.labels.settings import LABEL_POSTERIOR
 from reticent.inference.linalg import SMALL_JITTER, quadratic_forms, robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import (
     clip_moments,
@@ -43,20 +44,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_JITTER = 1e-10
-_LEAST_GAIN = 0.3
-_TRUST = 0.05
-_NOISES = np.geomspace(1e-3, 1e1, 41)  # s² as a multiple of the first guess
-_NOISE_SPREAD = 3.0  # of log s² a priori
-_MEMORY = 2**25  # numbers
-_ROWS = 8
-_OPEN = 0.1  # share of all hypotheses in what is asked next
-_LOST = 1e-5  # weight of a hypothesis that is not looked at again
-_NOTHING = 1e-12  # squared length of a row that tells nothing, as a share of the longest
-_NEAREST = 0.1
-# share of the weight, and number, of the hypotheses that are kept for prediction
-_KEPT = 0.995
-_MOST = 16
+_NOISE_GRID = np.geomspace(*LABEL_POSTERIOR.noise_grid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +62,9 @@ class AveragedKernel:
     def __call__(self, a: Array, b: Array) -> Array:
         """Covariance between two sets of inputs."""
         at = self.natural(a)
-        there = self.natural(b)
+        other = self.natural(b)
         total = sum(
-            w * kernel(at, there.copy())
+            w * kernel(at, other.copy())
             for w, kernel in zip(self.weights, self.kernels, strict=True)
         )
         return np.asarray(total / self.half**2)
@@ -84,39 +72,47 @@ class AveragedKernel:
     def diag(self, a: Array) -> Array:
         """Variance at each input."""
         at = self.natural(a)
-        both = zip(self.weights, self.kernels, strict=True)
+        weighted_kernels = zip(self.weights, self.kernels, strict=True)
         return np.asarray(
-            sum(w * (kernel.diag(at) - white_noise_variance(kernel, at)) for w, kernel in both)
+            sum(
+                w * (kernel.diag(at) - white_noise_variance(kernel, at))
+                for w, kernel in weighted_kernels
+            )
             / self.half**2
         )
 
 
-def inducing_inputs(k: AveragedKernel, inputs: Array, most: int, left: float = 1e-6) -> Array:
+def inducing_inputs(
+    k: AveragedKernel,
+    inputs: Array,
+    most: int,
+    tolerance: float = LABEL_POSTERIOR.inducing_variance,
+) -> Array:
     """Inputs that carry the function.
 
     Each next one is where the ones before leave the largest variance (pivoted Cholesky).
     """
-    rest = k.diag(inputs)
-    enough = left * float(rest.max())
+    variance = k.diag(inputs)
+    enough = tolerance * float(variance.max())
     rows = np.zeros((0, len(inputs)))
     chosen = list[int]()
     # one call is faster than many
-    if len(inputs) <= _ROWS * most:
+    if len(inputs) <= LABEL_POSTERIOR.whole_matrix_ratio * most:
         whole = k(inputs, inputs)
     else:
         whole = None
     while len(chosen) < min(most, len(inputs)):
-        best = int(np.argmax(rest))
-        if rest[best] <= enough:
+        best = int(np.argmax(variance))
+        if variance[best] <= enough:
             break
         if whole is None:
-            here = k(inputs[best : best + 1], inputs)[0]
+            covariance = k(inputs[best : best + 1], inputs)[0]
         else:
-            here = whole[best]
-        row = (here - rows[:, best] @ rows) / math.sqrt(rest[best])
+            covariance = whole[best]
+        row = (covariance - rows[:, best] @ rows) / math.sqrt(variance[best])
         rows = np.vstack([rows, row])
-        rest = np.maximum(rest - row**2, 0.0)
-        rest[best] = 0.0
+        variance = np.maximum(variance - row**2, 0.0)
+        variance[best] = 0.0
         chosen.append(best)
     if chosen:
         return inputs[np.sort(chosen)]
@@ -133,8 +129,8 @@ class InducingFeatures:
 
     @classmethod
     def from_kernel(cls, k: AveragedKernel, at: Array) -> "InducingFeatures":
-        """Those of kernel ``k`` with the inducing_inputs ``at``."""
-        return cls(k, at, robust_cholesky(k(at, at), _JITTER))
+        """Those of kernel ``k`` with the inducing inputs ``at``."""
+        return cls(k, at, robust_cholesky(k(at, at), LABEL_POSTERIOR.jitter))
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
         """Features, a column for each input, and the variance of what they leave out."""
@@ -144,9 +140,9 @@ class InducingFeatures:
 
 @dataclass(frozen=True, eq=False)
 class PosteriorComponent:
-    """w ~ N(mean, covariance) for one kernel; ``own``.
+    """w ~ N(mean, covariance) for one kernel.
 
-    The covariance had the labels been seen without privacy noise.
+    ``nonprivate_covariance``: had the labels been seen without privacy noise.
     """
 
     features: InducingFeatures
@@ -168,50 +164,52 @@ class PosteriorMixture:
         The model's includes what hypotheses about the kernel disagree on.
         """
         mean, square, model, privacy = np.zeros((4, len(x)))
-        for one in self.parts:
-            psi, rest = one.features(x)
-            here = one.mean @ psi
-            whole, own = (
+        for component in self.parts:
+            psi, left_out = component.features(x)
+            component_mean = component.mean @ psi
+            whole, nonprivate = (
                 np.maximum(quadratic_forms(psi.T, matrix), 0.0)
-                for matrix in (one.covariance, one.nonprivate_covariance)
+                for matrix in (component.covariance, component.nonprivate_covariance)
             )
-            mean += one.weight * here
-            square += one.weight * here**2
-            model += one.weight * (np.minimum(own, whole) + rest)
-            privacy += one.weight * np.maximum(whole - own, 0.0)
+            mean += component.weight * component_mean
+            square += component.weight * component_mean**2
+            model += component.weight * (np.minimum(nonprivate, whole) + left_out)
+            privacy += component.weight * np.maximum(whole - nonprivate, 0.0)
         return np.stack([mean, model + np.maximum(square - mean**2, 0.0), privacy])
 
     def joint(self, x: Array) -> tuple[Array, Array]:
         """Mean, and covariance between points.
 
-        What the carriers leave out is taken as independent.
+        What the inducing inputs leave out is taken as independent.
         """
         means = []
         covariance = np.zeros((len(x), len(x)))
-        for one in self.parts:
-            psi, rest = one.features(x)
-            means.append(one.mean @ psi)
-            covariance += one.weight * (psi.T @ one.covariance @ psi + np.diag(rest))
-        weights = np.array([one.weight for one in self.parts])
-        away = np.array(means) - weights @ np.array(means)
-        return weights @ np.array(means), covariance + (away.T * weights) @ away
+        for component in self.parts:
+            psi, left_out = component.features(x)
+            means.append(component.mean @ psi)
+            covariance += component.weight * (
+                psi.T @ component.covariance @ psi + np.diag(left_out)
+            )
+        weights = np.array([component.weight for component in self.parts])
+        deviations = np.array(means) - weights @ np.array(means)
+        return weights @ np.array(means), covariance + (deviations.T * weights) @ deviations
 
 
 @dataclass(frozen=True, eq=False)
-class _Second:
+class _SecondMoment:
     """A released mean of squares, with the sd of its noise, and what residuals were about."""
 
     value: float
     sd: float
-    reach: float
+    clip_threshold: float
     centre: Array
 
 
 class LabelPosterior:
-    """The belief about the function, release by release.
+    """Posterior of the function, release by release.
 
     Parameters: one covariance and one noise variance for each hypothesis; inputs and how many
-    records stand at each; the carriers; whether noise and kernel are to be learned.
+    records stand at each; the inducing inputs; whether noise and kernel are to be learned.
     """
 
     def __init__(
@@ -235,12 +233,14 @@ class LabelPosterior:
         self.weights = np.full(len(kernels), 1 / len(kernels))
         self._rows = np.zeros((0, len(inputs)))
         self._observed = np.zeros(0)
-        self._seconds: list[_Second] = []
+        self._seconds: list[_SecondMoment] = []
         self._kept: dict[int, tuple[Array, Array]] = {}
         self.centre = np.zeros(len(inputs))  # the mean of the function at the inputs
-        doubts = [float(counts @ one.k.diag(inputs)) / counts.sum() for one in self._features]
+        prior_variances = [
+            float(counts @ features.k.diag(inputs)) / counts.sum() for features in self._features
+        ]
         self.posterior_variance = float(
-            np.mean(doubts)
+            np.mean(prior_variances)
         )  # its variance there, on average over the records
         self.prior_std = math.sqrt(self.posterior_variance)
 
@@ -259,10 +259,10 @@ class LabelPosterior:
         value: Array,
         sd: float,
         centre: Array,
-        reach: float,
+        clip_threshold: float,
         second: tuple[float, float] | None,
     ) -> None:
-        """Condition on a release of Σ clip(v − centre, ±reach)·column.
+        """Condition on a release of Σ clip(v − centre, ±clip_threshold)·column.
 
         ``columns``: (inputs, k); ``value``: (k,), with noise of standard deviation ``sd``;
         ``second``: the released mean of the squared residuals and the standard deviation of its
@@ -270,14 +270,14 @@ class LabelPosterior:
         """
         gain = 1.0
         distortion = 0.0
-        if reach < 1:  # else the bounds alone clip
+        if clip_threshold < 1:  # else the bounds alone clip
             expected = self.posterior_variance + self.s2
             if second is None:
                 variance = expected
             else:
-                variance = unclipped_variance(expected, *second, reach)
-            inside, square, _ = clip_moments(reach / math.sqrt(variance))
-            gain = max(inside, _LEAST_GAIN)
+                variance = unclipped_variance(expected, *second, clip_threshold)
+            inside, square, _ = clip_moments(clip_threshold / math.sqrt(variance))
+            gain = max(inside, LABEL_POSTERIOR.min_gain)
             distortion = max(square / gain**2 - 1, 0.0) * variance
         observed = value / gain + columns.T @ (self.counts * centre)
         noise = (sd / gain) ** 2 * np.eye(len(value)) + distortion * (
@@ -286,7 +286,7 @@ class LabelPosterior:
         lower = robust_cholesky(noise, SMALL_JITTER)
         self._take(solve_lower(lower, columns.T), solve_lower(lower, observed))
         if second is not None:
-            self._seconds.append(_Second(*second, reach, centre))
+            self._seconds.append(_SecondMoment(*second, clip_threshold, centre))
         self._weigh()
 
     def _take(self, rows: Array, observed: Array) -> None:
@@ -294,25 +294,25 @@ class LabelPosterior:
         rows = np.vstack([self._rows, rows])
         observed = np.append(self._observed, observed)
         values, axes = np.linalg.eigh(rows @ rows.T)
-        axes = axes[:, values > _NOTHING * values[-1]]
+        axes = axes[:, values > LABEL_POSTERIOR.negligible_row * values[-1]]
         self._rows = axes.T @ rows
         self._observed = axes.T @ observed
 
     def _weigh(self) -> None:
         """Solve for every hypothesis, and weigh them by evidence and second moments."""
         scores = np.full(len(self._features), -math.inf)
-        doubts = np.zeros(len(self._features))
+        variances = np.zeros(len(self._features))
         centres = np.zeros((len(self._features), len(self.inputs)))
-        for h in np.flatnonzero(self.weights > _LOST).tolist():
-            psi, rest = self._at_inputs(h)
-            mean, found, scores[h] = self._solve(psi, rest, self._s2[h])
+        for h in np.flatnonzero(self.weights > LABEL_POSTERIOR.negligible_weight).tolist():
+            psi, left_out = self._at_inputs(h)
+            mean, X, scores[h] = self._solve(psi, left_out, self._s2[h])
             centres[h] = mean @ psi
-            left = np.square(psi).sum(axis=0) - np.square(found @ psi).sum(axis=0)
-            spread = np.maximum(left, 0.0) + rest
-            doubts[h] = float(self.counts @ spread) / self.counts.sum()
+            remaining = np.square(psi).sum(axis=0) - np.square(X @ psi).sum(axis=0)
+            spread = np.maximum(remaining, 0.0) + left_out
+            variances[h] = float(self.counts @ spread) / self.counts.sum()
             if self._learn_noise:
                 self._s2[h], fit = self._noise(
-                    h, centres[h], doubts[h], self._labels(psi, rest, self._s2[h])
+                    h, centres[h], variances[h], self._labels(psi, left_out, self._s2[h])
                 )
                 scores[h] += fit
         if self._learn_kernel:
@@ -320,62 +320,67 @@ class LabelPosterior:
             self.weights = weights / weights.sum()
         self.centre = self.weights @ centres
         between = np.square(centres - self.centre) @ self.counts / self.counts.sum()
-        self.posterior_variance = float(self.weights @ (doubts + between))
+        self.posterior_variance = float(self.weights @ (variances + between))
 
     def _at_inputs(self, h: int) -> tuple[Array, Array]:
         """Features of the inputs, kept from stage to stage where that takes little memory."""
         if h not in self._kept:
-            found = self._features[h](self.inputs)
-            if found[0].size * len(self._features) > _MEMORY:
-                return found
-            self._kept[h] = found
+            features = self._features[h](self.inputs)
+            if features[0].size * len(self._features) > LABEL_POSTERIOR.cached_numbers:
+                return features
+            self._kept[h] = features
         return self._kept[h]
 
-    def _solve(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, float]:
+    def _solve(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array, float]:
         """Mean of w; X, whose covariance is 1 − XᵀX.
 
         And the evidence of all releases, but for what all hypotheses share.
         """
-        lower, z, G = self._factor(psi, rest, s2)
+        lower, z, G = self._factor(psi, left_out, s2)
         X = solve_lower(lower, G)
         return X.T @ z, X, float(-np.log(np.diag(lower)).sum() - z @ z / 2)
 
-    def _factor(self, psi: Array, rest: Array, s2: float) -> tuple[Array, Array, Array]:
+    def _factor(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array, Array]:
         """A root of the covariance of the observations, the observations whitened by it, and G."""
         B = self._rows
         G = (B * self.counts) @ psi.T
-        N = (B * (self.counts * s2 + self.counts**2 * rest)) @ B.T + np.eye(len(B))
+        N = (B * (self.counts * s2 + self.counts**2 * left_out)) @ B.T + np.eye(len(B))
         lower = robust_cholesky(N + G @ G.T, SMALL_JITTER)
         return lower, solve_lower(lower, self._observed), G
 
-    def _labels(self, psi: Array, rest: Array, s2: float) -> tuple[Array, float]:
+    def _labels(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, float]:
         """What is known of the labels.
 
         The mean at each input, and the variance of one about it, on average. The function follows
         the labels it was learned from, so they lie nearer to it than new ones would.
         """
-        lower, z, G = self._factor(psi, rest, s2)
-        U = solve_lower(lower, G @ psi + self._rows * (self.counts * rest + s2))
-        left = np.square(psi).sum(axis=0) + rest + s2 - np.square(U).sum(axis=0)
-        return z @ U, float(self.counts @ np.maximum(left, 0.0)) / self.counts.sum()
+        lower, z, G = self._factor(psi, left_out, s2)
+        U = solve_lower(lower, G @ psi + self._rows * (self.counts * left_out + s2))
+        label_variance = np.square(psi).sum(axis=0) + left_out + s2 - np.square(U).sum(axis=0)
+        return z @ U, float(self.counts @ np.maximum(label_variance, 0.0)) / self.counts.sum()
 
     def _noise(
-        self, h: int, centre: Array, doubt: float, labels: tuple[Array, float]
+        self, h: int, centre: Array, variance: float, labels: tuple[Array, float]
     ) -> tuple[float, float]:
         """The noise variance that fits the released second moments best, and how well."""
-        s2 = self._guess[h] * _NOISES
-        misfit = np.zeros(len(_NOISES))
-        for one in self._seconds:
-            away, label_away = (
-                float(self.counts @ np.square(mean - one.centre)) / self.counts.sum()
+        s2 = self._guess[h] * _NOISE_GRID
+        misfit = np.zeros(len(_NOISE_GRID))
+        for second_moment in self._seconds:
+            shift, label_shift = (
+                float(self.counts @ np.square(mean - second_moment.centre)) / self.counts.sum()
                 for mean in (centre, labels[0])
             )
-            nearer = (labels[1] + label_away - doubt - away) / self._s2[
+            noise_fraction = (labels[1] + label_shift - variance - shift) / self._s2[
                 h
             ]  # one, if labels say nothing about the fit
-            expected = clipped_second_moment(doubt + away + max(nearer, _NEAREST) * s2, one.reach)
-            misfit += (one.value - expected) ** 2 / (one.sd**2 + (_TRUST * expected) ** 2)
-        fits = -(misfit + (np.log(_NOISES) / _NOISE_SPREAD) ** 2) / 2
+            expected = clipped_second_moment(
+                variance + shift + max(noise_fraction, LABEL_POSTERIOR.min_noise_fraction) * s2,
+                second_moment.clip_threshold,
+            )
+            misfit += (second_moment.value - expected) ** 2 / (
+                second_moment.sd**2 + (LABEL_POSTERIOR.second_moment_error * expected) ** 2
+            )
+        fits = -(misfit + (np.log(_NOISE_GRID) / LABEL_POSTERIOR.log_noise_sd) ** 2) / 2
         best = int(np.argmax(fits))
         return float(s2[best]), float(fits[best])
 
@@ -383,41 +388,43 @@ class LabelPosterior:
         """What is known in the end."""
         order = np.argsort(-self.weights, kind="stable")
         reached = np.cumsum(self.weights[order])
-        order = order[: min(int(np.searchsorted(reached, _KEPT)) + 1, _MOST)]
-        found = []
+        enough = int(np.searchsorted(reached, LABEL_POSTERIOR.predictive_weight)) + 1
+        order = order[: min(enough, LABEL_POSTERIOR.max_predictive)]
+        components = []
         for h in order.tolist():
-            psi, rest = self._at_inputs(h)
-            mean, X, _ = self._solve(psi, rest, self._s2[h])
-            told = (psi * (self.counts / (self._s2[h] + self.counts * rest))) @ psi.T
+            psi, left_out = self._at_inputs(h)
+            mean, X, _ = self._solve(psi, left_out, self._s2[h])
+            information = (psi * (self.counts / (self._s2[h] + self.counts * left_out))) @ psi.T
             half = solve_lower(
-                robust_cholesky(np.eye(len(psi)) + told, SMALL_JITTER), np.eye(len(psi))
+                robust_cholesky(np.eye(len(psi)) + information, SMALL_JITTER), np.eye(len(psi))
             )
             weight = float(self.weights[h] / self.weights[order].sum())
-            found.append(
+            components.append(
                 PosteriorComponent(
                     self._features[h], weight, mean, np.eye(len(psi)) - X.T @ X, half.T @ half
                 )
             )
-        return PosteriorMixture(found)
+        return PosteriorMixture(components)
 
-    def weight_covariance(self, psi: Array, rest: Array) -> Array:
+    def weight_covariance(self, psi: Array, left_out: Array) -> Array:
         """Posterior covariance of w under another kernel, with these features at the inputs."""
         if len(self._rows):
-            X = self._solve(psi, rest, self.s2)[1]
+            X = self._solve(psi, left_out, self.s2)[1]
         else:
             X = np.zeros((1, len(psi)))
         return np.eye(len(psi)) - X.T @ X
 
     def mean_kernel(self) -> AveragedKernel:
-        """The mean of the kernels by what is known, and a little of all.
+        """The mean of the kernels by their weights, and a little of all.
 
-        What seems false now must still be asked about.
+        What seems false now must still be tested.
         """
-        weights = (1 - _OPEN) * self.weights + _OPEN / len(self.weights)
-        return average_kernels([one.k for one in self._features], weights)
+        uniform = LABEL_POSTERIOR.uniform_weight
+        weights = (1 - uniform) * self.weights + uniform / len(self.weights)
+        return average_kernels([features.k for features in self._features], weights)
 
     def inducing_features(self, k: AveragedKernel) -> InducingFeatures:
-        """Features of another kernel, at the same carriers."""
+        """Features of another kernel, at the same inducing inputs."""
         return InducingFeatures.from_kernel(k, self._features[0].at)
 
 
@@ -427,7 +434,7 @@ def average_kernels(kernels: list[AveragedKernel], weights: Array | None = None)
         weights = np.ones(len(kernels))
     first = kernels[0]
     return AveragedKernel(
-        [one for k in kernels for one in k.kernels],
+        [kernel for k in kernels for kernel in k.kernels],
         weights / weights.sum(),
         first.natural,
         first.half,

@@ -6,7 +6,7 @@ Heavy cells are cut: there is more to be seen. Far from them a heap of few recor
 several cells, none of which stands out; so light cells are joined to blocks where the first look
 has most in them, and the second look has one noise for a block. A block holds as many records as
 are expected in it. A priori it is empty, or has a size that is even on a logarithmic scale; and
-blocks that touch tend to be alike (an Ising model, by belief propagation: `expected`).
+blocks that touch tend to be alike (an Ising model, by belief propagation: `expected_counts`).
 """
 
 import heapq
@@ -18,19 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation
 
+from reticent.inference.mixtures.settings import ADAPTIVE_GRID
+
 __all__ = ["AdaptiveGridCounts", "cell_splits", "expected_counts", "merge_light_cells"]
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
-# a leaf's expected records over the noise of its count; limits
-_FINE = 6.0
-_MOST_SPLIT = 32
-_MOST_LEAVES = 4096.0
-# a block of K clusters spans at most a fifth and a K-th of a column, and so many cells
-_WIDEST = 5
-_MOST_SIDE = 3
-_PLACES = 5  # the least number of blocks that hold as many records as a cluster has on average
-_PLACE2 = 1 / 12  # variance of a place that may be anywhere in its leaf
+
+_PLACE_VARIANCE = 1 / 12  # of a place that may be anywhere in its leaf
+# of a count, if there are records, in standard deviations of its noise
+_SIZES = np.exp(np.linspace(*ADAPTIVE_GRID.log_size_range, ADAPTIVE_GRID.sizes))
 
 
 def cell_splits(counts: Array, sd: float, dimension: int) -> tuple[int, ...]:
@@ -38,10 +35,13 @@ def cell_splits(counts: Array, sd: float, dimension: int) -> tuple[int, ...]:
 
     ``sd``: noise of a leaf's count.
     """
-    fine = max(_FINE, float(np.maximum(counts, 0.0).sum()) / (_MOST_LEAVES * sd))
+    total = float(np.maximum(counts, 0.0).sum())
+    fine = max(ADAPTIVE_GRID.leaf_size, total / (ADAPTIVE_GRID.max_leaves * sd))
     along = np.maximum(counts / (fine * sd), 1.0) ** (1 / dimension)
     return tuple(
-        (2 ** np.minimum(np.floor(np.log2(along)), np.log2(_MOST_SPLIT)).astype(int)).tolist()
+        (
+            2 ** np.minimum(np.floor(np.log2(along)), np.log2(ADAPTIVE_GRID.max_split)).astype(int)
+        ).tolist()
     )
 
 
@@ -56,77 +56,71 @@ def merge_light_cells(
     records.
     """
     bins = round(len(counts) ** (1 / dimension))
-    most = n / (_PLACES * clusters)
+    most = n / (ADAPTIVE_GRID.min_blocks_per_cluster * clusters)
     light = np.reshape(cut, (bins,) * dimension) == 1
     grid = counts.reshape((bins,) * dimension)
     free = light & ~binary_dilation(~light, np.ones((3,) * dimension))
-    found = np.full(grid.shape, -1)
-    number = 0
+    block = np.full(grid.shape, -1)
+    blocks = 0
 
     def clear(window: tuple[slice, ...]) -> float:
-        own = grid[window][free[window]]
-        total = float(own.sum())
-        fits = len(own) == 1 or (len(own) > 1 and total <= most)
+        members = grid[window][free[window]]
+        total = float(members.sum())
+        fits = len(members) == 1 or (len(members) > 1 and total <= most)
         if fits:
-            return total / math.sqrt(len(own))
+            return total / math.sqrt(len(members))
         return -math.inf
 
     queue = []
-    for side in range(1, max(min(bins // max(clusters, _WIDEST), _MOST_SIDE), 1) + 1):
+    widest = bins // max(clusters, ADAPTIVE_GRID.min_blocks_across)
+    for side in range(1, max(min(widest, ADAPTIVE_GRID.max_block_side), 1) + 1):
         for corner in product(range(bins - side + 1), repeat=dimension):
             window = tuple(slice(start, start + side) for start in corner)
             if free[window].any():
                 queue.append((-clear(window), side, corner))
     heapq.heapify(queue)
     while queue:
-        before, side, corner = heapq.heappop(queue)
+        priority, side, corner = heapq.heappop(queue)
         window = tuple(slice(start, start + side) for start in corner)
-        now = -clear(window)
-        if now > before:  # some of its cells are taken: it waits for its turn
-            if now < math.inf:
-                heapq.heappush(queue, (now, side, corner))
+        current = -clear(window)
+        if current > priority:  # some of its cells are taken: it waits for its turn
+            if current < math.inf:
+                heapq.heappush(queue, (current, side, corner))
             continue
-        if now < math.inf:
-            found[window][free[window]] = number
+        if current < math.inf:
+            block[window][free[window]] = blocks
             free[window] = False
-            number += 1
-    alone = light & (found < 0)
-    found[alone] = number + np.arange(alone.sum())
-    return tuple(found.ravel().tolist())
+            blocks += 1
+    alone = light & (block < 0)
+    block[alone] = blocks + np.arange(alone.sum())
+    return tuple(block.ravel().tolist())
 
 
-# a priori that there are records; of two that touch, that they are alike: logarithm of the odds
-_ODDS = 0.2
-_ALIKE = 1.2
-_SIZES = np.exp(
-    np.linspace(math.log(0.25), math.log(40.0), 64)
-)  # of what there may be, in standard deviations
-_SURE = 20.0  # standard deviations from which a count is taken as it is
-_ROUNDS = 40
+def expected_counts(sizes: Array, edges: Whole, strength: Array) -> Array:
+    """Expected records of each block, in standard deviations of its noise; (blocks,).
 
-
-def expected_counts(clear: Array, edges: Whole, strength: Array) -> Array:
-    """How many records are expected in each block, in standard deviations of its noise; ``clear``.
-
-    Its noisy count in these.
-
-    ``edges``: pairs of blocks that touch, and how strongly each pair tends to be alike. Chances
-    that there is anything come from belief propagation with damping.
+    ``sizes``: its noisy count in these. ``edges``: pairs of blocks that touch; ``strength``: how
+    strongly each pair tends to be alike. Probabilities that there are records come from belief
+    propagation with damping.
     """
-    fit = np.clip(clear, -30.0, _SIZES[-1])[:, None] * _SIZES - _SIZES**2 / 2
-    top = fit.max(axis=1)
-    weight = np.exp(fit - top[:, None])
-    own = np.clip(math.log(_ODDS) + top + np.log(weight.mean(axis=1)), -40.0, 40.0)
+    log_ratio = np.clip(sizes, ADAPTIVE_GRID.min_size, _SIZES[-1])[:, None] * _SIZES - _SIZES**2 / 2
+    top = log_ratio.max(axis=1)
+    likelihood = np.exp(log_ratio - top[:, None])
+    own_log_odds = np.clip(
+        math.log(ADAPTIVE_GRID.prior_odds) + top + np.log(likelihood.mean(axis=1)),
+        -ADAPTIVE_GRID.max_log_odds,
+        ADAPTIVE_GRID.max_log_odds,
+    )
     start, end = np.concatenate([edges, edges[:, ::-1]]).T
     back = np.roll(np.arange(len(start)), len(edges))  # the same edge the other way
-    pull = np.tanh(np.tile(strength, 2) * _ALIKE / 4)
-    said = np.zeros(len(start))
-    for _ in range(_ROUNDS):
-        odds = own + np.bincount(end, said, len(own))
-        said = said / 2 + np.arctanh(pull * np.tanh((odds[start] - said[back]) / 2))
-    odds = own + np.bincount(end, said, len(own))
-    size = (weight * _SIZES).sum(axis=1) / weight.sum(axis=1)
-    return np.where(clear > _SURE, clear, size / (1 + np.exp(-odds)))
+    coupling = np.tanh(np.tile(strength, 2) * ADAPTIVE_GRID.coupling / 4)
+    messages = np.zeros(len(start))
+    for _ in range(ADAPTIVE_GRID.propagation_rounds):
+        odds = own_log_odds + np.bincount(end, messages, len(own_log_odds))
+        messages = messages / 2 + np.arctanh(coupling * np.tanh((odds[start] - messages[back]) / 2))
+    odds = own_log_odds + np.bincount(end, messages, len(own_log_odds))
+    mean_size = (likelihood * _SIZES).sum(axis=1) / likelihood.sum(axis=1)
+    return np.where(sizes > ADAPTIVE_GRID.certain_size, sizes, mean_size / (1 + np.exp(-odds)))
 
 
 def touching_cells(node: Whole, side: Array) -> tuple[Whole, Array]:
@@ -138,8 +132,8 @@ def touching_cells(node: Whole, side: Array) -> tuple[Whole, Array]:
     for axis in range(node.ndim):
         along = np.moveaxis(node, axis, 0)
         pairs.append(np.stack([along[1:].ravel(), along[:-1].ravel()], axis=1))
-    found = np.sort(np.concatenate(pairs), axis=1)
-    edges, faces = np.unique(found[found[:, 0] != found[:, 1]], axis=0, return_counts=True)
+    ordered = np.sort(np.concatenate(pairs), axis=1)
+    edges, faces = np.unique(ordered[ordered[:, 0] != ordered[:, 1]], axis=0, return_counts=True)
     return edges, faces / side[edges].max(axis=1) ** (node.ndim - 1)
 
 
@@ -163,9 +157,9 @@ class AdaptiveGridCounts:
 
         Squares of standard deviations, over all columns.
         """
-        some = self._heavy()
-        many = self._light()
-        return tuple(np.concatenate(both) for both in zip(some, many, strict=True))  # type: ignore[return-value]
+        heavy = self._heavy()
+        light = self._light()
+        return tuple(np.concatenate(parts) for parts in zip(heavy, light, strict=True))  # type: ignore[return-value]
 
     def _heavy(self) -> tuple[Array, Array, Array]:
         """Leaves that stand out from the noise, and of each cell the rest, if that stands out."""
@@ -173,25 +167,36 @@ class AdaptiveGridCounts:
         joined = int(self.block.max()) + 1
         cell = self.cell[: len(self.cell) - joined]
         counts = self.counts[: len(self.cell) - joined]
-        own = np.bincount(cell, minlength=cells)
-        both = 1 / self.coarse_sd**2, 1 / (np.maximum(own, 1) * self.counts_sd**2)
-        sd = 1 / np.sqrt(both[0] + both[1])
-        total = (self.coarse * both[0] + np.bincount(cell, counts, cells) * both[1]) * sd**2
-        sure = max(float(np.sqrt(2 * np.log(cells))), 2.0)
-        stands = (own > 0) & (total > sure * sd)
-        kept = stands[cell] & (counts > sure * self.counts_sd)
+        leaves = np.bincount(cell, minlength=cells)
+        precisions = 1 / self.coarse_sd**2, 1 / (np.maximum(leaves, 1) * self.counts_sd**2)
+        sd = 1 / np.sqrt(precisions[0] + precisions[1])
+        total = (
+            self.coarse * precisions[0] + np.bincount(cell, counts, cells) * precisions[1]
+        ) * sd**2
+        threshold = max(float(np.sqrt(2 * np.log(cells))), ADAPTIVE_GRID.min_significance)
+        stands = (leaves > 0) & (total > threshold * sd)
+        kept = stands[cell] & (counts > threshold * self.counts_sd)
         middle = self.corner[: len(cell)] + self.width[: len(cell), None] / 2
-        dim = ~kept
-        left = total - np.bincount(cell[kept], counts[kept], cells)
-        others = np.bincount(cell[dim], minlength=cells)
-        sd_left = np.minimum(
-            np.sqrt(others) * self.counts_sd, np.sqrt(sd**2 + (own - others) * self.counts_sd**2)
+        not_kept = ~kept
+        remaining = total - np.bincount(cell[kept], counts[kept], cells)
+        others = np.bincount(cell[not_kept], minlength=cells)
+        remaining_sd = np.minimum(
+            np.sqrt(others) * self.counts_sd, np.sqrt(sd**2 + (leaves - others) * self.counts_sd**2)
         )
-        found = (others > 0) & stands & (left > sure * sd_left)
-        mean = [np.bincount(cell[dim], column, cells) for column in middle[dim].T]
-        rest = np.stack(mean, axis=1)[found] / np.maximum(others[found], 1)[:, None]
-        where = np.concatenate([self._where(slice(len(cell)), counts)[kept], rest])
-        return where, np.concatenate([counts[kept], left[found]]), np.zeros(len(where))
+        remaining_stands = (others > 0) & stands & (remaining > threshold * remaining_sd)
+        mean = [np.bincount(cell[not_kept], column, cells) for column in middle[not_kept].T]
+        remaining_centres = (
+            np.stack(mean, axis=1)[remaining_stands]
+            / np.maximum(others[remaining_stands], 1)[:, None]
+        )
+        places = np.concatenate(
+            [self._mean_places(slice(len(cell)), counts)[kept], remaining_centres]
+        )
+        return (
+            places,
+            np.concatenate([counts[kept], remaining[remaining_stands]]),
+            np.zeros(len(places)),
+        )
 
     def _light(self) -> tuple[Array, Array, Array]:
         """Blocks, with as many records as are expected in them."""
@@ -199,26 +204,28 @@ class AdaptiveGridCounts:
         first = len(self.cell) - joined
         member = self.block >= 0
         size = np.bincount(self.block[member], minlength=joined)
-        both = 1 / (np.maximum(size, 1) * self.coarse_sd**2), 1 / self.counts_sd**2
-        sd = 1 / np.sqrt(both[0] + both[1])
-        seen = np.bincount(self.block[member], self.coarse[member], joined)
-        total = (seen * both[0] + self.counts[first:] * both[1]) * sd**2
+        precisions = 1 / (np.maximum(size, 1) * self.coarse_sd**2), 1 / self.counts_sd**2
+        sd = 1 / np.sqrt(precisions[0] + precisions[1])
+        coarse = np.bincount(self.block[member], self.coarse[member], joined)
+        total = (coarse * precisions[0] + self.counts[first:] * precisions[1]) * sd**2
         d = self.corner.shape[1]
         bins = round(len(self.coarse) ** (1 / d))
         node = np.where(member, self.block, joined + np.cumsum(~member) - 1).reshape((bins,) * d)
         heavy = int((~member).sum())
         node = np.pad(node, 1, constant_values=joined + heavy)  # nobody is outside of the box
         side = np.concatenate([np.rint(self.width[first:] * bins / 2), np.ones(heavy + 1)])
-        clear = np.concatenate(
-            [total / sd, np.full(heavy, _SIZES[-1]), [-30.0]]
+        sizes = np.concatenate(
+            [total / sd, np.full(heavy, _SIZES[-1]), [ADAPTIVE_GRID.min_size]]
         )  # there are records in heavy cells
-        weight = expected_counts(clear, *touching_cells(node, side))[:joined] * sd
-        wide = self.width[first:] ** 2 * d / 24  # half of what even places have: a heap is narrower
-        return self._where(slice(first, None), total), weight, wide
+        weight = expected_counts(sizes, *touching_cells(node, side))[:joined] * sd
+        variance = (
+            self.width[first:] ** 2 * d / 24
+        )  # half of what even places have: a heap is narrower
+        return self._mean_places(slice(first, None), total), weight, variance
 
-    def _where(self, part: slice, counts: Array) -> Array:
+    def _mean_places(self, part: slice, counts: Array) -> Array:
         """The mean place in each leaf of a part of them, believed as far as its noise allows."""
         many = np.maximum(counts, self.counts_sd)
-        trust = _PLACE2 / (_PLACE2 + (self.places_sd / many) ** 2)
+        trust = _PLACE_VARIANCE / (_PLACE_VARIANCE + (self.places_sd / many) ** 2)
         place = 0.5 + np.clip(self.places[part] / many[:, None] - 0.5, -0.5, 0.5) * trust[:, None]
         return self.corner[part] + place * self.width[part, None]

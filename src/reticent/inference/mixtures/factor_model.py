@@ -1,14 +1,16 @@
 """Factor model: means, scales, correlations and factors from noisy moments.
 
-ColumnEstimates what stages of noisy means and mean squares say about each column
-CorrelationEstimate the same with a noisy Gram matrix of standardised records, its spectrum denoised
-factor_analysis W and Ψ of WWᵀ + Ψ, by EM on a covariance matrix
+* `ColumnEstimates`: mean and variance of each column, from stages of noisy means and mean squares;
+* `CorrelationEstimate`: correlations, from a noisy Gram matrix of standardised records, its
+  spectrum denoised;
+* `factor_analysis`: W and Ψ of WWᵀ + Ψ, by EM on a covariance matrix.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from reticent.inference.mixtures.settings import FACTOR_MODEL
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
 
 __all__ = [
@@ -20,18 +22,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-# standard deviations: the reach for what is known, and for what may be
-_WIDE = 2.5
-_WIDER = 1.5
-# standard deviations of noise, beyond which a narrower stage has cut something off; how sharply
-_SURE = 1.6
-_STEEP = 4.0
-_UNSEEN = 0.06  # of the first stage's noise: what rare values far away may add to a variance unseen
-_LEAST_SIGNAL = (
-    0.3  # share of the length of standardised records that may be believed lost by shortening
-)
-_MOST_NOISE = 0.1  # that Ψ and eigenvalues of correlations are kept above
-_ITERATIONS = 60
 
 
 class ColumnEstimates:
@@ -45,7 +35,7 @@ class ColumnEstimates:
         self.mean_sd = np.full(d, np.inf)
         self.variance = np.zeros(d)
         self.variance_sd = np.full(d, np.inf)
-        self._seen: list[tuple[Array, Array]] = []
+        self._variances: list[tuple[Array, Array]] = []
 
     def next_window(self) -> tuple[Array, Array]:
         """How far from the mean to look next, and the mean square expected there; both (d,).
@@ -53,28 +43,35 @@ class ColumnEstimates:
         The mean square is in units of the squared half-width of the window.
         """
         known = np.maximum(self.variance, 0.0)
-        reach = np.maximum(_WIDER * np.sqrt(known + 2 * self.variance_sd), _WIDE * np.sqrt(known))
-        reach = np.minimum(reach, 1 + np.abs(self.mean))  # the far end of the box
-        return reach, np.minimum(np.maximum(self.variance, self.variance_sd) / reach**2, 0.5)
+        half_width = np.maximum(
+            FACTOR_MODEL.window_upper_sd * np.sqrt(known + 2 * self.variance_sd),
+            FACTOR_MODEL.window_sd * np.sqrt(known),
+        )
+        half_width = np.minimum(half_width, 1 + np.abs(self.mean))  # the far end of the box
+        expected = np.maximum(self.variance, self.variance_sd) / half_width**2
+        return half_width, np.minimum(expected, FACTOR_MODEL.max_mean_square)
 
-    def add(self, centre: Array, reach: Array, offset: Array, moments: Array, sd: float) -> None:
-        """Take in noisy means of t = clip((u − centre)/reach, ±1) and of t² − offset."""
+    def add(
+        self, centre: Array, half_width: Array, offset: Array, moments: Array, sd: float
+    ) -> None:
+        """Condition on noisy means of t = clip((u − centre)/half_width, ±1) and of t² − offset."""
         step, square = np.split(moments, 2)
         step = np.clip(step, -1.0, 1.0)
-        self.mean = np.clip(centre + reach * step, -1.0, 1.0)
-        self.mean_sd = reach * sd
-        tau = reach**2 * sd * np.sqrt(1 + 4 * step**2)
-        self._seen.append((reach**2 * (square + offset - step**2), tau))
-        self.variance, self.variance_sd = self._believed()
+        self.mean = np.clip(centre + half_width * step, -1.0, 1.0)
+        self.mean_sd = half_width * sd
+        tau = half_width**2 * sd * np.sqrt(1 + 4 * step**2)
+        self._variances.append((half_width**2 * (square + offset - step**2), tau))
+        self.variance, self.variance_sd = self._combined_variance()
 
-    def _believed(self) -> tuple[Array, Array]:
+    def _combined_variance(self) -> tuple[Array, Array]:
         """Narrow stages have less noise, but miss what lies outside.
 
         A wider one is believed where it surely found more.
         """
-        variance, tau = self._seen[-1]
-        for wide, noise in reversed(self._seen[:-1]):
-            missed = expit(_STEEP * ((wide - variance) / np.sqrt(noise**2 + tau**2) - _SURE))
+        variance, tau = self._variances[-1]
+        for wide, noise in reversed(self._variances[:-1]):
+            excess = (wide - variance) / np.sqrt(noise**2 + tau**2)
+            missed = expit(FACTOR_MODEL.cut_off_slope * (excess - FACTOR_MODEL.cut_off_sd))
             a = 1 / noise**2
             b = 1 / tau**2
             variance = missed * wide + (1 - missed) * (a * wide + b * variance) / (a + b)
@@ -83,7 +80,7 @@ class ColumnEstimates:
 
     def scale(self) -> Array:
         """Standard deviations, none below what noise could hide."""
-        least = np.maximum(self.variance_sd, _UNSEEN * self._seen[0][1])
+        least = np.maximum(self.variance_sd, FACTOR_MODEL.hidden_variance * self._variances[0][1])
         return np.sqrt(np.maximum(self.variance, least))
 
 
@@ -92,24 +89,30 @@ class CorrelationEstimate:
 
     ``gram`` is the noisy mean of zzᵀ over records standardised with ``columns.mean`` and ``scale``,
     ``sd`` the noise of its diagonal. Shortened records make it smaller than a correlation matrix;
-    columns whose variance is known tell by how much.
+    columns whose variance is known show by how much.
     """
 
     def __init__(self, columns: ColumnEstimates, scale: Array, gram: Array, sd: float) -> None:
         d = len(scale)
-        own = (scale**2 / columns.variance_sd) ** 2  # how well variances are known
+        precision = (scale**2 / columns.variance_sd) ** 2  # how well variances are known
         expected = np.clip(columns.variance / scale**2, 0.0, 1.0)
-        length = max(float(own @ np.diag(gram)) / max(float(own @ expected), 1e-9), _LEAST_SIGNAL)
+        length = max(
+            float(precision @ np.diag(gram)) / max(float(precision @ expected), 1e-9),
+            FACTOR_MODEL.min_signal,
+        )
         noise2 = (sd / length) ** 2 / 2  # outside the diagonal
-        away, _, _ = denoise_spectrum(gram / length - np.eye(d), noise2)
-        self.least = float(min(_MOST_NOISE, np.sqrt(noise2))) + 1e-6
+        denoised, _, _ = denoise_spectrum(gram / length - np.eye(d), noise2)
+        self.least = float(min(FACTOR_MODEL.max_floor, np.sqrt(noise2))) + 1e-6
         self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
-        self.correlation = nearest_correlation(away + np.eye(d), self.least)
-        other = 1 / (2 * noise2)
-        found = (own + other * np.maximum(np.diag(gram) / length, 0.1)) / (own + other)
+        self.correlation = nearest_correlation(denoised + np.eye(d), self.least)
+        gram_precision = 1 / (2 * noise2)
+        correction = (
+            precision
+            + gram_precision * np.maximum(np.diag(gram) / length, FACTOR_MODEL.min_diagonal)
+        ) / (precision + gram_precision)
         self.mean = columns.mean
         self.mean_sd = columns.mean_sd
-        self.scale = scale * np.sqrt(np.clip(found, 0.5, 2.0))
+        self.scale = scale * np.sqrt(np.clip(correction, *FACTOR_MODEL.scale_correction_range))
 
     @property
     def covariance(self) -> Array:
@@ -122,7 +125,7 @@ def nearest_correlation(matrix: Array, least: float) -> Array:
 
     Ones on the diagonal, no eigenvalue below ``least``.
     """
-    root = np.sqrt(np.maximum(np.diag(matrix), _LEAST_SIGNAL))
+    root = np.sqrt(np.maximum(np.diag(matrix), FACTOR_MODEL.min_signal))
     matrix = matrix / np.outer(root, root)
     np.fill_diagonal(matrix, 1.0)
     values, vectors = np.linalg.eigh(matrix)
@@ -133,7 +136,7 @@ def nearest_correlation(matrix: Array, least: float) -> Array:
 
 
 def factor_analysis(
-    covariance: Array, k: int, least: float, iterations: int = _ITERATIONS
+    covariance: Array, k: int, least: float, iterations: int = FACTOR_MODEL.em_steps
 ) -> tuple[Array, Array]:
     """W (d × k) and the diagonal of Ψ ≥ ``least`` such that WWᵀ + Ψ is near the covariance.
 

@@ -1,9 +1,9 @@
 """Gaussian mixtures from noisy moments of clipped residuals.
 
-Pure functions of public numbers and releases. A residual z = A(x − μ) of a record is shortened to
-length r before it is released, u = z/max(‖z‖, r). For z ~ N(0, I) the moments of the shortened z
+Pure functions of public numbers and releases. The norm of a record's residual z = A(x − μ) is
+clipped at r before it is released, u = z/max(‖z‖, r). For z ~ N(0, I) the moments of the clipped z
 are known, and so is how they follow small changes of mean and covariance: E[u] and E[uuᵀ], released
-with noise, tell by how much the guess (μ, A) is wrong. At the true mixture responsibilities change
+with noise, show by how much the guess (μ, A) is wrong. At the true mixture responsibilities change
 nothing of this: E[γ_k(x) h(x)] = π_k E_k[h(x)] for every h.
 """
 
@@ -17,6 +17,7 @@ from scipy.ndimage import uniform_filter
 from scipy.special import gammaln, logsumexp
 from scipy.stats import chi2
 
+from reticent.inference.mixtures.settings import MIXTURE_MOMENTS
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
 from reticent.memo import memo
 
@@ -34,16 +35,11 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_DOUBT = 2.0  # standard deviations that a sum of squares must stand above what noise gives
-# factors by which one step may change a variance, at little and at much noise
-_NARROWEST = 0.2
-_SAFEST = 0.7
-_WIDEST = 5.0
 
 
 @dataclass(frozen=True)
 class ClipGains:
-    """What shortening to length r leaves, in units of r.
+    """What clipping of the norm at r leaves, in units of r.
 
     Of a mean, of I, and of changes of I (their trace, and the rest).
     """
@@ -56,9 +52,9 @@ class ClipGains:
 
 
 @memo(64)
-def chi_quantile(d: int, share: float) -> float:
-    """The length that this share of vectors from N(0, I) stays within."""
-    return float(np.sqrt(chi2.ppf(share, d)))
+def chi_quantile(d: int, probability: float) -> float:
+    """Norm that a vector (d,) from N(0, I) stays within with this probability."""
+    return float(np.sqrt(chi2.ppf(probability, d)))
 
 
 @memo(64)
@@ -108,11 +104,11 @@ def correct_moments(
         diagonal = np.diag(second)
     middle = float(diagonal.mean())
     noise2 = noise2 / gain.deviation_gain**2
-    rest = (diagonal - middle) / gain.deviation_gain - squares
-    rest = rest - rest.mean()
-    signal = max(float(rest @ rest) / d - 2 * noise2, 0.0)
+    deviation = (diagonal - middle) / gain.deviation_gain - squares
+    deviation = deviation - deviation.mean()
+    signal = max(float(deviation @ deviation) / d - 2 * noise2, 0.0)
     values = (
-        rest * signal / (signal + 2 * noise2)
+        deviation * signal / (signal + 2 * noise2)
         + (middle - gain.identity_moment) / gain.trace_gain
         - squares.sum() / d
     )
@@ -121,17 +117,20 @@ def correct_moments(
         off = second / gain.deviation_gain - np.outer(shift, shift)
         np.fill_diagonal(off, 0.0)
         # a sum of squares with standard deviation 2·d·noise2 from noise
-        found = float((off**2).sum()) - noise2 * d * (d - 1)
-        if found > 0:
-            sure = max(1 - _DOUBT * 2 * d * noise2 / found, 0.0)
+        signal_squares = float((off**2).sum()) - noise2 * d * (d - 1)
+        if signal_squares > 0:
+            kept = max(1 - MIXTURE_MOMENTS.significant_sd * 2 * d * noise2 / signal_squares, 0.0)
         else:
-            sure = 0.0
-        if sure > 0:  # else noise tells nothing off the diagonal, which has its eigenvectors
+            kept = 0.0
+        if kept > 0:  # else there is only noise off the diagonal, which has its eigenvectors
             values, vectors = np.linalg.eigh(
-                np.diag(values) + sure * denoise_spectrum(off, noise2)[0]
+                np.diag(values) + kept * denoise_spectrum(off, noise2)[0]
             )
-    least = min(max(math.sqrt(noise2 * d) / 2, _NARROWEST), _SAFEST)
-    return shift, np.clip(1 + values, least, _WIDEST), vectors
+    smallest = min(
+        max(math.sqrt(noise2 * d) / 2, MIXTURE_MOMENTS.min_variance_factor),
+        MIXTURE_MOMENTS.noisy_min_variance_factor,
+    )
+    return shift, np.clip(1 + values, smallest, MIXTURE_MOMENTS.max_variance_factor), vectors
 
 
 def clamp_eigenvalues(matrix: Array, least: float) -> Array:
@@ -170,8 +169,8 @@ class NormalMixture:
         """log π_k N(x | μ_k, Σ_k), a row for each point."""
         d = self.means.shape[1]
         distance = [
-            (((x - mean) @ one) ** 2).sum(axis=1)
-            for mean, one in zip(self.means, self.whitening, strict=True)
+            (((x - mean) @ whitening) ** 2).sum(axis=1)
+            for mean, whitening in zip(self.means, self.whitening, strict=True)
         ]
         return np.asarray(
             self.log_heights - np.transpose(distance) / 2 - d / 2 * math.log(2 * math.pi)
@@ -188,38 +187,43 @@ class NormalMixture:
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:
         """Points of the mixture."""
-        which = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
-        found = rng.normal(size=(n, self.means.shape[1]))
+        component = rng.choice(len(self.weights), size=n, p=self.weights / self.weights.sum())
+        points = rng.normal(size=(n, self.means.shape[1]))
         for k, (mean, root) in enumerate(zip(self.means, self.roots, strict=True)):
-            found[which == k] = mean + found[which == k] @ root.T
-        return found
+            points[component == k] = mean + points[component == k] @ root.T
+        return points
 
 
 def map_estimate(
-    mixture: NormalMixture, one: NormalMixture, n: int, alpha: float, kappa: float, nu: float | None
+    mixture: NormalMixture,
+    pooled: NormalMixture,
+    n: int,
+    alpha: float,
+    kappa: float,
+    nu: float | None,
 ) -> NormalMixture:
     """The mixture under priors.
 
     Dirichlet(α) for weights, normal–inverse-Wishart for means and covariances (MAP). With N_k =
     n·π_k: π_k ∝ N_k + α − 1; μ_k ← (N_k μ_k + κ m)/(N_k + κ); and if ν is given Σ_k ← (N_k Σ_k +
     N_k κ/(N_k + κ)·(μ_k − m)(μ_k − m)ᵀ + (ν + d + 2)·Σ)/(N_k + ν + d + 2), where m and Σ are those
-    of ``one`` normal law for all records: the prior's own most likely values. α = 1, κ = 0 and no ν
-    change nothing.
+    of the ``pooled`` normal distribution of all records: the prior's own most likely values. α = 1,
+    κ = 0 and no ν change nothing.
     """
     size = n * mixture.weights
-    m = one.means[0]
-    spread = one.covariances[0]
-    d = one.means.shape[1]
-    away = mixture.means - m
+    pooled_mean = pooled.means[0]
+    spread = pooled.covariances[0]
+    d = pooled.means.shape[1]
+    deviations = mixture.means - pooled_mean
     pull = kappa / (size + kappa)
     roots = mixture.roots
     if nu is not None:
-        between = np.einsum("k,kp,kq->kpq", size * pull, away, away)
+        between = np.einsum("k,kp,kq->kpq", size * pull, deviations, deviations)
         prior = nu + d + 2
         whole = size[:, None, None] * mixture.covariances + between + prior * spread
         roots = np.linalg.cholesky(whole / (size + prior)[:, None, None])
     weights = size + alpha - 1
-    return NormalMixture(weights / weights.sum(), mixture.means - pull[:, None] * away, roots)
+    return NormalMixture(weights / weights.sum(), mixture.means - pull[:, None] * deviations, roots)
 
 
 def merge_components(weights: Array, means: Array, parts: int) -> tuple[Array, Array]:
@@ -249,12 +253,20 @@ def significant_counts(counts: Array, sd: float) -> Array:
     """
     around = uniform_filter(counts, size=3, mode="constant") * 3.0**counts.ndim
     return np.asarray(
-        np.where(around > _DOUBT * sd * math.sqrt(3.0**counts.ndim), counts, 0.0).ravel()
+        np.where(
+            around > MIXTURE_MOMENTS.significant_sd * sd * math.sqrt(3.0**counts.ndim), counts, 0.0
+        ).ravel()
     )
 
 
 def grid_mixture(
-    points: Array, counts: Array, width: float, parts: int, *, starts: int = 8, steps: int = 60
+    points: Array,
+    counts: Array,
+    width: float,
+    parts: int,
+    *,
+    starts: int = MIXTURE_MOMENTS.grid_starts,
+    steps: int = MIXTURE_MOMENTS.grid_steps,
 ) -> NormalMixture:
     """A mixture fitted to noisy counts of cells about ``points``.
 
@@ -268,41 +280,45 @@ def grid_mixture(
     d = points.shape[1]
     positive_counts = np.maximum(counts, 0.0)
     if positive_counts.sum() > 0:
-        chance = positive_counts / positive_counts.sum()
+        probabilities = positive_counts / positive_counts.sum()
     else:
-        chance = np.full(len(points), 1 / len(points))
-    mean = chance @ points
-    pooled = clamp_eigenvalues((points - mean).T @ ((points - mean) * chance[:, None]), width**2)
-    best = -np.inf
-    found = None
+        probabilities = np.full(len(points), 1 / len(points))
+    mean = probabilities @ points
+    pooled = clamp_eigenvalues(
+        (points - mean).T @ ((points - mean) * probabilities[:, None]), width**2
+    )
+    best_score = -np.inf
+    best_mixture = None
     for _ in range(starts):
-        centres = points[rng.choice(len(points), size=1, p=chance)]
-        for _ in range(parts - 1):  # far from those there are
-            far = chance * ((points[:, None, :] - centres) ** 2).sum(axis=2).min(axis=1)
-            if far.sum() > 0:
-                far = far / far.sum()
+        centres = points[rng.choice(len(points), size=1, p=probabilities)]
+        for _ in range(parts - 1):  # k-means++: far from those there are
+            distances = probabilities * ((points[:, None, :] - centres) ** 2).sum(axis=2).min(
+                axis=1
+            )
+            if distances.sum() > 0:
+                distances = distances / distances.sum()
             else:
-                far = chance
-            centres = np.vstack([centres, points[rng.choice(len(points), p=far)]])
+                distances = probabilities
+            centres = np.vstack([centres, points[rng.choice(len(points), p=distances)]])
         root = np.linalg.cholesky(clamp_eigenvalues(pooled / parts ** (2 / d), width**2 / 4))
         mixture = NormalMixture(
             np.full(parts, 1 / parts), centres, np.repeat(root[None], parts, axis=0)
         )
         for _ in range(steps):
-            share = mixture.responsibilities(points) * counts[:, None]
-            total = share.sum(axis=0)
+            weighted = mixture.responsibilities(points) * counts[:, None]
+            total = weighted.sum(axis=0)
             weights = []
             means = []
             roots = []
             for k in range(parts):
-                if total[k] < 1e-3 * n / parts:
-                    weights.append(1e-3 / parts)
+                if total[k] < MIXTURE_MOMENTS.min_component_fraction * n / parts:
+                    weights.append(MIXTURE_MOMENTS.min_component_fraction / parts)
                     means.append(mixture.means[k])
                     roots.append(mixture.roots[k])
                     continue
-                mean = share[:, k] @ points / total[k]
-                away = points - mean
-                second = away.T @ (away * share[:, k : k + 1]) / total[k]
+                mean = weighted[:, k] @ points / total[k]
+                deviations = points - mean
+                second = deviations.T @ (deviations * weighted[:, k : k + 1]) / total[k]
                 weights.append(total[k] / n)
                 means.append(np.clip(mean, points.min(axis=0), points.max(axis=0)))
                 roots.append(
@@ -314,8 +330,8 @@ def grid_mixture(
                 np.array(weights) / sum(weights), np.array(means), np.array(roots)
             )
         score = float(counts @ mixture.score(points))
-        if score > best or found is None:
-            best = score
-            found = mixture
-    assert found is not None
-    return found
+        if score > best_score or best_mixture is None:
+            best_score = score
+            best_mixture = mixture
+    assert best_mixture is not None
+    return best_mixture

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
+from reticent.inference.mixtures.settings import WEIGHTED_KMEANS
+
 __all__ = [
     "nearest_centres",
     "residual_radius",
@@ -16,28 +18,22 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-# more where distances are few: 20 starts missed the best by .1 % on 6 % of maps
-_RESTARTS = (20, 60)
-_ITERATIONS = 30
-_FEW = 20_000  # distances of all points from all centres
-_EXCESS = 0.0005  # of the mean squared distance, that the noise of one step may add
-# root mean squares: how far residuals may reach
-_LEAST = 1.2
-_MOST = 8.0
 
 
 def squared_distances(points: Array, centres: Array) -> Array:
     """Squared distances of all points from all centres."""
     cross = points @ centres.T
-    found = np.sum(points * points, axis=1)[:, None] - 2 * cross + np.sum(centres * centres, axis=1)
-    return np.asarray(np.maximum(found, 0.0))
+    squared = (
+        np.sum(points * points, axis=1)[:, None] - 2 * cross + np.sum(centres * centres, axis=1)
+    )
+    return np.asarray(np.maximum(squared, 0.0))
 
 
 def nearest_centres(points: Array, centres: Array) -> tuple[NDArray[np.intp], Array]:
     """The nearest centre of each point, and its squared distance."""
-    found = squared_distances(points, centres)
-    which = found.argmin(axis=1)
-    return which, found[np.arange(len(points)), which]
+    squared = squared_distances(points, centres)
+    nearest = squared.argmin(axis=1)
+    return nearest, squared[np.arange(len(points)), nearest]
 
 
 def significant_points(counts: Array, bins: int, dimension: int, sd: float) -> tuple[Array, Array]:
@@ -48,11 +44,14 @@ def significant_points(counts: Array, bins: int, dimension: int, sd: float) -> t
     it. But many such cells together may hold what matters: they are joined to ever larger blocks,
     and each block that stands out becomes a point.
     """
-    sure = max(np.sqrt(2 * np.log(len(counts))) - 0.2, 2.0)
+    threshold = max(
+        np.sqrt(2 * np.log(len(counts))) - WEIGHTED_KMEANS.significance_offset,
+        WEIGHTED_KMEANS.min_significance,
+    )
     grid = counts.reshape((bins,) * dimension)
     window = 3.0**dimension
     around = uniform_filter(grid, 3, mode="constant") * window
-    kept = (around > sure * sd * np.sqrt(window)) | (grid > sure * sd)
+    kept = (around > threshold * sd * np.sqrt(window)) | (grid > threshold * sd)
     middle = (np.arange(bins) + 0.5) * (2 / bins) - 1
     places = np.stack(np.meshgrid(*[middle] * dimension, indexing="ij"), axis=-1)
     points = [places[kept]]
@@ -63,23 +62,23 @@ def significant_points(counts: Array, bins: int, dimension: int, sd: float) -> t
         block = np.ravel_multi_index(tuple(cells), (bins,) * dimension)[~kept]
         size = np.bincount(block, minlength=len(counts))
         total = np.bincount(block, grid[~kept], len(counts))
-        found = total > sure * sd * np.sqrt(np.maximum(size, 1))
-        where = [np.bincount(block, column, len(counts)) for column in places[~kept].T]
-        points.append(np.stack([column[found] / size[found] for column in where], axis=1))
-        weights.append(total[found])
+        significant = total > threshold * sd * np.sqrt(np.maximum(size, 1))
+        sums = [np.bincount(block, column, len(counts)) for column in places[~kept].T]
+        points.append(
+            np.stack([column[significant] / size[significant] for column in sums], axis=1)
+        )
+        weights.append(total[significant])
         inside = np.zeros(grid.shape, dtype=bool)
-        inside[~kept] = found[block]
+        inside[~kept] = significant[block]
         kept = kept | inside
         side = 2 * side
     return np.concatenate(points), np.concatenate(weights)
 
 
 def residual_radius(n: int, sd: float, k: int, columns: int) -> float:
-    """How far residuals may reach, in root mean squares.
-
-    As far as the noise that this brings allows.
-    """
-    return float(np.clip(_EXCESS**0.5 * n / (sd * k * columns**0.5), _LEAST, _MOST))
+    """Clip threshold of residuals, in root mean squares: as wide as its noise allows."""
+    radius = WEIGHTED_KMEANS.excess_cost**0.5 * n / (sd * k * columns**0.5)
+    return float(np.clip(radius, WEIGHTED_KMEANS.min_radius, WEIGHTED_KMEANS.max_radius))
 
 
 def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
@@ -94,15 +93,18 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
     else:
         points = points
         weights = np.maximum(weights, 0.0) + 1e-9
-    found = points[:k]
-    least = np.inf
-    for _ in range(_RESTARTS[len(points) * k <= _FEW]):
+    best_centres = points[:k]
+    least_cost = np.inf
+    restarts = WEIGHTED_KMEANS.restarts
+    if len(points) * k <= WEIGHTED_KMEANS.few_distances:
+        restarts = WEIGHTED_KMEANS.few_distances_restarts
+    for _ in range(restarts):
         centres = kmeans_plus_plus(points, weights, k, random)
-        for _ in range(_ITERATIONS):
-            which, _ = nearest_centres(points, centres)
-            total = np.bincount(which, weights, k)
+        for _ in range(WEIGHTED_KMEANS.lloyd_steps):
+            nearest, _ = nearest_centres(points, centres)
+            total = np.bincount(nearest, weights, k)
             sums = np.stack(
-                [np.bincount(which, weights * column, k) for column in points.T], axis=1
+                [np.bincount(nearest, weights * column, k) for column in points.T], axis=1
             )
             moved = np.where(
                 total[:, None] > 0, sums / np.where(total > 0, total, 1.0)[:, None], centres
@@ -111,10 +113,10 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
                 break
             centres = moved
         cost = float(weights @ nearest_centres(points, centres)[1])
-        if cost < least:
-            found = centres
-            least = cost
-    return found
+        if cost < least_cost:
+            best_centres = centres
+            least_cost = cost
+    return best_centres
 
 
 def kmeans_plus_plus(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
@@ -126,12 +128,14 @@ def kmeans_plus_plus(points: Array, weights: Array, k: int, random: np.random.Ge
     chosen = np.zeros(k, dtype=np.intp)
     square = np.full(len(points), np.inf)
     for i in range(k):
-        chance = np.cumsum(weights * square if i else weights)
-        if chance[-1] <= 0:  # all points are centres already
-            chance = np.cumsum(weights)
-        drawn = np.searchsorted(chance, random.random(tries if i else 1) * chance[-1], side="right")
+        cumulative = np.cumsum(weights * square if i else weights)
+        if cumulative[-1] <= 0:  # all points are centres already
+            cumulative = np.cumsum(weights)
+        drawn = np.searchsorted(
+            cumulative, random.random(tries if i else 1) * cumulative[-1], side="right"
+        )
         drawn = np.minimum(drawn, len(points) - 1)
-        left = np.minimum(square, squared_distances(points, points[drawn]).T)
-        best = int((left @ weights).argmin())
-        chosen[i], square = drawn[best], left[best]
+        remaining = np.minimum(square, squared_distances(points, points[drawn]).T)
+        best = int((remaining @ weights).argmin())
+        chosen[i], square = drawn[best], remaining[best]
     return points[chosen]

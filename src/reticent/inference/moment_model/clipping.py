@@ -1,4 +1,14 @@
-"""Clipping of residuals at ±r: what it does to moments, and what clipped moments say before it."""
+"""Moments of clipped residuals: what a clip at ±r does to them, and what they say about before.
+
+This module takes r as given. Clip thresholds are chosen in `reticent.models`, from schedules in
+their settings:
+
+* regression: `models.gp.regressor.GPRegressor._clip_thresholds`, by `StagedFitSettings`;
+* classification: `models.gp.classifier.GPClassifier`, by `ClassifierSettings.clip_factor`;
+* label-only regression: `models.gp.label_regressor.LabelGPRegressor._statistic`, by
+  `LabelSettings.clip_schedule`;
+* bandits: `models.bandits.ucb_policy`, by `PolicySettings.first_clip` and ``clip``.
+"""
 
 import math
 
@@ -6,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, expit
 
-from reticent.inference.moment_model.settings import CLIP
+from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 
 __all__ = [
     "clip_moments",
@@ -19,10 +29,10 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_VARIANCE_GRID = np.geomspace(*CLIP.variance_grid)
-_UNEVENNESS = np.linspace(*CLIP.unevenness_grid)
-_MEDIANS = np.geomspace(*CLIP.median_grid)
-_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(CLIP.quadrature_nodes)
+_VARIANCE_GRID = np.geomspace(*CLIPPED_MOMENTS.variance_grid)
+_UNEVENNESS = np.linspace(*CLIPPED_MOMENTS.unevenness_grid)
+_MEDIANS = np.geomspace(*CLIPPED_MOMENTS.median_grid)
+_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(CLIPPED_MOMENTS.quadrature_nodes)
 
 
 def clip_moments(z: float) -> tuple[float, float, tuple[float, float, float]]:
@@ -54,10 +64,16 @@ def unclipped_variance(expected: float, second: float, sd: float, r: float) -> f
     What was expected, corrected by the released second moment.
     """
     variances = expected * _VARIANCE_GRID
-    found = clipped_second_moment(variances, r)
-    misfit = (second - found) ** 2 / (sd**2 + (CLIP.second_moment_error * found) ** 2)
+    clipped = clipped_second_moment(variances, r)
+    misfit = (second - clipped) ** 2 / (
+        sd**2 + (CLIPPED_MOMENTS.second_moment_error * clipped) ** 2
+    )
     return float(
-        variances[np.argmin(misfit + 2 * np.log1p((np.log(_VARIANCE_GRID) / CLIP.surprise) ** 2))]
+        variances[
+            np.argmin(
+                misfit + 2 * np.log1p((np.log(_VARIANCE_GRID) / CLIPPED_MOMENTS.surprise) ** 2)
+            )
+        ]
     )
 
 
@@ -71,19 +87,24 @@ def correlated_distortion(
     ``P``: features of points, ``half``: these times the covariance of the weights; ``odd``: of
     `clip_moments`.
     """
-    doubt = np.maximum((half * P).sum(axis=1), 0.0)
-    scale = 1 / np.sqrt(doubt + s2)
-    left = half * scale[:, None]
-    right = np.ascontiguousarray((P * scale[:, None]).T)
-    first, third, fifth = (one**2 for one in odd)
+    posterior_variance = np.maximum((half * P).sum(axis=1), 0.0)
+    scale = 1 / np.sqrt(posterior_variance + s2)
+    scaled_left = half * scale[:, None]
+    scaled_right = np.ascontiguousarray((P * scale[:, None]).T)
+    first, third, fifth = (coefficient**2 for coefficient in odd)
     total = np.zeros((P.shape[1], P.shape[1]))
-    for i in range(0, len(P), CLIP.block_rows):
-        share = left[i : i + CLIP.block_rows] @ right
-        square = share * share
-        share *= square * (first + square * (third + square * fifth))
-        total += P[i : i + CLIP.block_rows].T @ (share @ P)
-    one = doubt * scale**2
-    return total / len(P) ** 2, float(np.mean(one**3 * (first + one**2 * (third + one**2 * fifth))))
+    for i in range(0, len(P), CLIPPED_MOMENTS.block_rows):
+        correlation = scaled_left[i : i + CLIPPED_MOMENTS.block_rows] @ scaled_right
+        square = correlation * correlation
+        correlation *= square * (first + square * (third + square * fifth))
+        total += P[i : i + CLIPPED_MOMENTS.block_rows].T @ (correlation @ P)
+    explained_fraction = posterior_variance * scale**2
+    return total / len(P) ** 2, float(
+        np.mean(
+            explained_fraction**3
+            * (first + explained_fraction**2 * (third + explained_fraction**2 * fifth))
+        )
+    )
 
 
 def heteroscedastic_excess(
@@ -96,13 +117,13 @@ def heteroscedastic_excess(
     ones its median.
     """
     expected = np.zeros((len(_UNEVENNESS), len(_MEDIANS), len(r)))
-    for size, chance in zip(_NODES, _NODE_WEIGHTS / _NODE_WEIGHTS.sum(), strict=True):
+    for size, probability in zip(_NODES, _NODE_WEIGHTS / _NODE_WEIGHTS.sum(), strict=True):
         noise = s2 * np.exp(2 * size * _UNEVENNESS)[:, None] * _MEDIANS
-        expected += chance * clipped_second_moment(explained + noise[:, :, None], r)
-    misfit = ((second - expected) ** 2 / (sd**2 + (CLIP.second_moment_error * expected) ** 2)).sum(
-        axis=2
-    )
-    odds = -misfit / 2 - _UNEVENNESS[:, None] / CLIP.mean_unevenness
+        expected += probability * clipped_second_moment(explained + noise[:, :, None], r)
+    misfit = (
+        (second - expected) ** 2 / (sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2)
+    ).sum(axis=2)
+    odds = -misfit / 2 - _UNEVENNESS[:, None] / CLIPPED_MOMENTS.mean_unevenness
     weights = np.exp(odds - odds.max())
     variance = np.exp(2 * _UNEVENNESS**2)[:, None] * _MEDIANS
     return s2 * (float((weights * variance).sum() / weights.sum()) - 1)
@@ -111,29 +132,37 @@ def heteroscedastic_excess(
 def squared_level_shift(levels: Array, variances: Array, narrow: NDArray[np.bool_]) -> float:
     """Squared difference of levels seen by narrow and wide clips, beyond sampling; else 0."""
     weights = [np.where(group, 1 / variances, 0.0) for group in (narrow, ~narrow)]
-    narrowly, widely = (float(levels @ one / one.sum()) for one in weights)
+    narrowly, widely = (float(levels @ precision / precision.sum()) for precision in weights)
     return max(
         (narrowly - widely) ** 2
-        - CLIP.significant_shift**2 * float(sum(1 / one.sum() for one in weights)),
+        - CLIPPED_MOMENTS.significant_shift**2
+        * float(sum(1 / precision.sum() for precision in weights)),
         0.0,
     )
 
 
-def estimate_skewness(levels: Array, variances: Array, leans: Array) -> tuple[float, float]:
+def estimate_skewness(levels: Array, variances: Array, skew_biases: Array) -> tuple[float, float]:
     """Mean and variance of the noise's skewness.
 
-    Each clip sees a level that is off by its lean times that. Noise may be symmetric, or have any
-    skewness of a normal law; where noise hides which, the doubt is what both leave open.
+    Each clip sees a level that is off by its ``skew_biases`` times the skewness. A priori the noise
+    is symmetric, or its skewness is normal; the variance includes not knowing which.
     """
     weights = 1 / variances
-    away = leans - weights @ leans / weights.sum()
-    precision = max(float(weights @ away**2), 1e-12)
-    found = float(weights @ (away * levels)) / precision
-    doubt = 1 / precision
-    both = doubt + CLIP.skew_sd**2
-    chance = float(
-        expit(CLIP.skew_log_odds + (math.log(doubt / both) + found**2 * (1 / doubt - 1 / both)) / 2)
+    centred = skew_biases - weights @ skew_biases / weights.sum()
+    precision = max(float(weights @ centred**2), 1e-12)
+    estimate = float(weights @ (centred * levels)) / precision
+    sampling_variance = 1 / precision
+    total_variance = sampling_variance + CLIPPED_MOMENTS.skew_sd**2
+    probability = float(
+        expit(
+            CLIPPED_MOMENTS.skew_log_odds
+            + (
+                math.log(sampling_variance / total_variance)
+                + estimate**2 * (1 / sampling_variance - 1 / total_variance)
+            )
+            / 2
+        )
     )
-    mean = found * CLIP.skew_sd**2 / both
-    left = doubt * CLIP.skew_sd**2 / both
-    return chance * mean, chance * (left + (1 - chance) * mean**2)
+    mean = estimate * CLIPPED_MOMENTS.skew_sd**2 / total_variance
+    posterior_variance = sampling_variance * CLIPPED_MOMENTS.skew_sd**2 / total_variance
+    return probability * mean, probability * (posterior_variance + (1 - probability) * mean**2)

@@ -13,8 +13,7 @@ its own added to B: how they differ is what is not known about B. To their mean 
 to the releases, whose eigenvalues are shrunk as the noise, whose distribution is known, asks for.
 
 Records may be weighted: then φ is its product with a weight of at most one, and the guess is scaled
-by the mean square of the weights (``mean_square_weight``). It is not known, but the released B
-tells it.
+by the mean square of the weights (``mean_square_weight``). It is estimated from the released B.
 """
 
 import math
@@ -72,25 +71,31 @@ class GramEstimator:
         self._min_square_weight = min_square_weight
         # of weights between the least and one, evenly spread on a logarithmic scale
         if min_square_weight < 1:
-            self.mean_square_weight = self._usual = (1 - min_square_weight) / -math.log(
-                min_square_weight
-            )
+            self.mean_square_weight = self._prior_square_weight = (
+                1 - min_square_weight
+            ) / -math.log(min_square_weight)
         else:
-            self.mean_square_weight = self._usual = 1.0
+            self.mean_square_weight = self._prior_square_weight = 1.0
         self._points = points
         m = points.shape[1]
-        self._alike = _alike(points)
-        self._longest = float((points * points).sum(axis=1).max()) ** 2
+        self._squared_products = _squared_products(points)
+        self._largest_square = float((points * points).sum(axis=1).max()) ** 2
         rng = np.random.default_rng(0)  # public: what is drawn stands for what is not known
-        waves = points @ rng.normal(size=(m, GRAM.densities))
-        waves = (waves - waves.mean(axis=0)) / np.maximum(waves.std(axis=0), 1e-12)
-        self._guesses = _normalised(GRAM.log_density_sd * waves.T)
+        random_functions = points @ rng.normal(size=(m, GRAM.densities))
+        random_functions = (random_functions - random_functions.mean(axis=0)) / np.maximum(
+            random_functions.std(axis=0), 1e-12
+        )
+        self._guesses = _log_normalised(GRAM.log_density_sd * random_functions.T)
         for _ in range(GRAM.steps):  # their mean is the guess
-            self._guesses = _normalised(self._guesses - np.log(np.exp(self._guesses).mean(axis=0)))
+            self._guesses = _log_normalised(
+                self._guesses - np.log(np.exp(self._guesses).mean(axis=0))
+            )
         self._logs = self._guesses.copy()
         self._pace = np.zeros(GRAM.densities)
         noise = rng.normal(size=(GRAM.densities, m, m))
-        self._blurs = np.stack([quadratic_forms(points, (one + one.T) / 2) for one in noise])
+        self._blurs = np.stack(
+            [quadratic_forms(points, (noise_matrix + noise_matrix.T) / 2) for noise_matrix in noise]
+        )
         self.densities = np.exp(self._guesses)
         self.feature_moment = self._even = points.T @ points / len(points)
         self.damped_estimate = self.estimate = n * self.mean_square_weight * self.feature_moment
@@ -111,26 +116,29 @@ class GramEstimator:
         n = self.n * self.mean_square_weight
         self.densities = self._fitted(released, 2 * noise2)
         roots = [np.sqrt(n * p)[:, None] * self._points for p in self.densities]
-        each = np.stack(
+        moments = np.stack(
             [root.T @ root for root in roots]
         )  # which takes half the time of other products
-        guess = each.mean(axis=0)
+        guess = moments.mean(axis=0)
         self.feature_moment = guess / n
-        away, left, signal = denoise_spectrum(released - guess, noise2)
+        denoised, remaining_error, signal = denoise_spectrum(released - guess, noise2)
         possible = np.outer(np.diag(guess), np.diag(guess))
-        wrong = (signal / float(possible.sum()) + GRAM.min_density_error / self.n) * possible
-        error = left + GRAM.min_error * noise2
+        signal_variance = (
+            signal / float(possible.sum()) + GRAM.min_density_error / self.n
+        ) * possible
+        error = remaining_error + GRAM.min_error * noise2
         floor = self._damping * 2 * math.sqrt(len(guess) * noise2)
-        undamped = _positive(guess + away * wrong / (wrong + error))
+        undamped = _positive(guess + denoised * signal_variance / (signal_variance + error))
         self.damped_estimate = undamped + floor * np.diag(np.diag(guess) / np.diag(guess).max())
         self.estimate = undamped * min(1.0, self.n / max(float(np.trace(undamped)), 1e-300))
-        _, hidden, _ = denoise_spectrum(released - n * self._even, noise2)
+        _, hidden_variance, _ = denoise_spectrum(released - n * self._even, noise2)
         self.entry_variance = np.maximum(
-            each.var(axis=0) + wrong * error / (wrong + error), GRAM.hidden_error * hidden
+            moments.var(axis=0) + signal_variance * error / (signal_variance + error),
+            GRAM.hidden_error * hidden_variance,
         )
 
     def _fitted(self, released: Array, noise2: float) -> Array:
-        """Laws that fit the releases, by mirror descent from the last ones.
+        """Densities that fit the releases, by mirror descent from the last ones.
 
         Steps get longer while they help.
         """
@@ -144,22 +152,23 @@ class GramEstimator:
             steps = GRAM.steps
         else:
             steps = GRAM.first_steps
-        pace = np.maximum(self._pace, 5 / (curve * self._longest + GRAM.prior_records))
+        curvature = curve * self._largest_square + GRAM.prior_records
+        pace = np.maximum(self._pace, GRAM.first_step / curvature)
 
         def at(logs: Array) -> tuple[Array, Array, Array]:
             p = np.exp(logs)
-            if len(self._alike) == 1:
-                pushed = p @ self._alike[0]
+            if len(self._squared_products) == 1:
+                product = p @ self._squared_products[0]
             else:
-                pushed = p @ self._alike[0] @ self._alike[1]
+                product = p @ self._squared_products[0] @ self._squared_products[1]
             value = (
-                (curve / 2 * pushed - slope + GRAM.prior_records * (logs - self._guesses)) * p
+                (curve / 2 * product - slope + GRAM.prior_records * (logs - self._guesses)) * p
             ).sum(axis=1)
-            return p, curve * pushed - slope + GRAM.prior_records * (logs - self._guesses), value
+            return p, curve * product - slope + GRAM.prior_records * (logs - self._guesses), value
 
         p, gradient, value = at(logs)
         for _ in range(steps):
-            tried = _normalised(
+            tried = _log_normalised(
                 logs - pace[:, None] * (gradient - (p * gradient).sum(axis=1, keepdims=True))
             )
             new = at(tried)
@@ -169,24 +178,25 @@ class GramEstimator:
                 np.where(better[:, None], a, b) for a, b in zip(new[:2], (p, gradient), strict=True)
             )
             value = np.where(better, new[2], value)
-            pace = np.where(better, 1.5 * pace, 0.4 * pace)
+            pace = np.where(better, GRAM.step_growth * pace, GRAM.step_shrinkage * pace)
         self._logs = logs
         self._pace = pace
         return p
 
     def _estimate_mean_square_weight(self, noise2: float) -> float:
-        """The mean square of the weights.
-
-        How long B is along the guess, or the usual, as far as the noise allows.
-        """
+        """Posterior mean of the mean squared record weight, by the length of B along the guess."""
         length2 = float((self.feature_moment**2).sum())
-        found = float((self._sum / self._weight * self.feature_moment).sum()) / (self.n * length2)
-        doubt = 2 * noise2 / (self.n**2 * length2)
-        share = (found / doubt + 1 / self._usual) / (1 / doubt + 1 / self._usual**2)
-        return min(max(share, self._min_square_weight), 1.0)
+        estimate = float((self._sum / self._weight * self.feature_moment).sum()) / (
+            self.n * length2
+        )
+        error_variance = 2 * noise2 / (self.n**2 * length2)
+        posterior_mean = (estimate / error_variance + 1 / self._prior_square_weight) / (
+            1 / error_variance + 1 / self._prior_square_weight**2
+        )
+        return min(max(posterior_mean, self._min_square_weight), 1.0)
 
 
-def _alike(points: Array) -> tuple[Array, ...]:
+def _squared_products(points: Array) -> tuple[Array, ...]:
     """(φ_gᵀφ_h)² of all points.
 
     With few functions as two factors, pairs' products, whose product is never written out.
@@ -199,7 +209,7 @@ def _alike(points: Array) -> tuple[Array, ...]:
     return pairs, np.ascontiguousarray(pairs.T)
 
 
-def _normalised(logs: Array) -> Array:
+def _log_normalised(logs: Array) -> Array:
     """Logarithms of weights, in rows, that add up to one."""
     logs = np.maximum(logs - logs.max(axis=1, keepdims=True), GRAM.min_log_probability)
     return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
@@ -226,5 +236,5 @@ def denoise_spectrum(noisy: Array, noise2: float) -> tuple[Array, float, float]:
     shrunk = values - 2 * noise2 * (gaps / (gaps * gaps + width2)).sum(axis=1)
     shrunk = np.where(values > 0, np.clip(shrunk, 0, values), np.clip(shrunk, values, 0))
     signal = max(float(values @ values) - noise2 * m * (m + 1), 0.0)
-    left = max(signal - float(shrunk @ shrunk), 0.0) / m**2
-    return (vectors * shrunk) @ vectors.T, left, signal
+    remaining_error = max(signal - float(shrunk @ shrunk), 0.0) / m**2
+    return (vectors * shrunk) @ vectors.T, remaining_error, signal

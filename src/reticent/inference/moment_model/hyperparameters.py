@@ -8,15 +8,14 @@ right by itself.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from scipy.special import logsumexp
 from scipy.stats import norm, qmc
 
-from reticent.inference.moment_model.settings import SEARCH
+from reticent.inference.moment_model.settings import EVIDENCE_SEARCH
 
 __all__ = ["sample_around_mode", "weigh_hypotheses"]
 
@@ -34,24 +33,25 @@ def weigh_hypotheses(
     """
     if not (high > low).any():
         return low, low[None, :], np.ones(1)
-    climb, full = _inside(evidence, low, high)
+    climb, full = _free_objective(evidence, low, high)
     low, high = low[high > low], high[high > low]
     places = qmc.Halton(len(low), scramble=False).random(2 * trials + 1)[1:]
     even = low + (high - low) * places[:trials]
     values = np.array([-climb(theta)[0] for theta in even])
     best = even[int(values.argmax())]
     top = float(values.max())
-    for start in np.argsort(-values)[: SEARCH.ascents]:
-        found = _climbed(climb, even[start], low, high)
-        if -found.fun > top:
-            best = found.x
-            top = -float(found.fun)
+    for start in np.argsort(-values)[: EVIDENCE_SEARCH.ascents]:
+        ascent = _climbed(climb, even[start], low, high)
+        if -ascent.fun > top:
+            best = ascent.x
+            top = -float(ascent.fun)
     covariance = curvature_covariance(climb, best, low, high)
     lower = np.linalg.cholesky(covariance)
-    near = best + norm.ppf(places[trials:] * 0.998 + 0.001) @ lower.T
+    tail = EVIDENCE_SEARCH.proposal_tail
+    near = best + norm.ppf(places[trials:] * (1 - 2 * tail) + tail) @ lower.T
     points = np.vstack([even, near, best])
-    held = ((points >= low) & (points <= high)).all(axis=1)
-    points = points[held]
+    inside = ((points >= low) & (points <= high)).all(axis=1)
+    points = points[inside]
     values = np.array([-climb(theta)[0] for theta in points])
     distance = np.linalg.solve(lower, (points - best).T)
     normal = (
@@ -63,7 +63,10 @@ def weigh_hypotheses(
     weights = np.exp(values - proposal - logsumexp(values - proposal))
     order = np.argsort(-weights, kind="stable")
     order = order[
-        : min(most, int(np.searchsorted(np.cumsum(weights[order]), 1 - SEARCH.dropped_weight)) + 1)
+        : min(
+            most,
+            int(np.searchsorted(np.cumsum(weights[order]), 1 - EVIDENCE_SEARCH.dropped_weight)) + 1,
+        )
     ]
     return (
         full(best),
@@ -83,7 +86,7 @@ def sample_around_mode(
     """
     if not (high > low).any():
         return low[None, :], np.zeros(1)
-    climb, full = _inside(evidence, low, high)
+    climb, full = _free_objective(evidence, low, high)
     free = high > low
     low = low[free]
     high = high[free]
@@ -100,13 +103,15 @@ def sample_around_mode(
 
 
 def _on_grid(points: Array, low: Array, high: Array) -> Array:
-    return np.asarray(np.clip((points / SEARCH.grid).round() * SEARCH.grid, low, high))
+    return np.asarray(
+        np.clip((points / EVIDENCE_SEARCH.grid).round() * EVIDENCE_SEARCH.grid, low, high)
+    )
 
 
-def _inside(
+def _free_objective(
     evidence: Evidence, low: Array, high: Array
 ) -> tuple[Evidence, Callable[[Array], Array]]:
-    """What is to be made small, by the parameters that are free; and all of them, by these."""
+    """Negative log evidence of the free parameters; and all parameters, given the free ones."""
     inside = np.flatnonzero(high > low)
 
     def full(theta: Array) -> Array:
@@ -121,28 +126,30 @@ def _inside(
     return climb, full
 
 
-def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> Any:
+def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> OptimizeResult:
     box = np.column_stack([low, high])
-    how = {"maxiter": SEARCH.ascent_steps}
-    return minimize(climb, start, jac=True, method="L-BFGS-B", bounds=box, options=how)
+    options = {"maxiter": EVIDENCE_SEARCH.ascent_steps}
+    return minimize(climb, start, jac=True, method="L-BFGS-B", bounds=box, options=options)
 
 
 def curvature_covariance(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
     """A covariance from the curvature at the highest point, nowhere wider than the box."""
     p = len(best)
-    here = climb(best)[1]
+    gradient = climb(best)[1]
     curvature = np.empty((p, p))
     for k in range(p):
         step = np.zeros(p)
-        if best[k] + SEARCH.difference <= high[k]:
-            step[k] = SEARCH.difference
+        if best[k] + EVIDENCE_SEARCH.difference <= high[k]:
+            step[k] = EVIDENCE_SEARCH.difference
         else:
-            step[k] = -SEARCH.difference
-        curvature[k] = (climb(best + step)[1] - here) / step[k]
+            step[k] = -EVIDENCE_SEARCH.difference
+        curvature[k] = (climb(best + step)[1] - gradient) / step[k]
     even = 12 / (high - low) ** 2  # one over the variance of a uniform distribution
     scaled = (curvature + curvature.T) / 2 / np.sqrt(np.outer(even, even))
     values, vectors = np.linalg.eigh(scaled)
     inverse = (
-        vectors / np.clip(values, 1.0, 1e10)
+        vectors / np.clip(values, 1.0, EVIDENCE_SEARCH.max_curvature)
     ) @ vectors.T  # to be factorised whatever the evidence is
-    return np.asarray(SEARCH.proposal_inflation**2 * inverse / np.sqrt(np.outer(even, even)))
+    return np.asarray(
+        EVIDENCE_SEARCH.proposal_inflation**2 * inverse / np.sqrt(np.outer(even, even))
+    )

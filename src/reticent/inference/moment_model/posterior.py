@@ -55,15 +55,14 @@ from reticent.inference.moment_model.clipping import (
     unclipped_variance,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
-from reticent.inference.moment_model.settings import CLIP, STAGE
+from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 
 __all__ = ["StagedPosterior"]
 
 Array = NDArray[np.float64]
-_NOISE_GRID = np.geomspace(*STAGE.noise_grid)
-_EXCESS_NOISE_GRID = np.geomspace(*STAGE.excess_noise_grid)
-_NOISE_FRACTION_LOGITS = np.linspace(*STAGE.noise_fraction_logits)
-_TOGETHER = 2**16  # entries of matrices of several hypotheses that fit a cache
+_NOISE_GRID = np.geomspace(*POSTERIOR.noise_grid)
+_EXCESS_NOISE_GRID = np.geomspace(*POSTERIOR.excess_noise_grid)
+_NOISE_FRACTION_LOGITS = np.linspace(*POSTERIOR.noise_fraction_logits)
 
 
 @dataclass(frozen=True)
@@ -74,8 +73,8 @@ class _Stage:
     distortion: Array  # covariance of the clip's distortion, by g²
     second: float  # q/n
     second_sd: float
-    reach: float  # r
-    lean: float  # by which A/g is off, in units of B̂ along the level, for a third cumulant of one
+    clip_threshold: float  # r
+    skew_bias: float  # bias of A/g along the level, in units of B̂, for a third cumulant of one
     narrow_clip: bool  # whether r is narrower than is safe for skewed noise
 
 
@@ -184,11 +183,12 @@ class StagedPosterior:
             self.covariance = posterior_covariance(self._root, self._H.T @ self._H)
             self.mean = self.covariance @ (self._H.T @ self._z)
         self.stages: list[_Stage] = []
-        even = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
+        fitted_constant = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
         self._level: Array = np.asarray(
-            even if self.constant_weights is None else self.constant_weights, dtype=np.float64
+            fitted_constant if self.constant_weights is None else self.constant_weights,
+            dtype=np.float64,
         )
-        self._size, self._usual = 1.0, self.residual_sd()
+        self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
 
     def _use(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
@@ -212,9 +212,9 @@ class StagedPosterior:
 
         The range of y is wrong then.
         """
-        before = self._size
-        self._size = max(self.residual_sd() / self._usual, 1.0)
-        ratio = (self._size / before) ** 2
+        previous = self._prior_scale
+        self._prior_scale = max(self.residual_sd() / self._initial_residual_sd, 1.0)
+        ratio = (self._prior_scale / previous) ** 2
         if ratio == 1:
             return
         self.hypotheses = ratio * self.hypotheses
@@ -269,68 +269,82 @@ class StagedPosterior:
             self.posterior_variance() + self.s2, q / self.n, q_sd / self.n, r
         )
         inside, second, odd = clip_moments(r / math.sqrt(variance))
-        gain = max(inside, STAGE.min_gain)
+        gain = max(inside, POSTERIOR.min_gain)
         P = self.points[::2]  # evenly spread too, and enough for a mean
-        common, here = correlated_distortion(
+        common, at_a_point = correlated_distortion(
             P, self._gram.mean_square_weight * (P @ self.covariance), self.s2, odd
         )
-        own = max((second - gain**2 - here) * variance, 0.0)
+        independent = max((second - gain**2 - at_a_point) * variance, 0.0)
         shared = self.n**2 * variance * common
         distortion = self._gram.mean_square_weight * (
-            shared + self.n * own * self._gram.feature_moment
+            shared + self.n * independent * self._gram.feature_moment
         )
         noise = (A_sd / gain) ** 2
-        told = q / self.n, q_sd / self.n, r
-        lean = odd[0] / (
+        second_moment = q / self.n, q_sd / self.n, r
+        skew_bias = odd[0] / (
             math.sqrt(6) * gain * variance
         )  # Gram and Charlier's: of noise that is nearly normal
         self.stages.append(
-            _Stage(A / gain, centre, noise, distortion / gain**2, *told, lean, self.narrow_clip)
+            _Stage(
+                A / gain,
+                centre,
+                noise,
+                distortion / gain**2,
+                *second_moment,
+                skew_bias,
+                self.narrow_clip,
+            )
         )
         self._solve()
-        before = self.s2
+        previous_s2 = self.s2
         self._weigh()
-        if len(self._roots) > 1 or self.s2 != before:
+        if len(self._roots) > 1 or self.s2 != previous_s2:
             self._solve()
 
     def _solve(self) -> None:
         B = self._gram.damped_estimate
         V = self._gram.entry_variance
         m = len(self.mean)
-        centres = np.array([one.centre for one in self.stages])
-        observed = np.array([one.observed for one in self.stages])
-        noises = np.array([one.noise for one in self.stages])
-        distortions = np.array([one.distortion for one in self.stages])
-        own = noises + np.trace(distortions, axis1=1, axis2=2) / m + self.skew_inflation()
-        lean, doubt = self._lean()
+        centres = np.array([stage.centre for stage in self.stages])
+        observed = np.array([stage.observed for stage in self.stages])
+        noises = np.array([stage.noise for stage in self.stages])
+        distortions = np.array([stage.distortion for stage in self.stages])
+        stage_variances = (
+            noises + np.trace(distortions, axis1=1, axis2=2) / m + self.skew_inflation()
+        )
+        third_cumulant, third_cumulant_variance = self._third_cumulant()
         along = B @ self._level
-        leans = np.array([one.lean for one in self.stages])
-        for _ in range(STAGE.max_iterations):
+        skew_biases = np.array([stage.skew_bias for stage in self.stages])
+        for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
-            far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
-            omega = 1 / (own + far)
+            gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
+            omega = 1 / (stage_variances + gram_errors)
             omega /= omega.sum()
             centre = omega @ centres
-            self._observed = omega @ observed + B @ centre - lean * (omega @ leans) * along
-            away = self.mean - centre
-            second = self.covariance + np.outer(away, away)
-            self._wrong = V * second
-            np.fill_diagonal(self._wrong, V @ np.diag(second))
-            noise = np.tensordot(omega**2, distortions, 1) + doubt * (
-                omega @ leans
+            self._observed = (
+                omega @ observed + B @ centre - third_cumulant * (omega @ skew_biases) * along
+            )
+            difference = self.mean - centre
+            second = self.covariance + np.outer(difference, difference)
+            self._gram_error = V * second
+            np.fill_diagonal(self._gram_error, V @ np.diag(second))
+            noise = np.tensordot(omega**2, distortions, 1) + third_cumulant_variance * (
+                omega @ skew_biases
             ) ** 2 * np.outer(along, along)
             noise.ravel()[:: m + 1] += omega**2 @ noises
-            expected = max(float(np.trace(self._wrong)), 1e-300)
+            expected = max(float(np.trace(self._gram_error)), 1e-300)
             if self.damping:
-                part = min(STAGE.max_gram_error * float(np.trace(noise)) / expected, 1.0)
+                part = min(POSTERIOR.max_gram_error * float(np.trace(noise)) / expected, 1.0)
             else:
                 part = 1.0
-            self._W = self.s2 * B + part * self._wrong + noise
+            self._W = self.s2 * B + part * self._gram_error + noise
             fit = self._fit(self._root, self._W)
-            before = self.mean
+            previous_mean = self.mean
             self.mean = fit.mean
             self.covariance = fit.root.T @ fit.root
-            if np.linalg.norm(self.mean - before) <= 1e-6 * (1 + np.linalg.norm(self.mean)):
+            if np.linalg.norm(self.mean - previous_mean) <= POSTERIOR.tolerance * (
+                1 + np.linalg.norm(self.mean)
+            ):
                 break
 
     def _fit(self, root: Array, W: Array) -> _Fit:
@@ -343,9 +357,9 @@ class StagedPosterior:
         z = np.concatenate([solve_lower(lower, self._observed), self._z])
         inner = robust_cholesky(np.eye(len(W)) + H.T @ H, SMALL_JITTER)
         half = solve_lower(inner, root.T)
-        told = solve_lower(inner, H.T @ z)
+        whitened = solve_lower(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
-        return _Fit(half.T @ told, half, float(-logdet - (z @ z - told @ told) / 2))
+        return _Fit(half.T @ whitened, half, float(-logdet - (z @ z - whitened @ whitened) / 2))
 
     def _fits(self) -> tuple[Array, Array, Array]:
         """Of `_fit` under each hypothesis, with its own noise.
@@ -367,32 +381,35 @@ class StagedPosterior:
         spread = np.hstack([spread, np.ones((len(spread), len(self._z)))])
         z = z / spread
         means = np.empty((len(z), len(T)))
-        doubts = np.empty(len(z))
+        variances = np.empty(len(z))
         evidence = -np.log(spread).sum(axis=1)
-        few = max(_TOGETHER // len(T) ** 2, 1)
-        for first in range(0, len(z), few):
-            some = slice(first, first + few)
-            told = self._times(design, some) / spread[some, :, None]
-            seen = self._times(T, some)
-            inner = told.transpose(0, 2, 1) @ told
+        block_size = max(POSTERIOR.block_entries // len(T) ** 2, 1)
+        for first in range(0, len(z), block_size):
+            block = slice(first, first + block_size)
+            whitened_designs = self._times(design, block) / spread[block, :, None]
+            projected_roots = self._times(T, block)
+            inner = whitened_designs.transpose(0, 2, 1) @ whitened_designs
             size = 1 + inner.trace(axis1=1, axis2=2) / len(T)
             inner.reshape(len(inner), -1)[:, :: len(T) + 1] += 1 + SMALL_JITTER * size[:, None]
-            for h, one in enumerate(np.linalg.cholesky(inner), first):
-                known = solve_lower(one, z[h] @ told[h - first])
-                means[h], doubts[h] = (
-                    solve_upper(one, known),
-                    np.square(solve_lower(one, seen[h - first].T)).sum(),
+            for h, factor in enumerate(np.linalg.cholesky(inner), first):
+                whitened_mean = solve_lower(factor, z[h] @ whitened_designs[h - first])
+                means[h], variances[h] = (
+                    solve_upper(factor, whitened_mean),
+                    np.square(solve_lower(factor, projected_roots[h - first].T)).sum(),
                 )
-                evidence[h] -= np.log(np.diag(one)).sum() + (z[h] @ z[h] - known @ known) / 2
+                evidence[h] -= (
+                    np.log(np.diag(factor)).sum()
+                    + (z[h] @ z[h] - whitened_mean @ whitened_mean) / 2
+                )
         if self._roots.ndim == 2:
             means = means * self._roots
         else:
             means = (self._roots @ means[:, :, None])[:, :, 0]
-        return means, doubts, evidence
+        return means, variances, evidence
 
-    def _times(self, matrix: Array, some: slice) -> Array:
+    def _times(self, matrix: Array, block: slice) -> Array:
         """The matrix times the roots of some hypotheses."""
-        roots = self._roots[some]
+        roots = self._roots[block]
         if roots.ndim == 2:
             return matrix * roots[:, None]
         return matrix @ roots
@@ -409,24 +426,29 @@ class StagedPosterior:
         """Give each hypothesis its noise and its weight by the evidence."""
         B = self._gram.estimate
         n = self.n
-        second, sd, reach = np.array(
-            [(one.second, one.second_sd, one.reach) for one in self.stages]
+        second, sd, clip_thresholds = np.array(
+            [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
         ).T
         if len(self._roots) > 1:
-            means, doubts, evidence = self._fits()
+            means, variances, evidence = self._fits()
         else:
-            means, doubts, evidence = self._only()
-        away = means[:, None] - np.array([one.centre for one in self.stages])
-        explained = (doubts[:, None] + np.maximum(((away @ B) * away).sum(axis=2), 0.0)) / n
+            means, variances, evidence = self._only()
+        difference = means[:, None] - np.array([stage.centre for stage in self.stages])
+        explained = (
+            variances[:, None] + np.maximum(((difference @ B) * difference).sum(axis=2), 0.0)
+        ) / n
         noise = self.noise_variance * (_NOISE_GRID if self.learn_noise else _EXCESS_NOISE_GRID)
         s2 = noise + self._gram.mean_square_weight * self.truncation_variance[:, None]
-        expected = clipped_second_moment(explained[:, None] + s2[:, :, None], reach)
-        misfit = (second - expected) ** 2 / (sd**2 + (CLIP.second_moment_error * expected) ** 2)
+        expected = clipped_second_moment(explained[:, None] + s2[:, :, None], clip_thresholds)
+        misfit = (second - expected) ** 2 / (
+            sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
+        )
         fits = (
-            -(misfit.sum(axis=2) + (np.log(s2 / self.noise_variance) / STAGE.log_noise_sd) ** 2) / 2
+            -(misfit.sum(axis=2) + (np.log(s2 / self.noise_variance) / POSTERIOR.log_noise_sd) ** 2)
+            / 2
         )
         if not self.learn_noise:
-            fits[:, 1:] -= STAGE.excess_noise_penalty
+            fits[:, 1:] -= POSTERIOR.excess_noise_penalty
         best = fits.argmax(axis=1)[:, None]
         self._noise = noise[best[:, 0]]
         self._s2 = np.take_along_axis(s2, best, axis=1)[:, 0]
@@ -445,7 +467,7 @@ class StagedPosterior:
         their sums of outputs differ by more than sampling explains, the narrow ones are taken to
         err.
         """
-        narrow = np.array([one.narrow_clip for one in self.stages])
+        narrow = np.array([stage.narrow_clip for stage in self.stages])
         return np.asarray(
             narrow
             * (
@@ -458,25 +480,26 @@ class StagedPosterior:
     def _levels(self) -> tuple[Array, Array]:
         """Sum of outputs that each stage sees, and its variance apart from shared noise."""
         u = self._level
-        centres = np.array([one.centre for one in self.stages])
+        centres = np.array([stage.centre for stage in self.stages])
         levels = (
-            np.array([one.observed for one in self.stages]) + centres @ self._gram.damped_estimate
+            np.array([stage.observed for stage in self.stages])
+            + centres @ self._gram.damped_estimate
         ) @ u
-        far = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ (
+        gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ (
             self._gram.entry_variance @ u**2
         )
-        return levels, far + np.array(
-            [one.noise * (u @ u) + u @ one.distortion @ u for one in self.stages]
+        return levels, gram_errors + np.array(
+            [stage.noise * (u @ u) + u @ stage.distortion @ u for stage in self.stages]
         )
 
-    def _lean(self) -> tuple[float, float]:
-        """Third cumulant of noise that is learned, and the variance of what is not known of it."""
+    def _third_cumulant(self) -> tuple[float, float]:
+        """Third cumulant of noise that is learned, and its posterior variance."""
         if not self.learn_noise:
             return 0.0, 0.0
         third = self.s2**1.5
         along = float(self._level @ self._gram.damped_estimate @ self._level)
         mean, variance = estimate_skewness(
-            *self._levels(), third * along * np.array([one.lean for one in self.stages])
+            *self._levels(), third * along * np.array([stage.skew_bias for stage in self.stages])
         )
         return third * mean, third**2 * variance
 
@@ -504,15 +527,16 @@ class StagedPosterior:
         Noise need not be normal. Narrow clips see the middle of skewed or uneven noise only; the
         first stages, and the last one, are clipped wide.
         """
-        away = np.array([one.centre for one in self.stages]) - self.mean
+        difference = np.array([stage.centre for stage in self.stages]) - self.mean
         explained = (
             self.posterior_variance()
-            + np.maximum(((away @ self._gram.estimate) * away).sum(axis=1), 0.0) / self.n
+            + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
+            / self.n
         )
-        second, sd, reach = np.array(
-            [(one.second, one.second_sd, one.reach) for one in self.stages]
+        second, sd, clip_thresholds = np.array(
+            [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
         ).T
-        return heteroscedastic_excess(self.s2, explained, second, sd, reach)
+        return heteroscedastic_excess(self.s2, explained, second, sd, clip_thresholds)
 
     def estimated_truncation_variance(self) -> float:
         """Truncation variance, re-estimated from the residuals.
@@ -523,24 +547,35 @@ class StagedPosterior:
         """
         if not self.learn_noise:
             return float(self.weights @ self.truncation_variance)
-        part = 1 / (1 + np.exp(_NOISE_FRACTION_LOGITS))  # noise's share
-        usual = np.maximum(self.truncation_variance, STAGE.min_truncation * self._s2)[:, None]
-        rough = np.log((1 - part) * self._s2[:, None] / usual) / STAGE.log_truncation_sd
-        loud = np.log(part * self._s2[:, None] / self.noise_variance) / STAGE.log_noise_sd
-        chance = np.exp(
-            -(rough**2 + loud**2) / 2 + (rough**2 + loud**2).min(axis=1, keepdims=True) / 2
+        noise_fraction = 1 / (1 + np.exp(_NOISE_FRACTION_LOGITS))
+        expected_truncation = np.maximum(
+            self.truncation_variance, POSTERIOR.min_truncation * self._s2
+        )[:, None]
+        log_truncation_ratio = (
+            np.log((1 - noise_fraction) * self._s2[:, None] / expected_truncation)
+            / POSTERIOR.log_truncation_sd
         )
-        share = (chance @ (1 - part)) / chance.sum(axis=1)
-        return float(self.weights @ np.maximum(share * self._s2, self.truncation_variance))
+        log_noise_ratio = (
+            np.log(noise_fraction * self._s2[:, None] / self.noise_variance)
+            / POSTERIOR.log_noise_sd
+        )
+        probabilities = np.exp(
+            -(log_truncation_ratio**2 + log_noise_ratio**2) / 2
+            + (log_truncation_ratio**2 + log_noise_ratio**2).min(axis=1, keepdims=True) / 2
+        )
+        truncation_fraction = (probabilities @ (1 - noise_fraction)) / probabilities.sum(axis=1)
+        return float(
+            self.weights @ np.maximum(truncation_fraction * self._s2, self.truncation_variance)
+        )
 
-    def error_covariance(self, share: float = 1.0) -> Array:
+    def error_covariance(self, box_fraction: float = 1.0) -> Array:
         """Covariance (m, m) of the error of ``mean``, wider than ``covariance``, to report.
 
         It is that of the same linear estimate where B̂ is not damped, the error in B̂ is as large
         as it was found to be (its variance is made for the best estimate, and falls short), and
         hypotheses are weighed by half of the evidence only. Learned from records in a fraction
-        ``share`` of the box, they count by that fraction: what the prior leaves open there is more
-        than it says (shorter lengthscales than were thought of, in a box that is too wide).
+        ``box_fraction`` of the box, they count by that fraction: what the prior leaves open is more
+        than it says (shorter lengthscales than the hypotheses have, in a box that is too wide).
         """
         lower = robust_cholesky(self._W, JITTER)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(
@@ -548,13 +583,16 @@ class StagedPosterior:
         )
         half = (np.log(np.maximum(self.weights, 1e-300)) + self.log_prior_weights) / 2
         weights = np.exp(half - half.max())
-        before = self._H @ self.covariance
+        prior_gain = self._H @ self.covariance
         root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))
-        left = root - gain.T @ (self._gram.damped_estimate @ root) - before.T @ (self._H @ root)
-        seen = (
-            gain.T @ (self._W + STAGE.gram_error_inflation * self._wrong) @ gain + before.T @ before
+        unexplained = (
+            root - gain.T @ (self._gram.damped_estimate @ root) - prior_gain.T @ (self._H @ root)
         )
-        return np.asarray(left @ left.T / share + seen)
+        propagated = (
+            gain.T @ (self._W + POSTERIOR.gram_error_inflation * self._gram_error) @ gain
+            + prior_gain.T @ prior_gain
+        )
+        return np.asarray(unexplained @ unexplained.T / box_fraction + propagated)
 
     def evidence(self, prior: Array) -> tuple[float, Array]:
         """Log evidence of another prior covariance (m, m) of w, and its gradient (m, m).
@@ -571,20 +609,23 @@ class StagedPosterior:
         ) / 2
 
     def transferred_observation(
-        self, onto: Array, beyond: Array, left: float
+        self, onto: Array, beyond: Array, stages_to_come: float
     ) -> tuple[Array, Array]:
         """The releases as an observation (H, z) of other weights v: w = onto·v + N(0, beyond).
 
-        ``left``: how many times as many stages are to come. They see the same records' noise C
-        again, but not the noise N of privacy: together all determine 1/(C + N/(1 + left)), and
-        those to come alone 1/(C + N/left). The difference is passed on.
+        ``stages_to_come``: their number over that of the stages so far, k. They see the same
+        records' noise C again, but not the noise N of privacy: together all determine
+        1/(C + N/(1 + k)), and those to come alone 1/(C + N/k). The difference is passed on.
         """
         B = self._gram.damped_estimate
-        same = self.s2 * B
-        own = self._W - same + B @ beyond @ B
-        half = solve_lower(robust_cholesky(own, JITTER), same)
+        sampling = self.s2 * B
+        fresh = self._W - sampling + B @ beyond @ B
+        half = solve_lower(robust_cholesky(fresh, JITTER), sampling)
         lower = robust_cholesky(
-            own + (2 * left + 1) * same + left * (left + 1) * half.T @ half, JITTER
+            fresh
+            + (2 * stages_to_come + 1) * sampling
+            + stages_to_come * (stages_to_come + 1) * half.T @ half,
+            JITTER,
         )
         return solve_lower(lower, B @ onto), solve_lower(lower, self._observed)
 

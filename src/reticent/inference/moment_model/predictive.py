@@ -4,10 +4,10 @@ Means, variances by cause, covariances.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.linalg import quadratic_forms
 
@@ -46,7 +46,7 @@ class OutputPosterior:
 
     midpoint: float
     half_range: float
-    kernel: Any
+    kernel: Kernel
     noise_std: float | None  # None where each record has a level of its own
     mean: Array
     covariance: Array
@@ -64,13 +64,13 @@ class OutputPosterior:
 
         Far from the records the model's variance is raised to the prior's.
         """
-        whole, own = (
-            np.maximum(quadratic_forms(phi, one), 0.0)
-            for one in (self.covariance, self.nonprivate_covariance)
+        whole, nonprivate = (
+            np.maximum(quadratic_forms(phi, covariance), 0.0)
+            for covariance in (self.covariance, self.nonprivate_covariance)
         )
         half2 = self.half_range**2
-        model = half2 * (np.minimum(own, whole) + self.truncation_variance)
-        privacy = half2 * np.maximum(whole - own, 0.0)
+        model = half2 * (np.minimum(nonprivate, whole) + self.truncation_variance)
+        privacy = half2 * np.maximum(whole - nonprivate, 0.0)
         return model + extrapolation_weight * np.maximum(
             half2 * self.prior_centred_variance - model - privacy, 0.0
         ), privacy
@@ -80,9 +80,10 @@ class OutputPosterior:
 
         What the basis does not represent is taken as independent between points.
         """
-        own = sum(
+        independent = sum(
             self.variance_parts(phi, extrapolation_weight)
         ) / self.half_range**2 - quadratic_forms(phi, self.covariance)
         return np.asarray(
-            self.half_range**2 * (phi @ self.covariance @ phi.T + np.diag(np.maximum(own, 0.0)))
+            self.half_range**2
+            * (phi @ self.covariance @ phi.T + np.diag(np.maximum(independent, 0.0)))
         )

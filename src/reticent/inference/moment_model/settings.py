@@ -6,22 +6,25 @@ Grids are given as (lowest, highest, number of values).
 from dataclasses import dataclass
 
 __all__ = [
-    "CLIP",
+    "CLIPPED_MOMENTS",
+    "EVIDENCE_SEARCH",
     "GRAM",
-    "SEARCH",
-    "STAGE",
-    "ClipSettings",
+    "POSTERIOR",
+    "ClippedMomentSettings",
+    "EvidenceSearchSettings",
     "GramSettings",
-    "SearchSettings",
-    "StageSettings",
+    "StagedPosteriorSettings",
 ]
 
 Grid = tuple[float, float, int]
 
 
 @dataclass(frozen=True)
-class StageSettings:
-    """Tuned numbers of `posterior.StagedPosterior`.
+class StagedPosteriorSettings:
+    """Tuned numbers of `posterior.StagedPosterior`, given the releases of some stages.
+
+    How many stages there are, and at which thresholds they clip, is up to the model
+    (`reticent.models.gp.settings.StagedFitSettings`).
 
     Parameters
     ----------
@@ -49,6 +52,10 @@ class StageSettings:
     max_gram_error : float
         Cap on the error in B̂, relative to the noise in A, where steps are damped. Later stages
         correct that error; uncapped, it dominates where w is poorly determined.
+    tolerance : float
+        Relative change of w at which the fixed point stops.
+    block_entries : int
+        Entries of the matrices of several hypotheses that are solved together: they fit a cache.
     """
 
     min_gain: float = 0.3
@@ -62,11 +69,13 @@ class StageSettings:
     min_truncation: float = 1e-9
     gram_error_inflation: float = 1.0
     max_gram_error: float = 0.3
+    tolerance: float = 1e-6
+    block_entries: int = 2**16
 
 
 @dataclass(frozen=True)
-class ClipSettings:
-    """Tuned numbers of `clipping`.
+class ClippedMomentSettings:
+    """Tuned numbers of `clipping`: what clipped moments say. None of them is a clip threshold.
 
     Parameters
     ----------
@@ -134,6 +143,10 @@ class GramSettings:
         Standard deviation of the logarithm of the error of that guess, from point to point.
     steps, first_steps : int
         Steps of mirror descent in a stage, and in the first one.
+    first_step : float
+        First length of a step, in units of the inverse of the largest curvature.
+    step_growth, step_shrinkage : float
+        Factors on the length of a step that was accepted, and of one that was not.
     min_log_probability : float
         Smallest logarithm of a probability: exp must not underflow.
     rounding : float
@@ -149,12 +162,15 @@ class GramSettings:
     log_density_sd: float = 2.0
     steps: int = 12
     first_steps: int = 60
+    first_step: float = 5
+    step_growth: float = 1.5
+    step_shrinkage: float = 0.4
     min_log_probability: float = -700.0
     rounding: float = 1e-9
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class EvidenceSearchSettings:
     """Tuned numbers of `hyperparameters`.
 
     Parameters
@@ -165,6 +181,10 @@ class SearchSettings:
         Steps of L-BFGS-B from each.
     proposal_inflation : float
         Factor on the standard deviations of the normal proposal: the evidence has heavier tails.
+    proposal_tail : float
+        Probability of either tail that the normal proposal leaves out.
+    max_curvature : float
+        Largest curvature, relative to that of the uniform distribution over the box.
     difference : float
         Step of the finite differences of the gradient.
     dropped_weight : float
@@ -176,12 +196,14 @@ class SearchSettings:
     ascents: int = 2
     ascent_steps: int = 25
     proposal_inflation: float = 1.3
+    proposal_tail: float = 0.001
+    max_curvature: float = 1e10
     difference: float = 0.05
     dropped_weight: float = 1e-3
     grid: float = 0.01
 
 
-STAGE = StageSettings()
-CLIP = ClipSettings()
+POSTERIOR = StagedPosteriorSettings()
+CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
-SEARCH = SearchSettings()
+EVIDENCE_SEARCH = EvidenceSearchSettings()

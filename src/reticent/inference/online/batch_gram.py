@@ -12,15 +12,38 @@ for all batches, and the likelihood of all releases determines it. Of all likely
 taken, because overconfidence in a wrong context distribution is never corrected.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MISMATCH_GRID", "SimulatedGramPrior"]
+__all__ = ["MISMATCH_GRID", "SimulatedGramPrior", "SimulatedGramSettings"]
 
 Array = NDArray[np.float64]
-MISMATCH_GRID = np.array([0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0])  # κ
-_ELSEWHERE = 0.02 + MISMATCH_GRID**0.5 / 2  # share of records that may be anywhere
-_LIKELY = 2.0  # in twice the logarithm
+
+
+@dataclass(frozen=True)
+class SimulatedGramSettings:
+    """Tuned numbers of `SimulatedGramPrior`.
+
+    Parameters
+    ----------
+    mismatches : tuple of float
+        Candidates of κ.
+    min_uniform_fraction : float
+        Fraction of the records that may be anywhere if κ = 0; it grows by √κ/2.
+    likely_misfit : float
+        Excess over the least misfit (twice the negative log-likelihood) of a κ that is likely.
+    """
+
+    mismatches: tuple[float, ...] = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
+    min_uniform_fraction: float = 0.02
+    likely_misfit: float = 2.0
+
+
+_SETTINGS = SimulatedGramSettings()
+MISMATCH_GRID = np.array(_SETTINGS.mismatches)
+_UNIFORM_FRACTIONS = _SETTINGS.min_uniform_fraction + MISMATCH_GRID**0.5 / 2
 
 
 class SimulatedGramPrior:
@@ -36,25 +59,33 @@ class SimulatedGramPrior:
     """
 
     def __init__(
-        self, points: Array, even: Array, n: int, released: Array, sd: float, misfit: Array
+        self, points: Array, uniform: Array, n: int, released: Array, sd: float, misfit: Array
     ) -> None:
-        played = points.T @ points / len(points)
-        twice = 1 + np.eye(len(even))
-        chance = n * (1 + n / len(points))
-        noise = twice * sd**2
-        found = []
-        added = np.zeros(len(MISMATCH_GRID))
-        for k, (wrong, share) in enumerate(zip(MISMATCH_GRID, _ELSEWHERE, strict=True)):
-            values, axes = np.linalg.eigh((1 - share) * played + share * even)
+        simulated = points.T @ points / len(points)
+        symmetry = 1 + np.eye(len(uniform))
+        sampling_variance = n * (1 + n / len(points))
+        noise = symmetry * sd**2
+        candidates = []
+        new_misfit = np.zeros(len(MISMATCH_GRID))
+        for k, (mismatch, uniform_fraction) in enumerate(
+            zip(MISMATCH_GRID, _UNIFORM_FRACTIONS, strict=True)
+        ):
+            values, axes = np.linalg.eigh(
+                (1 - uniform_fraction) * simulated + uniform_fraction * uniform
+            )
             values = np.maximum(values, 1e-12 * values[-1])
-            away = axes.T @ released @ axes - np.diag(n * values)
-            usual = twice * np.outer(values, values) * (chance + wrong * n**2)
-            added[k] = np.sum(np.triu(np.log(usual + noise) + away**2 / (usual + noise)))
-            found.append((axes, values, away, usual))
-        self.misfit: Array = misfit + added - added.min()
-        chosen = int(np.flatnonzero(self.misfit <= self.misfit.min() + _LIKELY)[-1])
+            deviation = axes.T @ released @ axes - np.diag(n * values)
+            prior_variance = (
+                symmetry * np.outer(values, values) * (sampling_variance + mismatch * n**2)
+            )
+            new_misfit[k] = np.sum(
+                np.triu(np.log(prior_variance + noise) + deviation**2 / (prior_variance + noise))
+            )
+            candidates.append((axes, values, deviation, prior_variance))
+        self.misfit: Array = misfit + new_misfit - new_misfit.min()
+        chosen = int(np.flatnonzero(self.misfit <= self.misfit.min() + _SETTINGS.likely_misfit)[-1])
         self.mismatch = float(MISMATCH_GRID[chosen])
-        self.axes, values, away, usual = found[chosen]
-        kept = usual / (usual + noise)
-        self.estimate: Array = self.axes @ (np.diag(n * values) + kept * away) @ self.axes.T
+        self.axes, values, deviation, prior_variance = candidates[chosen]
+        kept = prior_variance / (prior_variance + noise)
+        self.estimate: Array = self.axes @ (np.diag(n * values) + kept * deviation) @ self.axes.T
         self.entry_variance: Array = kept * noise

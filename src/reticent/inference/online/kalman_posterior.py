@@ -16,7 +16,7 @@ noise. Each hypothesis about S has a filter of its own and a weight by its evide
 the released q.
 
 Where a batch takes back a part of the last one's noise (A has noise σ(z_t − ρz_{t−1})), the
-filter's state is (w, z_t): what is known of w tells what the last noise was. And where weights are
+filter's state is (w, z_t): what is known of w says what the last noise was. And where weights are
 said to be alike (those of one degree, for all inputs), their common prior variance is learned
 (MacKay's fixed point), and the filter is given the new prior in the place of the old one: posterior
 precisions are those of the prior plus those of the data, so that the old one can be taken out
@@ -87,7 +87,7 @@ _VARIANCE_FACTORS = np.geomspace(*_SETTINGS.variance_grid)
 
 
 class KalmanPosterior:
-    """The belief about w, batch by batch.
+    """Posterior of w, batch by batch.
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis
     cannot represent; the least variance of the observation noise that is worth telling apart; for
@@ -98,11 +98,11 @@ class KalmanPosterior:
     def __init__(
         self,
         priors: Sequence[Array],
-        outside: Array,
+        truncation_variance: Array,
         noise2: float,
-        alike: NDArray[np.int64] | None = None,
+        variance_groups: NDArray[np.int64] | None = None,
     ) -> None:
-        self.truncation_variance = np.asarray(outside, dtype=np.float64)
+        self.truncation_variance = np.asarray(truncation_variance, dtype=np.float64)
         self._noise2 = noise2
         self._means = [np.zeros(len(S)) for S in priors]
         self._covariances = [S.copy() for S in priors]
@@ -110,7 +110,7 @@ class KalmanPosterior:
         self._noises = [np.zeros(len(S)) for S in priors]
         self._noise_covariances = [np.eye(len(S)) for S in priors]
         self._crosses = [np.zeros_like(S) for S in priors]
-        self._alike = alike
+        self._variance_groups = variance_groups
         self._priors = [np.diag(S).copy() for S in priors]
         self._guesses = [np.diag(S).copy() for S in priors]
         self._evidence = np.zeros(len(priors))
@@ -129,9 +129,9 @@ class KalmanPosterior:
         )
         self.s2 = float(self.weights @ self._s2)
 
-    def residual_sd(self, law: Array) -> float:
-        """Standard deviation of a residual of records with E[φφᵀ] = ``law`` (m, m)."""
-        return math.sqrt(max(float((self.covariance * law).sum()), 0.0) + self.s2)
+    def residual_sd(self, feature_moment: Array) -> float:
+        """Standard deviation of a residual of records with E[φφᵀ] = ``feature_moment`` (m, m)."""
+        return math.sqrt(max(float((self.covariance * feature_moment).sum()), 0.0) + self.s2)
 
     def add(
         self,
@@ -177,9 +177,9 @@ class KalmanPosterior:
             (1.0, 0.0) if unclipped else self._clipped(q / n, q_sd / n, n, clip_threshold, B)
         )
         if unclipped:
-            reach = math.inf
+            effective_threshold = math.inf
         else:
-            reach = clip_threshold
+            effective_threshold = clip_threshold
         values, vectors = np.linalg.eigh(B)
         positive = (vectors * np.maximum(values, 0)) @ vectors.T
         for h, (m, C) in enumerate(zip(self._means, self._covariances, strict=True)):
@@ -190,27 +190,32 @@ class KalmanPosterior:
                 error = entry_variance * turned
                 np.fill_diagonal(error, entry_variance @ np.diag(turned))
                 W += axes @ error @ axes.T
-            own = A_sd / gain
+            noise_sd = A_sd / gain
             X = self._crosses[h]
             Z = self._noise_covariances[h]
             last = self._noises[h]
-            back = noise_carryover * own
-            known = C @ B - back * X  # covariance of w with what is seen
-            lower = robust_cholesky(B @ known - back * (X.T @ B - back * Z) + W, JITTER)
+            carried_sd = noise_carryover * noise_sd
+            known = C @ B - carried_sd * X  # covariance of w with what is seen
+            lower = robust_cholesky(B @ known - carried_sd * (X.T @ B - carried_sd * Z) + W, JITTER)
             G = solve_lower(lower, known.T)
-            F = own * solve_lower(lower, np.eye(len(B)))
-            z = solve_lower(lower, A / gain + B @ (centre - m) + back * last)
+            F = noise_sd * solve_lower(lower, np.eye(len(B)))
+            z = solve_lower(lower, A / gain + B @ (centre - m) + carried_sd * last)
             self._means[h] = m = m + G.T @ z
             self._noises[h] = F.T @ z
             C = C - G.T @ G
             self._covariances[h] = C = (C + C.T) / 2
             self._crosses[h], self._noise_covariances[h] = -G.T @ F, np.eye(len(B)) - F.T @ F
             self._evidence[h] -= np.log(np.diag(lower)).sum() + z @ z / 2
-            away = m - centre
+            shift = m - centre
             self._learn_noise(
-                h, max(float((C * B).sum() + away @ B @ away) / n, 0.0), q / n, q_sd / n, n, reach
+                h,
+                max(float((C * B).sum() + shift @ B @ shift) / n, 0.0),
+                q / n,
+                q_sd / n,
+                n,
+                effective_threshold,
             )
-        for h in range(len(self._means) if self._alike is not None else 0):
+        for h in range(len(self._means) if self._variance_groups is not None else 0):
             for _ in range(_SETTINGS.variance_steps):
                 self._learn_variances(h)
         self._mix()
@@ -219,15 +224,15 @@ class KalmanPosterior:
         """Bring the prior variances of weights that are alike to what their estimates say."""
         prior = self._priors[h]
         m = self._means[h]
-        told = 1 - np.diag(self._covariances[h]) / self._priors[h]
+        determined = 1 - np.diag(self._covariances[h]) / self._priors[h]
         ratio = np.ones(len(m))
-        group = self._alike
+        group = self._variance_groups
         for g in np.unique(group[group >= 0]) if group is not None else ():
-            at = group == g
-            squares = float(np.sum(m[at] ** 2 / prior[at]))
-            number = float(np.clip(told[at], 0, 1).sum())
-            ratio[at] = np.clip(
-                (_SETTINGS.prior_count + squares) / (_SETTINGS.prior_count + number),
+            members = group == g
+            squares = float(np.sum(m[members] ** 2 / prior[members]))
+            effective_number = float(np.clip(determined[members], 0, 1).sum())
+            ratio[members] = np.clip(
+                (_SETTINGS.prior_count + squares) / (_SETTINGS.prior_count + effective_number),
                 1 / _SETTINGS.max_step,
                 _SETTINGS.max_step,
             )
@@ -270,9 +275,9 @@ class KalmanPosterior:
         What was expected, corrected by the released second moment.
         """
         expected = max(float((self.covariance * B).sum()) / n, 0.0) + self.s2
-        found = clipped_second_moment(expected * _VARIANCE_FACTORS, r)
-        misfit = (second - found) ** 2 / (
-            sd**2 + (2 * _SETTINGS.second_moment_error**2 + 2 / n) * found**2
+        clipped = clipped_second_moment(expected * _VARIANCE_FACTORS, r)
+        misfit = (second - clipped) ** 2 / (
+            sd**2 + (2 * _SETTINGS.second_moment_error**2 + 2 / n) * clipped**2
         )
         surprise = 2 * np.log1p((np.log(_VARIANCE_FACTORS) / _SETTINGS.surprise) ** 2)
         return float(expected * _VARIANCE_FACTORS[np.argmin(misfit + surprise)])
@@ -307,25 +312,25 @@ class KalmanPosterior:
     def with_more_features(
         self,
         priors: Sequence[Array],
-        outside: Array,
+        truncation_variance: Array,
         scale: Array,
-        alike: NDArray[np.int64] | None = None,
+        variance_groups: NDArray[np.int64] | None = None,
     ) -> "KalmanPosterior":
-        """The same belief with more functions, whose priors are given; ``scale``.
+        """The same posterior with more functions, whose priors are given.
 
-        Old weights in units of the new ones. Batches with more functions have no noise in common
-        with those before.
+        ``scale``: old weights in units of the new ones. Batches with more functions have no noise
+        in common with those before.
         """
-        new = KalmanPosterior(priors, outside, self._noise2, alike)
+        new = KalmanPosterior(priors, truncation_variance, self._noise2, variance_groups)
         m = len(scale)
         for h, S in enumerate(priors):
             # what the old functions say about the new ones a priori, and what is left open
             along = np.linalg.solve(S[:m, :m], S[:m, m:]).T
             lift = np.vstack([np.eye(m), along]) * scale
             new._means[h] = lift @ self._means[h]
-            left = np.zeros_like(S)
-            left[m:, m:] = S[m:, m:] - along @ S[:m, m:]
-            C = lift @ self._covariances[h] @ lift.T + left
+            conditional = np.zeros_like(S)
+            conditional[m:, m:] = S[m:, m:] - along @ S[:m, m:]
+            C = lift @ self._covariances[h] @ lift.T + conditional
             new._covariances[h] = (C + C.T) / 2
             new._priors[h][:m] = self._priors[h] * scale**2
         new._evidence = self._evidence.copy()

@@ -43,15 +43,15 @@ def buffer_coefficients(decays: Array, weights: Array, n: int) -> Array:
     return np.concatenate([[1.0], powers @ weights])
 
 
-def inverse(c: Array) -> Array:
+def series_inverse(c: Array) -> Array:
     """Coefficients of C⁻¹, by doubling: b ← b·(2 − c·b) holds twice as many of them each time."""
     b = np.array([1 / c[0]])
     known = 1
     while known < len(c):
         known = min(2 * known, len(c))
-        cb = -_product(c[:known], b, known)
+        cb = -_series_product(c[:known], b, known)
         cb[0] += 2
-        b = _product(b, cb, known)
+        b = _series_product(b, cb, known)
     return b
 
 
@@ -60,7 +60,7 @@ def row_variances(c: Array) -> Array:
 
     Squared rows of B = A·C⁻¹, Toeplitz again.
     """
-    return np.cumsum(np.cumsum(inverse(c)) ** 2)
+    return np.cumsum(np.cumsum(series_inverse(c)) ** 2)
 
 
 def largest_variance(c: Array) -> float:
@@ -89,9 +89,9 @@ def optimised_buffers(n: int, buffers: int = 4) -> tuple[tuple[float, ...], tupl
     def loss(at: Array) -> float:
         decays, weights = parts(at)
         with np.errstate(all="ignore"):
-            found = largest_variance(buffer_coefficients(decays, weights, n))
-        if 0 < found < math.inf:
-            return math.log(found)
+            variance = largest_variance(buffer_coefficients(decays, weights, n))
+        if 0 < variance < math.inf:
+            return math.log(variance)
         return 1e3
 
     target = root_coefficients(n)
@@ -102,7 +102,7 @@ def optimised_buffers(n: int, buffers: int = 4) -> tuple[tuple[float, ...], tupl
     return tuple(decays.tolist()), tuple(weights.tolist())
 
 
-def _product(a: Array, b: Array, n: int) -> Array:
+def _series_product(a: Array, b: Array, n: int) -> Array:
     """First n coefficients of the product of two power series."""
     size = 1 << (len(a) + len(b) - 2).bit_length()
     return np.asarray(np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size), size)[:n])

@@ -142,7 +142,7 @@ class JointBandit:
         ledger: str | None = None,
         dataset: str | None = None,
         records_per_person: int = 1,
-        random_state: Any = None,
+        random_state: object = None,
         exploration_weight: float = EXPLORATION_WEIGHT,
         arms: int = 25,
         growth: float = GROWTH,

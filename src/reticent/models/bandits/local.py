@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.errors import BadInput, ReleaseRefused, ReticentError
 from reticent.models.bandits.rounds import AskedRounds, ToldRounds
-from reticent.models.bandits.settings import EXPLORATION_WEIGHT, GROWTH, check_parameters
+from reticent.models.bandits.settings import EXPLORATION_WEIGHT, GROWTH, POLICY, check_parameters
 from reticent.models.bandits.ucb_policy import (
     Policy,
     batch_sizes,
@@ -55,11 +55,6 @@ _UNREADABLE = (
     ValueError,
     ReticentError,
 )
-# Standard deviations of the noise beyond which no honest report lies, but once in e^1000: a forged
-# one then moves a sum no more than an unlucky one
-_FARTHEST_REPORT = 50.0
-# √rounds of the first batch, times μ: the noise of a sum of n reports grows as √n
-_FIRST_BATCH_ROOT = 4.0
 
 
 class LocalBanditClient:
@@ -83,7 +78,7 @@ class LocalBanditClient:
     """
 
     def __init__(
-        self, message: bytes, *, epsilon: float, delta: float, random_state: Any = None
+        self, message: bytes, *, epsilon: float, delta: float, random_state: object = None
     ) -> None:
         epsilon, delta = check_epsilon_delta(epsilon, delta, pure=False)
         event = Gaussian(noise_multiplier=calibrate(epsilon, delta))
@@ -99,9 +94,9 @@ class LocalBanditClient:
                 tuple(described["reach"]),
             )
             m = self._statistic.feature_map.columns
-            self._mean = _numbers(fields["mean"], m)
-            self._covariance_root = _numbers(fields["root"], m, m).astype(np.float32)
-            self._exploration_weight = float(_numbers(fields["exploration_weight"]))
+            self._mean = _message_array(fields["mean"], m)
+            self._covariance_root = _message_array(fields["root"], m, m).astype(np.float32)
+            self._exploration_weight = float(_message_array(fields["exploration_weight"]))
             self._batch = fields["batch"]
         except _UNREADABLE:
             raise BadInput(
@@ -153,7 +148,7 @@ class LocalBanditClient:
         raise TypeError("A client tells once: it is never copied, pickled or sent.")
 
 
-def _numbers(value: object, *shape: int) -> Array:
+def _message_array(value: object, *shape: int) -> Array:
     """Numbers of that shape, none too large for single precision: so no cast of them warns."""
     array = np.array(value, dtype=np.float64)
     if array.shape != shape or not (np.abs(array) <= np.finfo(np.float32).max).all():
@@ -208,7 +203,7 @@ class LocalBanditServer:
                 basis=basis,
             )
         self._batch_sizes = batch_sizes(
-            mu, horizon, float(growth), first=(_FIRST_BATCH_ROOT / mu) ** 2
+            mu, horizon, float(growth), first=(POLICY.local_first_batch_root / mu) ** 2
         )
         self._batch_size = next(self._batch_sizes)
         self.rounds_ = 0
@@ -270,7 +265,7 @@ class LocalBanditServer:
             release.value.shape == release.scale.shape == (statistic.size,) and type(batch) is int
         )
         one_record = (
-            release.n == release.records_per_person == release.times == 1
+            release.n == release.records_per_person == release.shares_spent == 1
             and release.relation == "record"
         )
         honest = (
@@ -280,7 +275,7 @@ class LocalBanditServer:
             and np.allclose(release.scale, noise, rtol=1e-6, atol=0)
             and (
                 np.abs(release.value)
-                <= 2 * statistic.feature_map.radius2 + _FARTHEST_REPORT * noise
+                <= 2 * statistic.feature_map.radius2 + POLICY.farthest_report * noise
             ).all()
         )
         if not honest:
@@ -313,7 +308,7 @@ class LocalBanditServer:
             scale=noise,
             event=self._event,
             records_per_person=1,
-            times=1,
+            shares_spent=1,
             fit="reports",
             entry=None,
         )

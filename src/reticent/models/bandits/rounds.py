@@ -80,7 +80,7 @@ class ToldRounds:
         elif self.count == 1 and isinstance(candidates, list) and len(candidates) != 1:
             candidates = [candidates]
         return np.hstack(
-            [_rows(candidates, self.count, self._inputs), _rows(rewards, self.count, 1)]
+            [_read_rows(candidates, self.count, self._inputs), _read_rows(rewards, self.count, 1)]
         )
 
 
@@ -124,11 +124,11 @@ class AskedRounds:
                 sets: list[object] = self._container
             else:
                 sets = [self._container]
-            return [_one_set(one, self._inputs) for one in sets]
-        found = cells.numbers(self._container)
+            return [_read_set(candidates, self._inputs) for candidates in sets]
+        table = cells.numbers(self._container)
         if self.several:
-            return found
-        return found[None]
+            return table
+        return table[None]
 
 
 def _check_several(several: object) -> None:
@@ -147,13 +147,13 @@ def _container(value: object) -> Container | None:
         if not hasattr(value, "__array__"):
             return None
         if isinstance(value, np.ndarray):
-            found = cells.plain_array(value)
+            array = cells.plain_array(value)
         else:
-            found = np.asarray(value)
-        if found.dtype.kind == "O" and found.ndim == 1:
-            return found.tolist()
-        if found.ndim:
-            return found
+            array = np.asarray(value)
+        if array.dtype.kind == "O" and array.ndim == 1:
+            return array.tolist()
+        if array.ndim:
+            return array
         return None
     except Exception:  # an object that pretends to be a container
         return None
@@ -169,24 +169,24 @@ def _unwrapped(value: object) -> object:
     return value
 
 
-def _is_set(one: object) -> bool:
-    container = _container(one)
+def _is_set(value: object) -> bool:
+    container = _container(value)
     if isinstance(container, list):
         return any(_container(cell) is not None for cell in container)
     return container is not None and container.ndim >= 2
 
 
-def _one_set(one: object, inputs: int) -> Array:
+def _read_set(value: object, inputs: int) -> Array:
     """One person's candidates, (candidates, inputs).
 
     They are that person's own: nothing about them fails.
     """
-    container = _container(one)
+    container = _container(value)
     if container is None:
         return np.empty((0, inputs))
     if isinstance(container, np.ndarray) and not _is_table(container, len(container), inputs):
         return np.full((len(container), inputs), np.nan)
-    return _rows(container, len(container), inputs)
+    return _read_rows(container, len(container), inputs)
 
 
 def _check_rows(container: Container, count: int, columns: int, inputs: int) -> None:
@@ -205,7 +205,7 @@ def _is_table(container: NDArray[Any], count: int, columns: int) -> bool:
     return container.shape == (count, columns) or (columns == 1 and container.shape == (count,))
 
 
-def _rows(container: Container, count: int, columns: int) -> Array:
+def _read_rows(container: Container, count: int, columns: int) -> Array:
     if isinstance(container, list):
         container = cells.list_cells(container, columns)
     return cells.numbers(container).reshape(count, columns)

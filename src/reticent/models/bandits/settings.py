@@ -102,7 +102,7 @@ class PolicySettings:
     """Part of the largest possible variance from which rewards count as lying at either end of
     their range, and are not clipped: a rare 1 would count as a quarter of itself."""
     least_noise_sd: float = 0.2
-    """Least standard deviation of rewards that is told apart, in half-ranges of the reward."""
+    """Least standard deviation of rewards that is distinguished, in half-ranges of the reward."""
 
     # Simulation of the next batch
     least_simulated_rounds: int = 256
@@ -119,6 +119,19 @@ class PolicySettings:
     """With more inputs the prior is a sum of functions of single inputs."""
     kernel_trials: int = 8
     """Values of the free hyperparameters that are tried for a kernel that the user gave."""
+
+    additive_variance: float = 0.1
+    additive_order_weights: tuple[float, float, float] = (1.0, 1e-3, 1e-4)
+    additive_length: float = 0.13
+    """That sum (`Anova`): variance, relative variances of one, two and three inputs, lengthscale.
+    It has no linear part."""
+
+    # Local privacy
+    farthest_report: float = 50.0
+    """Standard deviations of the noise beyond which no honest report lies, but once in e^1000: a
+    forged one then moves a sum no more than an unlucky one."""
+    local_first_batch_root: float = 4.0
+    """√rounds of the first batch, times μ: the noise of a sum of n reports grows as √n."""
 
     # Speed
     cached_numbers: int = 2**18

@@ -43,7 +43,12 @@ Array = NDArray[np.float64]
 Words = NDArray[np.uint64]
 # With many inputs: effects of single inputs, whose variances are learned degree by degree, so that
 # a rough guess will do
-_ADDITIVE_PRIOR = Anova(variance=0.1, shares=(1.0, 1e-3, 1e-4), linear=0.0, length=0.13)
+_ADDITIVE_PRIOR = Anova(
+    variance=POLICY.additive_variance,
+    shares=POLICY.additive_order_weights,
+    linear=0.0,
+    length=POLICY.additive_length,
+)
 
 
 class Policy:
@@ -198,7 +203,9 @@ class Policy:
             settings.posterior_scaling_exponent,
             settings.norm_quantile,
         )
-        self.feature_map = replace(self.feature_map, energy=tuple(self._feature_scale.tolist()))
+        self.feature_map = replace(
+            self.feature_map, feature_scale=tuple(self._feature_scale.tolist())
+        )
         self.posterior.rescale(old_scale / self._feature_scale)
 
     def _simulate_contexts(self) -> Array:
@@ -461,13 +468,13 @@ def batch_sizes(
     if first is None:
         first = settings.first_batch / mu
     size = max(first, settings.smallest_batch, settings.first_batch_fraction * (horizon or 0))
-    left = horizon
-    while left is None or left > 0:
+    rounds_left = horizon
+    while rounds_left is None or rounds_left > 0:
         rounds = round(size)
-        if left is not None:
-            if left - rounds < settings.shortest_last_batch * growth * size:
-                rounds = left
-            left -= rounds
+        if rounds_left is not None:
+            if rounds_left - rounds < settings.shortest_last_batch * growth * size:
+                rounds = rounds_left
+            rounds_left -= rounds
         yield rounds
         size *= growth
 

@@ -3,8 +3,6 @@
 The Gram matrix of (1, u), for scaled records u, holds n, Σu and Σuuᵀ; one release gives all.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -74,7 +72,7 @@ class PrivateCovariance(PrivateEstimator):
         of_means = product**2 + product.T**2 + 2 * np.diag(np.diag(product) ** 2)
         self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + of_means) * units
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: object) -> NDArray[np.float64]:
         """Log-density of each record under the fitted normal distribution, on the bounds' scale.
 
         Not protected.

@@ -4,12 +4,12 @@ All columns are counted in one release: replacing a record moves two counts by o
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.inference.linalg import project_onto_simplex
 from reticent.models.base import PrivateEstimator
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.column_moments import ColumnCounts
@@ -79,7 +79,7 @@ class PrivateHistogram(PrivateEstimator):
         The nearest point of the simplex, which removes negative counts.
         """
         return np.array(
-            [project_to_simplex(counts / self.releases_[0].n) for counts in self.counts_]
+            [project_onto_simplex(counts / self.releases_[0].n) for counts in self.counts_]
         )
 
     def quantile(self, q: float) -> NDArray[np.float64]:
@@ -96,7 +96,7 @@ class PrivateHistogram(PrivateEstimator):
             quantiles.append(edges[bin_] + min(within, 1.0) * (edges[bin_ + 1] - edges[bin_]))
         return np.array(quantiles)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: object) -> NDArray[np.float64]:
         """Log-density of each record, summed over columns, on the bounds' scale. Not protected."""
         unit = self._unit(X)
         p = self.probabilities()
@@ -109,10 +109,3 @@ class PrivateHistogram(PrivateEstimator):
             np.take_along_axis(p.T, index, axis=0) * (p.shape[1] / 2)
         ).sum(axis=1)
         return density
-
-
-def project_to_simplex(v: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Nearest point of the probability simplex: subtract one number from all, cut at zero."""
-    ordered = np.sort(v)[::-1]
-    excess = (np.cumsum(ordered) - 1) / np.arange(1, len(v) + 1)
-    return np.maximum(v - excess[np.flatnonzero(ordered > excess)[-1]], 0.0)

@@ -4,8 +4,6 @@ Each record is scaled to the box [−1, 1]ᵈ (or, with ``Bounds(norm=…)``, to
 is released once and divided by the number of records, which is public.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,7 +60,7 @@ class PrivateMean(PrivateEstimator):
             np.zeros(len(bounds.x))
         )
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: object) -> NDArray[np.float64]:
         """Minus the squared distance of each record from the mean, on the bounds' scale.
 
         Not protected.

@@ -3,14 +3,14 @@
 Proof: binned_regressor.md.
 
 One joint release holds, for every bin and empty ones too, how many records are in it and what their
-outputs add up to (`models.bins`). The rest is post-processing (`maths.binned_fit`): bins are
-averages of the function over boxes, the noise of each is known, and kernels are weighed by the
-evidence of the released bins.
+outputs add up to (`binned_sums.BinSums`). The rest is post-processing (`inference.binned`): bins
+are averages of the function over boxes, the noise of each is known, and kernels are weighed by
+the evidence of the released bins.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from reticent.inference.kernels.integral import Boxes, kernel_mixture
 from reticent.inference.kernels.projection import kernels_around
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
+from reticent.models.gp.settings import BINNED, LIMITS
 from reticent.models.replay import alike
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
@@ -38,23 +39,13 @@ from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals,
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 __all__ = ["BinnedGPRegressor"]
 
 Array = NDArray[np.float64]
-# hypotheses tried in a round, fewer where bins are many
-_TRIALS = 24
-_WORK = 1e8
-_TINY = 1e-24  # variance of a kernel that can be meant, in squared half-ranges
-# a choice takes one release of those paid for, the bins the other three
 EXPONENTIAL = "exponential"
-_BINS_SHARE = 3
-_CANDIDATES = 48
-_MOST_SCORED = 1000
-# for scores: noise in half-ranges, records in a bin
-_FIRST_GUESS = 0.2
-_LEAST_NOISE = 0.01
-_LEAST_COUNT = 0.3
-_AT_ONCE = 2048  # points that are predicted together
 
 
 @dataclass(repr=False, eq=False)
@@ -75,7 +66,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         Joins cells of the grid to regions, numbered from 0; −1 for cells that are in none. A
         boolean array keeps single cells.
     kind : "mean" or "count"
-        What a bin tells: the mean output of its records, or how many records it has.
+        What a bin gives: the mean output of its records, or how many records it has.
     integral : bool
         True: a bin is an average over its region. False: the function's value at the region's
         centre, for comparison.
@@ -134,7 +125,12 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     True
     """
 
-    _releases = property(lambda self: _BINS_SHARE + 1 if self.learn_kernel == EXPONENTIAL else 1)
+    @property
+    def _releases(self) -> int:
+        if self.learn_kernel == EXPONENTIAL:
+            return BINNED.releases_of_bins + 1
+        return 1
+
     _targets = property(lambda self: self.kind != "count")
     _relation = property(lambda self: "label" if self.protect == "labels" else "record")
 
@@ -160,7 +156,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(
                 f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
             )
-        if self.noise is not None and not 0 <= as_float(self.noise) < 1e150:
+        if self.noise is not None and not 0 <= as_float(self.noise) < LIMITS.largest_noise:
             raise BadInput(
                 f"noise must be a standard deviation, or None, not {self.noise!r}.",
                 parameter="noise",
@@ -188,9 +184,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
         size = make_grid(2 if self.bins is None else self.bins, self.regions, bounds).size
-        if size > _MOST_SCORED and self.learn_kernel == EXPONENTIAL:
+        if size > BINNED.max_scored_regions and self.learn_kernel == EXPONENTIAL:
             raise BadInput(
-                f"Kernels are chosen by scores for up to {_MOST_SCORED:,} "
+                f"Kernels are chosen by scores for up to {BINNED.max_scored_regions:,} "
                 f"bins, not {size:,}: take learn_kernel=True."
             )
         if self.bins is None and (len(bounds.x) > 4 or self.regions is not None):
@@ -206,8 +202,11 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 unit = bounds.y[0][1] / 2 - bounds.y[0][0] / 2
             else:
                 unit = 1.0
-            usual = self.kernel is None or _TINY < m.variance / unit**2 < 1 / _TINY
-            fits = bool(usual and np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all())
+            smallest = LIMITS.smallest_variance
+            representable = self.kernel is None or smallest < m.variance / unit**2 < 1 / smallest
+            fits = bool(
+                representable and np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all()
+            )
         except (ArithmeticError, ValueError, TypeError):
             fits = False
         if not fits:
@@ -223,14 +222,16 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if self.kernel is not None and kind == self.kind:
             return clone(self.kernel)
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
-        smooth = RBF(0.5 * half, np.column_stack([0.1 * half, 5 * half]))
+        shortest, longest = BINNED.length_range
+        smooth = RBF(BINNED.length * half, np.column_stack([shortest * half, longest * half]))
+        limits = tuple(limit * unit**2 for limit in BINNED.variance_range)
 
-        def constant(share: float) -> Kernel:
-            return ConstantKernel(share * unit**2, (1e-5 * unit**2, 1e5 * unit**2))
+        def constant(variance: float) -> Kernel:
+            return ConstantKernel(variance * unit**2, limits)
 
         if kind == "count":
-            return constant(0.3) * smooth
-        return constant(0.2) + constant(0.1) * smooth
+            return constant(BINNED.density_variance) * smooth
+        return constant(BINNED.constant_variance) + constant(BINNED.function_variance) * smooth
 
     def learn(self, curator: Oracle) -> None:
         """Release all bins at once."""
@@ -239,7 +240,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         times = curator.event.count - (self.learn_kernel == EXPONENTIAL)
         sd = curator.noise_multiplier * sqrt(2 / max(times, 1))
         if self.bins is None:
-            bins = _chosen_bins(n / sd, len(bounds.x))
+            bins = _choose_bins(n / sd, len(bounds.x))
         else:
             bins = self.bins
         grid = make_grid(bins, self.regions, bounds)
@@ -256,7 +257,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self._regions = Regions(boxes, of, grid.size, bool(self.integral))
         self.edges_ = [np.array(edges) for edges in grid.edges]
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
-        trials = int(min(max(_WORK / max(grid.size, 10) ** 3, 4), _TRIALS))
+        affordable = max(BINNED.work / max(grid.size, 10) ** 3, BINNED.min_hypotheses)
+        trials = int(min(affordable, BINNED.hypotheses))
         self._volume = float(np.prod(2 * half))
         self._expected = n * self._regions.volumes / self._volume
         if self.kind == "count":
@@ -273,23 +275,23 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             trials,
         )
         if self.learn_kernel == EXPONENTIAL:
-            prior = self._chosen(curator, prior, grid, release)
+            prior = self._choose_kernel(curator, prior, grid, release)
         if self.kind == "count":
             self._take_counts(release, prior)
         else:
             self._take_sums(release, grid, bounds, prior, spread)
-        self.kernel_ = self._believed.kernel
-        mean, variance, _ = self._believed.moments(self._regions)
+        self.kernel_ = self._posterior.kernel
+        mean, variance, _ = self._posterior.moments(self._regions)
         self.bins_, self.bins_sd_ = (
             self._natural(mean, self._regions.volumes),
             self._spread(variance, self._regions.volumes),
         )
 
-    def _chosen(
+    def _choose_kernel(
         self, curator: Oracle, prior: ProcessPrior, grid: Grid, release: Release
     ) -> ProcessPrior:
         """The prior with one kernel, chosen by the exponential mechanism with likelihood scores."""
-        kernels = kernels_around(prior.kernel, prior.half, _CANDIDATES)
+        kernels = kernels_around(prior.kernel, prior.half, BINNED.kernel_candidates)
         if self.protect == "labels":
             counts = LabelSums.decode(release).counts.astype(np.int64)
         else:
@@ -298,26 +300,34 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             weight = self._expected
         else:
             weight = counts.astype(np.float64)
-        own = np.maximum(weight, _LEAST_COUNT)
-        none = np.zeros(len(weight))
+        noise_weight = np.maximum(weight, BINNED.min_count)
+        zeros = np.zeros(len(weight))
         if self.kind == "mean":
             if self.noise is None:
-                level = _FIRST_GUESS
+                noise_level = BINNED.noise_guess
             else:
-                level = max(float(self.noise) / self._half, _LEAST_NOISE)
+                noise_level = max(float(self.noise) / self._half, BINNED.min_noise)
             totals: BinTotals | BinCounts = BinTotals(grid, curator.bounds)
-            seen = RegionObservations(self._regions, none, weight, own, none, True)
+            observations = RegionObservations(
+                self._regions, zeros, weight, noise_weight, zeros, True
+            )
         else:
             if self.noise is None:
-                level = 1.0
+                noise_level = 1.0
             else:
-                level = max(float(self.noise), _LEAST_NOISE)
+                noise_level = max(float(self.noise), BINNED.min_noise)
             totals = BinCounts(grid, curator.bounds)
-            seen = RegionObservations(self._regions, weight, weight, own, none, False)
-        G, linear, constants = likelihood_quadratics(kernels, prior.scale, level**2, seen)
-        out = totals.size - grid.size  # a cell for records in no region tells nothing
+            observations = RegionObservations(
+                self._regions, weight, weight, noise_weight, zeros, False
+            )
+        G, linear, constants = likelihood_quadratics(
+            kernels, prior.scale, noise_level**2, observations
+        )
+        outside = totals.size - grid.size  # the cell for records in no region does not count
         scores = Scores(
-            np.pad(G, ((0, 0), (0, out), (0, out))), np.pad(linear, ((0, 0), (0, out))), constants
+            np.pad(G, ((0, 0), (0, outside), (0, outside))),
+            np.pad(linear, ((0, 0), (0, outside))),
+            constants,
         )
         number = int(curator.select(totals, scores, counts=counts).value[0])
         return replace(prior, kernel=kernels[number], learn=False)
@@ -330,7 +340,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self.noise_ = 1.0
         else:
             self.noise_ = float(self.noise)
-        self._believed = self._counted(prior, self.noise_)
+        self._posterior = self._counted(prior, self.noise_)
 
     def _counted(self, prior: ProcessPrior, noise: float | None) -> BinnedPosterior:
         if noise is None:
@@ -357,13 +367,13 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             counts_variance = np.zeros(grid.size)
         else:
             counting = self._kernel(bounds, "count", 1.0)
-            trials = max(prior.trials // 2, 4)
-            believed = self._counted(
+            trials = max(prior.trials // 2, BINNED.min_hypotheses)
+            density = self._counted(
                 ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
             )
-            found, counts_variance = believed.denoised_sums(0.0 if grid.whole else None)
+            deviations, counts_variance = density.denoised_sums(0.0 if grid.whole else None)
             # as they are: raising negative ones to zero would lower all others
-            counts = self._expected + found
+            counts = self._expected + deviations
         if decoded.spread is not None:
             inside: float = release.n
             inside_variance = 0.0
@@ -378,7 +388,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             noise2 = None
         else:
             noise2 = (float(self.noise) / self._half) ** 2
-        self._believed = fit_means(
+        self._posterior = fit_means(
             prior,
             self._regions,
             decoded.sums,
@@ -388,7 +398,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             noise2=noise2,
             squares=squares,
         )
-        self.noise_ = self._half * sqrt(self._believed.noise_variance)
+        self.noise_ = self._half * sqrt(self._posterior.noise_variance)
 
     @staticmethod
     def _check_label_sums(release: Release, grid: Grid, bounds: Bounds, spread: bool) -> None:
@@ -400,7 +410,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 "These releases were made with other parameters: rebuild them with those they had."
             )
         check_scale(
-            release, noise_scale(asked, release.event, release.records_per_person, release.times)
+            release,
+            noise_scale(asked, release.event, release.records_per_person, release.shares_spent),
         )
 
     def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:
@@ -409,12 +420,12 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _spread(self, variance: Array, volumes: Array | float = 1.0) -> Array:
         return self._half * np.sqrt(variance) * (volumes if self.kind == "count" else 1.0)
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """The function at ``X``, and its posterior standard deviation or covariance.
 
         Mean output, or records per unit of volume.
 
-        The model's own doubt and the privacy noise are in it. A point outside the bounds counts as
+        It includes the model's own uncertainty and the privacy noise. A point outside counts as
         the nearest one inside.
         """
         if return_std and return_cov:
@@ -422,7 +433,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         places = self._places(X)
         if return_cov:
             with one_blas_thread():
-                mean, covariance = self._believed.mean_and_covariance(Boxes.points(places))
+                mean, covariance = self._posterior.mean_and_covariance(Boxes.points(places))
             return self._natural(mean), self._half**2 * covariance
         mean, variance, _ = self._moments(places)
         if return_std:
@@ -438,29 +449,29 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         places = given_regions(regions, self.n_features_in_)
         with one_blas_thread():
-            mean, variance, _ = self._believed.moments(places)
+            mean, variance, _ = self._posterior.moments(places)
         value = self._natural(mean, places.volumes)
         std = self._spread(variance, places.volumes)
         if return_std:
             return (value, std)
         return value
 
-    def variance_parts(self, X: Any) -> dict[str, Array]:
+    def variance_parts(self, X: object) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
 
         For counts the noise is that of the number of records in a unit of volume there.
         """
-        mean, whole, own = self._moments(self._places(X))
+        mean, whole, nonprivate = self._moments(self._places(X))
         noise = np.full(len(mean), self.noise_**2)
         if self.kind == "count":
             noise *= np.maximum(self._natural(mean), 0.0)
         return {
-            "model": self._half**2 * own,
-            "privacy": self._half**2 * (whole - own),
+            "model": self._half**2 * nonprivate,
+            "privacy": self._half**2 * (whole - nonprivate),
             "noise": noise,
         }
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+    def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
         mean, covariance = self.predict(X, return_cov=True)
@@ -473,9 +484,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def prior_std_(self) -> float:
         """Standard deviation of the function before the fit."""
         check_is_fitted(self)
-        return self._half * sqrt(self._believed.prior_variance)
+        return self._half * sqrt(self._posterior.prior_variance)
 
-    def _places(self, X: Any) -> Array:
+    def _places(self, X: object) -> Array:
         unit = self._unit(X)  # first: it checks that the model is fitted
         return self.releases_[0].bounds.unscale(unit)
 
@@ -487,15 +498,15 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         with one_blas_thread():
             blocks = [
                 np.array(
-                    self._believed.moments(
-                        Boxes.points(np.ascontiguousarray(places[i : i + _AT_ONCE]))
+                    self._posterior.moments(
+                        Boxes.points(np.ascontiguousarray(places[i : i + BINNED.prediction_block]))
                     )
                 )
-                for i in range(0, len(places), _AT_ONCE)
+                for i in range(0, len(places), BINNED.prediction_block)
             ]
         return np.concatenate(blocks, axis=1)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = (
             True  # on a hundred records, privacy leaves little to score
@@ -503,8 +514,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def _chosen_bins(told: float, dimension: int) -> int:
+def _choose_bins(signal_to_noise: float, dimension: int) -> int:
     """Number of bins of each input, from the number of records over the noise of a count."""
-    return int(
-        np.clip(round(told ** (1 / (dimension + 1))), 4, {1: 40, 2: 14, 3: 7}.get(dimension, 5))
-    )
+    most = BINNED.most_bins[min(dimension, len(BINNED.most_bins)) - 1]
+    bins = round(signal_to_noise ** (1 / (dimension + 1)))
+    return int(np.clip(bins, BINNED.fewest_bins, most))

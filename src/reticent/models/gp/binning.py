@@ -4,7 +4,7 @@ A record in region b with its output scaled to u in [−1, 1] is divided between
 its region, (1+u)/2 and (1−u)/2: their sums' sum is the region's count, their difference its sum of
 outputs. Both halves are at least zero and add up to one, so a replaced record moves all half-counts
 together by √2 (L2) or 2 (L1): as far as a count alone. What is left of the row's length goes to
-Σ(1−u²)/√2, which tells how much outputs spread, free of charge.
+Σ(1−u²)/√2, which says how much outputs spread, free of charge.
 """
 
 from collections.abc import Sequence
@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.inference.binned.posterior import Regions
 from reticent.inference.kernels.integral import Boxes
+from reticent.models.gp.settings import BINNED
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.row_maps.binned_sums import Grid, LabelSums
 from reticent.validation import check_integer, is_integer
 
-__all__ = ["MOST_REGIONS", "given_regions", "label_sums", "make_grid", "region_boxes"]
+__all__ = ["given_regions", "label_sums", "make_grid", "region_boxes"]
 
 Array = NDArray[np.float64]
-MOST_REGIONS = 4096  # a Gaussian process takes their cube of time
-_MOST_CELLS = 2**20
 
 
 def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
@@ -43,24 +42,27 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
             f"inputs, not {bins!r}.",
             parameter="bins",
         )
-    edges = tuple(_edges(one, *ranges) for one, ranges in zip(bins, bounds.x, strict=True))
-    cells = prod(len(one) - 1 for one in edges)
-    if cells > _MOST_CELLS:
+    edges = tuple(
+        _edges(of_input, *ranges) for of_input, ranges in zip(bins, bounds.x, strict=True)
+    )
+    cells = prod(len(of_input) - 1 for of_input in edges)
+    if cells > BINNED.max_cells:
         raise BadInput(
-            f"So many bins make a grid of {cells:,} cells; {_MOST_CELLS:,} is the most. Take fewer."
+            f"So many bins make a grid of {cells:,} cells; {BINNED.max_cells:,} is the most. Take "
+            "fewer."
         )
-    grid = Grid(edges, _regions(regions, tuple(len(one) - 1 for one in edges)))
-    if grid.size > MOST_REGIONS:
+    grid = Grid(edges, _region_numbers(regions, tuple(len(of_input) - 1 for of_input in edges)))
+    if grid.size > BINNED.max_regions:
         raise BadInput(
-            f"There would be {grid.size:,} bins; {MOST_REGIONS:,} is the most, since a Gaussian "
-            "process takes the cube of time. Take fewer bins, or join cells by regions."
+            f"There would be {grid.size:,} bins; {BINNED.max_regions:,} is the most, since a "
+            "Gaussian process takes the cube of time. Take fewer bins, or join cells by regions."
         )
     return grid
 
 
 def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:
     if is_integer(bins, -inf):
-        check_integer("bins", bins, 1, _MOST_CELLS)
+        check_integer("bins", bins, 1, BINNED.max_cells)
         return tuple(np.linspace(low, high, int(bins) + 1).tolist())
     try:
         edges = np.array([float(edge) for edge in bins])
@@ -75,7 +77,7 @@ def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:
     return tuple(edges.tolist())
 
 
-def _regions(regions: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _region_numbers(regions: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     if regions is None:
         return ()
     table = np.asarray(regions)
@@ -112,14 +114,14 @@ def given_regions(regions: Any, dimension: int) -> Regions:
             "Give regions as a list, each a list of boxes, each a list of (low, high) with low < "
             "high for every input: [[[(0, 18)]]] is one region of one box of one input."
         )
-    of = np.repeat(np.arange(len(boxes)), [len(one) for one in boxes])
+    of = np.repeat(np.arange(len(boxes)), [len(region) for region in boxes])
     return Regions(Boxes(stacked[:, :, 0].copy(), stacked[:, :, 1].copy()), of, len(boxes))
 
 
 def label_sums(grid: Grid, bounds: Bounds, spread: bool, inputs: Array) -> LabelSums:
     """The statistic for public inputs: how many of them are in which region is part of it."""
-    found = grid.of(inputs, bounds)
-    counts = np.bincount(found[found >= 0].astype(np.int64), minlength=grid.size)
+    region = grid.of(inputs, bounds)
+    counts = np.bincount(region[region >= 0].astype(np.int64), minlength=grid.size)
     return LabelSums(grid, bounds, spread, tuple(int(count) for count in counts))
 
 
@@ -139,6 +141,6 @@ def region_boxes(grid: Grid) -> tuple[Boxes, NDArray[np.int64]]:
     starts[:, 1:] = numbers[:, 1:] != numbers[:, :-1]
     ends = np.roll(starts, -1, axis=1)
     ends[:, -1] = True
-    found = grid.region_numbers[starts.ravel()]
-    kept = found >= 0
-    return Boxes(lows[starts.ravel()][kept], highs[ends.ravel()][kept]), found[kept]
+    region = grid.region_numbers[starts.ravel()]
+    kept = region >= 0
+    return Boxes(lows[starts.ravel()][kept], highs[ends.ravel()][kept]), region[kept]

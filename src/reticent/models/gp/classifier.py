@@ -10,7 +10,7 @@ dirichlet   one release of a Gram matrix for each class, from which the targets 
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from reticent.inference.linalg import quadratic_forms
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import estimate_input_densities, make_feature_map
 from reticent.models.gp.prior_hypotheses import PreparedPrior, hypotheses_of, validated_prior
-from reticent.models.gp.settings import BASIS, CLASSES
+from reticent.models.gp.settings import BASIS, CLASSES, LIMITS
 from reticent.models.gp.staged_fit import Prior
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -36,12 +36,13 @@ from reticent.privacy.row_maps.polynomial_basis import Basis
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import check_choice, check_integer
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 __all__ = ["GPClassifier"]
 
 Array = NDArray[np.float64]
 METHODS = ("softmax", "labels", "dirichlet")
-_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
-_BAND = 1.959963984540054  # standard deviations, for 95 %
 
 
 @dataclass(repr=False, eq=False)
@@ -122,7 +123,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _check(self) -> None:
         check_choice("method", self.method, METHODS)
         for name, value, most in (
-            ("stages", self.stages, 64),
+            ("stages", self.stages, LIMITS.max_stages),
             ("basis", self.basis, CLASSES.max_basis_size),
         ):
             if value is not None:
@@ -257,12 +258,12 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._sharpness = 1.0
         self._usual_logit_variance = 0.0
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: object) -> Any:
         """The likeliest class of each row."""
         check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """Probabilities of the classes, (len(X), C).
 
         Nearer to even where privacy noise or a lack of records leaves uncertainty (but for method
@@ -270,7 +271,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """
         return self._by_blocks(X, self._probabilities)
 
-    def predict_proba_band(self, X: Any, *, privacy: bool = True) -> tuple[Array, Array]:
+    def predict_proba_band(self, X: object, *, privacy: bool = True) -> tuple[Array, Array]:
         """Lower and upper ends of 95 % bands of each class's probability, each (len(X), C).
 
         For the frequency of the class among many records that are like a row. They hold the model's
@@ -284,19 +285,19 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         bands = self._by_blocks(X, lambda phi: np.stack(self._band(phi, covariance), axis=1))
         return bands[:, 0], bands[:, 1]
 
-    def _by_blocks(self, X: Any, answer: Callable[[Array], Array]) -> Array:
+    def _by_blocks(self, X: object, answer: Callable[[Array], Array]) -> Array:
         check_is_fitted(self)
         unit = self._unit(X)
         with one_blas_thread():
-            starts = range(0, len(unit), _PREDICTION_BLOCK)
-            blocks = [unit[start : start + _PREDICTION_BLOCK] for start in starts]
+            starts = range(0, len(unit), LIMITS.prediction_block)
+            blocks = [unit[start : start + LIMITS.prediction_block] for start in starts]
             return np.concatenate([answer(self._feature_map.rows(block)) for block in blocks])
 
     def _probabilities(self, phi: Array) -> Array:
         values = phi @ self._mean
         C = len(self.classes_)
         if self.method == "labels":
-            floor = 0.1 / C
+            floor = CLASSES.min_probability / C
             linear = np.maximum(values + 1 / C, floor)
             return np.asarray(linear / linear.sum(axis=1, keepdims=True))
         # the mean of a logistic function of a normal variable, by that of a probit: two classes
@@ -311,13 +312,13 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         probabilities = self._probabilities(phi)
         variance = np.maximum(quadratic_forms(phi, covariance), 0.0)
         if self.method == "labels":
-            margin = _BAND * np.sqrt(variance)[:, None]
+            margin = LIMITS.band_sd * np.sqrt(variance)[:, None]
             return np.maximum(probabilities - margin, 0.0), np.minimum(probabilities + margin, 1.0)
         # of logits, before they are moderated
         scale = self._sharpness * math.sqrt(1 + math.pi / 4 * self._usual_logit_variance)
         # a factor above one makes up for what the prior drew to zero, uncertainty included
         low, high = probability_bands(
-            scale * (phi @ self._mean), max(scale, 1.0) ** 2 * variance, _BAND
+            scale * (phi @ self._mean), max(scale, 1.0) ** 2 * variance, LIMITS.band_sd
         )
         # the predicted probability is a mean, and its distribution is skewed
         return np.minimum(low, probabilities), np.maximum(high, probabilities)
@@ -326,7 +327,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """Mean variance of a class's logit at these features."""
         return float(np.mean(quadratic_forms(phi, self._covariance)))
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: object) -> Array:
         """Logarithms of the probabilities, (len(X), C)."""
         return np.log(self.predict_proba(X))
 
@@ -344,7 +345,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _priors(self, bounds: Bounds) -> Prior:
         return hypotheses_of(self.kernel, bounds, 1.0, learn=self.learn_kernel)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         # on a hundred records, privacy leaves little to score
         tags.classifier_tags.poor_score = True

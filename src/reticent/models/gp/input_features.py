@@ -111,7 +111,9 @@ def rescale_to_data(feature_map: FeatureMap, representative_points: Array) -> Fe
     squares = np.square(feature_map.long(representative_points)).sum(axis=1)
     small = np.quantile(squares, INPUTS.unclipped_fraction)
     factor = math.sqrt(feature_map.radius2 / small)
-    return replace(feature_map, energy=tuple((np.array(feature_map.energy) * factor).tolist()))
+    return replace(
+        feature_map, feature_scale=tuple((np.array(feature_map.feature_scale) * factor).tolist())
+    )
 
 
 def inputs_needing_linear_term(densities: Sequence[Array]) -> tuple[Line, ...]:
@@ -121,17 +123,17 @@ def inputs_needing_linear_term(densities: Sequence[Array]) -> tuple[Line, ...]:
     few records are, in a long tail say, smooth functions of the warped input can be anything; a
     line goes on. Of records that are all in one bin it would go anywhere.
     """
-    found = []
+    lines = []
     edges = np.linspace(-1, 1, DENSITY_BINS + 1)
     u = (edges[1:] + edges[:-1]) / 2
     for j, density in enumerate(densities):
         knots = np.array(equalizing_warp(density))
         warped = (knots[1:] + knots[:-1]) / 2
         (uu, uv), (_, vv) = np.cov(u, warped, aweights=density, bias=True)
-        bent = uv**2 < (1 - INPUTS.nonlinear_fraction) * uu * vv
-        if uu > (2 / DENSITY_BINS) ** 2 and bent:
-            found.append((j, float(u @ density / density.sum()), 1 / math.sqrt(uu)))
-    return tuple(found)
+        nonlinear = uv**2 < (1 - INPUTS.nonlinear_fraction) * uu * vv
+        if uu > (2 / DENSITY_BINS) ** 2 and nonlinear:
+            lines.append((j, float(u @ density / density.sum()), 1 / math.sqrt(uu)))
+    return tuple(lines)
 
 
 def zoom_warp(

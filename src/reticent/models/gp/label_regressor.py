@@ -3,15 +3,16 @@
 Proof: label_regressor.md.
 
 The labels enter through Σ a_j v_j only, with one public column a_j for each input
-(`maths.label_design` makes them, `LabelSum` adds them up). Every release after the first is about
-what the last fit left over, clipped at its current scale, so that noise shrinks with the residuals.
-All else, kernel, noise level, prediction, is post-processing (`maths.label_belief`).
+(`inference.labels.design` makes them, `LabelSum` adds them up). Every release after the first is
+about what the last fit left over, clipped at its current scale, so that noise shrinks with the
+residuals.
+All else, kernel, noise level, prediction, is post-processing (`inference.labels.posterior`).
 """
 
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ from reticent.inference.labels.posterior import (
 )
 from reticent.inference.linalg import SMALL_JITTER, robust_cholesky
 from reticent.models.base import PrivateEstimator
-from reticent.models.gp.settings import LABELS
+from reticent.models.gp.settings import LABELS, LIMITS
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.label_sum import LabelSum, label_sum
@@ -40,14 +41,14 @@ from reticent.privacy.sources.base import Source
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer, is_integer
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 __all__ = ["LabelGPRegressor"]
 
 Array = NDArray[np.float64]
 _MECHANISMS = ("cloak", "functional", "inducing")
 _APPROXIMATIONS = ("fitc", "titsias")
-_LARGEST_NOISE = 1e150
-_SMALLEST_VARIANCE = 1e-24  # in squared half-ranges of y; the largest is its inverse
-_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
 
 
 @dataclass(repr=False, eq=False)
@@ -77,7 +78,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         For "inducing": how many inducing inputs, chosen from the inputs (10 if not given), or which
         ones.
     approximation : {"fitc", "titsias"}
-        For "inducing": whether what inducing inputs cannot tell counts as noise (FITC) or not
+        For "inducing": whether what inducing inputs leave out counts as noise (FITC) or not
         (Titsias, DTC).
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given.
@@ -146,7 +147,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         ):
             check_choice(name, getattr(self, name), known)
         if self.stages is not None:
-            check_integer("stages", self.stages, 1, 64)
+            check_integer("stages", self.stages, 1, LIMITS.max_stages)
         if self.inducing is not None and self.mechanism != "inducing":
             raise BadInput(
                 'inducing is for mechanism="inducing": leave it out, or choose that mechanism.'
@@ -156,7 +157,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 'at is for a cloak: mechanism="functional" releases the '
                 "function as a whole, so leave it out."
             )
-        if self.noise is not None and not 0 < as_float(self.noise) < _LARGEST_NOISE:
+        if self.noise is not None and not 0 < as_float(self.noise) < LIMITS.largest_noise:
             raise BadInput(
                 "noise must be a positive standard deviation, or None to learn "
                 f"it, not {self.noise!r}.",
@@ -183,7 +184,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         prepared, options = super()._prepare(data, bounds)
         # few records cannot have too many different inputs
         if data.known_n is None or data.known_n > LABELS.max_inputs:
-            options["look"] = _different
+            options["look"] = _distinct_inputs
         return prepared, options
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
@@ -192,7 +193,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if getattr(self, name) is not None and not is_integer(
                 getattr(self, name), 1, LABELS.max_inputs
             ):
-                _points(name, getattr(self, name), bounds)
+                _scaled_points(name, getattr(self, name), bounds)
         fits = False
         try:
             with (
@@ -201,13 +202,13 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             ):
                 warnings.simplefilter("error")
                 kernels, s2 = self._priors(bounds)
-                some = quasi_random_points(len(bounds.x), 5)
-                grams = [k(some, some) for k in kernels]
-                usual = all(
-                    _SMALLEST_VARIANCE < v < 1 / _SMALLEST_VARIANCE
-                    for v in [*s2, *(float(k.diag(some).min()) for k in kernels)]
+                points = quasi_random_points(len(bounds.x), 5)
+                grams = [k(points, points) for k in kernels]
+                representable = all(
+                    LIMITS.smallest_variance < v < 1 / LIMITS.smallest_variance
+                    for v in [*s2, *(float(k.diag(points).min()) for k in kernels)]
                 )
-                fits = usual and all(
+                fits = representable and all(
                     np.linalg.eigvalsh(gram)[0] > -1e-9 * np.trace(gram) for gram in grams
                 )
         except (ArithmeticError, ValueError, TypeError, Warning):
@@ -225,15 +226,15 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         half = high / 2 - low / 2
         widths = np.array([high / 2 - low / 2 for low, high in bounds.x])
         if self.kernel is None:
-            kernel = _default(widths, half)
+            kernel = _default_kernel(widths, half)
         else:
             kernel = clone(self.kernel)
         if self.learn_kernel:
             kernels = kernels_around(kernel, widths, LABELS.hypotheses)
         else:
             kernels = [kernel]
-        one = bounds.unscale(np.zeros((1, len(widths))))
-        white = np.array([white_noise_variance(k, one) / half**2 for k in kernels])
+        middle = bounds.unscale(np.zeros((1, len(widths))))
+        white = np.array([white_noise_variance(k, middle) / half**2 for k in kernels])
         if self.noise is None:
             s2 = np.maximum(white, LABELS.noise_guess**2)
         else:
@@ -243,27 +244,31 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def learn(self, curator: Oracle) -> None:
         """Release K times, each time what the last fit left over."""
         bounds = curator.bounds
-        belief = None
-        first: list[
+        posterior = None
+        initial: list[
             LabelPosterior
         ] = []  # before any release: what the first question was made with
         self.designs_: list[str] = []
         for k in range(self._releases):
 
-            def plan(unit: Array, k: int = k, belief: LabelPosterior | None = belief) -> LabelSum:
-                if belief is None:
-                    first.append(self._belief(*_different(unit), bounds))
-                return self._statistic(belief or first[0], bounds, k, curator.noise_multiplier)
+            def plan(
+                unit: Array, k: int = k, posterior: LabelPosterior | None = posterior
+            ) -> LabelSum:
+                if posterior is None:
+                    initial.append(self._initial_posterior(*_distinct_inputs(unit), bounds))
+                return self._statistic(posterior or initial[0], bounds, k, curator.noise_multiplier)
 
             release = curator.release_given_inputs(plan)
             decoded = LabelSum.decode(release)
-            if belief is None:  # the same inputs are the same belief, which takes a while to make
-                same = first and np.array_equal(first[0].inputs, decoded.inputs)
+            if (
+                posterior is None
+            ):  # the same inputs are the same belief, which takes a while to make
+                same = initial and np.array_equal(initial[0].inputs, decoded.inputs)
                 if same:
-                    belief = first[0]
+                    posterior = initial[0]
                 else:
-                    belief = self._belief(decoded.inputs, decoded.counts, bounds)
-            belief.add(
+                    posterior = self._initial_posterior(decoded.inputs, decoded.counts, bounds)
+            posterior.add(
                 decoded.columns,
                 decoded.value,
                 decoded.sd,
@@ -273,91 +278,104 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
             self.designs_.append(decoded.design)
             self._listen(1)
-        assert belief is not None
+        assert posterior is not None
         low, high = bounds.y[0]
         self._middle = low / 2 + high / 2
         self._half = high / 2 - low / 2
-        self._posterior = belief.posterior()
+        self._posterior = posterior.posterior()
         self.kernel_ = self._posterior.parts[0].features.k.kernels[0]
         if self.noise is None:
-            self.noise_ = math.sqrt(belief.s2) * self._half
+            self.noise_ = math.sqrt(posterior.s2) * self._half
         else:
             self.noise_ = float(self.noise)
-        self.prior_std_ = belief.prior_std * self._half
+        self.prior_std_ = posterior.prior_std * self._half
 
-    def _belief(self, inputs: Array, counts: Array, bounds: Bounds) -> LabelPosterior:
+    def _initial_posterior(self, inputs: Array, counts: Array, bounds: Bounds) -> LabelPosterior:
         kernels, s2 = self._priors(bounds)
-        some = inputs[:: -(-len(inputs) // LABELS.inducing_candidates)]
-        at = inducing_inputs(average_kernels(kernels), some, LABELS.max_inducing_inputs)
-        how = {"learn_noise": self.noise is None, "learn_kernel": self.learn_kernel}
-        return LabelPosterior(kernels, s2, inputs, counts, at, **how)
+        candidates = inputs[:: -(-len(inputs) // LABELS.inducing_candidates)]
+        at = inducing_inputs(average_kernels(kernels), candidates, LABELS.max_inducing_inputs)
+        return LabelPosterior(
+            kernels,
+            s2,
+            inputs,
+            counts,
+            at,
+            learn_noise=self.noise is None,
+            learn_kernel=self.learn_kernel,
+        )
 
     def _statistic(
-        self, belief: LabelPosterior, bounds: Bounds, k: int, noise_multiplier: float
+        self, posterior: LabelPosterior, bounds: Bounds, k: int, noise_multiplier: float
     ) -> LabelSum:
-        """What to ask for next, from public numbers and earlier releases."""
+        """The next release's statistic, from public numbers and earlier releases.
+
+        Its clip threshold, in half-ranges of y, follows `LabelSettings.clip_schedule`.
+        """
         if self.noise is None:
             squares = LABELS.square_fraction
         else:
             squares = 0.0
-        reach = 1.0
-        centre = np.zeros(len(belief.inputs))
-        clip = LABELS.clip_schedule[min(k, len(LABELS.clip_schedule)) - 1] * belief.residual_sd()
-        if k and clip < 1:  # else nothing is known that would be better than the bounds
-            reach = clip
-            centre = belief.centre
-        features = self._carrying(belief, bounds)
-        psi, rest = features(belief.inputs)
-        told_apart = self.mechanism != "inducing" or self.approximation == "fitc"
-        nu = belief.s2 + belief.counts * (rest if told_apart else 0.0)
-        root = robust_cholesky(
-            belief.weight_covariance(psi, rest), SMALL_JITTER
-        )  # what is known already need not be told again
-        target = (psi * belief.counts) @ psi.T
-        if (
-            self.at is not None
-        ):  # a trace of the inputs stays: points far from all of them would ask for nothing
-            points = features(_points("at", self.at, bounds))[0]
+        clip_threshold = 1.0
+        centre = np.zeros(len(posterior.inputs))
+        scheduled = (
+            LABELS.clip_schedule[min(k, len(LABELS.clip_schedule)) - 1] * posterior.residual_sd()
+        )
+        if k and scheduled < 1:  # else nothing is known that would be better than the bounds
+            clip_threshold = scheduled
+            centre = posterior.centre
+        features = self._inducing_features(posterior, bounds)
+        psi, left_out = features(posterior.inputs)
+        heteroscedastic = self.mechanism != "inducing" or self.approximation == "fitc"
+        nu = posterior.s2 + posterior.counts * (left_out if heteroscedastic else 0.0)
+        # what is known already need not be released again
+        root = robust_cholesky(posterior.weight_covariance(psi, left_out), SMALL_JITTER)
+        target = (psi * posterior.counts) @ psi.T
+        if self.at is not None:
+            points = features(_scaled_points("at", self.at, bounds))[0]
             target = points @ points.T + LABELS.input_trace * target
         target = root.T @ target @ root
         problem = DesignProblem(
             root.T @ psi,
-            belief.counts,
+            posterior.counts,
             nu,
             target,
-            (2 * noise_multiplier * reach) ** 2 / (1 - squares),
+            (2 * noise_multiplier * clip_threshold) ** 2 / (1 - squares),
         )
         columns, cloak = design_release(
             problem, None if self.mechanism == "functional" else self.criterion
         )
         if cloak is None:
-            words = self.mechanism
+            design = self.mechanism
         else:
-            words = f"{self.mechanism}, {self.criterion}, within {cloak.gap:.1e}"
-        how: dict[str, Any] = {
-            "design": words,
-            "centre": centre,
-            "reach": reach,
-            "squares": squares,
-        }
-        return label_sum(belief.inputs, belief.counts, columns, **how)
+            design = f"{self.mechanism}, {self.criterion}, within {cloak.gap:.1e}"
+        return label_sum(
+            posterior.inputs,
+            posterior.counts,
+            columns,
+            design=design,
+            centre=centre,
+            clip_threshold=clip_threshold,
+            squares=squares,
+        )
 
-    def _carrying(self, belief: LabelPosterior, bounds: Bounds) -> InducingFeatures:
+    def _inducing_features(self, posterior: LabelPosterior, bounds: Bounds) -> InducingFeatures:
         """The features that the mean is written in."""
-        mean = belief.mean_kernel()
+        mean = posterior.mean_kernel()
         if self.mechanism != "inducing":
-            return belief.inducing_features(mean)
+            return posterior.inducing_features(mean)
         if self.inducing is None or is_integer(self.inducing, 1, LABELS.max_inputs):
             return InducingFeatures.from_kernel(
                 mean,
-                inducing_inputs(mean, belief.inputs, int(self.inducing or LABELS.default_inducing)),
+                inducing_inputs(
+                    mean, posterior.inputs, int(self.inducing or LABELS.default_inducing)
+                ),
             )
-        return InducingFeatures.from_kernel(mean, _points("inducing", self.inducing, bounds))
+        return InducingFeatures.from_kernel(mean, _scaled_points("inducing", self.inducing, bounds))
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X`` within the bounds of y, and its std or covariance.
 
-        They include the model's own doubt and the privacy noise. Inputs outside the bounds count as
+        They include the model's own variance and the privacy noise. Inputs outside bounds count as
         the edge.
         """
         if return_std and return_cov:
@@ -370,12 +388,12 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return (mean, np.sqrt(model + privacy))
         return mean
 
-    def variance_parts(self, X: Any) -> dict[str, Array]:
+    def variance_parts(self, X: object) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``."""
         _, model, privacy = self._moments(X)
         return {"model": model, "privacy": privacy, "noise": np.full(len(model), self.noise_**2)}
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+    def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
         mean, covariance = self._joint(X)
@@ -384,7 +402,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
         return np.asarray(self._middle + self._half * draws.T)
 
-    def _joint(self, X: Any) -> tuple[Array, Array]:
+    def _joint(self, X: object) -> tuple[Array, Array]:
         unit = self._unit(X)
         with one_blas_thread():
             return self._posterior.joint(unit)
@@ -394,7 +412,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._middle + self._half * mean, self._middle - self._half, self._middle + self._half
         )
 
-    def _moments(self, X: Any) -> tuple[Array, Array, Array]:
+    def _moments(self, X: object) -> tuple[Array, Array, Array]:
         """Mean, and both parts of the function's variance.
 
         Block by block, so that memory stays bounded.
@@ -402,13 +420,13 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         unit = self._unit(X)
         with one_blas_thread():
             blocks = [
-                self._posterior.moments(unit[i : i + _PREDICTION_BLOCK])
-                for i in range(0, len(unit), _PREDICTION_BLOCK)
+                self._posterior.moments(unit[i : i + LIMITS.prediction_block])
+                for i in range(0, len(unit), LIMITS.prediction_block)
             ]
         mean, model, privacy = np.concatenate(blocks, axis=1)
         return self._bounded(mean), self._half**2 * model, self._half**2 * privacy
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = (
             True  # on a hundred records, privacy leaves little to score
@@ -416,13 +434,14 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def _default(widths: Array, half: float) -> Kernel:
+def _default_kernel(widths: Array, half: float) -> Kernel:
     """A constant and a smooth function of about the size of y's range."""
 
-    def about(value: Any) -> Any:
-        return np.stack([np.asarray(value) / 10, np.asarray(value) * 10], axis=-1)
+    def about(value: Array | float) -> Array:
+        factor = LABELS.prior_factor
+        return np.stack([np.asarray(value) / factor, np.asarray(value) * factor], axis=-1)
 
-    size = 0.3 * half**2
+    size = LABELS.prior_variance * half**2
     lengths = widths / 2
     if len(widths) > 1:
         smooth = RBF(lengths, about(lengths))
@@ -433,34 +452,34 @@ def _default(widths: Array, half: float) -> Kernel:
     )
 
 
-def _different(unit: Array) -> tuple[Array, Array]:
+def _distinct_inputs(unit: Array) -> tuple[Array, Array]:
     """The different inputs, in order, and how many records stand at each."""
-    found, counts = np.unique(unit + 0.0, axis=0, return_counts=True)  # −0 is 0
-    if len(found) > LABELS.max_inputs:
+    inputs, counts = np.unique(unit + 0.0, axis=0, return_counts=True)  # −0 is 0
+    if len(inputs) > LABELS.max_inputs:
         raise BadInput(
-            f"There are {len(found):,} different inputs, and a label-only model takes up to "
+            f"There are {len(inputs):,} different inputs, and a label-only model takes up to "
             f"{LABELS.max_inputs:,}: round the inputs, which are public, or use GPRegressor."
         )
-    return found, counts.astype(np.float64)
+    return inputs, counts.astype(np.float64)
 
 
-def _points(name: str, points: Any, bounds: Bounds) -> Array:
+def _scaled_points(name: str, points: Any, bounds: Bounds) -> Array:
     """Points given by the user, scaled as inputs are."""
     d = len(bounds.x)
     try:
-        found = np.asarray(points, dtype=np.float64)
+        array = np.asarray(points, dtype=np.float64)
     except (OverflowError, TypeError, ValueError):
-        found = np.array(np.nan)
-    if found.ndim == 1 and d == 1:
-        found = found.reshape(-1, 1)
+        array = np.array(np.nan)
+    if array.ndim == 1 and d == 1:
+        array = array.reshape(-1, 1)
     if (
-        found.ndim != 2
-        or found.shape[1] != d
-        or not 1 <= len(found) <= LABELS.max_points
-        or not np.isfinite(found).all()
+        array.ndim != 2
+        or array.shape[1] != d
+        or not 1 <= len(array) <= LABELS.max_points
+        or not np.isfinite(array).all()
     ):
         raise BadInput(
             f"{name} must be an array of 1 to {LABELS.max_points:,} points with {d} finite "
             f"number{'s' if d > 1 else ''} each, in the units of the inputs."
         )
-    return bounds.inputs_alone().scale(found) + 0.0
+    return bounds.inputs_alone().scale(array) + 0.0

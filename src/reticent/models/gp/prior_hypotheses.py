@@ -74,7 +74,7 @@ def hypotheses_of(
     else:
         trials = 0
     if kernel is None:
-        return _default(len(bounds.x), trials)
+        return _default_prior(len(bounds.x), trials)
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
     if trials:
         kernels = kernels_around(clone(kernel), halves, trials)
@@ -155,7 +155,7 @@ def _cached_prior(asked: _PriorRequest) -> KernelPriors:
 
 
 @memo(8)
-def _default(dimension: int, trials: int) -> AnovaPriors:
+def _default_prior(dimension: int, trials: int) -> AnovaPriors:
     with one_blas_thread():
         return AnovaPriors(dimension, trials)
 
@@ -195,7 +195,9 @@ def choose_basis_size(
     worthwhile = int((relative * signal >= priors.min_relative_signal).sum())
     not_negligible = int((relative * signal >= BASIS.negligible_signal).sum())
     size = min(max(worthwhile, min(int(signal), priors.unconditional_size)), not_negligible)
-    return min(max(size, BASIS.min_size + 3 * dimension), BASIS.max_size, priors.max_size)
+    return min(
+        max(size, BASIS.min_size + BASIS.inputs_room * dimension), BASIS.max_size, priors.max_size
+    )
 
 
 def scaling_exponent(snr_per_function: float) -> float:
@@ -203,8 +205,12 @@ def scaling_exponent(snr_per_function: float) -> float:
 
     ½ where privacy noise drowns small coefficients anyway, ¼ where it does not.
     """
-    exponent = 0.375 - 0.125 * math.log(snr_per_function / 1.3) / math.log(2.2)
-    return float(np.clip(exponent, 0.25, 0.5))
+    low, high = BASIS.scaling_exponent_range
+    distance = math.log(snr_per_function / BASIS.middle_snr)
+    middle = (low + high) / 2
+    half_range = (high - low) / 2
+    exponent = middle - half_range * distance / math.log(BASIS.snr_ratio)
+    return float(np.clip(exponent, low, high))
 
 
 _DEFINITE = (RBF, Matern, RationalQuadratic, DotProduct, ConstantKernel, WhiteKernel)

@@ -13,7 +13,7 @@ post-processing: kernel, noise level, prediction.
 import math
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +30,11 @@ from reticent.inference.inputs.density import (
 )
 from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.projection import (
-    NEGLIGIBLE_NOISE_SNR,
     KernelPriors,
     feature_scales,
     norm_quantile,
 )
+from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import DAMPING
 from reticent.inference.moment_model.posterior import StagedPosterior
@@ -54,7 +54,7 @@ from reticent.models.gp.prior_hypotheses import (
     scaling_exponent,
     validated_prior,
 )
-from reticent.models.gp.settings import STAGES
+from reticent.models.gp.settings import LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -64,12 +64,12 @@ from reticent.privacy.row_maps.residual_gram import stage
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_integer, is_integer
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 __all__ = ["GPRegressor"]
 
 Array = NDArray[np.float64]
-_LARGEST_NOISE = 1e150
-_SMALLEST_VARIANCE = 1e-24  # in squared half-ranges of y; the largest is its inverse
-_PREDICTION_BLOCK = 4096  # points that are predicted together, so that memory stays bounded
 
 
 @dataclass(repr=False, eq=False)
@@ -154,21 +154,21 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _releases(self) -> int:
         if self.stages is not None:
             return int(self.stages)
-        return STAGES.stages
+        return STAGED_FIT.stages
 
     @property
     def _input_releases(self) -> int:
         """Number of releases about the inputs alone; none for a given kernel, whose inputs stay."""
         if self.kernel is None:
-            return self._releases // STAGES.stages_per_input_release
+            return self._releases // STAGED_FIT.stages_per_input_release
         return 0
 
     def _check(self) -> None:
         if self.stages is not None:
-            check_integer("stages", self.stages, 1, 64)
+            check_integer("stages", self.stages, 1, LIMITS.max_stages)
         if self.basis is not None:
-            check_integer("basis", self.basis, 1, 500)
-        if self.noise is not None and not 0 < as_float(self.noise) < _LARGEST_NOISE:
+            check_integer("basis", self.basis, 1, LIMITS.max_basis_size)
+        if self.noise is not None and not 0 < as_float(self.noise) < LIMITS.largest_noise:
             raise BadInput(
                 "noise must be a positive standard deviation, or None to learn "
                 f"it, not {self.noise!r}.",
@@ -226,7 +226,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             scale = feature_scales(basis, prior.scaling_variance[: basis.size], 0.25, 0.95)
             feature_map = FeatureMap(basis, tuple(scale.tolist()), 1.0)
             representable = all(
-                _SMALLEST_VARIANCE < variance < 1 / _SMALLEST_VARIANCE
+                LIMITS.smallest_variance < variance < 1 / LIMITS.smallest_variance
                 for variance in self._scaled_variances(bounds, prior)
             )
             return bool(representable and stage(feature_map, scale[None, :], [1.0]).limit2)
@@ -270,18 +270,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         state = self._initial_state(curator, prepared.prior, stages, densities)
         refinable = self._can_refine(prepared.prior, curator.bounds)
         for k in range(stages):
-            review = k in STAGES.review_stages and 2 * k <= stages
+            review = k in STAGED_FIT.review_stages and 2 * k <= stages
             if review and self.kernel is not None:
                 state = self._zoom_to_records(curator, state, k, stages)
             can_review = review and refinable and k > state.first_stage
-            if can_review and state.truncation_ratio() > STAGES.coarse_ratio:
+            if can_review and state.truncation_ratio() > STAGED_FIT.coarse_ratio:
                 refinable = False
                 state = self._refine_kernels(curator, state, k, stages)
             thresholds = self._clip_thresholds(state, k, stages, curator.bounds)
             means = np.array([posterior.mean for posterior in state.posteriors])
             release = curator.release(stage(state.feature_map, means, thresholds))
             state.feature_map = ingest_release(release, state.posteriors)
-            if self.kernel is None and k < STAGES.early_stages:
+            if self.kernel is None and k < STAGED_FIT.early_stages:
                 for posterior in state.posteriors:
                     posterior.rescale_prior()
         self._set_fitted_attributes(curator, state)
@@ -346,7 +346,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 hypotheses = [np.diag(np.diag(S)[place]) for S in hypotheses]
         # the more inputs, the farther the corners of the box: noise is felt even by many records
         rescale = self.kernel is None and (
-            d > 2 or (d == 2 and snr_per_function < NEGLIGIBLE_NOISE_SNR)
+            d > 2 or (d == 2 and snr_per_function < PROJECTION.negligible_noise_snr)
         )
         feature_map, points = make_feature_map(
             basis, feature_scale, densities, warp, rescale, lines
@@ -357,7 +357,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         mean_square_weight = 1.0
         if constant >= 0:
             mean_square_weight = float(
-                np.mean((phi[:, constant] / feature_map.energy[constant]) ** 2)
+                np.mean((phi[:, constant] / feature_map.feature_scale[constant]) ** 2)
             )
         feature_map = replace(
             feature_map, weighted=bounds.noise_column is not None, constant=constant
@@ -366,10 +366,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         for half_range in half_ranges:
             unit = self._prior_unit(half_ranges[0], half_range)
             if noise_std is None:
-                noise_variance = max(prior.white_noise_variance * unit, STAGES.noise_guess**2)
+                noise_variance = max(prior.white_noise_variance * unit, STAGED_FIT.noise_guess**2)
             else:
                 noise_variance = (noise_std / half_range) ** 2
-            scales = np.outer(feature_map.energy, feature_map.energy)
+            scales = np.outer(feature_map.feature_scale, feature_map.feature_scale)
             posteriors.append(
                 StagedPosterior(
                     unit * np.array(hypotheses) / scales,
@@ -407,7 +407,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         constant = prior.constant_index
         if constant >= 0:
             # Where hardly any effect stands above the noise, spend more of the norm on the level.
-            boost = max(STAGES.drowned_snr * d / snr_per_function, 1.0)
+            boost = max(STAGED_FIT.drowned_snr * d / snr_per_function, 1.0)
             scaling_variance[constant] = min(
                 scaling_variance[constant] * boost, prior.variances[constant]
             )
@@ -424,16 +424,16 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         With little privacy noise, a clip costs more than it saves; and noise that is not known need
         not be normal.
         """
-        divisor = STAGES.known_noise_clip_floor_divisor
+        divisor = STAGED_FIT.known_noise_clip_floor_divisor
         if noise_std is None:
-            divisor = STAGES.clip_floor_divisor
-        return min(math.sqrt(snr_per_output) / divisor, STAGES.largest_clip_floor)
+            divisor = STAGED_FIT.clip_floor_divisor
+        return min(math.sqrt(snr_per_output) / divisor, STAGED_FIT.largest_clip_floor)
 
     def _clip_inflation(self, effective_records: float, noise_std: float | None) -> float:
         """Factor on the scheduled clip thresholds; ``effective_records`` = n / noise multiplier."""
-        few = 2 * STAGES.few_records
+        few = 2 * STAGED_FIT.few_records
         if noise_std is None and self.kernel is None:
-            few = STAGES.few_records
+            few = STAGED_FIT.few_records
         power = 1 / 3
         if noise_std is None and self.kernel is not None:
             power = 1 / 2
@@ -443,7 +443,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self, curator: Oracle, state: StageState, k: int, stages: int
     ) -> StageState:
         """Begin again on the part of a given kernel's box where the records are, if it is small."""
-        if state.truncation_fraction <= STAGES.largest_truncation_fraction:
+        if state.truncation_fraction <= STAGED_FIT.largest_truncation_fraction:
             return state
         densities = state.posteriors[0].densities
         points = state.representative_points
@@ -459,10 +459,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ) -> StageState:
         """Go on with kernels around the best one, if they ask for another basis."""
         assert isinstance(state.prior, KernelPriors)
-        scale = np.array(state.feature_map.energy)
+        scale = np.array(state.feature_map.feature_scale)
         finer, log_weights = refine_prior(state.prior, state.posteriors[0], scale)
         missed = finer.truncation_variance_under(state.prior, state.feature_map.columns)
-        if state.truncation_ratio(missed) <= STAGES.coarse_ratio_of_refined:
+        if state.truncation_ratio(missed) <= STAGED_FIT.coarse_ratio_of_refined:
             return state
         first = state.first_stage
         refined = self._initial_state(
@@ -473,24 +473,27 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _clip_thresholds(
         self, state: StageState, k: int, stages: int, bounds: Bounds
     ) -> list[float]:
-        """Clip threshold of each output's residuals in stage k, in half-ranges of y."""
+        """Clip threshold of each output's residuals in stage k, in half-ranges of y.
+
+        `StagedFitSettings.clip_schedule` gives it in standard deviations of the residual.
+        """
         noise_known = self._known_noise_std(bounds) is not None
         since = k - state.first_stage
-        if noise_known and since == STAGES.early_stages:
+        if noise_known and since == STAGED_FIT.early_stages:
             state.clip_inflation = 1.0
         learn_noise_of_kernel = not noise_known and self.kernel is not None
-        schedule = STAGES.clip_schedule
+        schedule = STAGED_FIT.clip_schedule
         if learn_noise_of_kernel:
-            schedule = STAGES.given_kernel_clip_schedule
+            schedule = STAGED_FIT.given_kernel_clip_schedule
         scheduled = schedule[min(since, len(schedule) - 1)]
         z = max(state.clip_inflation * scheduled, state.clip_floor)
         last = k == stages - 1
-        if not noise_known and last and k >= STAGES.final_clip_stages:
-            z = max(z, STAGES.final_clip)
+        if not noise_known and last and k >= STAGED_FIT.final_clip_stages:
+            z = max(z, STAGED_FIT.final_clip)
         thresholds = []
         for posterior in state.posteriors:
-            own = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
-            threshold = own * posterior.residual_sd()
+            capped = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
+            threshold = capped * posterior.residual_sd()
             if not since:  # bounds of y that are right limit the first residual
                 threshold = min(threshold, max(1.0, 2 * posterior.residual_sd()))
             thresholds.append(threshold)
@@ -504,12 +507,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """
         posterior.narrow_clip = (
             allowed
-            and z > STAGES.gaussian_clip
-            and len(posterior.stages) >= len(STAGES.given_kernel_clip_schedule)
+            and z > STAGED_FIT.gaussian_clip
+            and len(posterior.stages) >= len(STAGED_FIT.given_kernel_clip_schedule)
             and not posterior.skew_inflation().any()
         )
         if posterior.narrow_clip:
-            return STAGES.gaussian_clip
+            return STAGED_FIT.gaussian_clip
         return z
 
     def _set_fitted_attributes(self, curator: Oracle, state: StageState) -> None:
@@ -565,14 +568,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         # matrix shows how much records count
         if constant >= 0 and posterior.learn_noise:
             square = posterior.feature_mean_square(constant)
-            mean_square_weight = square / state.feature_map.energy[constant] ** 2
+            mean_square_weight = square / state.feature_map.feature_scale[constant] ** 2
         residual_variance = posterior.s2
-        if self._releases - self._input_releases > STAGES.final_clip_stages:
+        if self._releases - self._input_releases > STAGED_FIT.final_clip_stages:
             residual_variance = posterior.s2 + posterior.excess_noise_variance()
         noise_variance = max(
             residual_variance - truncation_variance,
-            0.25 * (posterior.s2 - truncation_variance),
-            1e-4 * posterior.s2,
+            STAGED_FIT.min_noise_fraction * (posterior.s2 - truncation_variance),
+            STAGED_FIT.min_noise_variance * posterior.s2,
         )
         noise_std: float | None = math.sqrt(noise_variance / mean_square_weight) * half_range
         if self.noise_column is not None:
@@ -601,7 +604,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             state.prior_centred_variance(posterior) * (2 - support),
         )
 
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+    def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its posterior standard deviation or covariance.
 
         In units of y; both hold the model's own uncertainty and the privacy noise.
@@ -620,7 +623,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         return moments[:, 0]
 
-    def variance_parts(self, X: Any) -> dict[str, Array]:
+    def variance_parts(self, X: object) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
 
         In squared units of y: the model's own uncertainty, the privacy noise, and the noise of
@@ -636,7 +639,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             noise = self._levels(X) ** 2
         return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> Array:
+    def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``.
 
         Shape (len(X), n_samples), or (len(X), outputs, n_samples).
@@ -675,7 +678,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         inputs = unit[:, : len(self._record_densities)]
         return extrapolation_weight(self._record_densities, inputs, self._density_threshold)
 
-    def _moments(self, X: Any, *, variances: bool) -> Array:
+    def _moments(self, X: object, *, variances: bool) -> Array:
         """Mean of each output and, on request, its variances by model and by privacy noise.
 
         Shape (len(X), 1 or 3), with several outputs (len(X), 1 or 3, outputs).
@@ -683,23 +686,23 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         unit = self._unit(X)
         blocks = []
         with one_blas_thread():
-            for start in range(0, len(unit), _PREDICTION_BLOCK):
-                block = unit[start : start + _PREDICTION_BLOCK]
+            for start in range(0, len(unit), LIMITS.prediction_block):
+                block = unit[start : start + LIMITS.prediction_block]
                 phi = self._feature_map.functions(block)
                 weight = self._extrapolation_weight(block)
 
                 def moments(
                     output: OutputPosterior, phi: Array = phi, weight: Array = weight
                 ) -> Array:
-                    found = [output.mean_at(phi)]
+                    columns = [output.mean_at(phi)]
                     if variances:
-                        found += output.variance_parts(phi, weight)
-                    return np.stack(found, axis=1)
+                        columns += output.variance_parts(phi, weight)
+                    return np.stack(columns, axis=1)
 
                 blocks.append(self._for_each_output(moments))
         return np.concatenate(blocks)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         # on a hundred records, privacy leaves little to score
         tags.regressor_tags.poor_score = True
@@ -726,4 +729,4 @@ def _constant_weights(feature_map: FeatureMap) -> Array | None:
     constant = feature_map.constant
     if constant < 0:
         return None
-    return np.eye(feature_map.columns)[constant] / feature_map.energy[constant]
+    return np.eye(feature_map.columns)[constant] / feature_map.feature_scale[constant]

@@ -8,20 +8,24 @@ from dataclasses import dataclass
 
 __all__ = [
     "BASIS",
+    "BINNED",
     "CLASSES",
     "INPUTS",
     "LABELS",
-    "STAGES",
+    "LIMITS",
+    "STAGED_FIT",
     "BasisSettings",
+    "BinnedSettings",
     "ClassifierSettings",
     "InputSettings",
     "LabelSettings",
-    "StageSettings",
+    "LimitSettings",
+    "StagedFitSettings",
 ]
 
 
 @dataclass(frozen=True)
-class StageSettings:
+class StagedFitSettings:
     """Numbers of a staged regression.
 
     Attributes
@@ -66,6 +70,11 @@ class StageSettings:
         The same under the refined kernels, from which on the basis is refined with them.
     noise_guess : float
         First guess of the noise's standard deviation, in half-ranges of y.
+    min_noise_fraction : float
+        Least fraction of the noise's variance that is left where clips of different widths, or the
+        truncation variance, say that there is less.
+    min_noise_variance : float
+        Least variance of the noise, relative to that of a residual.
     drowned_snr : float
         Squared signal over privacy noise, per function and input, below which hardly any effect is
         found and the constant gets more of a row's norm.
@@ -88,6 +97,8 @@ class StageSettings:
     coarse_ratio: float = 0.25
     coarse_ratio_of_refined: float = 0.025
     noise_guess: float = 0.2
+    min_noise_fraction: float = 0.25
+    min_noise_variance: float = 1e-4
     drowned_snr: float = 0.0125
 
 
@@ -105,6 +116,15 @@ class BasisSettings:
         Kernels around the best one, once the releases speak for it.
     gradient_step : float
         Difference of log-hyperparameters for the slope of a kernel matrix.
+    inputs_room : int
+        Basis functions beyond ``min_size`` for each input, at least.
+    scaling_exponent_range : tuple of float
+        Power of the prior variance that a feature is scaled by, where privacy noise is low and
+        where it drowns small coefficients.
+    middle_snr : float
+        Squared signal over privacy noise, per function, at which the power is in the middle.
+    snr_ratio : float
+        Factor on that ratio by which the power goes from the middle to an end of the range.
     negligible_signal : float
         Prior variance of a function, relative and times signal over noise, below which it is left
         out however much room there is.
@@ -118,6 +138,10 @@ class BasisSettings:
     hypotheses: int = 48
     refined_hypotheses: int = 24
     gradient_step: float = 1e-4
+    inputs_room: int = 3
+    scaling_exponent_range: tuple[float, float] = (0.25, 0.5)
+    middle_snr: float = 1.3
+    snr_ratio: float = 2.2
     negligible_signal: float = 0.01
     many_records: float = 1000.0
 
@@ -154,7 +178,7 @@ class ClassifierSettings:
     Attributes
     ----------
     stages, stages_per_input_release : int
-        As for `StageSettings`.
+        As for `StagedFitSettings`.
     logit_variance : float
         Variance of logits as a multiple of the default prior's, which is made for numbers between
         −1 and 1.
@@ -165,6 +189,8 @@ class ClassifierSettings:
     clip_factor, min_clip : float
         Clip threshold of a residual's norm: so many root mean squares of what is left, and at least
         so much.
+    min_probability : float
+        Least probability of a class by label regression, relative to that of 1/C.
     constant_feature : float
         Constant s beside the features in the release by class, which gives Σφ and counts.
     max_class_columns : int
@@ -178,6 +204,7 @@ class ClassifierSettings:
     scaling_exponent: float = 0.4
     clip_factor: float = 1.2
     min_clip: float = 0.6
+    min_probability: float = 0.1
     constant_feature: float = 0.5
     max_class_columns: int = 1500
 
@@ -209,6 +236,9 @@ class LabelSettings:
     input_trace : float
         Part of the records' own target that stays beside given points of interest: points far from
         all records would ask for nothing.
+    prior_variance, prior_factor : float
+        Prior variance of the constant and of the function without a kernel, in squared half-ranges
+        of y; it and lengthscales may be smaller or larger by the factor.
     """
 
     stages: int = 8
@@ -222,9 +252,104 @@ class LabelSettings:
     max_points: int = 10_000
     noise_guess: float = 0.2
     input_trace: float = 1e-6
+    prior_variance: float = 0.3
+    prior_factor: float = 10
 
 
-STAGES = StageSettings()
+@dataclass(frozen=True)
+class BinnedSettings:
+    """Numbers of a binned regression.
+
+    Attributes
+    ----------
+    hypotheses, min_hypotheses : int
+        Kernels that are tried in a round, at most and at least.
+    work : float
+        Kernels times the cube of the number of bins, at most: the time of a fit.
+    kernel_candidates : int
+        Kernels that the exponential mechanism chooses between.
+    releases_of_bins : int
+        Where a kernel is chosen by the exponential mechanism, releases for the bins; the choice
+        takes one more.
+    max_scored_regions : int
+        Most regions of such a choice: scores are quadratic forms of their sums.
+    noise_guess, min_noise : float
+        Standard deviation of the outputs that scores assume, in half-ranges of y, and the least
+        (for counts, relative to a Poisson distribution).
+    min_count : float
+        Smallest number of records in a bin that scores assume: variances stay positive.
+    constant_variance, function_variance : float
+        Prior variances without a kernel, in squared half-ranges of y: constant and function.
+    density_variance : float
+        Prior variance of a density without a kernel, relative to a uniform one.
+    length, length_range : float, tuple of float
+        Prior lengthscale without a kernel, and its range, in half-ranges of the input.
+    variance_range : tuple of float
+        Least and largest of those variances.
+    fewest_bins : int
+        Bins of each input, at least, if the user gives none.
+    most_bins : tuple of int
+        Bins of each of one, two, three, or more inputs, at most.
+    max_regions : int
+        Most regions: a Gaussian process takes their cube of time.
+    max_cells : int
+        Most cells of a grid, before they are joined to regions.
+    prediction_block : int
+        Points that are predicted together, so that memory stays bounded.
+    """
+
+    hypotheses: int = 24
+    min_hypotheses: int = 4
+    work: float = 1e8
+    kernel_candidates: int = 48
+    releases_of_bins: int = 3
+    max_scored_regions: int = 1000
+    noise_guess: float = 0.2
+    min_noise: float = 0.01
+    min_count: float = 0.3
+    constant_variance: float = 0.2
+    function_variance: float = 0.1
+    density_variance: float = 0.3
+    length: float = 0.5
+    length_range: tuple[float, float] = (0.1, 5)
+    variance_range: tuple[float, float] = (1e-5, 1e5)
+    fewest_bins: int = 4
+    most_bins: tuple[int, ...] = (40, 14, 7, 5)
+    max_regions: int = 4096
+    max_cells: int = 2**20
+    prediction_block: int = 2048
+
+
+@dataclass(frozen=True)
+class LimitSettings:
+    """Limits that all these models share. None of them is tuned.
+
+    Attributes
+    ----------
+    max_stages, max_basis_size : int
+        Most stages, and basis functions of a regression, that a user may ask for.
+    largest_noise : float
+        Largest standard deviation of the noise that may be given: its square must be a number.
+    smallest_variance : float
+        Smallest variance of a kernel, in squared half-ranges of y; the largest is its inverse.
+        Beyond, matrices cannot be factored.
+    prediction_block : int
+        Points that are predicted together, so that memory stays bounded.
+    band_sd : float
+        Half-width of a 95 % band, in standard deviations.
+    """
+
+    max_stages: int = 64
+    max_basis_size: int = 500
+    largest_noise: float = 1e150
+    smallest_variance: float = 1e-24
+    prediction_block: int = 4096
+    band_sd: float = 1.959963984540054
+
+
+BINNED = BinnedSettings()
+LIMITS = LimitSettings()
+STAGED_FIT = StagedFitSettings()
 CLASSES = ClassifierSettings()
 LABELS = LabelSettings()
 BASIS = BasisSettings()

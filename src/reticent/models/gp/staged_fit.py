@@ -78,7 +78,7 @@ class StageState:
         return truncation_variance / max(posterior.posterior_variance(), 1e-300)
 
     def transfer_posterior(
-        self, before: "StageState", log_weights: Array, stages_ratio: float
+        self, old: "StageState", log_weights: Array, stages_ratio: float
     ) -> "StageState":
         """Return this state with the posterior of another one, which has other functions.
 
@@ -86,15 +86,13 @@ class StageState:
         made with the releases so far; ``stages_ratio``: stages to come, by those before.
         """
         assert isinstance(self.prior, KernelPriors)
-        assert isinstance(before.prior, KernelPriors)
+        assert isinstance(old.prior, KernelPriors)
         values, projection = self.prior.leading_functions(self.feature_map.columns)
-        old_scale = np.array(before.feature_map.energy)
-        onto_old = (
-            before.prior.leading_functions(before.feature_map.columns)[1] / old_scale[:, None]
-        )
-        (old_posterior,) = before.posteriors
+        old_scale = np.array(old.feature_map.feature_scale)
+        onto_old = old.prior.leading_functions(old.feature_map.columns)[1] / old_scale[:, None]
+        (old_posterior,) = old.posteriors
         (new_posterior,) = self.posteriors
-        onto = onto_old @ (values * np.array(self.feature_map.energy))
+        onto = onto_old @ (values * np.array(self.feature_map.feature_scale))
         beyond = self.prior.residual_covariance(onto_old - onto_old @ values @ projection)
         posterior = replace(
             new_posterior,
@@ -103,7 +101,7 @@ class StageState:
             initial_noise_variance=old_posterior.s2,
         )
         return replace(
-            self, posteriors=[posterior], clip_inflation=before.clip_inflation, unrefined=before
+            self, posteriors=[posterior], clip_inflation=old.clip_inflation, unrefined=old
         )
 
     def prior_centred_variance(self, posterior: StagedPosterior) -> float:

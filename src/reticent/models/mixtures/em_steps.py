@@ -351,16 +351,16 @@ def fits_better(curator: Oracle, mixture: NormalMixture, other: NormalMixture, s
 
     By the mean probability of that, given even odds.
     """
-    both = NormalMixture(
+    combined = NormalMixture(
         np.concatenate([mixture.weights, other.weights]) / 2,
         np.vstack([mixture.means, other.means]),
         np.concatenate([mixture.roots, other.roots]),
     )
-    centres = np.einsum("kd,kdp->kp", both.means, both.whitening)
+    centres = np.einsum("kd,kdp->kp", combined.means, combined.whitening)
     statistic = residual_moments(
-        metric(both.whitening, centres),
+        metric(combined.whitening, centres),
         radius=np.full(len(centres), chi_quantile(centres.shape[1], MIXTURE.clip_quantile)),
-        levels=both.log_heights,
+        levels=combined.log_heights,
         weights=(2**20, 1, 0),
     )
     counts = ResidualMoments.decode(curator.release(statistic, shares_spent=shares)).counts

@@ -9,7 +9,6 @@ costs nothing.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +71,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
         """Compute the model from correlations (d, d), and scales (d,) in the columns' own units."""
 
-    def _centred(self, X: Any) -> Array:
+    def _centred(self, X: object) -> Array:
         """Records as differences from the mean, in their own units."""
         check_is_fitted(self)
         return np.asarray(self.releases_[0].bounds.unscale(self._unit(X)) - self.mean_)
@@ -131,7 +130,7 @@ class FactorAnalysis(_Factors):
         self.components_ = (W * scale[:, None]).T
         self.noise_variance_ = psi * scale**2
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: object) -> Array:
         """Expected values of the factors for each record. Not protected."""
         return factor_scores(self._centred(X), self.components_.T, self.noise_variance_)
 
@@ -140,14 +139,14 @@ class FactorAnalysis(_Factors):
         check_is_fitted(self)
         return self.components_.T @ self.components_ + np.diag(self.noise_variance_)
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: object) -> Array:
         """Log-density of each record, moved into the bounds, in the columns' own units.
 
         Not protected.
         """
         return factor_log_density(self._centred(X), self.components_.T, self.noise_variance_)
 
-    def sample(self, n: int = 1, random_state: Any = None) -> Array:
+    def sample(self, n: int = 1, random_state: object = None) -> Array:
         """Draw ``n`` made-up records, inside the bounds.
 
         Nothing is charged: it uses the releases only.
@@ -156,9 +155,9 @@ class FactorAnalysis(_Factors):
         check_integer("n", n)
         random = as_generator(random_state)
         factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
-        own = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
+        noise = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
         low, high = np.array(self.releases_[0].bounds.x).T
-        return np.clip(self.mean_ + factors + own, low, high)
+        return np.clip(self.mean_ + factors + noise, low, high)
 
 
 class PCA(_Factors):
@@ -204,11 +203,11 @@ class PCA(_Factors):
         self.explained_variance_ratio_ = self.explained_variance_ / values.sum()
         self.column_std_ = scale
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: object) -> Array:
         """Coordinates of each record along the components. Not protected."""
         return np.asarray(self._centred(X) @ self.components_.T)
 
-    def inverse_transform(self, X: Any) -> Array:
+    def inverse_transform(self, X: object) -> Array:
         """Records that have these coordinates."""
         check_is_fitted(self)
         scores = np.asarray(X, dtype=np.float64)
@@ -218,7 +217,7 @@ class PCA(_Factors):
             )
         return np.asarray(scores @ self.components_ + self.mean_)
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: object) -> Array:
         """Minus the squared distance of each record from its projection, on the bounds' scale.
 
         Not protected.

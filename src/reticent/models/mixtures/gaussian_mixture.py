@@ -18,7 +18,6 @@ better, and then all that is left is spent on that one.
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,26 +174,31 @@ class GaussianMixture(PrivateEstimator):
         ``count_sd``: noise of a count with one budget share.
         """
         d = pooled.means.shape[1]
-        left = MIXTURE.shares - sum(MIXTURE.pooled)
+        shares_left = MIXTURE.shares - sum(MIXTURE.pooled)
         components = int(self.n_components)
         while components > 1 and (
             _centre_noise(components, d, count_sd) / curator.n > MIXTURE.carried_centre_sd
         ):
             components -= 1  # each would be lost in the noise
         if components == 1:
-            return _learn_single(curator, pooled, left)
+            return _learn_single(curator, pooled, shares_left)
         if d <= MIXTURE.most_histogram_columns:
-            return self._learn_from_histogram(curator, pooled, components, left, count_sd)
+            return self._learn_from_histogram(curator, pooled, components, shares_left, count_sd)
         return self._learn_from_centres(curator, pooled, components, count_sd)
 
     def _learn_from_histogram(
-        self, curator: Oracle, pooled: NormalMixture, components: int, left: int, count_sd: float
+        self,
+        curator: Oracle,
+        pooled: NormalMixture,
+        components: int,
+        shares_left: int,
+        count_sd: float,
     ) -> NormalMixture:
         """Components from one histogram and, with enough records, from residuals besides."""
         plan = MIXTURE.uncertain_centres
         component_size = curator.n * math.sqrt(MIXTURE.shares) / (count_sd * components)
         if component_size < MIXTURE.refined_component_size:
-            shares = left - MIXTURE.comparison
+            shares = shares_left - MIXTURE.comparison
             mixture = fit_histogram(curator, pooled, components, shares, count_sd)
             if fits_better(curator, mixture, pooled, MIXTURE.comparison):
                 return mixture
@@ -202,7 +206,7 @@ class GaussianMixture(PrivateEstimator):
         shares = MIXTURE.search_shares(plan)
         mixture = fit_histogram(curator, pooled, components, shares, count_sd)
         if not fits_better(curator, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(curator, pooled, left - shares - MIXTURE.comparison)
+            return _learn_single(curator, pooled, shares_left - shares - MIXTURE.comparison)
         mixture = _constrained(mixture, str(self.covariance_type))
         return self._learn_covariances(curator, mixture, count_sd, plan)
 
@@ -232,7 +236,7 @@ class GaussianMixture(PrivateEstimator):
         self, curator: Oracle, mixture: NormalMixture, count_sd: float, plan: MixtureSchedule
     ) -> NormalMixture:
         """The last stage; what it gives must fit better than what it began with."""
-        before = mixture
+        initial = mixture
         components, d = mixture.means.shape
         radius = chi_quantile(d, MIXTURE.clip_quantile)
         noise = count_sd * radius**2 * math.sqrt(d / plan.components) * components / curator.n
@@ -248,25 +252,25 @@ class GaussianMixture(PrivateEstimator):
                 least_step=1 / (step + 3),
                 moment_weights=plan.moment_weights,
             )
-        if fits_better(curator, mixture, before, MIXTURE.comparison):
+        if fits_better(curator, mixture, initial, MIXTURE.comparison):
             return mixture
-        return before
+        return initial
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: object) -> Array:
         """Log-density of each record, on the bounds' scale. Not protected."""
         unit = self._unit(X)
         return self._mixture.score(unit)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: object) -> Array:
         """Probability of each component for each record, (records, components). Not protected."""
         unit = self._unit(X)
         return self._mixture.responsibilities(unit)
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: object) -> NDArray[np.intp]:
         """The most likely component of each record. Not protected."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample(self, n_samples: int = 1, random_state: object = None) -> Array:
         """Draw synthetic records within the bounds, in the columns' own units.
 
         They are post-processing: draw as many as you like. ``random_state`` makes the draw
@@ -296,10 +300,10 @@ def _centre_noise(components: int, d: int, count_sd: float) -> float:
     return step_sd * chi_quantile(directions, MIXTURE.clip_quantile) * components
 
 
-def _learn_single(curator: Oracle, pooled: NormalMixture, left: int) -> NormalMixture:
+def _learn_single(curator: Oracle, pooled: NormalMixture, shares_left: int) -> NormalMixture:
     """One normal distribution, with all budget shares that are left."""
     normal = pooled
-    for shares in (left // 3, left - left // 3):
+    for shares in (shares_left // 3, shares_left - shares_left // 3):
         normal = refine_normal(curator, normal, shares)
     return normal
 

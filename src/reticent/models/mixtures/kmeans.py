@@ -16,7 +16,6 @@ differences from it, clipped to a threshold that follows their mean square: all 
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +106,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         random = np.random.default_rng(0)  # public: the same in every fit
         k = int(self.n_clusters)
         if len(curator.bounds.x) > KMEANS.most_grid_columns:
-            clusters = _search(curator, noise, k, random)
+            clusters = _search_centres(curator, noise, k, random)
         elif curator.n * math.sqrt(KMEANS.shares) / (noise * k) >= KMEANS.refined_cluster_size:
             clusters = _cluster_leaves(curator, noise, k, random)
         else:
@@ -119,15 +118,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
         self.cluster_sizes_sd_ = clusters.sizes_sd[order]
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
+    def predict(self, X: object) -> NDArray[np.intp]:
         """Index of the nearest centre of each record. Not protected."""
         return nearest_centres(self._unit(X), self._centres)[0]
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: object) -> Array:
         """Distances of each record from all centres, on the bounds' scale. Not protected."""
         return np.sqrt(squared_distances(self._unit(X), self._centres))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: object) -> Array:
         """Minus the squared distance of each record from its nearest centre, on the bounds' scale.
 
         Not protected.
@@ -216,7 +215,9 @@ def _release_leaves(curator: Oracle, noise: float, k: int) -> AdaptiveGridCounts
     )
 
 
-def _search(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> _Clusters:
+def _search_centres(
+    curator: Oracle, noise: float, k: int, random: np.random.Generator
+) -> _Clusters:
     """Many centres search where records vary most; then K of them move in all columns."""
     covariance = fit_covariance(curator, noise, KMEANS.covariance_shares)
     values, vectors = np.linalg.eigh(covariance.covariance)
@@ -231,7 +232,7 @@ def _search(curator: Oracle, noise: float, k: int, random: np.random.Generator) 
     clip = min(residual_radius(curator.n, 2 * noise, searching, directions), KMEANS.search_clip)
     for _ in range(KMEANS.search_steps):
         many, mean_square = _lloyd_step(
-            curator, axes, many.centres, _thresholds(mean_square, clip, searching), shares=1
+            curator, axes, many.centres, _clip_thresholds(mean_square, clip, searching), shares=1
         )
     weights = np.maximum(many.sizes - 2 * many.sizes_sd, 0.0)
     few = weighted_kmeans(many.centres, weights, k, random)
@@ -248,13 +249,13 @@ def _search(curator: Oracle, noise: float, k: int, random: np.random.Generator) 
             curator,
             np.eye(len(values)),
             clusters.centres,
-            _thresholds(mean_square, clip, k),
+            _clip_thresholds(mean_square, clip, k),
             shares=shares,
         )
     return clusters
 
 
-def _thresholds(mean_square: float, clip: float, k: int) -> Array:
+def _clip_thresholds(mean_square: float, clip: float, k: int) -> Array:
     """The same clip threshold for all centres; ``clip`` is in root mean squares."""
     return np.full(k, math.sqrt(max(mean_square, 1e-8)) * clip)
 

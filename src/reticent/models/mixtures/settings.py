@@ -167,6 +167,10 @@ class CovarianceSettings:
 
     shares: int = 8
     """Budget shares for factors: half for the columns, half for the correlations."""
+    column_norm: tuple[float, float] = (0.2, 0.7)
+    record_norm: tuple[float, float] = (0.6, 1)
+    """Squared norms that rows of column moments, and standardised records, are clipped to, where
+    noise is high: d·(a + b/√d), a little more than normal columns have."""
     low_noise: float = 0.05
     """Noise of a correlation, below which standardised records are clipped less,"""
     most_room: float = 6.0

@@ -23,15 +23,16 @@ def fit_covariance(
     """
     n = curator.n
     d = len(curator.bounds.x)
-    # a little more than normal columns have
-    column_norm2 = d * (0.2 + 0.7 / d**0.5)
-    record_norm2 = d * (0.6 + 1 / d**0.5)
+    column_norm2, record_norm2 = (
+        d * (large + small / d**0.5)
+        for large, small in (COVARIANCE.column_norm, COVARIANCE.record_norm)
+    )
     relative_noise = noise * record_norm2 * d**0.5
     room = min(max(COVARIANCE.low_noise * n / relative_noise, 1.0), COVARIANCE.most_room)
     columns = _fit_columns(curator, noise, shares // 2, min(room * column_norm2, 2.0 * d))
     scale = columns.scale()
     release = curator.release(
-        ScaledGram(_numbers(columns.mean), _numbers(1 / scale), room * record_norm2),
+        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), room * record_norm2),
         shares_spent=shares - shares // 2,
     )
     return CorrelationEstimate(
@@ -59,12 +60,12 @@ def _fit_columns(curator: Oracle, noise: float, shares: int, norm2: float) -> Co
         else:
             clip_threshold, offset = columns.next_window()
             statistic = ColumnMoments(
-                _numbers(columns.mean), _numbers(clip_threshold), _numbers(offset), norm2
+                _as_tuple(columns.mean), _as_tuple(clip_threshold), _as_tuple(offset), norm2
             )
         release = curator.release(statistic, shares_spent=spent)
         columns.add(
             np.array(statistic.centre),
-            np.array(statistic.reach),
+            np.array(statistic.clip_thresholds),
             np.array(statistic.offset),
             moments=release.value / n,
             sd=float(release.sd[0]) / n,
@@ -82,5 +83,5 @@ def _first_moments(d: int, *, ball: bool) -> ColumnMoments:
     return ColumnMoments((0.0,) * d, (1.0,) * d, (1.0,) * d, float(d))
 
 
-def _numbers(values: Array) -> tuple[float, ...]:
+def _as_tuple(values: Array) -> tuple[float, ...]:
     return tuple(values.tolist())

@@ -12,7 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -37,6 +37,9 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release
 from reticent.privacy.sources.base import Source
 from reticent.validation import as_float, check_choice, check_integer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 __all__ = ["PrivateSearch"]
 
@@ -201,10 +204,10 @@ class PrivateSearch(PrivateEstimator):
         for candidate in self._grid():
             for name in candidate:
                 if name in _OF_THE_SEARCH or name not in known_names:
-                    own = sorted(set(self.estimator.get_params(deep=False)) - _OF_THE_SEARCH)
+                    settable = sorted(set(self.estimator.get_params(deep=False)) - _OF_THE_SEARCH)
                     raise BadInput(
                         f"A candidate cannot set {name!r}. "
-                        f"{type(self.estimator).__name__} has: {', '.join(own)}."
+                        f"{type(self.estimator).__name__} has: {', '.join(settable)}."
                     )
 
     def _bounds(self) -> Bounds:
@@ -282,12 +285,14 @@ class PrivateSearch(PrivateEstimator):
             model = self._model(index, multiplier)
             self._check_relation(model)
             event = model._event()
-            own = model._bounds()
-            prepared = model._validate_before_charge(own.resolve(data, targets=self._targets)[0])
+            model_bounds = model._bounds()
+            prepared = model._validate_before_charge(
+                model_bounds.resolve(data, targets=self._targets)[0]
+            )
             assert isinstance(event, Gaussian)
             # as the user gave them: a noise column is among what a model is scored with
             scored_within = self._scoring_bounds(PrivateEstimator._bounds(model), bounds)
-            candidates.append(Candidate(own, scored_within, event, scoring_event))
+            candidates.append(Candidate(model_bounds, scored_within, event, scoring_event))
             prepared_candidates.append(PreparedCandidate(model, prepared))
         return prepared_candidates, {
             "candidates": candidates,
@@ -300,13 +305,13 @@ class PrivateSearch(PrivateEstimator):
         noise = multiplier * math.sqrt(shares) * SEARCH.noise_margin
         return Gaussian(count=shares, noise_multiplier=noise)
 
-    def _scoring_bounds(self, own: Bounds, bounds: Bounds) -> Bounds:
+    def _scoring_bounds(self, model_bounds: Bounds, bounds: Bounds) -> Bounds:
         """A candidate's own inputs, and the outputs as all candidates have them.
 
         Narrow bounds must not make a task easy.
         """
-        if own == bounds:
-            return own
+        if model_bounds == bounds:
+            return model_bounds
         if not self._targets and not callable(self.scoring):
             raise BadInput(
                 "Densities within different bounds cannot be compared: give all candidates the "
@@ -314,9 +319,9 @@ class PrivateSearch(PrivateEstimator):
             )
         fields = bounds.to_dict()
         outputs = {name: fields[name] for name in ("y", "y_names", "classes")}
-        return Bounds.from_dict({**own.to_dict(), **outputs})
+        return Bounds.from_dict({**model_bounds.to_dict(), **outputs})
 
-    def _what(self, event: Event) -> str:
+    def _ledger_description(self, event: Event) -> str:
         return f"PrivateSearch of {type(self.estimator).__name__}, {len(self._grid())} candidates"
 
     def learn(self, curator: Oracle) -> None:
@@ -361,46 +366,46 @@ class PrivateSearch(PrivateEstimator):
         return self.best_estimator_
 
     @available_if(_has("predict"))  # type: ignore[untyped-decorator]
-    def predict(self, X: Any, **options: Any) -> Any:
+    def predict(self, X: object, **options: Any) -> Any:
         """Predict with the best estimator."""
         return self._best().predict(X, **options)
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: object) -> Any:
         """Probabilities of the classes, by the best estimator."""
         return self._best().predict_proba(X)
 
     @available_if(_has("variance_parts"))  # type: ignore[untyped-decorator]
-    def variance_parts(self, X: Any) -> Any:
+    def variance_parts(self, X: object) -> Any:
         """Variances of outputs by their causes, by the best estimator."""
         return self._best().variance_parts(X)
 
     @available_if(_has("score_samples"))  # type: ignore[untyped-decorator]
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: object) -> Any:
         """Score of each record, by the best estimator. Not protected."""
         return self._best().score_samples(X)
 
     @available_if(_has("sample"))  # type: ignore[untyped-decorator]
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: object = None) -> Any:
         """Draw synthetic records from the best estimator."""
         return self._best().sample(n_samples, random_state)
 
     @available_if(_has("score"))  # type: ignore[untyped-decorator]
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: object, y: object = None) -> float:
         """Score of the best estimator on the records given. Not protected."""
         if y is None:
             return float(self._best().score(X))
         return float(self._best().score(X, y))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
         inner = getattr(self.estimator, "__sklearn_tags__", None)
         if inner is not None:
-            own = inner()
-            tags.estimator_type = own.estimator_type
-            tags.target_tags = own.target_tags
-            tags.regressor_tags = own.regressor_tags
-            tags.classifier_tags = own.classifier_tags
+            inner_tags = inner()
+            tags.estimator_type = inner_tags.estimator_type
+            tags.target_tags = inner_tags.target_tags
+            tags.regressor_tags = inner_tags.regressor_tags
+            tags.classifier_tags = inner_tags.classifier_tags
         return tags
 
 
@@ -413,11 +418,11 @@ def _make_run(
 ) -> Callable[[int, Oracle, Oracle], float]:
     """One run: fit a copy of the candidate, score it, forget it."""
 
-    def run(index: int, training: Any, validation: Any) -> float:
+    def run(index: int, training: Oracle, validation: Oracle) -> float:
         candidate = candidates[index]
         model = copy.copy(candidate.model)
         model._learn_prepared(training, candidate.prepared)
-        model._fitted(training.releases)
+        model._fitted(cast("Curator", training).releases)
         return release_mean_score(model, validation, scoring, mean).score
 
     return run

@@ -237,21 +237,23 @@ def release_mean_score(
     if mean == "coinpress":
         spread = score.spread_within(low, high)
         for _ in range(SEARCH.coinpress_narrowing):
-            found = clipped_mean(low, high, 1)
-            half_width = min(_coinpress_half_width(found, spread, oracle.n), (high - low) / 2)
-            low = found.score - half_width
-            high = found.score + half_width
+            estimate = clipped_mean(low, high, 1)
+            half_width = min(_coinpress_half_width(estimate, spread, oracle.n), (high - low) / 2)
+            low = estimate.score - half_width
+            high = estimate.score + half_width
         shares -= SEARCH.coinpress_narrowing
     return clipped_mean(low, high, shares)
 
 
-def _coinpress_half_width(found: MeanScore, spread: float, n: int) -> float:
+def _coinpress_half_width(estimate: MeanScore, spread: float, n: int) -> float:
     """Half-width of the interval about a mean that holds all scores, but with a small probability.
 
     ``spread``: standard deviation of the scores.
     """
     failure = SEARCH.coinpress_failure
-    uncertainty = math.sqrt(2 * math.log(2 / failure)) * math.hypot(spread / math.sqrt(n), found.sd)
+    uncertainty = math.sqrt(2 * math.log(2 / failure)) * math.hypot(
+        spread / math.sqrt(n), estimate.sd
+    )
     return uncertainty + spread * math.sqrt(2 * math.log(2 * n / failure))
 
 

@@ -23,13 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from reticent.obfuscation.solver.settings import SOLVER
+
 __all__ = ["Centre", "centre", "follow"]
 
 Array = NDArray[np.float64]
-_STEPS = 60
-_HALVINGS = 40
-_NEAR = 1e-2  # Newton decrement that ends a stage
-_FASTER = 20.0  # by which t grows from stage to stage
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def follow(e: Array, d: Array, s: Array, first: float, last: float) -> Centre:
         if t >= last:
             return found
         s = found.s
-        t = min(t * _FASTER, last)
+        t = min(t * SOLVER.barrier_growth, last)
 
 
 def centre(e: Array, d: Array, s: Array, t: float) -> Centre:
@@ -66,10 +64,10 @@ def centre(e: Array, d: Array, s: Array, t: float) -> Centre:
     value, state = barrier_value(e, d, s, t)
     if state is None:
         raise ValueError("the start is not strictly feasible")
-    for _ in range(_STEPS):
+    for _ in range(SOLVER.newton_steps):
         step, decrement = newton_step(state, t)
         size = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(SOLVER.step_halvings):
             after, found = barrier_value(e, d, s + size * step, t)
             if found is not None and after <= value - 0.1 * size * decrement + 1e-13 * abs(value):
                 break
@@ -79,7 +77,7 @@ def centre(e: Array, d: Array, s: Array, t: float) -> Centre:
         s = s + size * step
         value = after
         state = found
-        if decrement < _NEAR:
+        if decrement < SOLVER.newton_decrement:
             break
     assert state is not None
     upper = state.upper

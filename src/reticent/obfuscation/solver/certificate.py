@@ -17,20 +17,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from reticent.obfuscation.solver import spectral_density as spectra
 from reticent.obfuscation.solver.constraints import Promise
 from reticent.obfuscation.solver.covariance import Raw, between, diagonal, pivots, positive_part
-from reticent.obfuscation.solver.trace_minimization import GAP, weak
+from reticent.obfuscation.solver.settings import SOLVER
+from reticent.obfuscation.solver.trace_minimization import weak
 
-__all__ = ["SOLUTIONS", "Certificate", "Noise", "solve"]
+__all__ = ["Certificate", "Noise", "solve"]
 
 Array = NDArray[np.float64]
 _STRONG = ("strong", "kernel")
-SOLUTIONS = ("weak", "strong", "kernel", "uniform", "diagonal")
-# of the prior variance, for strong promises: combinations that vary less than this are not resolved
-_SLACK = 1e-7
-# of a region, for strong promises: points, and variance that they leave unexplained
-_SUBSET = 300
-_LEFT_OUT = 1e-9
-_MOST_DIAGONAL = 600
-_TRIES = 40
 
 
 @dataclass(frozen=True)
@@ -80,7 +73,7 @@ class Certificate:
         """Whether the promise is kept."""
         return bool(
             self.attained >= self.promised * (1 - 1e-10)  # relative: variances have units
-            and self.eigenvalue >= -(_SLACK if self.solution in _STRONG else 0.0)
+            and self.eigenvalue >= -(SOLVER.strong_slack if self.solution in _STRONG else 0.0)
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,17 +133,19 @@ def solve(
         bound = float(values[values > 0].sum())
     else:
         if promise.regions:
-            _, chosen, _ = pivots(kernel, promise.at, left_out=_LEFT_OUT, most=_SUBSET)
+            _, chosen, _ = pivots(
+                kernel, promise.at, left_out=SOLVER.strong_tolerance, most=SOLVER.strong_subset
+            )
             spread = promise.at[chosen]
         p = between(kernel, spread, spread) - _xi(kernel, spread, promise, hidden, share, xi)
         c = between(kernel, x, spread)
         strong = c, p
-        factor, bound = _strong(raw, c, p)
+        factor, bound = _strong_noise(raw, c, p)
         if promise.regions and len(spread) > 1:
             fewer = (
                 len(spread) - 1
             )  # pivots are in order, the last one adds least: without it, a coarser subset
-            less = _strong(raw, c[:, :fewer], p[:fewer, :fewer])[1]
+            less = _strong_noise(raw, c[:, :fewer], p[:fewer, :fewer])[1]
             converged = abs(bound - less) / max(bound, 1e-300)
     return _checked(raw, promise, cross, factor, bound, solution, strong, converged)
 
@@ -159,16 +154,16 @@ def _weak(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:
     if scaled.shape[1] == 1:  # Eq. 8
         factor = positive_part(scaled, raw.inner)
         return factor, float((factor**2).sum()) - raw.left
-    found = weak(raw.inner, scaled, gap=GAP)
+    found = weak(raw.inner, scaled, gap=SOLVER.gap)
     # K has up to ``left`` more than its factor, which the bound must not count on
     return found.factor, found.bound - raw.left
 
 
 def _diagonal(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:
-    if raw.n > _MOST_DIAGONAL or raw.basis is not None:
+    if raw.n > SOLVER.max_diagonal_records or raw.basis is not None:
         raise ValueError(
             "independent noise is there to compare with, for at most 64 smooth or "
-            f'{_MOST_DIAGONAL} rough records: take fewer, or solution="weak"'
+            f'{SOLVER.max_diagonal_records} rough records: take fewer, or solution="weak"'
         )
     if promise.regions:
         scaled = scaled[:, :: max(len(promise.at) // 100, 1)]
@@ -176,7 +171,7 @@ def _diagonal(raw: Raw, scaled: Array, promise: Promise) -> tuple[Array, float]:
     return np.diag(np.sqrt(variances)), bound
 
 
-def _strong(raw: Raw, c: Array, p: Array) -> tuple[Array, float]:
+def _strong_noise(raw: Raw, c: Array, p: Array) -> tuple[Array, float]:
     """The positive part of C P⁻¹Cᵀ − M, in the basis."""
     values, vectors = eigh((p + p.T) / 2)
     scale = float(np.abs(values).max())
@@ -249,7 +244,7 @@ def _checked(
 ) -> Noise:
     """Check every constraint, scale the noise up where it falls short, and certify it."""
     room = promise.prior - promise.kept
-    for tried in range(_TRIES):
+    for tried in range(SOLVER.scaling_attempts):
         reduction = raw.reductions(cross, factor)
         eigenvalue = float((1 - reduction / room).min())
         matrix = 0.0
@@ -259,7 +254,7 @@ def _checked(
                 promise.prior.max()
             )
             matrix = float(rest)
-        if eigenvalue >= 0 and matrix >= -_SLACK / 2:
+        if eigenvalue >= 0 and matrix >= -SOLVER.strong_slack / 2:
             break
         # how much helps is not known beforehand: more each time, and twice what
         # small promises are short of

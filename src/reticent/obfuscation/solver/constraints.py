@@ -15,11 +15,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.obfuscation.solver.covariance import prior_variance
 from reticent.obfuscation.solver.decreasing_kernels import largest_difference
+from reticent.obfuscation.solver.settings import SOLVER
 
-__all__ = ["CHECKED", "Promise", "cells", "promise"]
+__all__ = ["Promise", "cells", "promise"]
 
 Array = NDArray[np.float64]
-CHECKED = 10_000  # points, for all regions together
 _ROUNDED = 8 * np.finfo(np.float64).eps  # of a coordinate: more than a computed centre is off
 
 
@@ -58,7 +58,7 @@ def cells(boxes: Array) -> tuple[Array, Array, NDArray[np.intp]]:
     owner = []
     for number, box in enumerate(boxes):
         wide = box[:, 1] > box[:, 0]
-        per = max(int((CHECKED / k) ** (1 / max(wide.sum(), 1))), 2)
+        per = max(int((SOLVER.region_cells / k) ** (1 / max(wide.sum(), 1))), 2)
         half = np.where(wide, (box[:, 1] - box[:, 0]) / (2 * per), 0.0)
         axes = [
             low + (2 * np.arange(per if w else 1) + 1) * h

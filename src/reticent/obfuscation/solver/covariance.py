@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh, qr
 from sklearn.gaussian_process.kernels import Kernel
 
+from reticent.obfuscation.solver.settings import SOLVER
+
 __all__ = [
     "Raw",
     "between",
@@ -32,19 +34,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-_BLOCK = 64  # points whose covariances are made together
-FLOOR = 1e-10  # variance of the white noise, relative to the prior's
 # of a variance, for each record: far above what a factorisation loses
 _ROUNDING = 64 * np.finfo(np.float64).eps
-_LEFT_OUT = 1e-13  # of the prior's variance: where the incomplete factor stops
-_SMALL = 64
-_MOST_FACTORS = 400
-_MOST_DENSE = 6000
-_LANCZOS = 500  # dimensions from which on only the eigenpairs that are needed are computed
-# steps between looks at them; residual, and size, relative to the largest
-_EVERY = 3
-_EXACT = 1e-11
-_NOTHING = 1e-9
 
 
 def between(kernel: Kernel, a: Array, b: Array) -> Array:
@@ -58,9 +49,10 @@ def between(kernel: Kernel, a: Array, b: Array) -> Array:
 def prior_variance(kernel: Kernel, at: Array) -> Array:
     """K(s, s) for each row."""
     values = np.empty(len(at))
-    for start in range(0, len(at), _BLOCK):  # white noise may differ from place to place
-        some = at[start : start + _BLOCK]
-        values[start : start + _BLOCK] = between(kernel, some, some).diagonal()
+    size = SOLVER.covariance_block
+    for start in range(0, len(at), size):  # white noise may differ from place to place
+        some = at[start : start + size]
+        values[start : start + size] = between(kernel, some, some).diagonal()
     return values
 
 
@@ -144,7 +136,7 @@ class Raw:
         inside, outside = self.into(columns)
         a = self.inner + factor @ factor.T
         a[np.diag_indices_from(a)] -= self.floor / 2
-        if len(a) <= _LANCZOS:
+        if len(a) <= SOLVER.lanczos_dimension:
             half = np.linalg.solve(np.linalg.cholesky(a), inside)
             explained = np.einsum("ij,ij->j", half, half)
         else:
@@ -185,23 +177,23 @@ def observe(kernel: Kernel, x: Array, v: float | Array, sensitive: Array) -> Raw
     """
     n = len(x)
     scale = float(prior_variance(kernel, x).mean())
-    floor = scale * max(FLOOR, n * _ROUNDING)
+    floor = scale * max(SOLVER.floor, n * _ROUNDING)
     white = np.ndim(v) == 0
-    if white and n > _SMALL:
-        most = min(n // 2, _MOST_FACTORS)
+    if white and n > SOLVER.dense_records:
+        most = min(n // 2, SOLVER.max_factor_rank)
         lower, chosen, left = pivots(
-            kernel, np.vstack([x, sensitive]), left_out=_LEFT_OUT, most=most
+            kernel, np.vstack([x, sensitive]), left_out=SOLVER.factor_tolerance, most=most
         )
         if len(chosen) < most:
             q, r = np.linalg.qr(lower[:n])
             rest = float(v) + floor
             inner = r @ r.T
             return Raw(n, q, inner + rest * np.eye(len(r)), rest, floor, left)
-    if n > _MOST_DENSE:
+    if n > SOLVER.max_dense_records:
         raise ValueError(
             f"{n:,} records need a kernel that is smooth over them (it has more than "
-            f"{_MOST_FACTORS} directions here) and measurement errors of one variance: take a "
-            "longer length scale, or fewer records"
+            f"{SOLVER.max_factor_rank} directions here) and measurement errors of one variance: "
+            "take a longer length scale, or fewer records"
         )
     m = between(kernel, x, x) + (v if np.ndim(v) == 2 else np.diag(np.broadcast_to(v, n)))
     return Raw(n, None, (m + m.T) / 2 + floor * np.eye(n), 1.0, floor, 0.0)
@@ -214,7 +206,7 @@ def positive_part(u: Array, m: Array) -> Array:
     """
     n, wanted = u.shape
     found = None
-    if n > _LANCZOS and 3 * wanted <= n:
+    if n > SOLVER.lanczos_dimension and 3 * wanted <= n:
         found = few_positive(u, m)
     if found is None:
         values, vectors = eigh(u @ u.T - m, check_finite=False)
@@ -235,7 +227,7 @@ def few_positive(u: Array, m: Array) -> tuple[Array, Array] | None:
     basis = block
     image = u @ (u.T @ block) - m @ block
     small = np.zeros((0, 0))
-    look = _EVERY
+    look = SOLVER.lanczos_check_every
     for step in range(1, len(u) // (3 * block.shape[1]) + 1):
         image_in = basis.T @ image
         size = basis.shape[1]
@@ -248,11 +240,13 @@ def few_positive(u: Array, m: Array) -> tuple[Array, Array] | None:
         rest = image - basis @ image_in
         rest -= basis @ (basis.T @ rest)
         if step == look:
-            look += max(_EVERY, look // 2)
+            look += max(SOLVER.lanczos_check_every, look // 2)
             values, vectors = np.linalg.eigh(small)
             off = np.linalg.norm(rest @ vectors[size - width :], axis=0)
             top = max(values[-1], 0.0)
-            if ((off <= _EXACT * top) | (values + off <= _NOTHING * top)).all():
+            exact = off <= SOLVER.lanczos_residual * top
+            negligible = values + off <= SOLVER.lanczos_negligible * top
+            if (exact | negligible).all():
                 return values[values > 0], basis @ vectors[:, values > 0]
         block = orthonormal_basis(rest, float(np.abs(small).max()))
         if not block.shape[1]:
@@ -267,10 +261,11 @@ def orthonormal_basis(columns: Array, scale: float = 0.0) -> Array:
     """An orthonormal basis of the columns, without what rounding has made."""
     q, r, _ = qr(columns, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(np.diag(r))
-    return np.asarray(q[:, sizes > 1e-13 * max(float(sizes.max(initial=0.0)), scale)])
+    largest = max(float(sizes.max(initial=0.0)), scale)
+    return np.asarray(q[:, sizes > SOLVER.span_tolerance * largest])
 
 
-def diagonal(m: Array, c: Array, *, gap: float = 3e-7) -> tuple[Array, float]:
+def diagonal(m: Array, c: Array, *, gap: float = SOLVER.gap) -> tuple[Array, float]:
     """The least *independent* noise, to compare with: variances v ≥ 0, M + diag(v) ⪰ ccᵀ.
 
     And a lower bound on their sum. A barrier method on n numbers; every Y whose rows are no longer
@@ -291,7 +286,9 @@ def diagonal(m: Array, c: Array, *, gap: float = 3e-7) -> tuple[Array, float]:
             step = -np.linalg.solve(hessian * np.outer(v, v), gradient * v) * v
             decrement = -float(gradient @ step)
             size = 1.0
-            while size > 1e-12 and not _inside(m, c, v + size * step, v, t, 0.1 * size * decrement):
+            while size > 1e-12 and not _descends(
+                m, c, v + size * step, v, t, 0.1 * size * decrement
+            ):
                 size /= 2
             v = v + size * step
             if decrement < 1e-3 or size <= 1e-12:
@@ -305,7 +302,7 @@ def diagonal(m: Array, c: Array, *, gap: float = 3e-7) -> tuple[Array, float]:
     return v, float((np.einsum("ij,ij->j", c, y) ** 2).sum() - np.einsum("ij,ij->", y, m @ y))
 
 
-def _inside(m: Array, c: Array, v: Array, before: Array, t: float, less: float) -> bool:
+def _descends(m: Array, c: Array, v: Array, before: Array, t: float, less: float) -> bool:
     """Whether the barrier at v is below that at ``before`` by ``less``."""
 
     def barrier(v: Array) -> float:

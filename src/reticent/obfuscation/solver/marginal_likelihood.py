@@ -1,8 +1,8 @@
 """Marginal likelihood: hyperparameters and a constant mean (Step 1 of Tuo & Bhattacharya).
 
 The search stays within the kernel's own bounds, and where the prior's variance is within a factor
-``REACH`` of the values' mean square about their median: a jump or a straight line would otherwise
-be explained by a variance without end.
+``max_variance_ratio`` of the values' mean square about their median: a jump or a straight line
+would otherwise be explained by a variance without end.
 """
 
 import numpy as np
@@ -11,14 +11,11 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from sklearn.gaussian_process.kernels import Kernel
 
-__all__ = ["REACH", "train"]
+from reticent.obfuscation.solver.settings import SOLVER
+
+__all__ = ["train"]
 
 Array = NDArray[np.float64]
-_MOST = 1000  # records, evenly spread, that the likelihood is made of
-_JITTER = 1e-10  # of the mean variance
-_STARTS = 3
-REACH = 100.0
-_STEEP = 100.0  # of the penalty beyond, for each record
 
 
 def train(
@@ -31,7 +28,8 @@ def train(
     ``errors``: the variance of the measurement errors, one for each record, or their covariance
     matrix.
     """
-    some = np.unique(np.linspace(0, len(x) - 1, min(len(x), _MOST)).round().astype(int))
+    count = min(len(x), SOLVER.training_records)
+    some = np.unique(np.linspace(0, len(x) - 1, count).round().astype(int))
     x = x[some]
     y = y[some]
     v = np.asarray(errors, dtype=np.float64)
@@ -61,15 +59,20 @@ def train(
         slope = -np.einsum("ij,ijk->k", outer, gradients) / 2
         prior = float(np.trace(k)) / len(k)
         away = np.log(prior / spread)
-        beyond = np.sign(away) * max(abs(away) - np.log(REACH), 0.0)
+        beyond = np.sign(away) * max(abs(away) - np.log(SOLVER.max_variance_ratio), 0.0)
         towards = np.einsum("iik->k", gradients) / np.trace(k)
-        return fit + _STEEP * len(k) * beyond**2, slope + 2 * _STEEP * len(k) * beyond * towards
+        steepness = SOLVER.variance_penalty * len(k)
+        penalty = steepness * beyond**2
+        return fit + penalty, slope + 2 * steepness * beyond * towards
 
     found = kernel
     if kernel.theta.size:
         rng = np.random.default_rng(0)
         low, high = kernel.bounds.T
-        starts = [kernel.theta, *(rng.uniform(low, high) for _ in range(_STARTS - 1))]
+        starts = [
+            kernel.theta,
+            *(rng.uniform(low, high) for _ in range(SOLVER.training_starts - 1)),
+        ]
         fits = [
             minimize(loss, start, jac=True, method="L-BFGS-B", bounds=kernel.bounds)
             for start in starts
@@ -83,7 +86,7 @@ def train(
 def _posterior(m: Array, y: Array, mean: float | None) -> tuple[Array, float, float, Array]:
     """M⁻¹(y − mean), the mean, log det M and M⁻¹."""
     n = len(y)
-    factored = cho_factor(m + _JITTER * np.trace(m) / n * np.eye(n), lower=True)
+    factored = cho_factor(m + SOLVER.training_jitter * np.trace(m) / n * np.eye(n), lower=True)
     inverse = cho_solve(factored, np.eye(n))
     ones = inverse.sum(axis=0)
     level = mean

@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import gamma, jv
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product, Sum
 
+from reticent.obfuscation.solver.settings import SOLVER
+
 __all__ = ["check_below", "everywhere"]
 
 Array = NDArray[np.float64]
-# of the quadrature over log ω
-_PANELS = 80
-_NODES = 24
-_TAIL = 1e-15  # of the spectrum: nothing beyond counts
-_EDGE = 1e-6  # h/k must stay this far below one for the integral
 
 
 def spectral_density(kernel: Kernel, w: Array, d: int) -> Array:
@@ -51,12 +48,12 @@ def radial_frequencies(kernel: Kernel, d: int) -> tuple[Array, Array]:
     """Nodes and weights over all frequencies that count: Gauss–Legendre on panels of log ω."""
     probe = np.logspace(-8, 12, 2000)
     found = spectral_density(kernel, probe, d) * probe
-    counted = probe[found > _TAIL * found.max()]
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    edges = np.linspace(np.log(counted[0]) - 1, np.log(counted[-1]) + 1, _PANELS + 1)
+    counted = probe[found > SOLVER.spectrum_tail * found.max()]
+    nodes, weights = np.polynomial.legendre.leggauss(SOLVER.spectrum_nodes)
+    edges = np.linspace(np.log(counted[0]) - 1, np.log(counted[-1]) + 1, SOLVER.spectrum_panels + 1)
     width = (edges[1] - edges[0]) / 2
     w = np.exp(edges[:-1, None] + width * (nodes + 1)).ravel()
-    return w, np.tile(weights * width, _PANELS) * w
+    return w, np.tile(weights * width, SOLVER.spectrum_panels) * w
 
 
 def check_below(kernel: Kernel, hidden: Kernel, d: int) -> float:
@@ -84,7 +81,7 @@ def everywhere(kernel: Kernel, hidden: Kernel, x: Array) -> Array:
     """G(X, X) of Proposition 2."""
     d = x.shape[1]
     worst = check_below(kernel, hidden, d)
-    if worst > 1 - _EDGE:
+    if worst > 1 - SOLVER.spectrum_margin:
         raise ValueError(
             f"the spectrum of {hidden} touches that of {kernel} (ratio {worst:.9g}), where the "
             "integral of Proposition 2 need not exist: lower its variance a little"

@@ -23,21 +23,11 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, qr
 
 from reticent.obfuscation.solver.barrier import Centre, follow
+from reticent.obfuscation.solver.settings import SOLVER
 
 __all__ = ["Weak", "dual_bound", "weak"]
 
 Array = NDArray[np.float64]
-GAP = 3e-7  # relative, to which it is solved
-# small problems are solved to this gap, for it costs little
-_SMALL = 30
-_FINE = 3e-8
-_WHOLE = 100  # dimensions that need no subspace
-_FEW = 12  # constraints to begin with
-_ROUNDS = 40
-_ROUGH = 1e-2  # relative gap of the first round
-_BROKEN = 1e-9  # by which a constraint may be off: what is then released is scaled up
-_ALIKE = 0.98
-_KEPT = 1e-9  # of the largest eigenvalue of S
 
 
 @dataclass(frozen=True)
@@ -59,25 +49,25 @@ def _cut(y: Array) -> Array:
     return (left * np.minimum(values, 1 / (1 + 1e-14))) @ right
 
 
-def weak(m: Array, c: Array, *, gap: float = GAP) -> Weak:
+def weak(m: Array, c: Array, *, gap: float = SOLVER.gap) -> Weak:
     """Solve the weak problem for positive definite ``m`` (q × q) and columns ``c`` (q × g)."""
-    if len(m) <= _SMALL:
-        gap = min(gap, _FINE)
+    if len(m) <= SOLVER.small_dimension:
+        gap = min(gap, SOLVER.small_gap)
     factored = cho_factor(m, lower=True, check_finite=False)
     a = np.einsum("ij,ij->j", c, cho_solve(factored, c, check_finite=False))
     if a.max() <= 1:
         return Weak(np.zeros((len(m), 0)), 0.0)
     needed = np.flatnonzero(a > 1)
-    working: NDArray[np.intp] = needed[_spread(len(needed))]
-    reach = float(np.linalg.norm(c[:, needed], 2)) ** 2  # no eigenvalue of an optimal S is larger
-    shifts = reach * np.logspace(-6, 0, 7)
+    working: NDArray[np.intp] = needed[_evenly_spread(len(needed))]
+    largest = float(np.linalg.norm(c[:, needed], 2)) ** 2  # no eigenvalue of an optimal S is larger
+    shifts = largest * np.logspace(-6, 0, 7)
     basis = _basis(m, c[:, working], shifts)
     s = None
     t = 0.0
     best = 0.0
     gone: list[int] = []
-    for _ in range(_ROUNDS):
-        part = _Part.of(basis, m, factored, c, a)
+    for _ in range(SOLVER.working_set_rounds):
+        part = _Subproblem.of(basis, m, factored, c, a)
         found = part.solve(working, s, t)
         u = cho_solve(
             cho_factor(m + basis @ found.s @ basis.T, lower=True, check_finite=False),
@@ -93,7 +83,7 @@ def weak(m: Array, c: Array, *, gap: float = GAP) -> Weak:
         # ``aim``: what the barrier alone leaves
         off = (trace - best) / trace
         aim = terms / (found.t * trace)
-        if off <= gap and h.max() <= 1 + _BROKEN:
+        if off <= gap and h.max() <= 1 + SOLVER.constraint_tolerance:
             break
         broken = _apart(h, u, c, working)
         if broken:
@@ -105,9 +95,9 @@ def weak(m: Array, c: Array, *, gap: float = GAP) -> Weak:
         elif off > 2 * aim and len(basis.T) < len(m):
             values = np.linalg.eigvalsh(found.s)
             before = len(shifts)
-            shifts = _merged(shifts, values[values > _KEPT * values[-1]])
+            shifts = _merged(shifts, values[values > SOLVER.negligible_noise * values[-1]])
             if len(shifts) == before:  # small directions of M matter
-                shifts = _merged(shifts, reach * np.logspace(-12, -6, 7))
+                shifts = _merged(shifts, largest * np.logspace(-12, -6, 7))
             if len(shifts) == before:
                 break
         elif aim <= gap / 2:
@@ -119,25 +109,31 @@ def weak(m: Array, c: Array, *, gap: float = GAP) -> Weak:
         s = new.T @ basis @ found.s @ basis.T @ new
         basis = new
     values, vectors = np.linalg.eigh(found.s)
-    kept = values > _KEPT * values[-1]
+    kept = values > SOLVER.negligible_noise * values[-1]
     return Weak(basis @ (vectors[:, kept] * np.sqrt(values[kept])), best)
 
 
-def _spread(count: int) -> NDArray[np.intp]:
-    return np.unique(np.linspace(0, count - 1, min(count, _FEW)).round().astype(np.intp))
+def _evenly_spread(count: int) -> NDArray[np.intp]:
+    return np.unique(
+        np.linspace(0, count - 1, min(count, SOLVER.first_constraints)).round().astype(np.intp)
+    )
 
 
 def _apart(h: Array, u: Array, c: Array, working: NDArray[np.intp]) -> list[int]:
     """Broken constraints, the worst first, without those that say nearly the same as one before."""
-    order = [int(i) for i in np.argsort(-h)[: 50 * _FEW] if h[i] > 1 + _BROKEN and i not in working]
+    order = [
+        int(i)
+        for i in np.argsort(-h)[: 50 * SOLVER.first_constraints]
+        if h[i] > 1 + SOLVER.constraint_tolerance and i not in working
+    ]
     chosen: list[int] = []
     for i in order:
-        if len(chosen) == _FEW // 2:
+        if len(chosen) == SOLVER.first_constraints // 2:
             break
         alike = (c[:, chosen].T @ u[:, i]) ** 2 / (
             h[chosen] * h[i]
         )  # squared cosine in the metric of A⁻¹
-        if not len(chosen) or alike.max() < _ALIKE:
+        if not len(chosen) or alike.max() < SOLVER.similar_constraints:
             chosen.append(i)
     return chosen
 
@@ -147,7 +143,7 @@ def _basis(m: Array, c: Array, shifts: Array) -> Array:
 
     Of everything, where that is little.
     """
-    if len(m) <= _WHOLE:
+    if len(m) <= SOLVER.whole_dimension:
         return np.eye(len(m))
     unit = np.eye(len(m))
     blocks = [c, *(cho_solve(cho_factor(m + one * unit, lower=True), c) for one in shifts)]
@@ -165,7 +161,7 @@ def _merged(shifts: Array, found: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Subproblem:
     """The problem in the span of an orthonormal basis: constraint i is dᵢᵀ(E + S)⁻¹dᵢ ≤ roomᵢ."""
 
     e: Array
@@ -175,7 +171,7 @@ class _Part:
     @classmethod
     def of(
         cls, basis: Array, m: Array, factored: tuple[Array, bool], c: Array, a: Array
-    ) -> "_Part":
+    ) -> "_Subproblem":
         if len(basis.T) == len(m):
             return cls(m, c, np.ones(c.shape[1]))
         mb = cho_solve(factored, basis, check_finite=False)
@@ -205,4 +201,4 @@ class _Part:
         ):
             at = 1.1 * at + 1e-3 * wide
         first = (k + a) / np.trace(at)  # (k + a)/t is the gap
-        return follow(self.e, d, at, first, last or first / _ROUGH)
+        return follow(self.e, d, at, first, last or first / SOLVER.first_gap)

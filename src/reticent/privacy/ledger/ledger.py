@@ -42,7 +42,7 @@ from reticent.privacy.ledger import connection as database
 from reticent.privacy.ledger.tables import CURVES, TABLE, Execute
 from reticent.validation import check_epsilon_delta, check_integer
 
-__all__ = ["RELATIONS", "Account", "Entry", "Ledger", "describe_user"]
+__all__ = ["RELATIONS", "Account", "Entry", "Ledger", "check_account", "describe_user"]
 
 RELATIONS = {
     "record": (
@@ -53,6 +53,7 @@ RELATIONS = {
 }
 
 _FIRST = "0" * 64  # stands before the first row
+_NEGLIGIBLE = 0.01  # of a cap: left over because noise is rounded to the safe side
 _SELECT = f"SELECT number, kind, dataset, body, who, at, what, hash FROM {TABLE}"
 # Versions of SciPy and dp_accounting differ in the last digits, which must not make a ledger look
 # overspent.
@@ -322,17 +323,7 @@ class Ledger:
         chain = self._chain(execute)
         rows = [row for row in chain if row[2] == dataset]
         if not rows:
-            known = [row[2] for row in chain if row[1] == "open"]
-            if known:
-                names = f"It has: {', '.join(map(repr, known[:10]))}."
-            else:
-                names = "It has none yet."
-            url = database.printable_url(self.url)
-            raise LedgerError(
-                f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or "
-                f"give the data set its cap, once: reticent ledger open {url} {dataset} --epsilon "
-                "3 --delta 1e-5"
-            )
+            raise self._no_account(dataset, [row[2] for row in chain if row[1] == "open"])
         return self._account(rows[0]), rows[1:]
 
     def _composed(self, account: Account, rows: Sequence[Sequence[Any]]) -> list[Event]:
@@ -342,12 +333,12 @@ class Ledger:
         """
         events: list[Event] = []
         first = {row[3]: row for row in reversed(rows)}
-        for body, times in Counter(row[3] for row in rows).items():
+        for body, uses in Counter(row[3] for row in rows).items():
             event = self._entry(first[body], account).event
-            if event.count * times <= _MOST_USES:
-                events.append(replace(event, count=event.count * times))
+            if event.count * uses <= _MOST_USES:
+                events.append(replace(event, count=event.count * uses))
             else:
-                events += [event] * times
+                events += [event] * uses
         return events
 
     def _account(self, row: Sequence[Any]) -> Account:
@@ -393,6 +384,17 @@ class Ledger:
         except (TypeError, ValueError, KeyError):
             pass
         raise self._altered(number)
+
+    def _no_account(self, dataset: str, known: Sequence[str]) -> LedgerError:
+        names = "It has none yet."
+        if known:
+            names = f"It has: {', '.join(map(repr, known[:10]))}."
+        url = database.printable_url(self.url)
+        return LedgerError(
+            f"{self!r} has no account for data set {dataset!r}. {names} Check the name, or "
+            f"give the data set its cap, once: reticent ledger open {url} {dataset} --epsilon "
+            "3 --delta 1e-5"
+        )
 
     def _another_unit(self, account: Account, relation: str, records_per_person: int) -> str:
         opened = f"Data set {account.dataset!r} of {self!r} is open for"
@@ -505,6 +507,14 @@ def _append(execute: Execute, kind: str, dataset: str, body: str, what: str) -> 
     return row
 
 
+def check_account(ledger: str | os.PathLike[str] | None, dataset: str | None) -> None:
+    """Refuse a ledger without a data set, and the other way round."""
+    if (ledger is None) != (dataset is None):
+        raise BadInput(
+            "Give both ledger and dataset, or neither: a charge needs an account to go to."
+        )
+
+
 def describe_user() -> str:
     """Return user and machine, as the operating system says: no proof of identity."""
     try:
@@ -527,8 +537,10 @@ def _cap(account: Account) -> str:
 def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:
     left = composition.remaining_epsilon(events, account.epsilon, account.delta)
     rounded_down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
-    advice = "Nothing more can be released from it"
+    advice = "Its budget is used up"
     if left:
+        advice += f": the ε = {rounded_down:.2g} that is left is next to nothing"
+    if left >= _NEGLIGIBLE * account.epsilon:
         advice = f"Ask for at most epsilon = {rounded_down:f}"
         if account.delta:
             advice += f" with delta = {account.delta:g}"

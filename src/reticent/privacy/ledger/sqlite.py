@@ -264,11 +264,7 @@ def _lock(path: str, *, write: bool) -> Iterator[int | None]:
                 with contextlib.closing(_connect(path)) as connection:
                     version = _check_format(connection, path)
                 if version > 1:
-                    raise LedgerError(
-                        f"The ledger {path} cannot be used, and nothing may be read: {beside} is "
-                        "missing, which says up to which row it is whole. The two files belong "
-                        f"together: copy, move and share the folder. {_RESTORE}"
-                    )
+                    raise _without_anchor(path, beside)
                 mode = os.stat(path).st_mode
             if mode is not None and not write:
                 yield None
@@ -279,18 +275,28 @@ def _lock(path: str, *, write: bool) -> Iterator[int | None]:
         except TimeoutError:
             raise _waited(path) from None
         except OSError as error:
-            raise LedgerError(
-                f"The ledger {path} cannot be used, and nothing may be read: {beside} cannot be "
-                f"opened and locked ({error.strerror}). Make both files and their folder writable "
-                "for this user, on a local disk."
-            ) from error
+            raise _not_locked(path, beside, error) from error
         yield handle
 
 
-def _waited(path: str) -> LedgerError:
-    return LedgerError(
-        f"The ledger {path} cannot be used, and nothing may be read: {lock_timeout_advice()}."
+def _without_anchor(path: str, beside: str) -> LedgerError:
+    return _unusable(
+        path,
+        f"{beside} is missing, which says up to which row it is whole. The two files belong "
+        f"together: copy, move and share the folder. {_RESTORE}",
     )
+
+
+def _not_locked(path: str, beside: str, error: OSError) -> LedgerError:
+    return _unusable(
+        path,
+        f"{beside} cannot be opened and locked ({error.strerror}). Make both files and their "
+        "folder writable for this user, on a local disk.",
+    )
+
+
+def _waited(path: str) -> LedgerError:
+    return _unusable(path, f"{lock_timeout_advice()}.")
 
 
 def _check_one_name(path: str) -> tuple[int, int]:
@@ -304,21 +310,29 @@ def _check_one_name(path: str) -> tuple[int, int]:
     except OSError:
         raise _replaced(path) from None
     if found.st_nlink > 1:
-        raise LedgerError(
-            f"The ledger {path} cannot be used, and nothing may be read: the file has "
-            f"{found.st_nlink} names (hard links). After a crash a charge made through one of them "
-            f"could be lost through the other. Find them with `find / -samefile {real}`, keep the "
-            "one that has a -journal file beside it, if one has, remove the others, and share the "
-            "folder instead."
-        )
+        raise _many_names(path, real, found.st_nlink)
     if anchor.mounted(real):
-        raise LedgerError(
-            f"The ledger {path} cannot be used, and nothing may be read: the "
-            "file itself is mounted here, as into a container. Then it has two "
-            "names, and after a crash a charge made through one could be lost "
-            "through the other. Mount the folder that it is in, not the file."
-        )
+        raise _file_mounted(path)
     return found.st_dev, found.st_ino
+
+
+def _many_names(path: str, real: str, names: int) -> LedgerError:
+    return _unusable(
+        path,
+        f"the file has {names} names (hard links). After a crash a charge made through one of "
+        f"them could be lost through the other. Find them with `find / -samefile {real}`, keep the "
+        "one that has a -journal file beside it, if one has, remove the others, and share the "
+        "folder instead.",
+    )
+
+
+def _file_mounted(path: str) -> LedgerError:
+    return _unusable(
+        path,
+        "the file itself is mounted here, as into a container. Then it has two names, and after a "
+        "crash a charge made through one could be lost through the other. Mount the folder that "
+        "it is in, not the file.",
+    )
 
 
 def _replaced(path: str) -> LedgerError:
@@ -337,20 +351,28 @@ def _check_anchor(
     if known is None:
         if version == 1:
             return
-        raise LedgerError(
-            f"The ledger {path} cannot be used, and nothing may be read: {beside} is empty or "
-            f"damaged, which says up to which row it is whole. {_RESTORE}"
-        )
+        raise _damaged_anchor(path, beside)
     for table, head in zip(CHAINS, known, strict=True):
         if not head.number:
             continue
         if not has_table(execute, table) or hash_of(execute, table, head.number) != head.hash:
-            raise LedgerError(
-                f"The ledger {path} cannot be used, and nothing may be read: row {head.number} of "
-                f"{table}, which was acknowledged according to {beside}, is not in it. It was "
-                "replaced by an older copy or another ledger, altered, or the disk has lost what "
-                f"it had written. {_RESTORE}"
-            )
+            raise _lost_row(path, beside, table, head.number)
+
+
+def _damaged_anchor(path: str, beside: str) -> LedgerError:
+    return _unusable(
+        path,
+        f"{beside} is empty or damaged, which says up to which row it is whole. {_RESTORE}",
+    )
+
+
+def _lost_row(path: str, beside: str, table: str, number: int) -> LedgerError:
+    return _unusable(
+        path,
+        f"row {number} of {table}, which was acknowledged according to {beside}, is not in it. "
+        "It was replaced by an older copy or another ledger, altered, or the disk has lost what "
+        f"it had written. {_RESTORE}",
+    )
 
 
 def _upgrade(
@@ -384,21 +406,24 @@ def _as_ledger_errors(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_NOTADB:
-            raise _not_a_ledger(path, "not a SQLite file") from error
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            advice = lock_timeout_advice()
-        elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            advice = (
-                "you may not open or write it. Make the file and its folder writable for this user"
-            )
-        elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            advice = (
-                "the disk is full or failing. Free some space or check the disk, then try again"
-            )
-        else:
-            advice = f"SQLite says: {error}. If the file is damaged, restore it from a backup"
-        raise LedgerError(
-            f"The ledger {path} cannot be used, and nothing may be read: {advice}."
-        ) from error
+        raise _ledger_error(path, error) from error
+
+
+def _ledger_error(path: str, error: sqlite3.Error) -> LedgerError:
+    """What SQLite refused, and what to do about it."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_NOTADB:
+        return _not_a_ledger(path, "not a SQLite file")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        advice = lock_timeout_advice()
+    elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        advice = "you may not open or write it. Make the file and its folder writable for this user"
+    elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        advice = "the disk is full or failing. Free some space or check the disk, then try again"
+    else:
+        advice = f"SQLite says: {error}. If the file is damaged, restore it from a backup"
+    return _unusable(path, f"{advice}.")
+
+
+def _unusable(path: str, why: str) -> LedgerError:
+    return LedgerError(f"The ledger {path} cannot be used, and nothing may be read: {why}")

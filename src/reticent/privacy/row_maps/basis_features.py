@@ -3,16 +3,17 @@
 Basis functions of its warped inputs, clipped to a norm R, and its weight.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.row_maps.polynomial_basis import GRID, Basis
+from reticent.privacy.row_maps.polynomial_basis import DEGREE, GRID, Basis
+from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import FixedFeatures
 
@@ -21,13 +22,12 @@ __all__ = ["FeatureMap"]
 Array = NDArray[np.float64]
 
 
-def _exactly(mix: Array, powers: Array) -> Array:
-    return product(mix, powers, records="right")
+_multiply_exactly = partial(product, records="right")
 
 
 @dataclass(frozen=True)
 class FeatureMap(FixedFeatures):
-    """φ(u) = energy · basis(warp(u)), no longer than R; ``weighted``.
+    """φ(u) = feature_scale · basis(warp(u)), no longer than R; ``weighted``.
 
     Times the record's weight, which follows its inputs.
 
@@ -39,7 +39,7 @@ class FeatureMap(FixedFeatures):
     """
 
     basis: Basis
-    energy: tuple[float, ...]
+    feature_scale: tuple[float, ...] = field(metadata=saved_as("energy"))
     radius2: float
     warp: tuple[tuple[float, ...], ...] = ()
     weighted: bool = False
@@ -47,7 +47,13 @@ class FeatureMap(FixedFeatures):
     lines: tuple[tuple[int, float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        if any(sum(v * v for v in row) > 4 * GRID**2 for mix in self.basis.mix for row in mix):
+        rows = [row for mix in self.basis.mix for row in mix]
+        if any(len(row) > DEGREE + 1 for row in rows):
+            raise BadInput(
+                f"The polynomials of a basis have degrees up to {DEGREE}: values of higher ones "
+                "are too large for an exact product."
+            )
+        if any(sum(v * v for v in row) > 4 * GRID**2 for row in rows):
             raise BadInput(
                 "The functions of a basis are too long for an exact product: "
                 "they must have length one."
@@ -64,8 +70,8 @@ class FeatureMap(FixedFeatures):
         return Fraction(self.radius2)
 
     @cached_property
-    def _energy(self) -> Array:
-        return np.array(self.energy)
+    def _scale(self) -> Array:
+        return np.array(self.feature_scale)
 
     def rows(self, records: Array) -> Array:
         """φ of each record, times its weight if it has one. Outputs are not looked at."""
@@ -86,12 +92,14 @@ class FeatureMap(FixedFeatures):
 
     def long(self, records: Array) -> Array:
         """φ before it is shortened."""
-        phi = self.basis.evaluate(self.warped(records[:, : self.basis.dimension]), _exactly)
+        phi = self.basis.evaluate(
+            self.warped(records[:, : self.basis.dimension]), _multiply_exactly
+        )
         if self.lines:
             phi = np.column_stack(
                 [phi, *((records[:, j] - middle) * slope for j, middle, slope in self.lines)]
             )
-        phi *= self._energy
+        phi *= self._scale
         return phi
 
     def features(self, records: Array) -> Array:
@@ -126,11 +134,11 @@ class FeatureMap(FixedFeatures):
         """Rebuild a feature map from a release's plain lists."""
         warp = tuple(tuple(knots) for knots in fields["warp"])
         basis = Basis.from_dict(fields["basis"])
-        energy = tuple(fields["energy"])
+        feature_scale = tuple(fields["energy"])
         lines = tuple((j, middle, slope) for j, middle, slope in fields.get("lines", ()))
         return cls(
             basis,
-            energy,
+            feature_scale,
             fields["radius2"],
             warp,
             fields["weighted"],

@@ -71,7 +71,7 @@ class ClassGram(WeightedGram):
     The class is the last column of a record.
     """
 
-    reach: float  # r
+    clip_threshold: float = field(metadata=saved_as("reach"))  # r
     link: str  # "softmax" or "linear"
 
     LINKS: ClassVar[tuple[str, str]] = ("softmax", "linear")
@@ -95,7 +95,9 @@ class ClassGram(WeightedGram):
         for c, column in enumerate(e.T):
             column += records[:, -1] == c
             square += column * column
-        e *= (math.sqrt(self.residual_norm2) / np.maximum(np.sqrt(square), self.reach))[:, None]
+        e *= (math.sqrt(self.residual_norm2) / np.maximum(np.sqrt(square), self.clip_threshold))[
+            :, None
+        ]
         return e
 
     @classmethod
@@ -154,14 +156,16 @@ class DecodedClassGram:
     weights: Array
 
 
-def class_stage(head: FeatureMap, W: Array, r: float, link: str) -> ClassGram:
+def class_stage(feature_map: FeatureMap, W: Array, r: float, link: str) -> ClassGram:
     """The statistic of one stage, for weights W (m, C).
 
     Weights are in steps as fine as an exact product allows.
     """
-    reach = float(r)
-    bits = ClassGram(head, ((0,) * head.columns,) * W.shape[1], 0, reach, link).bits
-    return ClassGram(head, *in_steps(W.T, head, bits), reach, link)
+    threshold = float(r)
+    bits = ClassGram(
+        feature_map, ((0,) * feature_map.columns,) * W.shape[1], 0, threshold, link
+    ).bits
+    return ClassGram(feature_map, *in_steps(W.T, feature_map, bits), threshold, link)
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ What factors, components and clusters begin with. Proof: column_moments.md.
 
     1    Σ(u, u² − 1) over scaled records u: mean and variance of each column, as well as the noise
          allows
-    2 … Σ(t, t² − q) of t = clip((u − centre)/reach, ±1): columns that hardly vary are seen in ever
-    finer steps, since the reach
-         follows what the stages before have left possible (`maths.factors.Columns`)
+    2 … Σ(t, t² − q) of t = clip((u − centre)/r, ±1): columns that hardly vary are seen in ever
+    finer steps, since the clip threshold r
+         follows what the stages before have left possible (`factor_model.ColumnEstimates`)
     last Σ zzᵀ of z = (u − mean)/scale, records longer than a radius shortened to it: the
     correlations
 
@@ -14,7 +14,7 @@ A vector of d variances costs far less noise than a matrix of d² products; and 
 standardised columns has the least noise where it matters, relative to the columns' own scales.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import isqrt
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.statistics.counts import Counts
+from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.gram import Gram
 from reticent.privacy.statistics.sum import Sum
 
@@ -37,13 +38,13 @@ FARTHEST = 4.0
 
 @dataclass(frozen=True)
 class ColumnMoments(Sum):
-    """Σ t and Σ (t² − offset) of each column, t = clip((u − centre)/reach, ±1).
+    """Σ t and Σ (t² − offset) of each column, t = clip((u − centre)/r, ±1).
 
     All together no longer than √length2.
     """
 
     centre: tuple[float, ...]
-    reach: tuple[float, ...]
+    clip_thresholds: tuple[float, ...] = field(metadata=saved_as("reach"))  # r
     offset: tuple[float, ...]
     length2: float
 
@@ -52,7 +53,7 @@ class ColumnMoments(Sum):
 
     @cached_property
     def _fields(self) -> tuple[Array, Array, Array]:
-        return np.array(self.centre), 1 / np.array(self.reach), np.array(self.offset)
+        return np.array(self.centre), 1 / np.array(self.clip_thresholds), np.array(self.offset)
 
     def rows(self, records: Array) -> Array:
         """All t, then their squares less the offsets: −, ×, clip, elementwise."""

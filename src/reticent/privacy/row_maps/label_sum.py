@@ -8,7 +8,7 @@ record, of public numbers, and of nothing else.
 """
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.release import Release, check_scale, noise_scale
+from reticent.privacy.statistics.enforced import saved_as, saved_name
 from reticent.privacy.statistics.sum import Sum
 
 __all__ = ["DecodedLabelSum", "LabelSum", "label_sum"]
@@ -27,7 +28,7 @@ _BITS = 24  # of the grid that columns lie on
 
 @dataclass(frozen=True)
 class LabelSum(Sum):
-    """Σ (cos·t·c(x), sin·(2t² − 1)), t = clip(v − centre(x), ±reach)/reach.
+    """Σ (cos·t·c(x), sin·(2t² − 1)), t = clip(v − centre(x), ±r)/r, r the clip threshold.
 
     Over scaled labels v at public inputs x.
 
@@ -43,7 +44,7 @@ class LabelSum(Sum):
     counts: str  # float64, how many records there are at each
     table: str  # int32, different inputs × length
     centre: str  # float64, what each label is compared with
-    reach: float
+    clip_threshold: float = field(metadata=saved_as("reach"))
     cos: float  # the share of a row that is about the function; the rest is about the noise
     sin: float
 
@@ -72,7 +73,9 @@ class LabelSum(Sum):
         """The label's distance from its centre, clipped, times its input's column."""
         inputs = np.ascontiguousarray(records[:, : self.dimension]) + 0.0  # −0 is 0
         at = np.array([self._places.get(row.tobytes(), -1) for row in inputs], dtype=np.intp)
-        t = np.clip((records[:, self.dimension] - self._centres[at]) / self.reach, -1.0, 1.0)
+        t = np.clip(
+            (records[:, self.dimension] - self._centres[at]) / self.clip_threshold, -1.0, 1.0
+        )
         rows = np.empty((len(records), self.columns))
         np.multiply(self._columns[at], t[:, None], out=rows[:, : self.length])
         if self.sin:
@@ -91,12 +94,13 @@ class LabelSum(Sum):
                 "These releases are not of a label-only model: rebuild them with "
                 "the estimator that made them."
             )
-        asked = cls(**{field.name: release.statistic[field.name] for field in fields(cls)})
+        asked = cls(**{one.name: release.statistic[saved_name(one)] for one in fields(cls)})
         check_scale(
-            release, noise_scale(asked, release.event, release.records_per_person, release.times)
+            release,
+            noise_scale(asked, release.event, release.records_per_person, release.shares_spent),
         )
         m = asked.length
-        r = asked.reach
+        r = asked.clip_threshold
         mean_square = None
         if asked.sin:  # from Σ(2t² − 1)
             per_record = 2 * release.n * asked.sin
@@ -124,7 +128,7 @@ def label_sum(
     *,
     design: str,
     centre: Array,
-    reach: float,
+    clip_threshold: float,
     squares: float,
 ) -> LabelSum:
     """The statistic with these ``columns`` (one row per input), put on their grid; ``squares``.
@@ -140,7 +144,7 @@ def label_sum(
         packed(counts),
         packed(steps),
         packed(centre),
-        float(reach),
+        float(clip_threshold),
         float(np.sqrt(1.0 - squares)) if squares else 1.0,
         float(np.sqrt(squares)),
     )

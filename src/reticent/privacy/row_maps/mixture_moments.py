@@ -1,6 +1,6 @@
 """Responsibilities and residuals: what mixtures and clusters ask about records, stage after stage.
 
-Proof: responsibilities.md.
+Proof: mixture_moments.md.
 
 A `Metric` measures how far a record u lies from each of K centres, each in its own or in one common
 linear map:
@@ -70,11 +70,11 @@ class Metric:
     centres: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        if self._reach[0] > 2 ** (_PRODUCT_BITS - _RECORD_BITS):
+        if self._extent[0] > 2 ** (_PRODUCT_BITS - _RECORD_BITS):
             raise BadInput(
                 "A map of records is too long for an exact product: choose a smaller shift."
             )
-        if self._reach[1] > 2**_PRODUCT_BITS:
+        if self._extent[1] > 2**_PRODUCT_BITS:
             raise BadInput(
                 "A centre lies too far outside for an exact difference: choose a smaller shift."
             )
@@ -92,7 +92,7 @@ class Metric:
         return len(self.centres[0])
 
     @cached_property
-    def _reach(self) -> tuple[int, int]:
+    def _extent(self) -> tuple[int, int]:
         """The longest column of a map, Σ_j|A_jl|, and the farthest centre, in steps.
 
         Sums of whole numbers ≥ 0: exact up to 2^53, and what is beyond cannot round to below.
@@ -140,7 +140,7 @@ class Metric:
     @cached_property
     def _long(self) -> bool:
         """Whether this metric can reach further than z may: otherwise nothing has to be clipped."""
-        longest_map, farthest = self._reach
+        longest_map, farthest = self._extent
         finer = _RECORD_BITS + self.shift - _FINE
         furthest = (longest_map << _RECORD_BITS) + farthest
         return furthest << max(-finer, 0) > math.isqrt(_LONGEST**2 // self.columns) << max(finer, 0)
@@ -384,10 +384,10 @@ def residual_moments(
         constants = np.asarray(levels, dtype=np.float64)
     if len(constants) != parts or len(radius) != parts:
         raise BadInput("There must be one level and one radius for each part.")
-    reach = tuple(float(r) for r in radius)
+    clip_radius = tuple(float(r) for r in radius)
     level = tuple(constants.tolist())
     return ResidualMoments(
-        parts, where.columns, second, together, weights, where, reach, level, hard
+        parts, where.columns, second, together, weights, where, clip_radius, level, hard
     )
 
 

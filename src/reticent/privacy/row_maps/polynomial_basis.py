@@ -23,7 +23,7 @@ __all__ = ["Basis", "legendre"]
 
 Array = NDArray[np.float64]
 DEGREE = 31  # of the polynomials; a lengthscale of a tenth of the half-box is resolved to 1e-3
-GRID = 2.0**22  # of p_k and Q: ‖p‖ ≤ 32 and ‖Q_i‖ ≤ 1 keep their products below 2^49
+GRID = 2.0**22  # of p_k and Q: ‖p‖ ≤ 32 and ‖Q_i‖ ≤ 2 keep their products within 2^50
 
 
 def legendre(u: Array, degree: int = DEGREE, scale: float = 1.0) -> Array:

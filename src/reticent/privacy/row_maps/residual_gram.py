@@ -9,7 +9,7 @@ of the features:
     t_j = (R/√p)/r_j · clip(y_j − φᵀw_j, ±r_j)
 
 Records whose noise levels are known are weighted, φ and y alike, by low/level ≤ 1
-(`privacy.levels`). So are, on request, records whose features would be too long: shortened features
+(noise_column.py). So are, on request, records whose features would be too long: shortened features
 alone would bend functions, and a straight line would be none any more.
 """
 
@@ -82,29 +82,27 @@ class ResidualGram(WeightedGram):
     output_limit: ClassVar[float] = (
         64.0  # residuals are clipped, so bounds of y that are too narrow need not hurt
     )
-    reach: tuple[float, ...]  # r of each output
+    clip_thresholds: tuple[float, ...] = field(metadata=saved_as("reach"))  # r of each output
 
     def residuals(self, features: Array, records: Array) -> Array:
         """Scaled residuals; the prediction is an exact product of whole numbers."""
         t = product(features, self._weights, records="left")
         t *= 2.0 ** -(self.bits + self.shift)
-        np.subtract(self._weighed(records[:, -t.shape[1] :], features, records), t, out=t)
+        outputs = records[:, -t.shape[1] :]
+        feature_map = self.feature_map
+        constant = feature_map.constant
+        if constant >= 0:  # the record's weight is read off the constant feature
+            one = (
+                2.0**self.bits * feature_map.feature_scale[constant]
+            )  # of a record that counts whole
+            outputs = outputs * (features[:, constant, None] / one)
+        elif feature_map.weighted:
+            outputs = outputs * feature_map.weight(records)
+        np.subtract(outputs, t, out=t)
         radius = math.sqrt(self.residual_norm2 / t.shape[1])
-        for j, r in enumerate(self.reach):
+        for j, r in enumerate(self.clip_thresholds):
             t[:, j] = np.clip(t[:, j], -r, r) * (radius / r)
         return t
-
-    def _weighed(self, outputs: Array, features: Array, records: Array) -> Array:
-        """Outputs with the weights of their records, read off the constant feature if any."""
-        feature_map = self.feature_map
-        if feature_map.constant >= 0:
-            one = (
-                2.0**self.bits * feature_map.energy[feature_map.constant]
-            )  # the constant, of a record that counts whole
-            return outputs * (features[:, feature_map.constant, None] / one)
-        if feature_map.weighted:
-            return outputs * feature_map.weight(records)
-        return outputs
 
     @classmethod
     def decode(cls, release: Release) -> "DecodedResidualGram":
@@ -194,19 +192,21 @@ class DecodedResidualGram:
         return found
 
 
-def stage(head: FeatureMap, W: Array, r: Sequence[float]) -> ResidualGram:
+def stage(feature_map: FeatureMap, W: Array, r: Sequence[float]) -> ResidualGram:
     """The statistic of one stage, for weights W (p, m) and clip thresholds r (p,).
 
     Weights are in steps as fine as an exact product allows: ‖φ‖·‖w_j‖ < 2⁵² on the grid.
     """
-    reach = tuple(float(v) for v in r)
-    bits = ResidualGram(head, ((0,) * head.columns,) * len(W), 0, reach).bits
-    return ResidualGram(head, *in_steps(W, head, bits), reach)
+    thresholds = tuple(float(v) for v in r)
+    bits = ResidualGram(feature_map, ((0,) * feature_map.columns,) * len(W), 0, thresholds).bits
+    return ResidualGram(feature_map, *in_steps(W, feature_map, bits), thresholds)
 
 
-def in_steps(W: Array, head: FeatureMap, bits: int) -> tuple[tuple[tuple[int, ...], ...], int]:
+def in_steps(
+    W: Array, feature_map: FeatureMap, bits: int
+) -> tuple[tuple[tuple[int, ...], ...], int]:
     """Weights (outputs or classes, m) as whole numbers of steps of 2^-shift, and the shift."""
-    length = max(math.sqrt(head.radius2) * float(np.linalg.norm(W, axis=1).max()), 2.0**-40)
+    length = max(math.sqrt(feature_map.radius2) * float(np.linalg.norm(W, axis=1).max()), 2.0**-40)
     shift = min(40, 51 - bits - math.ceil(math.log2(length)))
     return tuple(tuple(int(v) for v in w) for w in np.trunc(W * 2.0**shift)), shift
 

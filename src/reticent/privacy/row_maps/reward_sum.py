@@ -30,14 +30,16 @@ class RewardSum(Sum):
     output_limit: ClassVar[float] = 64.0  # as for ResidualGram
     weights: tuple[int, ...]
     shift: int
-    reach: float
+    clip_threshold: float = field(metadata=saved_as("reach"))
 
     columns = property(lambda self: self.feature_map.columns)  # one for each basis function
     norm2 = property(lambda self: self.feature_map.norm2)  # ‖φ‖² ≤ R², |t| ≤ 1
 
     @cached_property
     def _residuals(self) -> EnforcedPartitionedGram:
-        return ResidualGram(self.feature_map, (self.weights,), self.shift, (self.reach,)).enforced()
+        return ResidualGram(
+            self.feature_map, (self.weights,), self.shift, (self.clip_threshold,)
+        ).enforced()
 
     def rows(self, records: Array) -> Array:
         """φ·t, by the very operations of `ResidualGram`."""
@@ -88,5 +90,5 @@ class DecodedRewardSum:
 def reward_sum(statistic: ResidualGram) -> RewardSum:
     """The same residuals, for rewards alone."""
     return RewardSum(
-        statistic.feature_map, statistic.weights[0], statistic.shift, statistic.reach[0]
+        statistic.feature_map, statistic.weights[0], statistic.shift, statistic.clip_thresholds[0]
     )

@@ -8,17 +8,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import BadInput
-from reticent.privacy.accounting.events import Gaussian, Selection, checked_event
+from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.accounting.events import Event, Gaussian, Selection, checked_event
 from reticent.privacy.bounds import Bounds, checked_bounds
-from reticent.privacy.guard import call_safely
-from reticent.privacy.oracle import Run
-from reticent.privacy.release import Release
+from reticent.privacy.guard import call_safely, remember_signals, suppress_warnings
+from reticent.privacy.oracle import CHOICE, Choice, Run
+from reticent.privacy.release import Release, derived
 from reticent.privacy.selection.random_draws import number_of_runs, split, uniform
 from reticent.privacy.selection.random_split import MEMORY, RecordSubset
 from reticent.privacy.sources.base import Field, Source
@@ -31,15 +31,26 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "DrawnRuns",
+    "Paid",
     "ScoredRun",
     "best_run",
     "check_candidates",
+    "check_divisible",
     "draw_runs",
     "exceeds_memory",
+    "released_choice",
 ]
 
 # a curator of a subset of the records, by its bounds, its noise, and a name for its seed
 MakeCurator = Callable[[Source, Bounds, Gaussian, bytes], "Curator"]
+
+
+class Paid(TypedDict):
+    """What a search as a whole has paid, and its releases carry."""
+
+    event: Event
+    fit: str
+    entry: str | None
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,14 @@ def exceeds_memory(n: int, columns: int) -> bool:
     return 8 * n * columns > MEMORY
 
 
+def check_divisible(n: int, columns: int) -> None:
+    """Refuse a table that cannot be divided in memory, once its number of records is known."""
+    if n < 2 or exceeds_memory(n, columns):
+        raise ReleaseRefused(
+            "A search needs 2 records, and columns that fit in 1 GiB of memory. The charge stays."
+        )
+
+
 @dataclass(frozen=True)
 class DrawnRuns:
     """What is drawn before a record is read: the index of each run's candidate."""
@@ -149,22 +168,25 @@ def best_run(
     """
     best = ScoredRun()
     caches = dict[int, FeatureCache]()  # exact sums are the same in all fits of a candidate
-    try:
-        for number, index in enumerate(order):
-            rules = candidates[index].train_and_validation
-            training, validation = (
-                make_curator(subset, bounds, event, b"run %d side %d" % (number, side))
-                for side, (subset, (bounds, event)) in enumerate(zip(subsets, rules, strict=True))
-            )
-            if index not in caches:
-                caches[index] = FeatureCache(CACHE_BYTES // len(candidates), keep_totals=True)
-            training.use_cache(caches[index])
-            scored = _scored(run, index, training, validation)
-            if scored.score > best.score:
-                best = scored
-    finally:
-        for cache in caches.values():
-            cache.close()
+    with remember_signals(), suppress_warnings():
+        try:
+            for number, index in enumerate(order):
+                rules = candidates[index].train_and_validation
+                training, validation = (
+                    make_curator(subset, bounds, event, b"run %d side %d" % (number, side))
+                    for side, (subset, (bounds, event)) in enumerate(
+                        zip(subsets, rules, strict=True)
+                    )
+                )
+                if index not in caches:
+                    caches[index] = FeatureCache(CACHE_BYTES // len(candidates), keep_totals=True)
+                training.use_cache(caches[index])
+                scored = _scored(run, index, training, validation)
+                if scored.score > best.score:
+                    best = scored
+        finally:
+            for cache in caches.values():
+                cache.close()
     return best
 
 
@@ -176,3 +198,35 @@ def _scored(run: Run, index: int, training: "Curator", validation: "Curator") ->
     if not training.releases or not validation.releases:
         return ScoredRun()
     return ScoredRun(score, index, tuple(training.releases), tuple(validation.releases))
+
+
+def released_choice(best: ScoredRun, candidates: int, n: int, paid: Paid) -> tuple[Release, Choice]:
+    """What leaves of a search: its choice as a release, and the releases of the best run.
+
+    All of them carry what the search as a whole has paid.
+    """
+    if not best.training:
+        raise ReleaseRefused(
+            "No run of the search could be fitted and judged. Nothing is released; the charge "
+            "stays."
+        )
+    training = [derived(one, **paid) for one in best.training]
+    validation = [derived(one, **paid) for one in best.validation]
+    description = {
+        "name": "Choice",
+        "kind": CHOICE,
+        "size": 2,
+        "candidates": candidates,
+        "releases": len(training),
+        "training": training[0].n,
+        "validation": validation[0].n,
+    }
+    first = derived(
+        training[0],
+        statistic=description,
+        value=np.array([best.index, best.score], dtype=np.float64),
+        scale=np.zeros(2),  # of their own: the noise is in the releases that follow
+        n=n,
+        shares_spent=1,
+    )
+    return first, Choice(best.index, best.score, training, validation)

@@ -112,11 +112,7 @@ class Source(ABC):
                     "from 0."
                 )
             if key not in self.names:
-                names = list(map(repr, self.names[:_MOST_NAMES]))
-                if len(self.names) > _MOST_NAMES:
-                    names.append("…")
-                columns = ", ".join(names)
-                raise BadInput(f"There is no column {key!r}. The columns are: {columns}.")
+                raise _no_column(key, self.names)
             return self.names.index(key)
         if not 0 <= key < self.width:
             raise BadInput(
@@ -133,28 +129,44 @@ class Source(ABC):
             kind, dtype = self.kind(self.position(field.key))
             if field.classes is None:
                 usable = kind in ("number", "any")
-                want = "numbers"
-                advice = "Convert it to numbers first, or give its classes if it is a label."
             else:
-                text = all(isinstance(label, str) for label in field.classes)
-                mixed = not text and any(isinstance(label, str) for label in field.classes)
-                fits = {
-                    "number": not text,
-                    "text": text or mixed,
-                    "category": True,
-                    "any": True,
-                    "other": False,
-                }
-                usable = fits[kind]
-                want = "labels"
-                advice = (
-                    "Give the classes in the column's own dtype, or convert "
-                    "the column to text or whole numbers."
-                )
+                usable = _holds_labels(kind, field.classes)
             if not usable:
-                raise BadInput(
-                    f"Column {field.key!r} has dtype {dtype} and cannot be read as {want}. {advice}"
-                )
+                raise _unusable(field, dtype)
+
+
+def _holds_labels(kind: Kind, classes: Sequence[object]) -> bool:
+    """Whether a column of this kind may hold these labels."""
+    texts = [isinstance(label, str) for label in classes]
+    fits = {
+        "number": not all(texts),
+        "text": any(texts),
+        "category": True,
+        "any": True,
+        "other": False,
+    }
+    return fits[kind]
+
+
+def _no_column(key: str, names: tuple[str, ...]) -> BadInput:
+    shown = list(map(repr, names[:_MOST_NAMES]))
+    if len(names) > _MOST_NAMES:
+        shown.append("…")
+    return BadInput(f"There is no column {key!r}. The columns are: {', '.join(shown)}.")
+
+
+def _unusable(field: Field, dtype: str) -> BadInput:
+    want = "labels"
+    advice = (
+        "Give the classes in the column's own dtype, or convert the column to text or whole "
+        "numbers."
+    )
+    if field.classes is None:
+        want = "numbers"
+        advice = "Convert it to numbers first, or give its classes if it is a label."
+    return BadInput(
+        f"Column {field.key!r} has dtype {dtype} and cannot be read as {want}. {advice}"
+    )
 
 
 def check_features(width: int, n: int | str) -> None:

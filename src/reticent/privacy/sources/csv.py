@@ -57,20 +57,23 @@ class CsvSource(FileSource):
         tables = [field.label_table() for field in fields]
         for path in self.paths:
             for block in self._read(path):
-                rows = self._rows(block, columns, tables)
+                plain, odd = sort_out(block, self._delimiter)
+                rows = np.empty((0, len(columns)))
+                if plain:
+                    rows = self._plain_rows(plain, columns, tables)
+                if odd:
+                    rows = self._with_odd_rows(rows, odd, columns, tables)
                 if len(rows):
                     yield rows
 
-    def _rows(
-        self, block: bytes, columns: Sequence[int], tables: Sequence[LabelTable | None]
+    def _with_odd_rows(
+        self,
+        plain_rows: NDArray[np.float64],
+        odd: dict[int, bytes],
+        columns: Sequence[int],
+        tables: Sequence[LabelTable | None],
     ) -> NDArray[np.float64]:
-        """Return the records of a block of lines, shape ``(lines, len(columns))``."""
-        plain, odd = sort_out(block, self._delimiter)
-        plain_rows = np.empty((0, len(columns)))
-        if plain:
-            plain_rows = self._plain_rows(plain, columns, tables)
-        if not odd:
-            return plain_rows
+        """Return the records of plain and odd lines, in the order of all lines."""
         is_odd = np.zeros(len(plain_rows) + len(odd), dtype=bool)
         is_odd[list(odd)] = True
         rows = np.empty((len(is_odd), len(columns)))

@@ -61,14 +61,14 @@ class _Pairs:
     Shares of all parts, and rows of some pairs.
     """
 
-    shares: Rows  # γ on the grid, parts × records
+    responsibilities: Rows  # γ on the grid, parts × records
     rows: NDArray[Any]  # u of the pairs, as the map gave them
     chosen: Pairs | None  # which pairs (None: all), numbered k·n + i
 
     def each(self) -> Iterator[tuple[int, Rows, Rows]]:
         """For up to 2^11 pairs at a time the part k, (γ_k u_k)ᵀ and u_k, on the grid."""
-        parts, n = self.shares.shape
-        weights = self.shares.ravel()
+        parts, n = self.responsibilities.shape
+        weights = self.responsibilities.ravel()
         ends = np.arange(parts + 1) * n
         if self.chosen is not None:
             weights = weights.take(self.chosen)
@@ -202,7 +202,7 @@ class EnforcedAssignmentMoments(Enforced):
                     self.second_moment, weighted, u
                 ).astype(np.int64)
         return np.concatenate(
-            [pairs.shares.sum(axis=1).astype(np.int64), first.ravel(), seconds.ravel()]
+            [pairs.responsibilities.sum(axis=1).astype(np.int64), first.ravel(), seconds.ravel()]
         )
 
     def coordinates(self, total: NDArray[Any]) -> NDArray[Any]:
@@ -215,10 +215,10 @@ class EnforcedAssignmentMoments(Enforced):
 
     def coordinate_multiplicity(self) -> NDArray[np.int64]:
         """A, B and C; outside the diagonal of a matrix 2C."""
-        return _shares(self.sizes, self.columns, self.second_moment, self.weights)
+        return _multiplicity(self.sizes, self.columns, self.second_moment, self.weights)
 
 
-def _enforced_assignment_moments(statistic: Any) -> EnforcedAssignmentMoments:
+def _enforced_assignment_moments(statistic: "AssignmentMoments") -> EnforcedAssignmentMoments:
     who = common(statistic)
     second = str(statistic.second_moment)
     if second not in SECOND_MOMENTS:
@@ -279,7 +279,7 @@ class AssignmentMoments(Statistic):
 
 
 @memo(4)
-def _shares(
+def _multiplicity(
     sizes: tuple[int, int, int], d: int, second: str, weights: tuple[int, int, int]
 ) -> NDArray[np.int64]:
     """How often the square of each number counts: the same for every look of a stage."""
@@ -287,9 +287,11 @@ def _shares(
     if second == "full":
         row, column = upper_triangle(d)
         each = np.tile(np.where(row == column, 1, 2) * weights[2], sizes[2] // len(row))
-    shares = np.concatenate([np.full(sizes[0], weights[0]), np.full(sizes[1], weights[1]), each])
-    shares.flags.writeable = False
-    return shares
+    multiplicity = np.concatenate(
+        [np.full(sizes[0], weights[0]), np.full(sizes[1], weights[1]), each]
+    )
+    multiplicity.flags.writeable = False
+    return multiplicity
 
 
 def _second(kind: str, weighted: Rows, u: Rows) -> Rows:

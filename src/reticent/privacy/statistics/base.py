@@ -148,7 +148,7 @@ class RowMap(ABC):
         """
 
 
-def limits(statistic: Any, name: str) -> tuple[int, int]:
+def limits(statistic: "RowStatistic", name: str) -> tuple[int, int]:
     """The grid that rows are truncated to, and ``norm2`` on it, rounded down.
 
     What a row's squared length is held to.
@@ -206,19 +206,6 @@ class EnforcedRows(Enforced):
         rows = map_rows_safely(
             f"{self.name}.rows", lambda some: self.statistic.rows(some), shape, records
         )
-        return self.quantize_and_clip(rows)
-
-    def quantize_and_clip(self, rows: NDArray[Any]) -> Rows:
-        """Rows on the grid, within the limits."""
         return quantize_and_clip(
             rows, self.bits, self.limit2, limit1=self.limit1, nonnegative=self.nonnegative
         )
-
-
-# ---- sums
-
-
-# ---- Gram matrices
-
-
-# ---- counts

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from reticent.privacy.guard import map_rows_safely
 from reticent.privacy.statistics.base import Rows
 from reticent.privacy.statistics.enforced import common, enforce, is_kind, whole
+from reticent.privacy.statistics.integer_grid import quantize_and_clip
 from reticent.privacy.statistics.sum import EnforcedSum, Sum, sum_limits
 
 __all__ = ["CellSum", "EnforcedCellSum"]
@@ -83,12 +84,14 @@ class EnforcedCellSum(EnforcedSum):
         rows = map_rows_safely(
             f"{self.name}.short_rows", lambda some: self.statistic.short_rows(some), shape, records
         )
-        q = self.quantize_and_clip(rows)
+        q = quantize_and_clip(
+            rows, self.bits, self.limit2, limit1=self.limit1, nonnegative=self.nonnegative
+        )
         q[places < 0] = 0.0
         return q
 
 
-def _enforced_cell_sum(statistic: Any) -> EnforcedCellSum:
+def _enforced_cell_sum(statistic: "CellSum") -> EnforcedCellSum:
     who = common(statistic)
     name = who[1]
     cells = whole(f"{name}.cells", statistic.cells)

@@ -67,7 +67,7 @@ class EnforcedCounts(Enforced):
         return np.bincount((cells.astype(np.int64) + first).ravel(), minlength=self.size)
 
 
-def _enforced_counts(statistic: Any) -> EnforcedCounts:
+def _enforced_counts(statistic: "Counts") -> EnforcedCounts:
     who = common(statistic)
     groups = tuple(
         whole(f"{who[1]}.groups: each number of cells", size) for size in statistic.groups

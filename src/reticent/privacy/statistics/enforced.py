@@ -14,11 +14,11 @@ Proof: statistics.md, 2, 4 and 6.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from fractions import Fraction
 from hashlib import sha256
 from operator import index
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,17 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.statistics.integer_grid import fraction
 
+if TYPE_CHECKING:
+    from reticent.privacy.statistics.base import Statistic
+
 __all__ = [
     "Enforced",
-    "check_noise",
     "common",
     "enforce",
     "is_kind",
     "positive",
     "saved_as",
+    "saved_name",
     "whole",
 ]
 
@@ -102,10 +105,10 @@ class Enforced(ABC):
         """Which of the released numbers of a stream are worth adding up over its steps."""
         return np.ones(self.size, dtype=bool)
 
-    def numbers(self) -> tuple[Any, ...]:
+    def numbers(self) -> tuple[object, ...]:
         """All that decides rows' limits and noise."""
         own = [one.name for one in fields(self) if one.name not in ("statistic", "feature_map")]
-        shares = sha256(
+        multiplicity = sha256(
             self.coordinate_multiplicity().tobytes() + self.accumulates().tobytes()
         ).hexdigest()
         values = [getattr(self, name) for name in own]
@@ -115,7 +118,7 @@ class Enforced(ABC):
             self.sensitivity2,
             self.sensitivity1,
             self.step,
-            shares,
+            multiplicity,
             *values,
         )
 
@@ -148,14 +151,17 @@ def saved_as(key: str) -> dict[str, str]:
     return {"saved_as": key}
 
 
+def saved_name(field: Field[Any]) -> str:
+    """The name that releases, and files of them, know a field by."""
+    return str(field.metadata.get("saved_as", field.name))
+
+
 def _fields(thing: Any) -> dict[str, Any]:
     """The fields of a dataclass, by the names that they are saved as.
 
     `dataclasses.asdict` would copy a large basis number by number.
     """
-    return {
-        one.metadata.get("saved_as", one.name): getattr(thing, one.name) for one in fields(thing)
-    }
+    return {saved_name(one): getattr(thing, one.name) for one in fields(thing)}
 
 
 _PLAIN = {int, float, str, bool}
@@ -176,17 +182,6 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return {name: _plain(one) for name, one in _fields(value).items()}
     return json.loads(json.dumps(value, default=_fields))
-
-
-def check_noise(noisy: NDArray[Any], scale: NDArray[np.float64]) -> None:
-    """Refuse numbers of which one has got no noise, or noise of no scale.
-
-    What has no scale does not leave.
-    """
-    if any(number is None for number in noisy) or not (scale > 0).all():
-        raise ReleaseRefused(
-            "A number of this statistic has no noise scale. Nothing is released; the charge stays."
-        )
 
 
 # ---- which kind
@@ -230,7 +225,7 @@ def enforce(statistic: object) -> Enforced:
 # ---- numbers that a statistic is asked for
 
 
-def whole(what: str, value: Any, least: int = 1, most: int = _MOST) -> int:
+def whole(what: str, value: SupportsIndex, least: int = 1, most: int = _MOST) -> int:
     """A whole number, as Python's own: NumPy's would wrap around."""
     try:
         number = index(value)
@@ -241,7 +236,7 @@ def whole(what: str, value: Any, least: int = 1, most: int = _MOST) -> int:
     return number
 
 
-def positive(what: str, value: Any) -> Fraction:
+def positive(what: str, value: int | float | Fraction) -> Fraction:
     """A positive number, as a fraction of Python's own integers."""
     try:
         number = fraction(value)
@@ -253,13 +248,13 @@ def positive(what: str, value: Any) -> Fraction:
     return number
 
 
-def common(statistic: Any) -> tuple[Any, str, float]:
+def common(statistic: "Statistic") -> tuple["Statistic", str, float]:
     """What all plans begin with.
 
     The statistic, its name and how far from the middle outputs may lie.
     """
     name = type.__dict__["__name__"].__get__(type(statistic))
-    reach = float(statistic.output_limit)
-    if not 0 < reach < 2.0**40:
-        raise BadInput(f"{name}.output_limit must be a positive number, not {reach!r}.")
-    return statistic, name, reach
+    output_limit = float(statistic.output_limit)
+    if not 0 < output_limit < 2.0**40:
+        raise BadInput(f"{name}.output_limit must be a positive number, not {output_limit!r}.")
+    return statistic, name, output_limit

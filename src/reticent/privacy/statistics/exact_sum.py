@@ -12,8 +12,9 @@ Proof: statistics.md, 3.
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from itertools import chain, islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ class Records(Protocol):
     """Records that can be cut into pieces: an array, or anything like it."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, rows: slice, /) -> Any: ...
+    def __getitem__(self, rows: slice, /) -> Self: ...
 
 
 R = TypeVar("R", bound=Records)
@@ -152,7 +153,7 @@ class _TakeTurns(Iterator[R]):
         self._stopped.set()
 
 
-def one_blas_thread() -> Any:
+def one_blas_thread() -> AbstractContextManager[object]:
     """A context in which BLAS keeps to one thread.
 
     On a busy machine its own threads wait for each other.

@@ -81,7 +81,7 @@ class EnforcedGram(EnforcedRows):
         return np.where(row == column, 1, 2)
 
 
-def _enforced_gram(statistic: Any) -> EnforcedGram:
+def _enforced_gram(statistic: "Gram") -> EnforcedGram:
     who = common(statistic)
     columns = whole(f"{who[1]}.columns", statistic.columns)
     return EnforcedGram(*who, columns, *limits(statistic, who[1]))

@@ -60,8 +60,8 @@ def _shortened(q: Rows, limit2: int, limit1: int | None) -> Rows:
 
     Column by column, so that a row's result does not depend on its neighbours.
     """
-    reach = float(math.isqrt(limit2))
-    q = np.clip(np.where(np.isnan(q), 0.0, q), -reach, reach)
+    longest = float(math.isqrt(limit2))
+    q = np.clip(np.where(np.isnan(q), 0.0, q), -longest, longest)
     square = np.zeros(len(q))
     length = np.zeros(len(q))
     for column in q.T:
@@ -90,7 +90,7 @@ def limit(bound: Fraction, unit: Fraction, what: str) -> int:
     return steps
 
 
-def fraction(value: Any) -> Fraction:
+def fraction(value: int | float | np.integer[Any] | Fraction) -> Fraction:
     """The number as a fraction of Python integers: NumPy's would wrap around."""
     if isinstance(value, np.integer):
         return Fraction(int(value))

@@ -134,12 +134,12 @@ class EnforcedPartitionedGram(EnforcedGram):
         m = self.feature_columns
         return np.asarray((row < m) & (column >= m))
 
-    def joined(self, heads: Any, tails: Any) -> Any:
+    def joined(self, features_gram: NDArray[Any], products: NDArray[Any]) -> NDArray[Any]:
         """The whole Gram matrix, from Σhhᵀ and the sum of `residual_products` over all blocks."""
-        return np.hstack([np.vstack([heads, tails[: len(heads)].T]), tails])
+        return np.hstack([np.vstack([features_gram, products[: len(features_gram)].T]), products])
 
 
-def _enforced_partitioned_gram(statistic: Any) -> EnforcedPartitionedGram:
+def _enforced_partitioned_gram(statistic: "PartitionedGram") -> EnforcedPartitionedGram:
     who = common(statistic)
     name = who[1]
     feature_map = statistic.feature_map

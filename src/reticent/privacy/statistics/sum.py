@@ -59,7 +59,7 @@ class EnforcedSum(EnforcedRows):
         return total
 
 
-def sum_limits(statistic: Any, name: str) -> tuple[int, int, int | None, bool]:
+def sum_limits(statistic: "Sum", name: str) -> tuple[int, int, int | None, bool]:
     """Bits, limit2, limit1 and whether rows are held to q ≥ 0."""
     bits, limit2 = limits(statistic, name)
     norm1 = statistic.norm1
@@ -71,7 +71,7 @@ def sum_limits(statistic: Any, name: str) -> tuple[int, int, int | None, bool]:
     return bits, limit2, limit1, bool(statistic.nonnegative)
 
 
-def _enforced_sum(statistic: Any) -> EnforcedSum:
+def _enforced_sum(statistic: "Sum") -> EnforcedSum:
     who = common(statistic)
     columns = whole(f"{who[1]}.columns", statistic.columns)
     bits, limit2, limit1, nonnegative = sum_limits(statistic, who[1])

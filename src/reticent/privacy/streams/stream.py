@@ -32,17 +32,10 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.accounting.events import Gaussian, checked_event
 from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import read_safely
-from reticent.privacy.ledger.ledger import RELATIONS, Ledger
-from reticent.privacy.noise import Scale, check_exp, scale_at_least
-from reticent.privacy.paid_release import (
-    charge,
-    check_account,
-    check_process,
-    draw_noise,
-    in_units,
-    seeded_bits,
-)
-from reticent.privacy.process import identity
+from reticent.privacy.ledger.ledger import RELATIONS, Ledger, check_account
+from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
+from reticent.privacy.process import check_process, identity
+from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import BlockSum, public_records, try_out
 from reticent.privacy.release import Release
 from reticent.privacy.sources.cell_values import list_cells, numbers, plain_array
@@ -146,15 +139,15 @@ class Stream:
             self._restore(_parsed(state))
             if ledger is not None and dataset is not None:
                 self._check_paid_from(Ledger(ledger), dataset)
-            return
-        self._entry_hash = charge(
-            ledger,
-            dataset,
-            event,
-            relation=relation,
-            records_per_person=self._records_per_person,
-            what=what,
-        )
+        elif ledger is not None and dataset is not None:
+            entry = Ledger(ledger).charge(
+                dataset,
+                event,
+                relation=relation,
+                records_per_person=self._records_per_person,
+                what=what,
+            )
+            self._entry_hash = entry.hash
 
     def _check_paid_from(self, ledger: Ledger, dataset: str) -> None:
         """Refuse a state whose charge is not in this account."""

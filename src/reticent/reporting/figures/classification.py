@@ -43,13 +43,13 @@ def draw_classification(presenter: "ClassificationPresenter", width: float) -> F
     """Draw the probabilities along one input, maps of two, or a panel for each of several."""
     inputs = len(presenter.columns)
     if inputs == 1:
-        return _draw_curve(presenter, width)
+        return _draw_probability_curve(presenter, width)
     if inputs == 2:
-        return _draw_map(presenter, width)
+        return _draw_class_map(presenter, width)
     return draw_class_effects(presenter, width)
 
 
-def _draw_curve(presenter: "ClassificationPresenter", width: float) -> Figure:
+def _draw_probability_curve(presenter: "ClassificationPresenter", width: float) -> Figure:
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, presenter.guarantee)
     lines = probability_lines(presenter.model)
     _draw_lines(figure, [axes], lines, presenter, width, rank_classes(lines))
@@ -65,7 +65,7 @@ def draw_class_effects(presenter: "ClassificationPresenter", width: float) -> Fi
     return figure
 
 
-def _draw_map(presenter: "ClassificationPresenter", width: float) -> Figure:
+def _draw_class_map(presenter: "ClassificationPresenter", width: float) -> Figure:
     """Which class is likeliest where and how sure that is, the width of its band, two slices."""
     figure, panels = sheet(4, 2, width, 2.7, presenter.guarantee)
     found = probability_grid(presenter.model)

@@ -26,7 +26,7 @@ _FINE = 160  # points along each side of a map, for borders
 def draw_clusters(presenter: "ClusterPresenter", width: float) -> Figure:
     """Draw clusters of two columns on a map; of others along each column's range."""
     if len(presenter.columns) == 2:
-        return _draw_map(presenter, width)
+        return _draw_cluster_map(presenter, width)
     centres = presenter.model.cluster_centers_
     names = [truncate_name(name) for name in presenter.columns[:MOST_COLUMNS]]
     ends = presenter.bounds.x
@@ -34,11 +34,11 @@ def draw_clusters(presenter: "ClusterPresenter", width: float) -> Figure:
     for row in range(len(names)):
         low, high = ends[row]
         for k, value in enumerate((centres[:, row] - low) / (high - low)):
-            _number(axes, value, row, k)
+            _draw_number(axes, value, row, k)
     return figure
 
 
-def _draw_map(presenter: "ClusterPresenter", width: float) -> Figure:
+def _draw_cluster_map(presenter: "ClusterPresenter", width: float) -> Figure:
     """The centres, the borders between clusters, and the released counts as the ground."""
     model = presenter.model
     figure, (axes,) = sheet(1, 1, width, 0.78 * width, presenter.guarantee)
@@ -67,7 +67,7 @@ def _draw_map(presenter: "ClusterPresenter", width: float) -> Figure:
     for k in range(len(model.cluster_centers_)):
         axes.contour(x, y, (where == k).astype(float), [0.5], colors=LIGHT["muted"], linewidths=0.7)
     for k, (a, b) in enumerate(model.cluster_centers_):
-        _number(axes, a, b, k)
+        _draw_number(axes, a, b, k)
     axes.set(
         xlim=(x0, x1), ylim=(y0, y1), xlabel=truncate_name(names[0]), ylabel=truncate_name(names[1])
     )
@@ -97,7 +97,7 @@ def _ground(releases: "list[Release]") -> tuple[Array, float] | None:
     return (significant / area)[leaf], 3 * decoded.counts_sd
 
 
-def _number(axes: Axes, x: float, y: float, k: int) -> None:
+def _draw_number(axes: Axes, x: float, y: float, k: int) -> None:
     """A numbered dot."""
     axes.plot([x], [y], "o", color=LIGHT["accent"], mec=LIGHT["paper"], ms=11, clip_on=False)
     axes.text(x, y, str(k), color=LIGHT["paper"], ha="center", va="center", size=7, weight="bold")

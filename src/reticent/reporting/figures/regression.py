@@ -51,13 +51,13 @@ def draw_regression(
     """Draw one output: a curve of one input, a map of two, or the effect of each of several."""
     inputs = len(presenter.columns)
     if inputs == 1:
-        return _draw_curve(presenter, output, width)
+        return _draw_effect(presenter, output, width)
     if inputs == 2:
-        return _draw_map(presenter, output, width)
+        return _draw_surface(presenter, output, width)
     return draw_effects(presenter, output, width)
 
 
-def _draw_curve(
+def _draw_effect(
     presenter: "BaseRegressionPresenter[Any]", output: RegressionOutput, width: float
 ) -> Figure:
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, presenter.guarantee)
@@ -73,7 +73,7 @@ def _draw_curve(
     return figure
 
 
-def _draw_map(
+def _draw_surface(
     presenter: "BaseRegressionPresenter[Any]", output: RegressionOutput, width: float
 ) -> Figure:
     """Maps of the mean and of its standard deviation, and two slices."""

@@ -23,6 +23,7 @@ from reticent.reporting.figures.style import raw_svg
 from reticent.reporting.formatting import format_number, format_number_up, signature_statement
 from reticent.reporting.page import sections
 from reticent.reporting.page.svg import inline
+from reticent.reporting.presenter import PAGE
 from reticent.reporting.registry import presenter_of
 
 if TYPE_CHECKING:
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
     from reticent.privacy.accounting.guarantee import Guarantee
     from reticent.reporting.presenter import Json, Presenter, Section
 
-__all__ = ["render", "write"]
+__all__ = ["render", "write_report"]
 
 _WIDTHS = {"wide": 7.2, "narrow": 3.6}  # inches; the page shows the one that there is room for
 
 
-def write(
+def write_report(
     model: "PrivateEstimator",
     out: Path,
     *,
@@ -75,18 +76,18 @@ def write(
         "report.html",
         headline=sections.headline(presenter),
         words=sections.guarantee_words(presenter),
-        attack=_attack(presenter.guarantee),
+        attack=_drawn_attack_curve(presenter.guarantee),
         budget=account,
         charged_to=charged_to,
         search=search,
         parts=parts,
         numbers=[part["numbers"] for part in parts if part["numbers"]],
         quality=presenter.quality(),
-        notes=presenter.notes(),
+        notes=presenter.notes(PAGE),
         expected=expected,
         public=sections.public(presenter),
         reproduce={
-            **sections.reproduce(presenter),
+            **sections.reproduction(presenter),
             "digest": digest,
             "written_by": version,
         },
@@ -153,7 +154,7 @@ def unbroken(text: str) -> str:
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 
 
-def _attack(guarantee: "Guarantee") -> dict[str, str]:
+def _drawn_attack_curve(guarantee: "Guarantee") -> dict[str, str]:
     """Draw the attacker's curve, and say one point of it."""
     from reticent.reporting.figures.attack import attacker
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from reticent.privacy.accounting.guarantee import Guarantee
     from reticent.reporting.presenter import Json, Presenter
 
-__all__ = ["guarantee_words", "headline", "public", "reproduce"]
+__all__ = ["guarantee_words", "headline", "public", "reproduction"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 
@@ -131,7 +131,7 @@ def _settings(model: "PrivateEstimator") -> list[str]:
     return settings
 
 
-def reproduce(presenter: "Presenter[Any]") -> "Json":
+def reproduction(presenter: "Presenter[Any]") -> "Json":
     """Part 7: how to come to this page again, and the list of all that it was made from."""
     source = presenter.source
     settings = _settings(source)

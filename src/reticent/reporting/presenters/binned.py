@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.reporting.formatting import format_with_error
-from reticent.reporting.presenter import Block, Json, Medium, Table
+from reticent.reporting.presenter import (
+    SCREEN,
+    Block,
+    Json,
+    Medium,
+    Table,
+)
 from reticent.reporting.presenters.regression import BaseRegressionPresenter
 
 if TYPE_CHECKING:
@@ -87,9 +93,9 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
             }
         return {"kind": model.kind, "bins": bins, **super().results()}
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """The effects, after the released bins if there are few along one input."""
-        blocks = super().summary()
+        blocks = super().summary(medium)
         if self._has_one_axis() and len(self.model.bins_) <= _MOST_ROWS:
             blocks.insert(0, Block([self._bin_table()]))
         return blocks

@@ -9,6 +9,7 @@ from reticent.reporting.columns import output_names
 from reticent.reporting.formatting import format_short, join_names
 from reticent.reporting.presenter import (
     PAGE,
+    SCREEN,
     Block,
     Json,
     Medium,
@@ -102,7 +103,7 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             "effects": effects,
         }
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of class probabilities along each input."""
         lines = probability_lines(self.model, _POINTS)
         return [Block([self._short_table(line) for line in lines])]
@@ -280,13 +281,12 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             *anchor_sentences(self.model, medium),
         ]
 
-    def notes(self) -> list[str]:
+    def notes(self, medium: Medium = SCREEN) -> list[str]:
         """Say so if the probabilities are hardly known."""
         lines = probability_lines(self.model, _POINTS)
         if np.median(np.concatenate([line.width for line in lines])) >= _UNKNOWN:
             return [
-                "the chances are hardly known: the budget (--epsilon) is too small for so few "
-                "records."
+                f"the chances are hardly known: {medium.budget} is too small for so few records."
             ]
         if min(float(line.probabilities[..., 0].min()) for line in lines) > _SUSPICIOUS:
             return [

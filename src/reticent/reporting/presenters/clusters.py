@@ -7,7 +7,17 @@ from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.grid_counts import GridCounts
 from reticent.reporting.formatting import format_short, format_with_error
-from reticent.reporting.presenter import PAGE, Block, Json, Presenter, Quality, Section, Table
+from reticent.reporting.presenter import (
+    PAGE,
+    SCREEN,
+    Block,
+    Json,
+    Medium,
+    Presenter,
+    Quality,
+    Section,
+    Table,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +77,7 @@ class ClusterPresenter(Presenter["KMeans"]):
             rows.append([str(k), size, *(f"{value:.4g}" for value in centre[:most])])
         return Table(["cluster", "records ± privacy noise", *self.columns[:most]], rows)
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of centres and sizes."""
         return [Block([self._table(_SCREEN_COLUMNS)])]
 
@@ -115,7 +125,7 @@ class ClusterPresenter(Presenter["KMeans"]):
         )
         return Quality(self.about_quality, sentences=[noise])
 
-    def notes(self) -> list[str]:
+    def notes(self, medium: Medium = SCREEN) -> list[str]:
         """Say so if clusters are smaller than the noise lets one see."""
         model = self.model
         small = [
@@ -130,7 +140,7 @@ class ClusterPresenter(Presenter["KMeans"]):
             named = f"cluster {small[0]} has"
         return [
             f"{named} no more records than the noise could make up: take fewer clusters "
-            "(--n-clusters), or a larger budget."
+            f"({medium.parameter('n_clusters')}), or a larger budget."
         ]
 
     def transform_names(self) -> list[str]:

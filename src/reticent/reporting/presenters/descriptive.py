@@ -11,6 +11,7 @@ from reticent.reporting.attack_curve import percent
 from reticent.reporting.formatting import decimal_places, format_number, format_with_error
 from reticent.reporting.presenter import (
     PAGE,
+    SCREEN,
     Block,
     Json,
     Medium,
@@ -58,13 +59,15 @@ def column_means(names: list[str], mean: Values, mean_sd: Values) -> Json:
     return {"mean": {name: {"value": value, "noise_sd": sd} for name, value, sd in columns}}
 
 
-def noisy_means_note(ranges: tuple[tuple[float, float], ...], mean_sd: Values) -> list[str]:
+def noisy_means_note(
+    ranges: tuple[tuple[float, float], ...], mean_sd: Values, medium: Medium
+) -> list[str]:
     """Say so if the means of all columns say next to nothing."""
     low, high = np.array(ranges).T
     if not (mean_sd > (high - low) / 2).all():
         return []
     return [
-        "the noise in every mean is larger than half its range: the budget (--epsilon) is too "
+        f"the noise in every mean is larger than half its range: {medium.budget} is too "
         "small for so few records, and the results say next to nothing."
     ]
 
@@ -86,8 +89,8 @@ class _ColumnPresenter(Presenter[WithMeans], Generic[WithMeans]):
         columns = zip(self.columns, self.model.mean_, self.model.mean_sd_, strict=True)
         return [[name, format_with_error(mean, sd)] for name, mean, sd in columns]
 
-    def notes(self) -> list[str]:
-        return noisy_means_note(self.bounds.x, self.model.mean_sd_)
+    def notes(self, medium: Medium = SCREEN) -> list[str]:
+        return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
 
     def quality(self) -> Quality:
         low, high = np.array(self.bounds.x).T
@@ -122,7 +125,7 @@ class MeanPresenter(_ColumnPresenter["PrivateMean"]):
     def _table(self) -> Table:
         return Table(_MEAN, self._mean_rows())
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of the means."""
         return [Block([self._table()])]
 
@@ -167,7 +170,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
             for name, edges, counts in columns
         ]
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of counts with bars for each column, of merged bins."""
         blocks = []
         for name, edges, counts, noise in self.merged(_SCREEN_BINS):
@@ -289,7 +292,7 @@ class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
             rows.append([*row, spread])
         return Table([*_MEAN, _SPREAD], rows)
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """Tables of the columns and of the correlations with their noise."""
         names = self.columns
         if len(names) == 1:

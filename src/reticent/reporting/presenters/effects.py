@@ -186,7 +186,7 @@ def effect_lines(output: RegressionOutput) -> list[EffectLine]:
         ends = populated[j]
         if len(at) == 2:
             ends = (at[0], at[-1])
-        found.append(EffectLine(name, at, *_predicted(output, points), ends))
+        found.append(EffectLine(name, at, *_mean_and_stds(output, points), ends))
     largest = sorted(range(len(found)), key=lambda j: -np.ptp(found[j].mean))[:MOST_LINES]
     return [found[j] for j in sorted(largest)]
 
@@ -194,14 +194,14 @@ def effect_lines(output: RegressionOutput) -> list[EffectLine]:
 def effect_grid(output: RegressionOutput) -> EffectGrid:
     """Give an output of two inputs on a grid."""
     x, y, points = grid_points(output.model, GRID)
-    mean, std = _predicted(output, points)
+    mean, std = _mean_and_stds(output, points)
     first, second = column_names(output.model)
     square = {cause: values.reshape(GRID, GRID) for cause, values in std.items()}
     populated = tuple(populated_ranges(output.model))
     return EffectGrid((first, second), x, y, mean.reshape(GRID, GRID), square, populated)
 
 
-def _predicted(output: RegressionOutput, points: Values) -> tuple[Values, dict[str, Values]]:
+def _mean_and_stds(output: RegressionOutput, points: Values) -> tuple[Values, dict[str, Values]]:
     """Mean, and standard deviation with each known cause added to those before."""
     parts = output.variance_parts(points)
     known = [cause for cause in CAUSES if not np.isnan(parts[cause]).any()]
@@ -240,14 +240,14 @@ def readings(panel: EffectLine | EffectGrid) -> Json:
         found = {"names": panel.names, "ends": panel.populated}
         at = [panel.x, panel.y]
     found |= {
-        "at": [_rounded(values) for values in at],
-        "mean": _rounded(panel.mean.ravel()),
-        "known": _rounded((BAND * panel.std["privacy"]).ravel()),
+        "at": [_four_digits(values) for values in at],
+        "mean": _four_digits(panel.mean.ravel()),
+        "known": _four_digits((BAND * panel.std["privacy"]).ravel()),
     }
     if "noise" in panel.std:
-        found["spread"] = _rounded((BAND * panel.std["noise"]).ravel())
+        found["spread"] = _four_digits((BAND * panel.std["noise"]).ravel())
     return found
 
 
-def _rounded(values: Values) -> list[float]:
+def _four_digits(values: Values) -> list[float]:
     return [float(f"{value:.4g}") for value in values]

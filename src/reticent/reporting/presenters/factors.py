@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.reporting.formatting import format_count, format_short, format_with_error
-from reticent.reporting.presenter import Block, Json, Presenter, Quality, Section, Table
+from reticent.reporting.presenter import (
+    SCREEN,
+    Block,
+    Json,
+    Medium,
+    Presenter,
+    Quality,
+    Section,
+    Table,
+)
 from reticent.reporting.presenters.descriptive import column_means, noisy_means_note
 
 if TYPE_CHECKING:
@@ -81,7 +90,7 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
             rows.append([name, mean, *correlations])
         return Table(["column", "mean ± privacy noise", *self._names()], rows)
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         table = self._table()
         width = 2 + _SCREEN_COLUMNS
         rows = [row[:width] for row in table.rows[:_SCREEN_ROWS]]
@@ -138,8 +147,8 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
         )
         return Quality(self.about_quality, sentences=[noise])
 
-    def notes(self) -> list[str]:
-        return noisy_means_note(self.bounds.x, self.model.mean_sd_)
+    def notes(self, medium: Medium = SCREEN) -> list[str]:
+        return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
 
     def transform_names(self) -> list[str]:
         """Names of the columns that `transform_rows` gives."""

@@ -9,6 +9,7 @@ from reticent.reporting.attack_curve import percent
 from reticent.reporting.formatting import decimal_places, format_count, format_with_error
 from reticent.reporting.presenter import (
     PAGE,
+    SCREEN,
     Block,
     Json,
     Medium,
@@ -74,7 +75,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             rows.append([f"{100 * model.weights_[k]:.1f} %", *cells[: len(names)]])
         return Table(["share", *names], rows)
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of the components."""
         return [Block([self._components(_SCREEN_COLUMNS)])]
 
@@ -157,13 +158,12 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             )
         return remarks
 
-    def notes(self) -> list[str]:
+    def notes(self, medium: Medium = SCREEN) -> list[str]:
         """Say so if the components are as wide as the ranges."""
         spread = np.sqrt(np.diagonal(self.model.covariances_, axis1=1, axis2=2).max(axis=0))
         low, high = np.array(self.bounds.x).T
         if not (spread > (high - low) / 2).all():
             return []
         return [
-            "the parts are as wide as the ranges: the budget (--epsilon) is too "
-            "small for so few records."
+            f"the parts are as wide as the ranges: {medium.budget} is too small for so few records."
         ]

@@ -153,7 +153,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             )
         return f"{output.name} spreads by about {size} around the function"
 
-    def summary(self) -> list[Block]:
+    def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A block for each output: a table of its effect along each input."""
         outputs = self.outputs
         blocks = []
@@ -169,7 +169,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             noise = ""
             if output.noise is not None:
                 noise = f"{output.noise:,.{decimal_places(output.noise)}f}"
-            sentences = [*prior_sentences(found, SCREEN), self._noise_sentence(output, noise)]
+            sentences = [*prior_sentences(found, medium), self._noise_sentence(output, noise)]
             blocks.append(Block(tables, sentences, heading))
         return blocks
 
@@ -268,7 +268,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             "nothing is said of values between."
         ]
 
-    def notes(self) -> list[str]:
+    def notes(self, medium: Medium = SCREEN) -> list[str]:
         """Say so if an output is hardly known better than before the fit."""
         points = np.vstack([points for _, points in anchored_lines(self.model, _POINTS)])
         notes = []
@@ -280,7 +280,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             if output.several:
                 function = f"the function of {output.name}"
             notes.append(
-                f"{function} is hardly better known than before the fit: the budget (--epsilon) "
+                f"{function} is hardly better known than before the fit: {medium.budget} "
                 "is too small for so few records."
             )
         return notes

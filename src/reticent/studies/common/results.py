@@ -13,14 +13,23 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["Claim", "Findings", "Progress", "Table", "Value", "mean_error", "plus_minus", "times"]
+__all__ = [
+    "Claim",
+    "Findings",
+    "Progress",
+    "ResultTable",
+    "Value",
+    "mean_error",
+    "plus_minus",
+    "times",
+]
 
 Progress = Callable[[int, int, str], None]  # done, of how many, what is being done
 Value = str | int | float | bool
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """A table for people; its first ``left`` columns are words."""
 
     title: str
@@ -55,7 +64,7 @@ class Findings:
 
     title: str
     records: list[dict[str, Value]]
-    tables: list[Table]
+    tables: list[ResultTable]
     claims: list[Claim] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)

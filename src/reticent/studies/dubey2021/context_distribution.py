@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 
 from reticent.models.bandits.joint import JointBandit
 from reticent.studies.common.bandit_environments import environment
-from reticent.studies.common.results import Claim, Findings, Progress, Table, mean_error, plus_minus
+from reticent.studies.common.results import (
+    Claim,
+    Findings,
+    Progress,
+    ResultTable,
+    mean_error,
+    plus_minus,
+)
 from reticent.studies.dubey2021.joint_regret import play
 
 __all__ = ["run"]
@@ -71,6 +78,15 @@ def _share(law: str, told: bool, permuted: bool, seed: int, rounds: int) -> floa
     return float(regret.sum() / chance.sum())
 
 
+def _method(told: bool, permuted: bool) -> str:
+    """What the policy assumes about the distribution of contexts, as a column's title."""
+    if told:
+        return "told"
+    if permuted:
+        return "permuted"
+    return "assumed even"
+
+
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute and tabulate."""
     if quick:
@@ -86,9 +102,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
                 done * repeats + repeat, len(cells) * repeats, f"{cell[0]}{', told' * cell[1]}"
             )
             found.setdefault(cell, []).append(_share(*cell, seed + repeat, rounds))
-    names = {
-        cell: ("told" if cell[1] else "permuted" if cell[2] else "assumed even") for cell in cells
-    }
+    names = {cell: _method(*cell[1:]) for cell in cells}
     claims = []
     if not quick:
         for law in ("heaps", "corner"):
@@ -116,7 +130,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             for cell, v in found.items()
         ],
         [
-            Table(
+            ResultTable(
                 f"Regret / random play, ε={_EPSILON:g}, δ={_DELTA:g}",
                 ("candidates", "bandit", "regret"),
                 [(cell[0], names[cell], plus_minus(v)) for cell, v in found.items()],

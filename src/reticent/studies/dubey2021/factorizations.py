@@ -15,7 +15,7 @@ from reticent.inference.online.matrix_factorization import (
     root_coefficients,
     tree_variances,
 )
-from reticent.studies.common.results import Claim, Findings, Progress, Table, Value
+from reticent.studies.common.results import Claim, Findings, Progress, ResultTable, Value
 
 __all__ = ["run"]
 
@@ -50,7 +50,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
                 )
             )
     headings = ("rounds", "tree", "square root / tree", "buffers / tree", "optimised in s")
-    table = Table(
+    table = ResultTable(
         "Largest variance of a running sum, one record moving the whole by one", headings, rows
     )
     return Findings("Factorisations of running sums", records, [table], claims).write(out)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from reticent.studies.common.results import Claim, Findings, Progress, Table, Value
+from reticent.studies.common.results import Claim, Findings, Progress, ResultTable, Value
 from reticent.studies.dubey2021.fourier_features import (
     matern_features,
     squared_exponential_features,
@@ -83,7 +83,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     ]
     headings = ("kernel", "inputs", "length", "features", "largest error", "bound")
     return Findings(
-        "Fourier features", records, [Table("On [0, 1]ᵈ", headings, rows)], claims
+        "Fourier features", records, [ResultTable("On [0, 1]ᵈ", headings, rows)], claims
     ).write(out)
 
 

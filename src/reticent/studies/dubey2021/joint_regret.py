@@ -21,7 +21,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     mean_error,
     plus_minus,
     times,
@@ -153,7 +153,7 @@ def run(
 
 def _table(
     found: dict[tuple[str, str, tuple[float, float]], list[float]], names: Sequence[str]
-) -> Table:
+) -> ResultTable:
     rows = [
         (
             name,
@@ -164,7 +164,7 @@ def _table(
         for (name, method, promise), values in found.items()
         if name in names
     ]
-    return Table(
+    return ResultTable(
         "Regret / random play", ("environment", "method", "promise", "regret"), rows, left=3
     )
 

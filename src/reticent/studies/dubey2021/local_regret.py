@@ -15,7 +15,14 @@ from reticent.privacy.accounting.composition import calibrate
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.streams.stream import Stream
 from reticent.studies.common.bandit_environments import ARMS, environment
-from reticent.studies.common.results import Claim, Findings, Progress, Table, mean_error, plus_minus
+from reticent.studies.common.results import (
+    Claim,
+    Findings,
+    Progress,
+    ResultTable,
+    mean_error,
+    plus_minus,
+)
 
 __all__ = ["run"]
 
@@ -72,6 +79,10 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             {"rounds": n, "regret": mean_error(v)[0], "error": mean_error(v)[1]}
             for n, v in found.items()
         ],
-        [Table(f"Regret / random play, ε={_EPSILON:g}, δ={_DELTA:g}", ("rounds", "regret"), rows)],
+        [
+            ResultTable(
+                f"Regret / random play, ε={_EPSILON:g}, δ={_DELTA:g}", ("rounds", "regret"), rows
+            )
+        ],
         claims,
     ).write(out)

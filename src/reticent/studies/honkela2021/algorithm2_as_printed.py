@@ -22,7 +22,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 from reticent.studies.honkela2021.algorithm1_as_printed import LiteralGP
 
-__all__ = ["Plan", "Selected", "coinpress_mean", "plan", "select"]
+__all__ = ["Selected", "SelectionBudget", "coinpress_mean", "select", "selection_budget"]
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _BETA = 0.01
 
 
 @dataclass(frozen=True)
-class Plan:
+class SelectionBudget:
     """What each of the tries may cost, and how many there are at most."""
 
     epsilon: float
@@ -48,11 +48,11 @@ class Plan:
         return (math.sqrt(self.epsilon + log) - math.sqrt(log)) ** 2
 
 
-def plan(epsilon: float, delta: float) -> Plan:
+def selection_budget(epsilon: float, delta: float) -> SelectionBudget:
     """Divide the total promise, Eqs (20) and (35)."""
     t = float(brentq(lambda log_t: math.exp(log_t) * (1 - log_t) - delta, -700, 0))
     each = _GAMMA**2 * math.exp(2 * t) / 2
-    return Plan(epsilon / 3 - math.sqrt(2 * each), each, int(-t / _GAMMA))
+    return SelectionBudget(epsilon / 3 - math.sqrt(2 * each), each, int(-t / _GAMMA))
 
 
 def coinpress_mean(
@@ -99,7 +99,7 @@ def select(
     sigmas: tuple[float, ...],
     inducing: Array,
     reach: float,
-    shares: Plan,
+    shares: SelectionBudget,
     rng: np.random.Generator,
 ) -> Selected:
     """Algorithm 2, with the first half of the records to fit and the second to validate."""

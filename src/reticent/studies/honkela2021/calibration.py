@@ -18,7 +18,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     times,
@@ -112,7 +112,7 @@ def _records(shares: Shares) -> Iterator[dict[str, Value]]:
 
 def coverage_table(
     target: str, shares: Shares, setups: Sequence[Setup], epsilons: Sequence[float]
-) -> Table:
+) -> ResultTable:
     """Coverage of nominal 95 % intervals, by setting, method and ε."""
     place = LEVELS.index(0.95)
     rows = []
@@ -125,7 +125,7 @@ def coverage_table(
             rows.append((setup.name, method, *(f"{share:.3f}" for share in found)))
     title = {"function": "the function", "outputs": "noisy test outputs"}[target]
     headings = ("setting", "method", *(f"ε={e:g}" for e in epsilons))
-    return Table(f"Share of {title} inside 95 % bands", headings, rows, left=2)
+    return ResultTable(f"Share of {title} inside 95 % bands", headings, rows, left=2)
 
 
 def judge(shares: Shares, setups: Sequence[Setup], epsilons: Sequence[float]) -> list[Claim]:

@@ -20,7 +20,7 @@ from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
 from reticent.studies.common.results import Claim, Findings, Progress, Value, times
 from reticent.studies.honkela2021 import nine_candidates as choices
-from reticent.studies.honkela2021.algorithm2_as_printed import plan, select
+from reticent.studies.honkela2021.algorithm2_as_printed import select, selection_budget
 from reticent.studies.honkela2021.data import HALF, SETUPS
 from reticent.studies.honkela2021.nine_candidates import (
     DELTA,
@@ -30,7 +30,7 @@ from reticent.studies.honkela2021.nine_candidates import (
     Choice,
     Method,
     N,
-    Trial,
+    SelectionTrial,
     Trials,
     tried,
 )
@@ -71,7 +71,7 @@ def _reticent(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> C
 
 def _paper(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Choice:
     inducing = np.array(SETUPS[0].inducing)
-    found = select(x, y, LENGTHS, SIGMAS, inducing, REACH, plan(epsilon, DELTA), rng)
+    found = select(x, y, LENGTHS, SIGMAS, inducing, REACH, selection_budget(epsilon, DELTA), rng)
     return (
         found.length,
         found.sigma,
@@ -98,7 +98,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     findings = Findings(
         "Hyperparameters for nothing (Honkela, Fig 3)",
         [{**choices.record(*key, found), **_pairs(found)} for key, found in trials.items()],
-        [choices.table(trials, "runs")],
+        [choices.selection_table(trials, "runs")],
         [] if quick else judge(trials),
         [
             f"N = {N}, δ = {DELTA:g}, {times(repeats)}, seed {seed}. Our noise level is learned as "
@@ -111,10 +111,10 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     return findings
 
 
-def _pairs(trials: Sequence[Trial]) -> dict[str, Value]:
+def _pairs(trials: Sequence[SelectionTrial]) -> dict[str, Value]:
     """How often each of the nine was chosen."""
     return {
-        f"length {length:.3g}, sigma {sigma:.3g}": choices.chosen(trials, length, sigma)
+        f"length {length:.3g}, sigma {sigma:.3g}": choices.selected_fraction(trials, length, sigma)
         for length in LENGTHS
         for sigma in SIGMAS
     }

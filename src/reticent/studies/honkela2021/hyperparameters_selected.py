@@ -114,7 +114,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             {**choices.record(*key, found), "seconds": mean_error(one.seconds for one in found)[0]}
             for key, found in trials.items()
         ],
-        [choices.table(trials, "searches")],
+        [choices.selection_table(trials, "searches")],
         [] if quick else judge(trials),
         [
             f"N = {N}, δ = {DELTA:g}, {times(repeats)} (PrivateSearch {often['PrivateSearch']}), "

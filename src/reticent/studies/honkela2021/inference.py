@@ -17,7 +17,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -121,7 +121,7 @@ def _record(key: tuple[str, str, float], trials: Sequence[Trial]) -> dict[str, V
 
 def _table(
     title: str, what: str, trials: Trials, setups: Sequence[Setup], epsilons: Sequence[float]
-) -> Table:
+) -> ResultTable:
     rows = []
     for setup in setups:
         for method in _METHODS:
@@ -133,7 +133,7 @@ def _table(
                 plus_minus(cell) if what == "rmse" else f"{np.mean(cell):.3f}" for cell in cells
             ]
             rows.append((setup.name, method, *words))
-    return Table(
+    return ResultTable(
         title, ("setting", "method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows, left=2
     )
 

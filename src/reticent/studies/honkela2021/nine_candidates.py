@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.studies.common.figures import Line, Panel, draw
-from reticent.studies.common.results import Progress, Table, Value, mean_error, plus_minus
+from reticent.studies.common.results import Progress, ResultTable, Value, mean_error, plus_minus
 from reticent.studies.honkela2021.data import noisy_sinc, sinc
 
 __all__ = [
@@ -25,13 +25,13 @@ __all__ = [
     "Choice",
     "Method",
     "N",
-    "Trial",
+    "SelectionTrial",
     "Trials",
-    "chosen",
     "picture",
     "record",
     "right",
-    "table",
+    "selected_fraction",
+    "selection_table",
     "tried",
 ]
 
@@ -47,7 +47,7 @@ SIGMAS = (0.1 / 3, 0.1, 0.3)
 TRUE = (1.0, 0.1)
 
 
-class Trial(NamedTuple):
+class SelectionTrial(NamedTuple):
     """What a method chose, how good its fit was, and the CPU time it took."""
 
     length: float
@@ -56,7 +56,7 @@ class Trial(NamedTuple):
     seconds: float
 
 
-Trials = dict[tuple[str, float], list[Trial]]  # by method and ε
+Trials = dict[tuple[str, float], list[SelectionTrial]]  # by method and ε
 
 
 def tried(
@@ -81,17 +81,19 @@ def tried(
         length, sigma, mean = methods[method](x, y, epsilon, rng)
         seconds = time.process_time() - start
         rmse = float(np.sqrt(np.mean((mean - sinc(at)) ** 2)))
-        trials.setdefault((method, epsilon), []).append(Trial(length, sigma, rmse, seconds))
+        trials.setdefault((method, epsilon), []).append(
+            SelectionTrial(length, sigma, rmse, seconds)
+        )
     return trials
 
 
-def right(trials: Sequence[Trial], what: int | None = None) -> float:
+def right(trials: Sequence[SelectionTrial], what: int | None = None) -> float:
     """How often both were right, or only the length (0) or the noise level (1)."""
     both = (0, 1) if what is None else (what,)
     return float(np.mean([all(math.isclose(one[i], TRUE[i]) for i in both) for one in trials]))
 
 
-def chosen(trials: Sequence[Trial], length: float, sigma: float) -> float:
+def selected_fraction(trials: Sequence[SelectionTrial], length: float, sigma: float) -> float:
     """How often this pair was chosen."""
     return float(
         np.mean(
@@ -100,7 +102,7 @@ def chosen(trials: Sequence[Trial], length: float, sigma: float) -> float:
     )
 
 
-def record(method: str, epsilon: float, trials: Sequence[Trial]) -> dict[str, Value]:
+def record(method: str, epsilon: float, trials: Sequence[SelectionTrial]) -> dict[str, Value]:
     """What both studies keep of a method at one ε."""
     rmse, error = mean_error(one.rmse for one in trials)
     return {
@@ -115,14 +117,14 @@ def record(method: str, epsilon: float, trials: Sequence[Trial]) -> dict[str, Va
     }
 
 
-def table(trials: Trials, runs: str) -> Table:
+def selection_table(trials: Trials, runs: str) -> ResultTable:
     """Shares of runs, or what else they are called, that were right."""
     rows = []
     for (method, epsilon), found in trials.items():
         shares = [f"{right(found, what):.2f}" for what in (None, 0, 1)]
         rows.append((method, f"{epsilon:g}", *shares, plus_minus([one.rmse for one in found])))
     headings = ("method", "ε", "both right", "length right", "noise right", "RMSE of the fit")
-    return Table(f"Share of {runs} that choose the true ones among nine", headings, rows)
+    return ResultTable(f"Share of {runs} that choose the true ones among nine", headings, rows)
 
 
 def picture(out: Path, trials: Trials, runs: str) -> Path:
@@ -141,7 +143,7 @@ def picture(out: Path, trials: Trials, runs: str) -> Path:
     for (method, epsilon), found in trials.items():
         lines = []
         for sigma, colour in zip(SIGMAS, ("naive", "dots", "truth"), strict=True):
-            shares = [chosen(found, length, sigma) for length in LENGTHS]
+            shares = [selected_fraction(found, length, sigma) for length in LENGTHS]
             lines.append(Line(f"σ={sigma:.2g}", shares, range(3), colour=colour, marker="o"))
         rows.setdefault(method, []).append(Panel(f"{method}, ε={epsilon:g}", lines, options))
     return draw(out / "choices.png", list(rows.values()))

@@ -17,7 +17,11 @@ from sklearn.gaussian_process.kernels import RBF
 from reticent.privacy.accounting.composition import calibrate
 from reticent.privacy.accounting.selection import calibrate_selection, stop_for
 from reticent.studies.honkela2021.algorithm1_as_printed import _RHO, feature_radius2, sensitivity
-from reticent.studies.honkela2021.algorithm2_as_printed import _GAMMA, coinpress_mean, plan
+from reticent.studies.honkela2021.algorithm2_as_printed import (
+    _GAMMA,
+    coinpress_mean,
+    selection_budget,
+)
 
 __all__ = ["Found", "Halves", "Scheme", "liu_talwar", "papernot_steinke"]
 
@@ -43,7 +47,7 @@ class Scheme:
 
 def liu_talwar(epsilon: float, delta: float) -> Scheme:
     """As in the paper."""
-    each = plan(epsilon, delta)
+    each = selection_budget(epsilon, delta)
     return Scheme(calibrate(each.epsilon, each.delta), each.rho, _GAMMA, each.tries)
 
 

@@ -19,7 +19,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -167,7 +167,7 @@ def _record(key: tuple[str, str, float], values: Sequence[Trial]) -> dict[str, V
 
 def _table(
     title: str, what: str, trials: Trials, tasks: Sequence[_Task], epsilons: Sequence[float]
-) -> Table:
+) -> ResultTable:
     rows = [
         (
             task.name,
@@ -180,7 +180,7 @@ def _table(
         for task in tasks
         for method in METHODS
     ]
-    return Table(
+    return ResultTable(
         title, ("data", "method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows, left=2
     )
 

@@ -24,7 +24,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     times,
@@ -158,7 +158,7 @@ def _record(key: Key, trials: Sequence[Trial]) -> dict[str, Value]:
     }
 
 
-def _table(kernel: str, trials: dict[Key, list[Trial]]) -> Table:
+def _table(kernel: str, trials: dict[Key, list[Trial]]) -> ResultTable:
     rows = []
     for d, n in dict.fromkeys(key[:2] for key in trials if key[3] == kernel):
         cells: list[str] = []
@@ -169,7 +169,7 @@ def _table(kernel: str, trials: dict[Key, list[Trial]]) -> Table:
             cells += [f"{np.mean(relative):.2f}", f"{max(relative):.2f}", f"{cover:.2f}"]
         rows.append((str(d), f"{n:,}", *cells))
     headings = [word for epsilon in EPSILONS for word in (f"ε={epsilon:g}", "worst", "cover")]
-    return Table(
+    return ResultTable(
         f"RMSE relative to a private mean, kernel: {kernel}", ("inputs", "records", *headings), rows
     )
 
@@ -187,7 +187,7 @@ def _ratio(trials: dict[Key, list[Trial]], d: int, n: int, epsilon: float) -> fl
 
 def _learned(
     trials: dict[Key, list[Trial]], dimensions: Sequence[int], n: int, epsilon: float
-) -> Table:
+) -> ResultTable:
     rows = []
     for d in dimensions:
         both = [
@@ -198,7 +198,7 @@ def _learned(
             (str(d), *(f"{error:.4f}" for error in both), f"{_ratio(trials, d, n, epsilon):.2f}")
         )
     title = f"RMSE of a learned kernel and of the mean of its family, {n:,} records, ε={epsilon:g}"
-    return Table(title, ("inputs", "learned", "mean", "ratio"), rows)
+    return ResultTable(title, ("inputs", "learned", "mean", "ratio"), rows)
 
 
 def judge(trials: dict[Key, list[Trial]]) -> list[Claim]:

@@ -25,7 +25,14 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from reticent import Bounds, GPRegressor, plan
 from reticent.inference.kernels.anova import Anova
 from reticent.studies.common.figures import Line, Panel, draw
-from reticent.studies.common.results import Claim, Findings, Progress, Table, Value, mean_error
+from reticent.studies.common.results import (
+    Claim,
+    Findings,
+    Progress,
+    ResultTable,
+    Value,
+    mean_error,
+)
 
 __all__ = ["run"]
 
@@ -307,14 +314,14 @@ def summary_record(
 
 def error_table(
     records: list[dict[str, Value]], settings: tuple[Setting, ...], epsilons: tuple[float, ...]
-) -> Table:
+) -> ResultTable:
     """Expected over measured error, one row a setting and one column an ε."""
     rows = []
     for i, setting in enumerate(settings):
         own = records[i * len(epsilons) : (i + 1) * len(epsilons)]
         words = [f"{r['expected']:.3f} / {r['measured']:.3f} = {_ratio(r)}" for r in own]
         rows.append((setting.name, str(setting.d), f"{setting.n:,}", *words))
-    return Table(
+    return ResultTable(
         "RMSE expected / measured",
         ("prior", "d", "n", *(f"ε={epsilon:g}" for epsilon in epsilons)),
         rows,

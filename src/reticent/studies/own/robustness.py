@@ -23,7 +23,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -261,7 +261,7 @@ def _worst(trials: Sequence[Trial]) -> float:
     return max(one.rmse / one.size for one in trials)
 
 
-def _wrong_table(wrong: Trials, mode: str) -> Table:
+def _wrong_table(wrong: Trials, mode: str) -> ResultTable:
     rows = []
     for name, trials in ((case, trials) for (case, one), trials in wrong.items() if one == mode):
         errors = plus_minus([one.rmse for one in trials])
@@ -271,10 +271,10 @@ def _wrong_table(wrong: Trials, mode: str) -> Table:
             ratio = f"{_ratio(wrong, name, mode):.2f}"
         rows.append((name, errors, ratio, f"{_worst(trials):.2f}", f"{_coverage(trials):.3f}"))
     headings = ("one thing wrong", "RMSE", "to clean", "worst to size", "cover")
-    return Table(f"One thing wrong, kernel and noise {mode}", headings, rows)
+    return ResultTable(f"One thing wrong, kernel and noise {mode}", headings, rows)
 
 
-def _rising_table(rising: dict[str, list[list[Trial]]], growing: Sequence[float]) -> Table:
+def _rising_table(rising: dict[str, list[list[Trial]]], growing: Sequence[float]) -> ResultTable:
     rows = []
     for mode, found in rising.items():
         columns = list(zip(*found, strict=True))
@@ -283,7 +283,7 @@ def _rising_table(rising: dict[str, list[list[Trial]]], growing: Sequence[float]
         )
         rows.append((f"coverage ({mode})", *(f"{_coverage(c):.3f}" for c in columns)))
     headings = ("", *(f"ε={epsilon:g}" if epsilon < _FREE else "no noise" for epsilon in growing))
-    return Table(f"Clean, {_LARGE:,} records, at growing ε", headings, rows)
+    return ResultTable(f"Clean, {_LARGE:,} records, at growing ε", headings, rows)
 
 
 def judge(wrong: Trials, rising: dict[str, list[list[Trial]]]) -> list[Claim]:

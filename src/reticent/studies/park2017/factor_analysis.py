@@ -21,7 +21,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -78,7 +78,9 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         (name, f"{epsilon:g}".replace("inf", "–"), plus_minus(values, 1))
         for (name, epsilon), values in scores.items()
     ]
-    table = Table("Test log-likelihood of a record (nats)", ("method", "ε", "mean"), rows, left=1)
+    table = ResultTable(
+        "Test log-likelihood of a record (nats)", ("method", "ε", "mean"), rows, left=1
+    )
     notes = [
         f"{times(repeats)}, δ = {_DELTA:g}, {_FACTORS} factors; no variance "
         f"below {_LEAST:g} without privacy."

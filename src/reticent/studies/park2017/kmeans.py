@@ -25,7 +25,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -118,7 +118,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     for (data, eps, name), values in excess.items():
         mean_words = f"{plus_minus([100 * value for value in values], 2)} %"
         rows.append((data, f"{eps:g}", name, mean_words, f"{100 * max(values):.2f} %"))
-    table = Table(
+    table = ResultTable(
         "Excess over k-means without privacy",
         ("data", "ε", "method", "mean", "worst"),
         rows,

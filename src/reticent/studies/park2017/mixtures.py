@@ -16,7 +16,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -109,7 +109,7 @@ def _record(key: tuple[str, str, float], values: list[float]) -> dict[str, Value
     }
 
 
-def _table(kind: Kind, trials: Trials, epsilons: tuple[float, ...]) -> Table:
+def _table(kind: Kind, trials: Trials, epsilons: tuple[float, ...]) -> ResultTable:
     methods = [
         m
         for m in (*COMPOSITIONS, ONE_NORMAL, OURS, _PLAIN, _TRUTH)
@@ -120,7 +120,7 @@ def _table(kind: Kind, trials: Trials, epsilons: tuple[float, ...]) -> Table:
         for method in methods
     ]
     title = f"{kind.name}: test log-likelihood per record"
-    return Table(title, ("method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows)
+    return ResultTable(title, ("method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows)
 
 
 def judge(trials: Trials) -> list[Claim]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from reticent.studies import REPORT_SEED
 from reticent.studies.peers.classification_methods import CLASSES
 from reticent.studies.peers.regression_methods import NUMBERS
-from reticent.studies.peers.runner import EPSILONS, Plan, run, study
+from reticent.studies.peers.runner import EPSILONS, RunPlan, run, study
 
 
 def _show(done: int, total: int, what: str) -> None:
@@ -74,7 +74,9 @@ def main() -> None:
             seed = 0
         study(
             given.out,
-            Plan(of, tuple(tasks), methods, tuple(given.epsilon), given.splits, seed, given.fresh),
+            RunPlan(
+                of, tuple(tasks), methods, tuple(given.epsilon), given.splits, seed, given.fresh
+            ),
             show,
         )
     print((given.out / "table.md").read_text())

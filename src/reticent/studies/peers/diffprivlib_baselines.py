@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from reticent.studies.peers.comparison import Cell
 
-__all__ = ["PINNED", "Unavailable", "centres", "environment", "predictions"]
+__all__ = ["PINNED", "Unavailable", "centres", "interpreter", "predictions"]
 
 Array = NDArray[np.float64]
 PINNED = ("diffprivlib==0.6.6", "scikit-learn==1.7.2", "numpy==2.2.6", "scipy==1.15.3")
@@ -71,7 +71,7 @@ class Unavailable(Exception):
     """diffprivlib cannot be run here: no network, or a pinned version that does not install."""
 
 
-def environment() -> Path:
+def interpreter() -> Path:
     """Give the interpreter that has diffprivlib; make its environment if it is not there."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     home = cache / "reticent" / "-".join(["peers", *PINNED[:2]])
@@ -119,7 +119,7 @@ def centres(X: Array, k: int, epsilon: float, seed: int) -> Array:
 
 def _answered(script: str, model: str, given: Mapping[str, Any]) -> Array:
     """What a script finds in diffprivlib's environment for these arrays."""
-    python = environment()
+    python = interpreter()
     with tempfile.TemporaryDirectory() as folder:
         asked = Path(folder, "given.npz")
         found = Path(folder, "found.npz")

@@ -6,10 +6,10 @@ All of the work is in `peers`.
 import csv
 from pathlib import Path
 
-from reticent.studies.common.results import Findings, Progress, Table
+from reticent.studies.common.results import Findings, Progress, ResultTable
 from reticent.studies.peers.comparison import Comparison, Measure
 from reticent.studies.peers.regression_methods import NUMBERS
-from reticent.studies.peers.runner import Plan, study
+from reticent.studies.peers.runner import RunPlan, study
 from reticent.studies.peers.runner import run as run_quickly
 
 __all__ = ["compare", "run"]
@@ -38,7 +38,7 @@ def compare(
             splits = repeats
         tasks = tuple(of.tasks.values())
         methods = tuple(of.methods.values())
-        study(out, Plan(of, tasks, methods, splits=splits, first_seed=seed), progress)
+        study(out, RunPlan(of, tasks, methods, splits=splits, first_seed=seed), progress)
     with open(out / "results.csv", newline="", encoding="utf-8") as file:
         records = list(csv.DictReader(file))
     return Findings(
@@ -49,7 +49,7 @@ def compare(
     )
 
 
-def _table(of: Comparison, measure: Measure, records: list[dict[str, str]]) -> Table:
+def _table(of: Comparison, measure: Measure, records: list[dict[str, str]]) -> ResultTable:
     records = [row for row in records if row["measure"] == measure.name]
     methods = [name for name in of.methods if any(row["method"] == name for row in records)]
     rows = []
@@ -65,7 +65,7 @@ def _table(of: Comparison, measure: Measure, records: list[dict[str, str]]) -> T
         ]
         rows.append((task, epsilon, *words))
     title = f"{measure.title} on held-out records; * is best or within 2 standard errors"
-    return Table(title, ("task", "ε", *methods), rows)
+    return ResultTable(title, ("task", "ε", *methods), rows)
 
 
 def _mark(row: dict[str, str]) -> str:

@@ -24,14 +24,14 @@ from reticent.studies.peers import tables
 from reticent.studies.peers.comparison import Cell, Comparison, Method, Task
 from reticent.studies.peers.diffprivlib_baselines import Unavailable
 
-__all__ = ["EPSILONS", "Plan", "Result", "run", "study"]
+__all__ = ["EPSILONS", "Result", "RunPlan", "run", "study"]
 
 Array = NDArray[np.float64]
 EPSILONS = (0.3, 1.0, 3.0, 10.0)
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """Which cells to fill."""
 
     of: Comparison
@@ -78,25 +78,27 @@ def run(of: Comparison, out: Path, quick: bool = False, progress: Progress | Non
         )
         study(
             out,
-            Plan(of, (of.tasks[of.quick],), methods, (1.0, 10.0), splits=2, fresh=True),
+            RunPlan(of, (of.tasks[of.quick],), methods, (1.0, 10.0), splits=2, fresh=True),
             progress,
         )
     else:
         study(
             out,
-            Plan(of, tuple(of.tasks.values()), tuple(of.methods.values()), first_seed=REPORT_SEED),
+            RunPlan(
+                of, tuple(of.tasks.values()), tuple(of.methods.values()), first_seed=REPORT_SEED
+            ),
             progress,
         )
 
 
-def study(out: Path, plan: Plan, progress: Progress | None = None) -> list[Result]:
+def study(out: Path, plan: RunPlan, progress: Progress | None = None) -> list[Result]:
     """Fill the plan's cells, and write tables and a picture of them to ``out``.
 
     Returns all results that these show.
     """
     out.mkdir(parents=True, exist_ok=True)
     kept = out / "results.jsonl"
-    known = {result.key: result for result in _read(kept)}
+    known = {result.key: result for result in _stored_results(kept)}
     if plan.fresh:
         chosen = {method.name for method in plan.methods}
         known = {key: result for key, result in known.items() if result.method not in chosen}
@@ -112,7 +114,7 @@ def study(out: Path, plan: Plan, progress: Progress | None = None) -> list[Resul
             if method.name in missing:
                 continue
             try:
-                found = _fill(plan, task, X, y, seed, method, known)
+                found = _missing_results(plan, task, X, y, seed, method, known)
             except Unavailable as reason:
                 missing[method.name] = str(reason)
                 continue
@@ -120,7 +122,7 @@ def study(out: Path, plan: Plan, progress: Progress | None = None) -> list[Resul
             with kept.open("a", encoding="utf-8") as file:
                 file.writelines(json.dumps(asdict(result)) + "\n" for result in found)
         shown += _shown(task, plan, len(y), known.values())
-    tables.write(
+    tables.write_tables(
         out,
         plan.of,
         shown,
@@ -129,11 +131,17 @@ def study(out: Path, plan: Plan, progress: Progress | None = None) -> list[Resul
     return shown
 
 
-def _fill(
-    plan: Plan, task: Task, X: Array, y: Array, seed: int, method: Method, known: Container[object]
+def _missing_results(
+    plan: RunPlan,
+    task: Task,
+    X: Array,
+    y: Array,
+    seed: int,
+    method: Method,
+    known: Container[object],
 ) -> list[Result]:
     """Compute what is not known yet."""
-    label = (task.name, len(y), X.shape[1], seed, method.name, _digest(method, task))
+    label = (task.name, len(y), X.shape[1], seed, method.name, _result_key(method, task))
     asked = plan.epsilons if method.private else (math.inf,)
     missing = [epsilon for epsilon in asked if Result(*label, epsilon, {}, 0.0).key not in known]
     if not missing:
@@ -149,20 +157,20 @@ def _fill(
     ]
 
 
-def _digest(method: Method, task: Task) -> str:
+def _result_key(method: Method, task: Task) -> str:
     """A result is kept as long as the method's code and the task are the same."""
     return hashlib.sha256(f"{method.digest} {task}".encode()).hexdigest()[:16]
 
 
-def _shown(task: Task, plan: Plan, n: int, known: Iterable[Result]) -> list[Result]:
+def _shown(task: Task, plan: RunPlan, n: int, known: Iterable[Result]) -> list[Result]:
     """Results of this plan's task, seeds and ε by all methods as their code is now."""
     seeds = plan.seeds(n)
     epsilons = {*plan.epsilons, math.inf}
-    current = {_digest(method, task) for method in plan.of.methods.values()}
+    current = {_result_key(method, task) for method in plan.of.methods.values()}
     return [r for r in known if r.digest in current and r.seed in seeds and r.epsilon in epsilons]
 
 
-def _read(path: Path) -> list[Result]:
+def _stored_results(path: Path) -> list[Result]:
     if path.exists():
         lines = path.read_text(encoding="utf-8").splitlines()
     else:

@@ -17,7 +17,7 @@ from reticent.studies.peers.comparison import Comparison, Measure
 if TYPE_CHECKING:
     from reticent.studies.peers.runner import Result
 
-__all__ = ["verdicts", "write"]
+__all__ = ["verdicts", "write_tables"]
 
 _HEADINGS = [
     "task",
@@ -35,7 +35,7 @@ Cell = dict[str, "list[Result]"]  # the splits' results of each method, for one 
 Cells = dict[tuple[str, float], Cell]
 
 
-def write(
+def write_tables(
     out: Path, of: Comparison, results: "Sequence[Result]", notes: Sequence[str] = ()
 ) -> None:
     """Write results.csv, table.md and picture.png."""
@@ -63,10 +63,12 @@ def write(
         for cell in cells.values():
             for measure in of.measures:
                 good = verdicts(of, cell, measure)
-                writer.writerows(_row(found, measure, name in good) for name, found in cell.items())
+                writer.writerows(
+                    _score_row(found, measure, name in good) for name, found in cell.items()
+                )
             if of.ours in cell:
-                writer.writerow(_row(cell[of.ours], of.aside, ""))
-    panels = [_panel(of, task, cells) for task in shown]
+                writer.writerow(_score_row(cell[of.ours], of.aside, ""))
+    panels = [_score_panel(of, task, cells) for task in shown]
     draw(out / "picture.png", [panels[i : i + 4] for i in range(0, len(panels), 4)])
 
 
@@ -130,13 +132,13 @@ def _error(values: Sequence[float] | np.ndarray) -> float:
     return 0.0
 
 
-def _mean(found: "list[Result]", measure: Measure) -> tuple[float, float]:
+def _mean_score(found: "list[Result]", measure: Measure) -> tuple[float, float]:
     values = [result.scores[measure.name] for result in found]
     return float(np.mean(values)), _error(values)
 
 
-def _number(found: "list[Result]", measure: Measure, mark: str = "") -> str:
-    mean, error = _mean(found, measure)
+def _format_score(found: "list[Result]", measure: Measure, mark: str = "") -> str:
+    mean, error = _mean_score(found, measure)
     return f"{mark}{mean:.4g} ± {error:.2g}{mark}"
 
 
@@ -158,31 +160,34 @@ def _table(of: Comparison, task: str, cells: Cells) -> str:
         ]
         for epsilon, cell in mine.items():
             good = verdicts(of, cell, measure)
-            shown = [
-                _number(cell[m], measure, "**" if m in good else "") if m in cell else "–"
-                for m in methods
-            ]
+            shown = ["–"] * len(methods)
+            for column, method in enumerate(methods):
+                if method in cell:
+                    emphasis = "**" if method in good else ""
+                    shown[column] = _format_score(cell[method], measure, emphasis)
             ours = cell.get(of.ours, [])
-            shown.append(f"{_mean(ours, of.aside)[0]:.3f}" if ours else "–")
+            shown.append(f"{_mean_score(ours, of.aside)[0]:.3f}" if ours else "–")
             shown.append(f"{np.mean([r.seconds for r in ours]):.1f}" if ours else "–")
             lines.append(f"| {epsilon:g} | " + " | ".join(shown) + " |")
         parts.append("\n".join(lines))
         if plain:
             parts.append(
-                "; ".join(f"{name}: {_number(found, measure)}" for name, found in plain.items())
+                "; ".join(
+                    f"{name}: {_format_score(found, measure)}" for name, found in plain.items()
+                )
             )
     return "\n\n".join(parts)
 
 
-def _row(found: "list[Result]", measure: Measure, good: bool | str) -> list[object]:
+def _score_row(found: "list[Result]", measure: Measure, good: bool | str) -> list[object]:
     first = found[0]
-    mean, error = _mean(found, measure)
+    mean, error = _mean_score(found, measure)
     seconds = f"{np.mean([result.seconds for result in found]):.3g}"
     numbers = [len(found), measure.name, f"{mean:.6g}", f"{error:.3g}", good, seconds]
     return [first.task, first.epsilon, first.method, *numbers]
 
 
-def _panel(of: Comparison, task: str, cells: Cells) -> Panel:
+def _score_panel(of: Comparison, task: str, cells: Cells) -> Panel:
     """The first measure against ε, one line per method.
 
     Of errors, what is much worse than without inputs leaves the picture.
@@ -191,7 +196,7 @@ def _panel(of: Comparison, task: str, cells: Cells) -> Panel:
     lines = []
     for name, method in of.methods.items():
         points = [
-            (e, *_mean(cell[name], measure))
+            (e, *_mean_score(cell[name], measure))
             for (one, e), cell in cells.items()
             if one == task and name in cell
         ]

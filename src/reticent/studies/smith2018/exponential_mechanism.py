@@ -28,7 +28,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -132,7 +132,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         (f"{eps:g}", *(plus_minus(found[method, eps], 1) for method in _METHODS))
         for eps in _EPSILONS
     ]
-    table = Table(
+    table = ResultTable(
         f"Log-likelihood of the histogram at the chosen parameters; best {np.mean(best):.0f}, by "
         f"chance {np.mean(chance):.0f}",
         ("ε", "exponential, |G|", "exponential, exact", "free: bins at this ε"),

@@ -24,7 +24,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -157,10 +157,10 @@ def findings(out: Path, lengths: Any, errors: Any, found: Any, repeats: int) -> 
         (f"{length:g}", *(plus_minus(errors[method, length]) for method in _METHODS))
         for length in lengths
     ]
-    first = Table(
+    first = ResultTable(
         "People per year of age, root mean square error", ("length scale", *_METHODS), rows
     )
-    second = Table(
+    second = ResultTable(
         "Error of single outputs (their noise is 0.25), and coverage of the function by 95 % bands",
         ("ε", "error", "not above", "coverage"),
         [

@@ -20,7 +20,7 @@ from reticent.studies.common.results import (
     Claim,
     Findings,
     Progress,
-    Table,
+    ResultTable,
     Value,
     mean_error,
     plus_minus,
@@ -128,12 +128,12 @@ def _table(
     epsilons: tuple[float, ...],
     found: dict[tuple[str, float], list[float]],
     digits: int,
-) -> Table:
+) -> ResultTable:
     rows = [
         (name, *(plus_minus(found[name, epsilon], digits) for epsilon in epsilons))
         for name in names
     ]
-    return Table(title, ("method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows)
+    return ResultTable(title, ("method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows)
 
 
 def judge(errors: dict[tuple[str, float], list[float]], epsilons: tuple[float, ...]) -> list[Claim]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.accounting.composition import calibrate
-from reticent.studies.common.results import Claim, Findings, Progress, Table
+from reticent.studies.common.results import Claim, Findings, Progress, ResultTable
 
 __all__ = ["exact_sensitivity", "fitc_map", "row_sum", "run", "smith_kernel"]
 
@@ -90,7 +90,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     rows = [
         (what, printed, f"{literal:.4g}", f"{right:.4g}") for what, printed, literal, right in found
     ]
-    table = Table(
+    table = ResultTable(
         "Numbers in the text", ("what", "printed", "by the paper's formula", "exact"), rows
     )
     at30 = math.sqrt(2 * math.log(1.25 / 0.01)) / 30

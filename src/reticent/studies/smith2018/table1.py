@@ -18,7 +18,14 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from reticent.models.gp.binned_regressor import BinnedGPRegressor
 from reticent.privacy.bounds import Bounds
-from reticent.studies.common.results import Claim, Findings, Progress, Table, mean_error, plus_minus
+from reticent.studies.common.results import (
+    Claim,
+    Findings,
+    Progress,
+    ResultTable,
+    mean_error,
+    plus_minus,
+)
 from reticent.studies.smith2018.as_printed import DELTA, Problem, label_model, noise_root
 
 __all__ = ["children", "run"]
@@ -125,7 +132,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             }
             for (name, epsilon), values in errors.items()
         ],
-        [Table("RMSE in kg ± standard error", heads, rows)],
+        [ResultTable("RMSE in kg ± standard error", heads, rows)],
         []
         if quick
         else [

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from reticent.obfuscation.obfuscator import Obfuscator
 from reticent.studies.common.figures import Line, Panel, draw
-from reticent.studies.common.results import Claim, Findings, Progress, Table, Value
+from reticent.studies.common.results import Claim, Findings, Progress, ResultTable, Value
 
 __all__ = ["run"]
 
@@ -166,13 +166,13 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "Attacks on an obfuscated curve",
         records,
         [
-            Table(
+            ResultTable(
                 f"Mean squared error of f({AT}), promised at least {_PROMISED:g}; {half:,} "
                 "curves to learn from",
                 head,
                 rows,
             ),
-            Table(
+            ResultTable(
                 "The variance learned from the curve itself: what one release keeps of the promise",
                 ("median", "releases below it", "below half", "below a tenth"),
                 [(f"{100 * np.median(kept):.1f} %", *(f"{100 * part:.0f} %" for part in below))],

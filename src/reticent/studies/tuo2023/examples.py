@@ -12,7 +12,7 @@ from reticent.errors import BadInput
 from reticent.obfuscation.obfuscator import Obfuscator
 from reticent.obfuscation.solver.spectral_density import check_below
 from reticent.studies.common.figures import Line, Panel, draw
-from reticent.studies.common.results import Claim, Findings, Progress, Table, Value
+from reticent.studies.common.results import Claim, Findings, Progress, ResultTable, Value
 
 __all__ = ["run"]
 
@@ -148,7 +148,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         )
     )
     tables = [
-        Table(
+        ResultTable(
             "Least noise",
             ("case", "trace", "expected", "gap"),
             [
@@ -156,7 +156,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
                 for r in records[:4]
             ],
         ),
-        Table(
+        ResultTable(
             "Example 3: c·exp(−θ‖x−y‖²) behind exp(−10‖x−y‖²), one input: θ from 10c² to 10",
             ("c", "θ", "fits"),
             rows,

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from reticent.obfuscation.obfuscator import Obfuscator
 from reticent.studies.common.figures import Band, Line, Panel, draw
-from reticent.studies.common.results import Claim, Findings, Progress, Table, Value
+from reticent.studies.common.results import Claim, Findings, Progress, ResultTable, Value
 
 __all__ = ["NAMES", "orbit", "run"]
 
@@ -140,7 +140,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     return Findings(
         "A satellite's orbit with one arc hidden",
         records,
-        [Table("In units of the prior's standard deviation", head, rows, 2)],
+        [ResultTable("In units of the prior's standard deviation", head, rows, 2)],
         [] if quick else claims,
         [
             "Inferential privacy, not differential privacy. The larger share hides more; the "

@@ -1,0 +1,126 @@
+"""Settings of inference from noisy sums of labels: tuned numbers, with their meaning and reason.
+
+How many releases there are, and where labels are clipped, is up to the model
+(`reticent.models.gp.settings.LabelSettings`).
+"""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "CLOAK",
+    "DESIGN",
+    "LABEL_POSTERIOR",
+    "CloakSettings",
+    "DesignSettings",
+    "LabelPosteriorSettings",
+]
+
+
+@dataclass(frozen=True)
+class LabelPosteriorSettings:
+    """Tuned numbers of `posterior.LabelPosterior`.
+
+    Parameters
+    ----------
+    jitter : float
+        Added to the covariance of the inducing inputs, relative to its mean variance.
+    min_gain : float
+        Smallest gain of a clip that sums are divided by; a smaller one would amplify noise.
+    second_moment_error : float
+        Relative error of a second moment: residuals are not quite normal.
+    noise_grid : (lowest, highest, number)
+        Candidates of s², geometric, as multiples of the first guess.
+    log_noise_sd : float
+        Standard deviation of log s² a priori.
+    min_noise_fraction : float
+        Smallest fraction of s² that residuals of labels are taken to show: the function follows
+        the labels it was learned from.
+    uniform_weight : float
+        Weight of all hypotheses alike in the kernel that the next release is designed for: what
+        seems false now must still be tested.
+    negligible_weight : float
+        Weight of a hypothesis below which it is dropped.
+    negligible_row : float
+        Squared norm of an observation below which it says nothing, relative to the largest.
+    predictive_weight, max_predictive : float, int
+        Total weight, and largest number, of the hypotheses that predictions are averaged over.
+    inducing_variance : float
+        Variance that inducing inputs may leave out, relative to the largest.
+    whole_matrix_ratio : int
+        Inputs per inducing input up to which the whole kernel matrix is computed in one call.
+    cached_numbers : int
+        Numbers of all features that are kept from stage to stage (256 MB).
+    """
+
+    jitter: float = 1e-10
+    min_gain: float = 0.3
+    second_moment_error: float = 0.05
+    noise_grid: tuple[float, float, int] = (1e-3, 1e1, 41)
+    log_noise_sd: float = 3.0
+    min_noise_fraction: float = 0.1
+    uniform_weight: float = 0.1
+    negligible_weight: float = 1e-5
+    negligible_row: float = 1e-12
+    predictive_weight: float = 0.995
+    max_predictive: int = 16
+    inducing_variance: float = 1e-6
+    whole_matrix_ratio: int = 8
+    cached_numbers: int = 2**25
+
+
+@dataclass(frozen=True)
+class DesignSettings:
+    """Tuned numbers of `design`.
+
+    Parameters
+    ----------
+    smoothing_factors : tuple of float
+        Factors on the noise variances ν that are tried, increasing.
+    negligible_signal : float
+        Variance along an axis, relative to the privacy noise, below which it is left out.
+    rough_tolerance, tolerance : float
+        How near to the optimum the cloaks are that are compared, and the one that is used.
+    norm_margin : float
+        Relative margin by which columns stay below a norm of one, more than rounding.
+    """
+
+    smoothing_factors: tuple[float, ...] = tuple(4.0**k for k in range(8))
+    negligible_signal: float = 1e-3
+    rough_tolerance: float = 0.1
+    tolerance: float = 1e-3
+    norm_margin: float = 1e-12
+
+
+@dataclass(frozen=True)
+class CloakSettings:
+    """Numbers of the optimiser in `cloaking`.
+
+    Parameters
+    ----------
+    max_steps : int
+        Most updates; the tolerance usually stops earlier.
+    uniform_weight : float
+        Weight of all labels alike where the search begins at the solution of a similar problem: a
+        label that did not matter there may matter here.
+    max_growth : float
+        Factor by which the distance from the optimum may grow before momentum begins anew.
+    min_weight : float
+        Added to each weight, so that it may come back.
+    min_eigenvalue : float
+        Relative to the largest eigenvalue: what lies below is rounding.
+    trace_power, logdet_power : float
+        Exponents of an update. S^½ answers half as much to a weight as S, so its steps are longer.
+    """
+
+    max_steps: int = 20_000
+    uniform_weight: float = 0.05
+    max_growth: float = 1.5
+    min_weight: float = 1e-30
+    min_eigenvalue: float = 1e-12
+    trace_power: float = 2.0
+    logdet_power: float = 1.0
+
+
+LABEL_POSTERIOR = LabelPosteriorSettings()
+DESIGN = DesignSettings()
+CLOAK = CloakSettings()
