@@ -78,16 +78,16 @@ def predict_file(
         names = output_names(model)
         suffixes = _RESULTS[:-1]
     if classes:
-        suffixes = _probability_suffixes(classes)
+        suffixes = probability_suffixes(classes)
     elif spread and presenter.predicts:
         suffixes = _RESULTS
-    results = _named(names, columns, suffixes)
+    results = result_names(names, columns, suffixes)
     records = missing = outside = 0
     with new_text(out) as written:
         lines = TableWriter(written)
         lines.line([*columns, *results])
         for block in _input_blocks(source, fields):
-            given = ([_cell(v) for v in row] for row in block.tolist())
+            given = ([exact_cell(v) for v in row] for row in block.tolist())
             if presenter.transforms:
                 told = presenter.transform_rows(block)
             elif classes:
@@ -209,13 +209,13 @@ def _csv_blocks(source: CsvSource, positions: list[int]) -> Iterator[Block]:
         yield np.array(rows)
 
 
-def _named(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
+def result_names(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
     """Name the results by their outputs; none may be called like an input."""
     names = [name.format(output) for output in outputs for name in results]
     return [name if name not in columns else f"predicted_{name}" for name in names]
 
 
-def _probability_suffixes(classes: list[str]) -> tuple[str, ...]:
+def probability_suffixes(classes: list[str]) -> tuple[str, ...]:
     """Patterns for the names of the likeliest class, and of the chance of each."""
     return ("{}", *("{}_" + label.replace("{", "{{").replace("}", "}}") for label in classes))
 
@@ -244,21 +244,22 @@ def _prediction_rows(model: Any, block: Block, *, spread: bool) -> list[list[str
         for row, *values in zip(
             cells, mean.tolist(), std.tolist(), output_std.tolist(), strict=True
         ):
-            digits = _resolved_digits(values[1])
+            digits = digits_for_std(values[1])
             row += [f"{value:.{digits}f}" for value in values[: 3 if spread else 2]]
     return cells
 
 
-def _resolved_digits(std: float) -> int:
+def digits_for_std(std: float) -> int:
     """Decimal places that resolve a thousandth of a standard deviation.
 
-    >>> _digits(2.5), _resolved_digits(0.03), _resolved_digits(8000.0)
+    >>> digits_for_std(2.5), digits_for_std(0.03), digits_for_std(8000.0)
     (3, 5, 0)
     """
     return max(-floor(log10(max(std, 1e-12) * _RESOLVED)), 0)
 
 
-def _cell(value: float) -> str:
+def exact_cell(value: float) -> str:
+    """A number with all of its digits; empty if missing."""
     if isnan(value):
         return ""
     return repr(value)

@@ -45,7 +45,7 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
                 written, dict(zip(names, model.sample(count, random_state=seed).T, strict=True))
             )
     else:
-        digits = [_column_digits(low, high) for low, high in model.releases_[0].bounds.x]
+        digits = [digits_for_range(low, high) for low, high in model.releases_[0].bounds.x]
         rng = np.random.default_rng(seed)
         with new_text(out) as written:
             lines = TableWriter(written)
@@ -65,7 +65,7 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
     }
 
 
-def _column_digits(low: float, high: float) -> int:
+def digits_for_range(low: float, high: float) -> int:
     """Decimal places that tell a hundred-thousandth of the range."""
     return min(max(5 - int(np.floor(np.log10(high - low))), 0), 15)
 
