@@ -13,25 +13,32 @@ A name or a word that holds one of the signs ``= , < / :`` stands in double quot
 """
 
 import csv
+import os
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from reticent.codebook import Codebook
-from reticent.errors import BadInput, BoundsMissing, ReticentError
+from reticent.cli.class_labels import parse_classes
+from reticent.codebook import Codebook, read_codebook
+from reticent.errors import BadFile, BadInput, BoundsMissing, ReticentError
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import Ordered, Words, YesNo
+from reticent.privacy.sources.base import Source, scan
 
 __all__ = [
+    "DATA_OPTIONS",
     "SHAPES",
+    "DataOptions",
     "column_name",
     "parse_column",
     "parse_columns",
     "parse_missing",
     "split_name",
     "with_kept_missing",
+    "with_missing",
 ]
 
 SHAPES = "a range (0:110), words (F,M), an order (I<II<III), yes/no, or dates"
@@ -131,8 +138,8 @@ def column_name(text: str) -> str:
 def _from_codebook(name: str, option: str, codebook: Codebook | None) -> Kind:
     if codebook is None:
         raise BadInput(
-            f"{option} takes COLUMN=LOW:HIGH with two numbers, for example {option} age=0:110; or "
-            f"say what else stands in {name}: {SHAPES}. A name alone needs a --codebook."
+            f"{option} takes COLUMN=LOW:HIGH with two numbers, for example {option} age=0:110, or "
+            f"COLUMN= with {SHAPES}; not {name!r}. A name alone needs a --codebook."
         )
     if name not in codebook.kinds:
         raise BadInput(
@@ -168,13 +175,18 @@ def _kind(name: str, value: str, given: str) -> Kind:
         )
     if ":" in bare:
         raise BadInput(
-            f"{given} is not understood. A range is LOW:HIGH with two numbers, with :whole or "
-            f":cyclic behind it if it is one, for example {column_name(name)}=0:110 or "
+            f"{given} is not understood. A range is COLUMN=LOW:HIGH with two numbers, :whole or "
+            f":cyclic behind it where it is that, for example {column_name(name)}=0:110 or "
             f"{column_name(name)}=0:24:cyclic."
         )
     if "/" in bare:
         return _yes_no(_words(value, "/", given), given)
-    return Words(_words(value, ",", given))  # one word: it says what is wrong with that
+    words = _words(value, ",", given)
+    raise BadInput(
+        f"{given} is one word, and a column with one level tells nothing. Give COLUMN=LOW:HIGH with "
+        f"two numbers, for example {column_name(name)}=0:110, or all words that can occur: "
+        f"{column_name(name)}={words[0].strip()},…"
+    )
 
 
 def _numeric(name: str, given: str, match: re.Match[str]) -> Kind:
@@ -269,3 +281,162 @@ def with_kept_missing(columns: dict[str, Kind], names: Sequence[str]) -> dict[st
         name: replace(kind, keep_missing=True) if name in names else kind
         for name, kind in columns.items()
     }
+
+
+def with_missing(
+    columns: dict[str, Kind], everywhere: Sequence[str], by_name: Mapping[str, Sequence[str]]
+) -> dict[str, Kind]:
+    """The columns, with the codes of ``--missing``; a word cannot be a level and a code."""
+    coded = {}
+    for name, kind in columns.items():
+        codes = (*everywhere, *by_name.get(name, ()))
+        for code in codes:
+            if kind.levels is not None and code in kind.levels:
+                raise BadInput(
+                    f"--missing {code}: this is a level of column {name!r}. Take it out of the "
+                    "levels, or of the missing codes."
+                )
+        coded[name] = replace(kind, missing=(*kind.missing, *codes)) if codes else kind
+    return coded
+
+
+# ---- all that is said about a file
+
+DATA_OPTIONS = ("missing", "keep_missing", "codebook", "separator", "decimal", "encoding")
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What the options say about a file: its columns, codes of missing values, its dialect.
+
+    Parameters
+    ----------
+    x, y, classes : texts of the options
+    missing, keep_missing : texts of the options
+    codebook : Codebook or None
+    dialect : dict
+        ``separator``, ``decimal`` and ``encoding`` of a CSV file, as far as they are said.
+    """
+
+    x: tuple[str, ...]
+    y: tuple[str, ...]
+    classes: tuple[str, ...]
+    missing: tuple[str, ...]
+    keep_missing: tuple[str, ...]
+    codebook: Codebook | None
+    dialect: dict[str, str]
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        x: Sequence[str] = (),
+        y: Sequence[str] = (),
+        classes: Sequence[str] = (),
+        missing: Sequence[str] = (),
+        keep_missing: Sequence[str] = (),
+        codebook: str | os.PathLike[str] | None = None,
+        **dialect: str | None,
+    ) -> "DataOptions":
+        """The options, and the codebook if there is one."""
+        known = None if codebook is None else read_codebook(codebook)
+        said = {} if known is None else dict(known.dialect)
+        said |= {name: value for name, value in dialect.items() if value is not None}
+        return cls(
+            tuple(x), tuple(y), tuple(classes), tuple(missing), tuple(keep_missing), known, said
+        )
+
+    def scan(self, data: str) -> Source:
+        """The records of a file, or a fault of it."""
+        dialect = self.dialect
+        if Path(data).suffix.lower() in (".parquet", ".pq"):  # a codebook may serve both
+            codebook = {} if self.codebook is None else self.codebook.dialect
+            dialect = {
+                name: value for name, value in dialect.items() if codebook.get(name) != value
+            }
+        try:
+            return scan(data, **dialect)
+        except BadInput as error:
+            if error.parameter in dialect:
+                raise
+            words = str(error).replace("separator=';'", "--separator ';'")
+            raise BadFile(words) from None
+
+    def columns(self, *, outputs: bool, labels: bool, noise_column: str | None = None) -> "Columns":
+        """The columns in their roles; ``outputs`` and ``labels`` say what a model predicts."""
+        codebook = self.codebook
+        y = parse_columns("--y", self.y, codebook)
+        if not self.y and outputs and not labels:
+            y = self._by_use("y")
+        classes = self._labels() if labels and outputs else {}
+        noise = None
+        if noise_column is not None:
+            noise, level = parse_column(noise_column, "--noise-column", codebook)
+            if type(level) is not Number:
+                raise BadInput(
+                    f"--noise-column {noise_column}: a noise level is a number, LOW:HIGH."
+                )
+        x = parse_columns("--x", self.x, codebook)
+        if not self.x:
+            taken = {*y, *classes, noise}
+            x = {name: kind for name, kind in self._by_use("x").items() if name not in taken}
+        _check_roles({"--x": x, "--y": y, "--classes": classes, "--noise-column": (noise,)})
+        everywhere, by_name = parse_missing(self.missing)
+        x = with_missing(with_kept_missing(x, self.keep_missing), everywhere, by_name)
+        y = {name: replace(kind, keep_missing=False) for name, kind in y.items()}
+        y = with_missing(y, everywhere, by_name)
+        for name in by_name:
+            if name not in (*x, *y, *classes):
+                known = ", ".join((*x, *y))
+                raise BadInput(f"--missing {name}=…: no such column is used. Columns: {known}.")
+        if noise is not None:
+            x[noise] = level
+        return Columns(x, y, classes, noise)
+
+    def _labels(self) -> dict[str, list[str]]:
+        if self.classes:
+            if self.codebook is not None and len(self.classes) == 1:
+                name, value = split_name(self.classes[0])
+                if value is None and name in self.codebook.kinds:
+                    return {name: self.codebook.labels(name)}
+            return parse_classes(self.classes)
+        names = list(self._by_use("class"))
+        if self.codebook is None or not names:
+            return {}
+        if len(names) > 1:
+            raise BadInput(
+                f"{self.codebook.path} has several columns whose use is class: choose one, "
+                f"--classes {column_name(names[0])}."
+            )
+        return {names[0]: self.codebook.labels(names[0])}
+
+    def _by_use(self, use: str) -> dict[str, Kind]:
+        if self.codebook is None:
+            return {}
+        uses = self.codebook.uses
+        return {name: kind for name, kind in self.codebook.kinds.items() if uses[name] == use}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns in their roles: inputs (and the noise column among them), outputs, labels."""
+
+    x: dict[str, Kind]
+    y: dict[str, Kind]
+    classes: dict[str, list[str]]
+    noise_column: str | None
+
+
+def _check_roles(roles: Mapping[str, Iterable[str | None]]) -> None:
+    """Refuse a column that is given with two options."""
+    first: dict[str, str] = {}
+    for option, names in roles.items():
+        for name in names:
+            if name is None:
+                continue
+            if name in first:
+                raise BadInput(
+                    f"Column {name!r} is given both with {first[name]} and with {option}: "
+                    "it can be one of them."
+                )
+            first[name] = option

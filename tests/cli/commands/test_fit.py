@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import reticent
+from reticent.cli.columns import parse_columns
 from reticent.cli.commands.fit import MODEL_OPTIONS
-from reticent.cli.fit_run import parse_ranges
 from reticent.cli.model_words import MODEL_WORDS
-from reticent.errors import BadInput
+from reticent.errors import ReticentError
 from reticent.files.output import page_of
 from reticent.privacy.sources.parquet import write_parquet
 from reticent.reporting.registry import PRESENTERS, presenter_class
@@ -119,16 +119,16 @@ def test_the_report_that_is_advised_can_be_written(fit, run, tmp_path):
 
 
 def test_how_a_text_file_was_read_is_said_whatever_is_in_it(fit, tmp_path):
-    words = "counted as missing. How many did is private and not told"
+    words = "counted as missing, and a record that lacks a value was left out. Which did is private"
     for i, cells in enumerate(("1\n2\n", "1\nabc\n")):
         (tmp_path / "some.csv").write_text(f"age\n{cells}")
         answer = fit(*AGE, *PROMISE, data=tmp_path / "some.csv", out=tmp_path / f"{i}.reticent")
         said = " ".join(answer.out.split())
         assert (
-            f"some.csv is text A cell that is not a plain number (a word, 72 kg, 40,5) {words}"
-            in said
+            "some.csv is text A cell that is not what was said of its column (a word among "
+            f"numbers, 72 kg, a word that is not listed) {words}" in said
         )
-        assert "A column of words has to become numbers first" in said
+        assert "reticent check shows how the file is read" in said
     typed = tmp_path / "some.parquet"
     write_parquet(typed, {"age": [1.0, 2.0]})
     assert words not in " ".join(
@@ -282,10 +282,10 @@ def test_a_bad_file_is_5(fit, tmp_path, name, content, words):
     assert words in answer.err
 
 
-def test_a_column_of_text_is_5(fit, tmp_path):
+def test_a_column_of_lists_is_5(fit, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.table({"age": ["secret"]}), tmp_path / "text.parquet")
+    pq.write_table(pa.table({"age": [["secret"]]}), tmp_path / "text.parquet")
     answer = fit(*AGE, *PROMISE, data=tmp_path / "text.parquet")
     assert answer.code == 5
     assert "'age'" in answer.err
@@ -444,7 +444,7 @@ def test_a_full_disk_is_found_before_the_charge(fit, tmp_path, budget, monkeypat
     ],
 )
 def test_ranges(text, name, low, high):
-    assert parse_ranges("--x", [text]) == {name: (low, high)}
+    assert parse_columns("--x", [text]) == {name: reticent.Number(low, high)}
 
 
 @pytest.mark.parametrize(
@@ -452,8 +452,8 @@ def test_ranges(text, name, low, high):
     ["", "age", "=0:1", "age=", "age=0", "age=0:", "age=0:1:2", "age=a:b", "age=0:inf", "age=٠:١"],
 )
 def test_ranges_that_are_none(text):
-    with pytest.raises(BadInput, match="COLUMN=LOW:HIGH"):
-        parse_ranges("--x", [text])
+    with pytest.raises(ReticentError, match=r"^--x "):
+        parse_columns("--x", [text])
 
 
 def test_negative_ranges_work_from_the_command_line(fit, tmp_path):
