@@ -183,8 +183,8 @@ def _kind(name: str, value: str, given: str) -> Kind:
         return _yes_no(_words(value, "/", given), given)
     words = _words(value, ",", given)
     raise BadInput(
-        f"{given} is one word, and a column with one level tells nothing. Give COLUMN=LOW:HIGH with "
-        f"two numbers, for example {column_name(name)}=0:110, or all words that can occur: "
+        f"{given} is one word, and a column with one level tells nothing. Give COLUMN=LOW:HIGH "
+        f"with two numbers, for example {column_name(name)}=0:110, or all words that can occur: "
         f"{column_name(name)}={words[0].strip()},…"
     )
 

@@ -14,6 +14,7 @@ import typer
 __all__ = [
     "ABOUT_DATA",
     "ASKED",
+    "DIALECT",
     "Json",
     "LedgerUrl",
     "LevelColumn",
@@ -94,6 +95,7 @@ ABOUT_DATA = {
         str, "NAME", "Of a CSV file: utf-8, latin-1, … If left out, told cell by cell."
     ),
 }
+DIALECT = {name: ABOUT_DATA[name] for name in ("separator", "decimal", "encoding")}
 # of every fit: columns, the promise, and who pays, for whom; with what they are if left out
 ASKED = {
     "x": option(
