@@ -123,10 +123,10 @@ def predict_file(
         names = output_names(model)
         suffixes = _RESULTS[:-1]
     if classes:
-        suffixes = _probability_suffixes(classes)
+        suffixes = probability_suffixes(classes)
     elif spread and presenter.predicts:
         suffixes = _RESULTS
-    results = _named(names, columns, suffixes)
+    results = result_names(names, columns, suffixes)
     records = missing = outside = incomplete = 0
     with new_text(out) as written:
         lines = TableWriter(written)
@@ -265,7 +265,7 @@ def _input_blocks(
 def _shown(kind: Kind | None, codes: Block) -> list[str]:
     """A column as it is copied: numbers, words, dates; nothing where a value is missing."""
     if kind is None or kind.name == "number":
-        return [_cell(value) for value in codes.tolist()]
+        return [exact_cell(value) for value in codes.tolist()]
     return ["" if value is None else str(value) for value in kind.values(codes)]
 
 
@@ -297,7 +297,7 @@ def _csv_blocks(
                 rows.append(codes)
                 texts.append(
                     [
-                        _cell(codes[i])
+                        exact_cell(codes[i])
                         if numbers[i]
                         else dialect.utf8(cells[positions[i]]).decode().strip()
                         for i in copied
@@ -311,13 +311,13 @@ def _csv_blocks(
         yield _Lines(np.array(rows), texts)
 
 
-def _named(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
+def result_names(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
     """Name the results by their outputs; none may be called like an input."""
     names = [name.format(output) for output in outputs for name in results]
     return [name if name not in columns else f"predicted_{name}" for name in names]
 
 
-def _probability_suffixes(classes: list[str]) -> tuple[str, ...]:
+def probability_suffixes(classes: list[str]) -> tuple[str, ...]:
     """Patterns for the names of the likeliest class, and of the chance of each."""
     return ("{}", *("{}_" + label.replace("{", "{{").replace("}", "}}") for label in classes))
 
@@ -352,21 +352,22 @@ def _prediction_rows(model: Any, block: Any, *, spread: bool) -> list[list[str]]
             if any(map(isnan, told)):
                 row += [""] * len(told)
                 continue
-            digits = _resolved_digits(values[1])
+            digits = digits_for_std(values[1])
             row += [f"{value:.{digits}f}" for value in told]
     return cells
 
 
-def _resolved_digits(std: float) -> int:
+def digits_for_std(std: float) -> int:
     """Decimal places that resolve a thousandth of a standard deviation.
 
-    >>> _resolved_digits(2.5), _resolved_digits(0.03), _resolved_digits(8000.0)
+    >>> digits_for_std(2.5), digits_for_std(0.03), digits_for_std(8000.0)
     (3, 5, 0)
     """
     return max(-floor(log10(max(std, 1e-12) * _RESOLVED)), 0)
 
 
-def _cell(value: float) -> str:
+def exact_cell(value: float) -> str:
+    """A number with all of its digits; empty if missing."""
     if isnan(value):
         return ""
     return repr(value)

@@ -89,14 +89,14 @@ def _texts(columns: list[Any], bounds: Bounds) -> list[list[str]]:
     texts = []
     for i, column in zip(bounds.given_inputs(), columns, strict=True):
         if bounds.x_kinds[i].name in _NUMBERS:
-            digits = _column_digits(*bounds.x[i])
+            digits = digits_for_range(*bounds.x[i])
             texts.append(["" if isnan(v) else f"{v:.{digits}f}" for v in column.tolist()])
         else:
             texts.append(["" if value is None else str(value) for value in column])
     return texts
 
 
-def _column_digits(low: float, high: float) -> int:
+def digits_for_range(low: float, high: float) -> int:
     """Decimal places that tell a hundred-thousandth of the range."""
     return min(max(5 - int(np.floor(np.log10(high - low))), 0), 15)
 
