@@ -9,6 +9,7 @@ import pkgutil
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.utils import get_tags
 
 import reticent
 from reticent.inference.kernels.anova import AnovaPriors
@@ -264,11 +265,22 @@ NASTY = np.array(
 )
 
 
+def uses_outputs(model) -> bool:
+    """Whether a model learns from y, as it tells scikit-learn; counts in bins have none."""
+    return getattr(model, "kind", "") != "count" and get_tags(model).target_tags.required
+
+
+def relation(model) -> str:
+    """Whom a model protects: one record, or one record's label."""
+    labels = isinstance(model, reticent.LabelGPRegressor)
+    return "label" if labels or getattr(model, "protect", "") == "labels" else "record"
+
+
 def split(model, data):
     """The records as a model takes them: X, or X and y."""
-    return (
-        (data[:, :-1], data[:, -1]) if model._targets and isinstance(data, np.ndarray) else (data,)
-    )
+    if uses_outputs(model) and isinstance(data, np.ndarray):
+        return data[:, :-1], data[:, -1]
+    return (data,)
 
 
 def records(n: int, seed: int = 0) -> np.ndarray:
@@ -329,5 +341,7 @@ __all__ = [
     "Statistic",
     "all_of",
     "records",
+    "relation",
     "split",
+    "uses_outputs",
 ]

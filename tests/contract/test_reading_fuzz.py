@@ -22,7 +22,7 @@ import reticent
 from reticent.privacy.sources.base import Field, Source, scan
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.streams.stream import Stream
-from tests.contract.cases import ESTIMATORS
+from tests.contract.cases import ESTIMATORS, relation, uses_outputs
 from tests.contract.odd_cells import ODD_CELLS, Trap
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -468,7 +468,7 @@ def lists_for(model) -> tuple[list[object], list[object] | None]:
     rng = np.random.default_rng(0)
     columns = np.array(model.bounds.x)
     X = rng.uniform(columns[:, 0], columns[:, 1], size=(90, len(columns))).tolist()
-    if not model._targets:
+    if not uses_outputs(model):
         return X, None
     if model.bounds.classes is not None:
         return X, rng.choice(model.bounds.classes, size=90).tolist()
@@ -483,7 +483,7 @@ def test_every_estimator(name):
     """
     model = cheap(ESTIMATORS[name])
     X, y = lists_for(model)
-    labels_only = model._relation == "label"
+    labels_only = relation(model) == "label"
     odd = list(ODD_CELLS.values())
     for i, cell in enumerate(odd):
         if not labels_only:

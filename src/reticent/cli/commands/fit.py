@@ -94,9 +94,11 @@ def fit_command(
 ) -> None:
     """Fit a model to a file, charge the budget, and write the release.
 
-    In a CSV file one line is one record (remove line breaks inside quoted fields first), and fields
-    are separated by commas (tabs in a .tsv file). A cell that is not a plain number (text, "72 kg",
-    "40,5") counts as missing, because whether a cell is a number is private.
+    In a CSV file one line is one record (save a file with line breaks inside quotes as Parquet);
+    the header line tells what separates the columns. A cell that is not what was said of its column
+    ("72 kg" where numbers are, a word that is not listed) is missing, and a record that lacks a
+    value is left out: both silently, because what stands in a cell is private. reticent check shows
+    it to whoever may see the records.
     """
     own["bins"] = read_bins(own["bins"])
     slow = _SLOW.get(model)  # its releases are counted, so that the time left is known

@@ -73,7 +73,7 @@ def dirichlet_posterior(
     classes = len(S)
     m = len(prior)
     (high, v_high), (low, v_low) = (
-        _target(alpha) for alpha in (1 + _SETTINGS.alpha, _SETTINGS.alpha)
+        dirichlet_target(alpha) for alpha in (1 + _SETTINGS.alpha, _SETTINGS.alpha)
     )
     middle = low + (high - low) / classes
     means = []
@@ -121,7 +121,7 @@ def dirichlet_posterior(
     )
 
 
-def _target(alpha: float) -> tuple[float, float]:
+def dirichlet_target(alpha: float) -> tuple[float, float]:
     """Mean and variance of log x for a lognormal x matched to a gamma variable with shape α."""
     variance = math.log(1 / alpha + 1)
     return math.log(alpha) - variance / 2, variance

@@ -166,7 +166,7 @@ class AnovaPriors:
             [np.einsum("ki,ij,kj->k", q, spectrum, q) for spectrum in spectra], ANOVA.min_variance
         )
         self._mix = np.vstack([np.eye(1, q.shape[1]), q])
-        self._effects = _effects(dimension, self._decays.mean(axis=0))
+        self._effects = likely_effects(dimension, self._decays.mean(axis=0))
         self._dimension = dimension
         variances = np.array([self._variances(h) for h in range(len(self.kernels))])
         order = np.argsort(-variances.mean(axis=0), kind="stable")
@@ -239,7 +239,7 @@ def _trials(count: int) -> list[Anova]:
     ]
 
 
-def _effects(
+def likely_effects(
     d: int, decay: Array, most: int = ANOVA.max_functions
 ) -> list[tuple[tuple[int, int], ...]]:
     """Products of one-dimensional functions, each as pairs (input, number of the function).
