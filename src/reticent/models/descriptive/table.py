@@ -32,7 +32,13 @@ from reticent.inference.tables.group_shrinkage import (
 from reticent.models.base import PrivateEstimator
 from reticent.models.descriptive.columns import missing_apart
 from reticent.models.descriptive.histogram import quantile_of_bins
-from reticent.models.descriptive.table_layout import TableLayout, Wanted, layout_of, wanted
+from reticent.models.descriptive.table_layout import (
+    MARGIN,
+    TableLayout,
+    Wanted,
+    layout_of,
+    wanted,
+)
 from reticent.privacy.accounting.events import Laplace
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.dates import Date
@@ -40,10 +46,9 @@ from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.column_moments import stretch
 from reticent.validation import check_integer
 
-__all__ = ["ALL", "PrivateTable", "TableCells"]
+__all__ = ["PrivateTable", "TableCells"]
 
 Array = NDArray[np.float64]
-ALL = "all"  # in a margin, in place of the key that was summed over
 _MOST_BINS = 1000
 
 
@@ -435,7 +440,9 @@ def _rows(
 def _rows_of(
     layout: TableLayout, kept: tuple[int, ...], told: list[tuple[_Shown, Array, Array]]
 ) -> list[dict[str, Any]]:
-    groups = [layout.keys[key].labels if key in kept else (ALL,) for key in range(len(layout.keys))]
+    groups = [
+        layout.keys[key].labels if key in kept else (MARGIN,) for key in range(len(layout.keys))
+    ]
     flat = [(one, values.ravel(), sds.ravel()) for one, values, sds in told]
     rows = []
     for i, labels in enumerate(product(*groups)):

@@ -19,9 +19,10 @@ from reticent.privacy.columns.words import YesNo
 from reticent.privacy.row_maps.column_moments import bin_edges
 from reticent.privacy.row_maps.group_sums import GroupSums
 
-__all__ = ["QUARTILES", "Key", "TableLayout", "Wanted", "layout_of", "wanted"]
+__all__ = ["MARGIN", "QUARTILES", "Key", "TableLayout", "Wanted", "layout_of", "wanted"]
 
 Column = str | int
+MARGIN = "all"  # in a margin, in place of the key that was summed over
 QUARTILES = (0.25, 0.5, 0.75)
 MOST_KEYS = 6
 MOST_CELLS = 100_000
