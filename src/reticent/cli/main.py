@@ -23,7 +23,7 @@ from reticent.cli.commands.sample import sample_command
 from reticent.cli.commands.search import search_command
 from reticent.cli.encoding import SPELLED
 from reticent.cli.files.model_files import check_model_file
-from reticent.cli.options import Json, Quietly, example
+from reticent.cli.options import DIALECT, Json, Quietly, example, with_options
 from reticent.cli.terminal import advise, console, fail, guarded, line, print_json, progress
 
 __all__ = ["app", "main"]
@@ -235,6 +235,7 @@ def report(
 
 @app.command(epilog=example("reticent predict gp.reticent new.csv --out predictions.csv"))
 @guarded
+@with_options(dialect=DIALECT)
 def predict(
     file: Annotated[
         Path,
@@ -255,6 +256,7 @@ def predict(
         Path,
         typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced."),
     ],
+    dialect: Any = None,
     json: Json = False,
     quiet: Quietly = False,
 ) -> None:
@@ -265,9 +267,10 @@ def predict(
     of a single weight (a model with a noise column knows that only where DATA has this column too).
     Numbers have the digits that tell a thousandth of a standard deviation. For classes no and yes
     of a column that is called ill: ill, the likeliest class; ill_no and ill_yes, the chance of
-    each. Predictions charge nothing: they use the model's releases only. The inputs given here are
-    not protected, and need not be: nothing is learned from them. They are copied to the file that
-    is written.
+    each. A line that lacks an input, or has a word that the model does not know, has no
+    prediction: its cells stay empty. Predictions charge nothing: they use the model's releases
+    only. The inputs given here are not protected, and need not be: nothing is learned from them.
+    They are copied to the file that is written.
     """
     check_model_file(file)
     from reticent.cli.commands.predict import predict_file as run
@@ -275,7 +278,7 @@ def predict(
     from reticent.files.output import page_of
 
     with progress(f"Predicting {Path(data).name}", quiet=quiet) as advance:
-        about = run(file, data, out, advance)
+        about = run(file, data, out, advance, **dialect)
     if json:
         print_json(about)
     elif not quiet:

@@ -293,6 +293,10 @@ class Bounds:
             x_kinds=x_kinds, x_names=x_names, noise_column=noise_column, broadcast=False
         )
 
+    def with_kinds(self, x_kinds: tuple[Kind, ...]) -> "Bounds":
+        """The same bounds with other kinds of the same inputs."""
+        return self._with(x_kinds=x_kinds)
+
     def inputs_alone(self) -> "Bounds":
         """The bounds of the inputs, without those of the outputs."""
         return self._with(y_kinds=(), y_names=None, classes=None, noise_column=None)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import reticent
+from reticent.cli.columns import parse_columns
 from reticent.cli.commands.fit import MODEL_OPTIONS
-from reticent.cli.fit_run import parse_ranges
 from reticent.cli.model_words import MODEL_WORDS
-from reticent.errors import BadInput
+from reticent.errors import ReticentError
 from reticent.files.output import page_of
 from reticent.privacy.sources.parquet import write_parquet
 from reticent.reporting.registry import PRESENTERS, presenter_class
@@ -123,7 +123,7 @@ def test_how_a_text_file_was_read_is_said_whatever_is_in_it(fit, tmp_path):
         answer = fit(*AGE, *PROMISE, data=tmp_path / "some.csv", out=tmp_path / f"{i}.reticent")
         said = " ".join(answer.out.split())
         assert says(said, "some.csv is text", words)
-        assert says(said, "column of words", "numbers")
+        assert says(said, "reticent check")
     typed = tmp_path / "some.parquet"
     write_parquet(typed, {"age": [1.0, 2.0]})
     assert words not in " ".join(
@@ -276,10 +276,10 @@ def test_a_bad_file_is_5(fit, tmp_path, name, content, words):
     assert words in answer.err
 
 
-def test_a_column_of_text_is_5(fit, tmp_path):
+def test_a_column_of_lists_is_5(fit, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.table({"age": ["secret"]}), tmp_path / "text.parquet")
+    pq.write_table(pa.table({"age": [["secret"]]}), tmp_path / "text.parquet")
     answer = fit(*AGE, *PROMISE, data=tmp_path / "text.parquet")
     assert answer.code == 5
     assert "'age'" in answer.err
@@ -436,7 +436,7 @@ def test_a_full_disk_is_found_before_the_charge(fit, tmp_path, budget, monkeypat
     ],
 )
 def test_ranges(text, name, low, high):
-    assert parse_ranges("--x", [text]) == {name: (low, high)}
+    assert parse_columns("--x", [text]) == {name: reticent.Number(low, high)}
 
 
 @pytest.mark.parametrize(
@@ -444,8 +444,8 @@ def test_ranges(text, name, low, high):
     ["", "age", "=0:1", "age=", "age=0", "age=0:", "age=0:1:2", "age=a:b", "age=0:inf", "age=٠:١"],
 )
 def test_ranges_that_are_none(text):
-    with pytest.raises(BadInput, match="COLUMN=LOW:HIGH"):
-        parse_ranges("--x", [text])
+    with pytest.raises(ReticentError, match=r"^--x "):
+        parse_columns("--x", [text])
 
 
 def test_negative_ranges_work_from_the_command_line(fit, tmp_path):

@@ -162,7 +162,7 @@ def test_labels_may_be_numbers_and_hold_commas(fit, run, records, tmp_path):
         (
             [*X],
             4,
-            "--classes ill=no,yes A label that is missing or not listed counts as the first class.",
+            "--classes ill=no,yes A record whose label is missing or not listed is left out.",
         ),
         ([*NO_YES], 4, "the inputs have no bounds"),
         ([*X, "--classes", "ill"], 2, "--classes takes COLUMN=LABEL,LABEL"),
@@ -176,12 +176,12 @@ def test_labels_may_be_numbers_and_hold_commas(fit, run, records, tmp_path):
         (
             [*X, "--classes", "ill=no,,yes"],
             2,
-            "leave it out. A missing label counts as the first class, 'no'",
+            "leave it out. A record without a label, or with one that is not listed, is left out",
         ),
         (
             [*X, "--classes", "ill=,yes"],
             2,
-            "begin with the class that missing labels shall count as",
+            "has an empty label: leave it out",
         ),
         (
             [*X, *NO_YES, "--classes", "why=a,b"],

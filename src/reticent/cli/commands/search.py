@@ -75,11 +75,11 @@ def candidates(
     """
     from reticent.privacy.bounds import Bounds
 
-    known = dict(zip(bounds.x_names, bounds.x, strict=True))
+    known = dict(zip(bounds.x_names, bounds.x_kinds, strict=True))
     if not bounds.y:
         outputs = None
     else:
-        outputs = dict(zip(bounds.y_names, bounds.y, strict=True))
+        outputs = dict(zip(bounds.y_names, bounds.y_kinds, strict=True))
     if not bounds.classes:
         classes = None
     else:
