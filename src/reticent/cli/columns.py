@@ -25,7 +25,7 @@ from reticent.errors import BadFile, BadInput, BoundsMissing, ReticentError
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
-from reticent.privacy.columns.words import Ordered, Words, YesNo
+from reticent.privacy.columns.words import Labels, Ordered, Words, YesNo
 from reticent.privacy.sources.base import Source, scan
 
 __all__ = [
@@ -392,6 +392,21 @@ class DataOptions:
         if noise is not None:
             x[noise] = level
         return Columns(x, y, classes, noise)
+
+    def described(self) -> dict[str, tuple[str, Kind]]:
+        """All columns that something is said of: role (the option, without dashes) and kind."""
+        if self.x or self.y or self.classes or self.codebook is None:
+            columns = self.columns(outputs=not self.classes, labels=False)
+            classes = self._labels() if self.classes else {}
+            found: dict[str, tuple[str, Kind]] = {}
+            found |= {name: ("x", kind) for name, kind in columns.x.items()}
+            found |= {name: ("y", kind) for name, kind in columns.y.items()}
+            found |= {name: ("class", Labels(tuple(one))) for name, one in classes.items()}
+            return found
+        everywhere, by_name = parse_missing(self.missing)
+        kinds = with_kept_missing(self.codebook.kinds, self.keep_missing)
+        kinds = with_missing(kinds, everywhere, by_name)
+        return {name: (self.codebook.uses[name], kind) for name, kind in kinds.items()}
 
     def _labels(self) -> dict[str, list[str]]:
         if self.classes:

@@ -14,6 +14,7 @@ import typer
 __all__ = [
     "ABOUT_DATA",
     "ASKED",
+    "DESCRIBED",
     "DIALECT",
     "Json",
     "LedgerUrl",
@@ -140,6 +141,10 @@ ASKED = {
         int, "K", "Protect people who have up to K records each.", default=1
     ),
 }
+
+
+# what is said of the columns of a file, and of how it is written
+DESCRIBED = {name: ASKED[name] for name in ("x", "y", "classes", *ABOUT_DATA)}
 
 
 def with_options(
