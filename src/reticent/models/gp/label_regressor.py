@@ -274,7 +274,8 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 decoded.sd,
                 decoded.centre,
                 decoded.clip_threshold,
-                decoded.mean_square,
+                decoded.squares,
+                (decoded.missing, decoded.missing_sd),
             )
             self.designs_.append(decoded.design)
             self._listen(1)
@@ -350,7 +351,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             design = f"{self.mechanism}, {self.criterion}, within {cloak.gap:.1e}"
         return label_sum(
             posterior.inputs,
-            posterior.counts,
+            posterior.records,
             columns,
             design=design,
             centre=centre,
@@ -453,8 +454,15 @@ def _default_kernel(widths: Array, half: float) -> Kernel:
 
 
 def _distinct_inputs(unit: Array) -> tuple[Array, Array]:
-    """The different inputs, in order, and how many records stand at each."""
-    inputs, counts = np.unique(unit + 0.0, axis=0, return_counts=True)  # −0 is 0
+    """The different inputs, in order, and how many records stand at each.
+
+    A record that lacks an input is left out. Where all do, the middle of the box stands for them,
+    with next to no record.
+    """
+    complete = unit[~np.isnan(unit).any(axis=1)] + 0.0  # −0 is 0
+    if not len(complete):
+        return np.zeros((1, unit.shape[1])), np.full(1, LABELS.no_records)
+    inputs, counts = np.unique(complete, axis=0, return_counts=True)
     if len(inputs) > LABELS.max_inputs:
         raise BadInput(
             f"There are {len(inputs):,} different inputs, and a label-only model takes up to "
