@@ -71,19 +71,22 @@ class MissingLabels:
             total += one.weight * (one.covariance(X) + np.outer(apart, apart))
         return total
 
-    def add(self, columns: Array, value: Array, sd: float) -> None:
-        """Condition on a release of Σ m_j·(column_j, 1): (k + 1,), with noise ``sd``."""
-        rows = np.vstack([columns.T, np.ones(len(columns))]) / sd
-        rows = np.vstack([self._rows, rows])
+    def add(self, columns: Array, value: Array, sd: float, total: tuple[float, float]) -> None:
+        """Condition on a release of Σ m_j·column_j, (k,), with noise ``sd``.
+
+        ``total``: what the release says of Σ m_j, and the standard deviation of its noise.
+        """
+        rows = np.vstack([self._rows, columns.T / sd])
         observed = np.append(self._observed, value / sd)
         values, axes = np.linalg.eigh(rows @ rows.T)
         axes = axes[:, values > MISSING_LABELS.negligible_row * values[-1]]
         self._rows = axes.T @ rows
         self._observed = axes.T @ observed
-        self._total = (self._total * self._precision + value[-1] / sd**2) / (
-            self._precision + 1 / sd**2
+        precision = total[1] ** -2
+        self._total = (self._total * self._precision + total[0] * precision) / (
+            self._precision + precision
         )
-        self._precision += 1 / sd**2
+        self._precision += precision
         self._weigh()
 
     def _weigh(self) -> None:

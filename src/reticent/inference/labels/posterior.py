@@ -280,7 +280,9 @@ class LabelPosterior:
         without a label, (k + 1,), and the standard deviation of its noise, or None if none is.
         """
         if missing is not None:
-            self._missing.add(columns, *missing)
+            with_number = np.column_stack([columns, np.ones(len(columns))])
+            number = float(missing[0][-1]), missing[1]
+            self._missing.add(with_number, *missing, total=number)
             self.counts = self.records - self._missing.mean
         second = None
         if squares is not None:

@@ -28,6 +28,8 @@ from reticent.inference.binned.hyperparameters import (
 from reticent.inference.binned.posterior import RegionObservations, Regions, likelihood_quadratics
 from reticent.inference.kernels.integral import Boxes, kernel_mixture
 from reticent.inference.kernels.projection import kernels_around
+from reticent.inference.labels.missing_labels import MissingLabels
+from reticent.inference.missing_records import missing_records
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
 from reticent.models.gp.settings import BINNED, LIMITS
@@ -35,7 +37,14 @@ from reticent.models.replay import alike
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
 from reticent.privacy.release import check_scale, noise_scale
-from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
+from reticent.privacy.row_maps.binned_sums import (
+    BinCounts,
+    BinSums,
+    BinTotals,
+    DecodedBinSums,
+    Grid,
+    LabelSums,
+)
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer
 
@@ -90,8 +99,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ----------
     counts_, counts_sd_ : arrays, one number for each region
         The counts as they were released, with the noise's standard deviation: empty bins have noise
-        too, and a count can be negative. (With ``protect="labels"`` counts are public, exact, and
-        have none.)
+        too, and a count can be negative. A record that lacks a value is in no bin. (With
+        ``protect="labels"``: the public number of records, less the noisy one of missing labels.)
     sums_, sums_sd_ : arrays
         For means: the noisy sums of outputs, each output counted from the middle of its range.
     bins_, bins_sd_ : arrays
@@ -260,9 +269,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         affordable = max(BINNED.work / max(grid.size, 10) ** 3, BINNED.min_hypotheses)
         trials = int(min(affordable, BINNED.hypotheses))
         self._volume = float(np.prod(2 * half))
-        self._expected = n * self._regions.volumes / self._volume
+        complete, self._complete_variance = self._complete_records(release)
+        self._expected = complete * self._regions.volumes / self._volume
         if self.kind == "count":
-            self._middle = self._half = n / self._volume
+            self._middle = self._half = complete / self._volume
         else:
             ((low, high),) = bounds.y
             self._middle = low / 2 + high / 2
@@ -287,13 +297,25 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._spread(variance, self._regions.volumes),
         )
 
+    def _complete_records(self, release: Release) -> tuple[float, float]:
+        """How many records lack no value, at least one, and the variance of that number."""
+        if self.kind == "count":
+            incomplete = BinCounts.decode(release).incomplete
+        elif self.protect == "records":
+            incomplete = BinSums.decode(release).incomplete
+        else:
+            return max(float(LabelSums.decode(release).counts.sum()), 1.0), 0.0
+        assert incomplete is not None
+        missing, variance = missing_records(*incomplete, release.n)
+        return max(release.n - missing, 1.0), variance
+
     def _choose_kernel(
         self, curator: Oracle, prior: ProcessPrior, grid: Grid, release: Release
     ) -> ProcessPrior:
         """The prior with one kernel, chosen by the exponential mechanism with likelihood scores."""
         kernels = kernels_around(prior.kernel, prior.half, BINNED.kernel_candidates)
         if self.protect == "labels":
-            counts = LabelSums.decode(release).counts.astype(np.int64)
+            counts = np.array(release.statistic["counts"], dtype=np.int64)
         else:
             counts = None
         if counts is None:
@@ -362,22 +384,25 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             decoded = BinSums.decode(release)
         self.counts_ = decoded.counts
         self.counts_sd_ = decoded.counts_sd
-        if self.protect == "labels":
-            counts = decoded.counts
-            counts_variance = np.zeros(grid.size)
+        if decoded.records is not None:
+            counts, counts_variance = _labels_there(decoded.records, decoded)
         else:
             counting = self._kernel(bounds, "count", 1.0)
             trials = max(prior.trials // 2, BINNED.min_hypotheses)
             density = self._counted(
                 ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
             )
-            deviations, counts_variance = density.denoised_sums(0.0 if grid.whole else None)
+            deviations, counts_variance = density.denoised_sums(
+                (0.0, self._complete_variance) if grid.whole else None
+            )
             # as they are: raising negative ones to zero would lower all others
             counts = self._expected + deviations
         if decoded.spread is not None:
-            inside: float = release.n
-            inside_variance = 0.0
-            if not grid.whole:
+            inside = float(counts.sum())
+            inside_variance = self._complete_variance
+            if decoded.records is not None:
+                inside_variance = float(counts_variance.sum())
+            elif not grid.whole:
                 inside = self.counts_.sum()
                 inside_variance = (self.counts_sd_**2).sum()
             complement, complement_sd = decoded.spread
@@ -415,7 +440,11 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
 
     def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:
-        return (self._middle + self._half * mean) * (volumes if self.kind == "count" else 1.0)
+        """In the units of the data: means within the range of y, and no number below zero."""
+        natural = self._middle + self._half * mean
+        if self.kind == "count":
+            return np.maximum(natural, 0.0) * volumes
+        return np.clip(natural, self._middle - self._half, self._middle + self._half)
 
     def _spread(self, variance: Array, volumes: Array | float = 1.0) -> Array:
         return self._half * np.sqrt(variance) * (volumes if self.kind == "count" else 1.0)
@@ -512,6 +541,16 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             True  # on a hundred records, privacy leaves little to score
         )
         return tags
+
+
+def _labels_there(records: Array, decoded: DecodedBinSums) -> tuple[Array, Array]:
+    """Expected number of labels in each region, and its variance, from released ones."""
+    missing = MissingLabels(np.eye(len(records)), records)
+    sd = float(decoded.counts_sd[0])
+    told = records - decoded.counts
+    total = float(told.sum()), sd * sqrt(len(records))
+    missing.add(np.eye(len(records)), told, sd, total)
+    return records - missing.mean, np.diag(missing.covariance(np.eye(len(records))))
 
 
 def _choose_bins(signal_to_noise: float, dimension: int) -> int:
