@@ -258,6 +258,12 @@ class LabelPosterior:
         """Variance of the observation noise, as far as is known."""
         return float(self.weights @ self._s2)
 
+    @property
+    def labels(self) -> tuple[float, float]:
+        """Number of labels that are not missing, as far as is known, and its standard deviation."""
+        variance = self._missing.covariance(np.ones((len(self.counts), 1)))[0, 0]
+        return float(self.counts.sum()), math.sqrt(max(float(variance), 0.0))
+
     def residual_sd(self) -> float:
         """Standard deviation of a label about the centre, as far as is known."""
         return math.sqrt(self.posterior_variance + self.s2)
@@ -324,8 +330,7 @@ class LabelPosterior:
 
     def _mean_square(self, value: float, sd: float, clip_threshold: float) -> tuple[float, float]:
         """Mean of the squared residuals and the sd of its noise, from Σ(2t² − 1)."""
-        labels = float(self.counts.sum())
-        labels_sd = math.sqrt(float(self._missing.covariance(np.ones((len(self.counts), 1)))[0, 0]))
+        labels, labels_sd = self.labels
         excess = float(np.clip(value / labels, -1.0, 1.0))
         error = math.hypot(sd, excess * labels_sd) / labels
         unit = clip_threshold**2 / 2

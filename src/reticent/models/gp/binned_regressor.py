@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,12 +26,14 @@ from reticent.inference.binned.hyperparameters import (
     fit_means,
 )
 from reticent.inference.binned.posterior import RegionObservations, Regions, likelihood_quadratics
+from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
 from reticent.inference.kernels.integral import Boxes, kernel_mixture
 from reticent.inference.kernels.projection import kernels_around
 from reticent.inference.labels.missing_labels import MissingLabels
-from reticent.inference.missing_records import missing_records
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
+from reticent.models.gp.input_features import fill_missing
+from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import BINNED, LIMITS
 from reticent.models.replay import alike
 from reticent.privacy.bounds import Bounds
@@ -58,7 +60,7 @@ EXPONENTIAL = "exponential"
 
 
 @dataclass(repr=False, eq=False)
-class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+class BinnedGPRegressor(RegressionScore, PrivateEstimator):
     """Gaussian-process regression on a differentially private histogram of means or counts.
 
     Parameters
@@ -109,6 +111,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     edges_ : list of arrays
     kernel_, noise_
         The kernel with the highest evidence, in the units of the data, and the noise.
+    n_complete_, n_complete_sd_
+        Number of records that lack no value, as far as the release tells, and the standard
+        deviation of its error.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
@@ -269,7 +274,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         affordable = max(BINNED.work / max(grid.size, 10) ** 3, BINNED.min_hypotheses)
         trials = int(min(affordable, BINNED.hypotheses))
         self._volume = float(np.prod(2 * half))
-        complete, self._complete_variance = self._complete_records(release)
+        self._complete = self._complete_records(release)
+        complete = self._complete.mean
         self._expected = complete * self._regions.volumes / self._volume
         if self.kind == "count":
             self._middle = self._half = complete / self._volume
@@ -290,6 +296,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._take_counts(release, prior)
         else:
             self._take_sums(release, grid, bounds, prior, spread)
+        self.n_complete_ = self._complete.mean
+        self.n_complete_sd_ = self._complete.sd
         self.kernel_ = self._posterior.kernel
         mean, variance, _ = self._posterior.moments(self._regions)
         self.bins_, self.bins_sd_ = (
@@ -297,17 +305,19 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._spread(variance, self._regions.volumes),
         )
 
-    def _complete_records(self, release: Release) -> tuple[float, float]:
-        """How many records lack no value, at least one, and the variance of that number."""
+    def _complete_records(self, release: Release) -> CompleteRecords:
+        """How many records lack no value."""
+        n = release.n
         if self.kind == "count":
             incomplete = BinCounts.decode(release).incomplete
         elif self.protect == "records":
             incomplete = BinSums.decode(release).incomplete
         else:
-            return max(float(LabelSums.decode(release).counts.sum()), 1.0), 0.0
+            decoded = LabelSums.decode(release)
+            labels, variance = _labels_there(decoded)
+            return CompleteRecords(max(float(labels.sum()), 1.0), sqrt(float(variance.sum())), n)
         assert incomplete is not None
-        missing, variance = missing_records(*incomplete, release.n)
-        return max(release.n - missing, 1.0), variance
+        return complete_records(n - incomplete[0], incomplete[1], n)
 
     def _choose_kernel(
         self, curator: Oracle, prior: ProcessPrior, grid: Grid, release: Release
@@ -385,7 +395,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self.counts_ = decoded.counts
         self.counts_sd_ = decoded.counts_sd
         if decoded.records is not None:
-            counts, counts_variance = _labels_there(decoded.records, decoded)
+            counts, counts_variance = _labels_there(decoded)
         else:
             counting = self._kernel(bounds, "count", 1.0)
             trials = max(prior.trials // 2, BINNED.min_hypotheses)
@@ -393,16 +403,14 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
             )
             deviations, counts_variance = density.denoised_sums(
-                (0.0, self._complete_variance) if grid.whole else None
+                (0.0, self._complete.sd**2) if grid.whole else None
             )
             # as they are: raising negative ones to zero would lower all others
             counts = self._expected + deviations
         if decoded.spread is not None:
             inside = float(counts.sum())
-            inside_variance = self._complete_variance
-            if decoded.records is not None:
-                inside_variance = float(counts_variance.sum())
-            elif not grid.whole:
+            inside_variance = self._complete.sd**2
+            if not grid.whole and decoded.records is None:
                 inside = self.counts_.sum()
                 inside_variance = (self.counts_sd_**2).sum()
             complement, complement_sd = decoded.spread
@@ -455,16 +463,19 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         Mean output, or records per unit of volume.
 
         It includes the model's own uncertainty and the privacy noise. A point outside counts as
-        the nearest one inside.
+        the nearest one inside; one that lacks an input has NaN.
         """
         if return_std and return_cov:
             raise BadInput("Ask for return_std or return_cov, not for both.")
-        places = self._places(X)
+        places, lacking = self._places(X)
         if return_cov:
             with one_blas_thread():
                 mean, covariance = self._posterior.mean_and_covariance(Boxes.points(places))
+            mean[lacking] = np.nan
+            covariance[lacking] = np.nan
+            covariance[:, lacking] = np.nan
             return self._natural(mean), self._half**2 * covariance
-        mean, variance, _ = self._moments(places)
+        mean, variance, _ = self._moments(X)
         if return_std:
             return (self._natural(mean), self._spread(variance))
         return self._natural(mean)
@@ -490,7 +501,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         For counts the noise is that of the number of records in a unit of volume there.
         """
-        mean, whole, nonprivate = self._moments(self._places(X))
+        mean, whole, nonprivate = self._moments(X)
         noise = np.full(len(mean), self.noise_**2)
         if self.kind == "count":
             noise *= np.maximum(self._natural(mean), 0.0)
@@ -503,10 +514,13 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
-        mean, covariance = self.predict(X, return_cov=True)
+        places, lacking = self._places(X)
+        with one_blas_thread():
+            mean, covariance = self._posterior.mean_and_covariance(Boxes.points(places))
         draws = as_generator(random_state).multivariate_normal(
-            mean, covariance, n_samples, method="eigh"
+            self._natural(mean), self._half**2 * covariance, n_samples, method="eigh"
         )
+        draws[:, lacking] = np.nan
         return np.asarray(draws.T)
 
     @property
@@ -515,15 +529,17 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._half * sqrt(self._posterior.prior_variance)
 
-    def _places(self, X: object) -> Array:
-        unit = self._unit(X)  # first: it checks that the model is fitted
-        return self.releases_[0].bounds.unscale(unit)
+    def _places(self, X: object) -> tuple[Array, NDArray[np.bool_]]:
+        """Inputs in their own units, and which of them lack a value."""
+        unit, lacking = fill_missing(self._unit(X))  # it checks that the model is fitted
+        return self.releases_[0].bounds.unscale(unit), lacking
 
-    def _moments(self, places: Array) -> Array:
+    def _moments(self, X: object) -> Array:
         """Mean, variance, and variance without privacy noise.
 
         Block by block, so that memory stays bounded.
         """
+        places, lacking = self._places(X)
         with one_blas_thread():
             blocks = [
                 np.array(
@@ -533,7 +549,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 )
                 for i in range(0, len(places), BINNED.prediction_block)
             ]
-        return np.concatenate(blocks, axis=1)
+        moments = np.concatenate(blocks, axis=1)
+        moments[:, lacking] = np.nan
+        return moments
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
@@ -543,8 +561,10 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def _labels_there(records: Array, decoded: DecodedBinSums) -> tuple[Array, Array]:
+def _labels_there(decoded: DecodedBinSums) -> tuple[Array, Array]:
     """Expected number of labels in each region, and its variance, from released ones."""
+    assert decoded.records is not None
+    records = decoded.records
     missing = MissingLabels(np.eye(len(records)), records)
     sd = float(decoded.counts_sd[0])
     told = records - decoded.counts

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from reticent.errors import BadInput
@@ -33,6 +33,8 @@ from reticent.inference.labels.posterior import (
 )
 from reticent.inference.linalg import SMALL_JITTER, robust_cholesky
 from reticent.models.base import PrivateEstimator
+from reticent.models.gp.input_features import fill_missing
+from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import LABELS, LIMITS
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -52,7 +54,7 @@ _APPROXIMATIONS = ("fitc", "titsias")
 
 
 @dataclass(repr=False, eq=False)
-class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+class LabelGPRegressor(RegressionScore, PrivateEstimator):
     """Gaussian-process regression with differential privacy for the labels.
 
     Inputs are NOT protected. Where inputs are public anyway (ages, places, times), this needs far
@@ -98,6 +100,9 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         The kernel with the largest weight, and the standard deviation of the observation noise.
     prior_std_
         Standard deviation of the function before the fit, on average over the records.
+    n_complete_, n_complete_sd_
+        Number of records that have all inputs and a label, as far as the releases tell, and the
+        standard deviation of its error.
     designs_
         How the released maps were made; for a cloak, how far from the optimum it is at most.
     guarantee_, releases_, n_features_in_, feature_names_in_
@@ -105,10 +110,12 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     Privacy
     -------
-    Neighbours: the label of one record replaced; all inputs and the number of records are public.
-    Released: per stage one noisy sum of clipped residual labels times public columns, and **the
-    inputs themselves**, which are part of the release and of model files. Must be public: the
-    inputs, the bounds, all parameters. ``score`` reads the labels it is given without protection.
+    Neighbours: the label of one record replaced, or missing; all inputs and the number of records
+    are public. Released: per stage one noisy sum of clipped residual labels times public columns,
+    one of the columns of missing labels, and **the inputs themselves**, which are part of the
+    release and of model files. Must be public: the inputs, the bounds, all parameters. ``score``
+    reads the labels it is given without protection. A record that lacks an input is left out; one
+    that lacks its label counts as such, and whether it does is protected.
 
     Examples
     --------
@@ -290,6 +297,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         else:
             self.noise_ = float(self.noise)
         self.prior_std_ = posterior.prior_std * self._half
+        self.n_complete_, self.n_complete_sd_ = posterior.labels
 
     def _initial_posterior(self, inputs: Array, counts: Array, bounds: Bounds) -> LabelPosterior:
         kernels, s2 = self._priors(bounds)
@@ -377,12 +385,15 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Mean of the function at ``X`` within the bounds of y, and its std or covariance.
 
         They include the model's own variance and the privacy noise. Inputs outside bounds count as
-        the edge.
+        the edge; a row that lacks one has NaN.
         """
         if return_std and return_cov:
             raise BadInput("Ask for return_std or return_cov, not for both.")
         if return_cov:
-            mean, covariance = self._joint(X)
+            mean, covariance, lacking = self._joint(X)
+            mean[lacking] = np.nan
+            covariance[lacking] = np.nan
+            covariance[:, lacking] = np.nan
             return self._bounded(mean), self._half**2 * covariance
         mean, model, privacy = self._moments(X)
         if return_std:
@@ -397,16 +408,18 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
-        mean, covariance = self._joint(X)
+        mean, covariance, lacking = self._joint(X)
         draws = as_generator(random_state).multivariate_normal(
             mean, covariance, n_samples, method="eigh"
         )
+        draws[:, lacking] = np.nan
         return np.asarray(self._middle + self._half * draws.T)
 
-    def _joint(self, X: object) -> tuple[Array, Array]:
-        unit = self._unit(X)
+    def _joint(self, X: object) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Mean and covariance, in half-ranges, and which rows lack an input."""
+        unit, lacking = fill_missing(self._unit(X))
         with one_blas_thread():
-            return self._posterior.joint(unit)
+            return *self._posterior.joint(unit), lacking
 
     def _bounded(self, mean: Array) -> Array:
         return np.clip(
@@ -418,13 +431,15 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         Block by block, so that memory stays bounded.
         """
-        unit = self._unit(X)
+        unit, lacking = fill_missing(self._unit(X))
         with one_blas_thread():
             blocks = [
                 self._posterior.moments(unit[i : i + LIMITS.prediction_block])
                 for i in range(0, len(unit), LIMITS.prediction_block)
             ]
-        mean, model, privacy = np.concatenate(blocks, axis=1)
+        moments = np.concatenate(blocks, axis=1)
+        moments[:, lacking] = np.nan
+        mean, model, privacy = moments
         return self._bounded(mean), self._half**2 * model, self._half**2 * privacy
 
     def __sklearn_tags__(self) -> "Tags":

@@ -219,8 +219,7 @@ class BinSums(_RegionSums):
         return np.where(self._lacking(records), float(self.grid.size), found)
 
     def _lacking(self, records: Array) -> NDArray[np.bool_]:
-        lacking: NDArray[np.bool_] = np.isnan(records).any(axis=1)
-        return lacking
+        return np.asarray(np.isnan(records).any(axis=1))
 
     def short_rows(self, records: Array) -> Array:
         """The two halves of a record, and what is left of its length."""
