@@ -102,7 +102,11 @@ def test_no_two_labels_move_a_release_further_than_claimed(fitted):
         told = dict(release.statistic)
         inputs = np.frombuffer(b64decode(told["inputs"]))
         statistic = reticent.privacy.row_maps.label_sum.LabelSum(
-            **{k: v for k, v in told.items() if k not in ("name", "kind", "size")}
+            **{
+                {"reach": "clip_threshold"}.get(k, k): v
+                for k, v in told.items()
+                if k not in ("name", "kind", "size")
+            }
         )
 
         def moved(j, a, b, inputs=inputs, statistic=statistic):
@@ -341,7 +345,7 @@ def test_several_inputs_and_a_kernel_with_white_noise():
         ({"at": [[np.nan]]}, "at must be an array"),
         ({"at": "everywhere"}, "at must be an array"),
         ({"mechanism": "functional", "at": [[1.0]]}, "at is for a cloak"),
-        ({"delta": 0}, "delta > 0"),
+        ({"delta": 0}, "delta must be above 0"),
         ({"bounds": reticent.Bounds(x=[(0, 10)], y=[(0, 1), (0, 1)])}, "predicts one number"),
         ({"bounds": reticent.Bounds(x=[(0, 10)], classes=[0, 1])}, "predicts one number"),
     ],

@@ -9,7 +9,7 @@ the evidence of the released bins.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
-from math import sqrt
+from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,12 +27,14 @@ from reticent.inference.binned.hyperparameters import (
 )
 from reticent.inference.binned.posterior import RegionObservations, Regions, likelihood_quadratics
 from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
+from reticent.inference.kernels.columns import mixed_kernel
 from reticent.inference.kernels.integral import Boxes, kernel_mixture
 from reticent.inference.kernels.projection import kernels_around
 from reticent.inference.labels.missing_labels import MissingLabels
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
 from reticent.models.gp.input_features import fill_missing
+from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import BINNED, LIMITS
 from reticent.models.replay import alike
@@ -69,10 +71,14 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         The prior of the function, in the units of the data (for counts: of records per unit of
         volume): sums and products of ConstantKernel, RBF, Matern, RationalQuadratic. A
         hyperparameter's own bounds are its prior; "fixed" means fixed. Default: an RBF kernel with
-        a length for each input; for means also a constant.
+        a length for each input; for means also a constant; words in no order have effects of their
+        own, alone and with the other inputs. A kernel that is given sees codes, and is refused for
+        more than two words in no order.
     bins : int, list of int, or list of edges, optional
         Number of equal bins of each input between its bounds, or their edges. Default: chosen from
-        the number of records, the noise and the number of inputs. For one to four inputs.
+        the number of records, the noise and the number of inputs. For one to four inputs. An input
+        with levels (words, ordered or not, yes and no) has one bin for each; in a list, give None
+        for it.
     regions : integer array of the grid's shape, optional
         Joins cells of the grid to regions, numbered from 0; −1 for cells that are in none. A
         boolean array keeps single cells.
@@ -203,7 +209,9 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
                 f"Kernels are chosen by scores for up to {BINNED.max_scored_regions:,} "
                 f"bins, not {size:,}: take learn_kernel=True."
             )
-        if self.bins is None and (len(bounds.x) > 4 or self.regions is not None):
+        check_kernel_columns(self.kernel, bounds)
+        chosen = [kind for kind in bounds.x_kinds if kind.levels is None]
+        if self.bins is None and (len(chosen) > 4 or self.regions is not None):
             raise BadInput(
                 "Give bins: they are chosen only for up to four inputs, and "
                 "where there are no regions."
@@ -219,7 +227,9 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             smallest = LIMITS.smallest_variance
             representable = self.kernel is None or smallest < m.variance / unit**2 < 1 / smallest
             fits = bool(
-                representable and np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all()
+                representable
+                and np.isfinite(m.log_weights).all()
+                and (self.kernel is None or np.isfinite(m.inverse).all())
             )
         except (ArithmeticError, ValueError, TypeError):
             fits = False
@@ -237,15 +247,24 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             return clone(self.kernel)
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
         shortest, longest = BINNED.length_range
-        smooth = RBF(BINNED.length * half, np.column_stack([shortest * half, longest * half]))
         limits = tuple(limit * unit**2 for limit in BINNED.variance_range)
+        length_bounds = np.column_stack([shortest * half, longest * half])
+        axes = axes_of(bounds)
+        words = any(axis.shape == "words" for axis in axes)
 
         def constant(variance: float) -> Kernel:
             return ConstantKernel(variance * unit**2, limits)
 
+        if kind == "count" and not words:
+            return constant(BINNED.density_variance) * RBF(BINNED.length * half, length_bounds)
         if kind == "count":
-            return constant(BINNED.density_variance) * smooth
-        return constant(BINNED.constant_variance) + constant(BINNED.function_variance) * smooth
+            first = second = constant(BINNED.density_variance)
+        else:
+            first = constant(BINNED.constant_variance)
+            second = constant(BINNED.function_variance)
+        if not words:
+            return first + second * RBF(BINNED.length * half, length_bounds)
+        return mixed_kernel(axes, BINNED.length * half, length_bounds, first, second)
 
     def learn(self, curator: Oracle) -> None:
         """Release all bins at once."""
@@ -254,7 +273,9 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         times = curator.event.count - (self.learn_kernel == EXPONENTIAL)
         sd = curator.noise_multiplier * sqrt(2 / max(times, 1))
         if self.bins is None:
-            bins = _choose_bins(n / sd, len(bounds.x))
+            levels = [len(kind.levels) for kind in bounds.x_kinds if kind.levels is not None]
+            smooth = len(bounds.x) - len(levels)
+            bins = _choose_bins(n / sd / prod(levels), max(smooth, 1))
         else:
             bins = self.bins
         grid = make_grid(bins, self.regions, bounds)

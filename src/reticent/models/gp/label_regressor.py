@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from reticent.errors import BadInput
+from reticent.inference.kernels.columns import mixed_kernel
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.inference.kernels.projection import kernels_around, white_noise_variance
 from reticent.inference.labels.cloaking import CRITERIA
@@ -34,12 +35,14 @@ from reticent.inference.labels.posterior import (
 from reticent.inference.linalg import SMALL_JITTER, robust_cholesky
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import fill_missing
+from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import LABELS, LIMITS
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.label_sum import LabelSum, label_sum
 from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.codes import code_array
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer, is_integer
 
@@ -65,7 +68,8 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
     kernel : scikit-learn kernel, optional
         The prior of the function, in the units of the data. A hyperparameter's own bounds are its
         prior; "fixed" means fixed. Default: a constant and a smooth function, with length scales
-        around a quarter of each input's range.
+        around a quarter of each input's range; periodic along cycles, and with an effect for each
+        word. A kernel sees codes, and is refused for more than two words in no order.
     mechanism : {"cloak", "functional", "inducing"}
         Which linear map of the labels is released. "cloak": the mean at the points of interest,
         with noise shaped so that it disturbs them least. "functional": the mean as a function, with
@@ -196,6 +200,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
         """Find points and kernels that cannot be used before anything is charged."""
+        check_kernel_columns(self.kernel, bounds)
         for name in ("at", "inducing"):
             if getattr(self, name) is not None and not is_integer(
                 getattr(self, name), 1, LABELS.max_inputs
@@ -233,7 +238,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         half = high / 2 - low / 2
         widths = np.array([high / 2 - low / 2 for low, high in bounds.x])
         if self.kernel is None:
-            kernel = _default_kernel(widths, half)
+            kernel = _default_kernel(bounds, widths, half)
         else:
             kernel = clone(self.kernel)
         if self.learn_kernel:
@@ -450,21 +455,27 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         return tags
 
 
-def _default_kernel(widths: Array, half: float) -> Kernel:
-    """A constant and a smooth function of about the size of y's range."""
+def _default_kernel(bounds: Bounds, widths: Array, half: float) -> Kernel:
+    """A constant and a function of about the size of y's range.
+
+    Smooth along numbers and ordered levels, periodic along cycles, with effects of its own for each
+    word.
+    """
 
     def about(value: Array | float) -> Array:
         factor = LABELS.prior_factor
         return np.stack([np.asarray(value) / factor, np.asarray(value) * factor], axis=-1)
 
     size = LABELS.prior_variance * half**2
+    limits = tuple(about(size))
     lengths = widths / 2
-    if len(widths) > 1:
-        smooth = RBF(lengths, about(lengths))
-    else:
-        smooth = RBF(float(lengths[0]), tuple(about(lengths[0])))
-    return (
-        ConstantKernel(size, tuple(about(size))) + ConstantKernel(size, tuple(about(size))) * smooth
+    return mixed_kernel(
+        axes_of(bounds),
+        lengths,
+        about(lengths),
+        ConstantKernel(size, limits),
+        ConstantKernel(size, limits),
+        periods=2 * widths,
     )
 
 
@@ -490,19 +501,22 @@ def _scaled_points(name: str, points: Any, bounds: Bounds) -> Array:
     """Points given by the user, scaled as inputs are."""
     d = len(bounds.x)
     try:
-        array = np.asarray(points, dtype=np.float64)
+        given = np.asarray(points)
+        if given.dtype.kind not in "biuf":
+            given = np.asarray(points, dtype=object)
+        if given.ndim == 1 and d == 1:
+            given = given.reshape(-1, 1)
+        fits = given.ndim == 2 and given.shape[1] == d and 1 <= len(given) <= LABELS.max_points
+        array = np.array([[np.nan]])
+        if fits:
+            columns = [code_array(given[:, j], kind) for j, kind in enumerate(bounds.x_kinds)]
+            array = np.column_stack(columns)
     except (OverflowError, TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.ndim == 1 and d == 1:
-        array = array.reshape(-1, 1)
-    if (
-        array.ndim != 2
-        or array.shape[1] != d
-        or not 1 <= len(array) <= LABELS.max_points
-        or not np.isfinite(array).all()
-    ):
+        fits = False
+    if not fits or not np.isfinite(array).all():
         raise BadInput(
             f"{name} must be an array of 1 to {LABELS.max_points:,} points with {d} finite "
-            f"number{'s' if d > 1 else ''} each, in the units of the inputs."
+            f"number{'s' if d > 1 else ''} each, in the units of the inputs (words as they are "
+            "listed in the bounds)."
         )
     return bounds.inputs_alone().scale(array) + 0.0
