@@ -54,6 +54,8 @@ TURNING = reticent.Bounds(
 )
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
+MIXED = reticent.Bounds(x=[(-2.0, 3.0), ["0", "55", "110"]], y=(-1e-3, 1e3))
+
 # statistic, bounds, whether the sensitivity is attained by some pair of records
 STATISTICS = {
     "mean in a box": (MeanSum(3, 3), BOX, True),
@@ -161,6 +163,7 @@ STATISTICS |= {
     "by class": (GramByClass(_stage(0.0, 0.5).feature_map, 3, 0.5), CLASSED, True),
 }
 CELLS = Grid(((-2.0, 0.0, 0.5, 3.0), (0.0, 50.0, 110.0)), ())
+BY_WORD = Grid(((-2.0, 0.0, 3.0), (-0.5, 0.5, 1.5, 2.5)), ())
 SOME = Grid(CELLS.edges, (0, 0, -1, 1, 1, 2))
 STATISTICS |= {
     "counts in regions": (BinCounts(SOME, PLANE), PLANE, True),
@@ -168,6 +171,9 @@ STATISTICS |= {
     "sums in regions": (BinSums(SOME, PLANE, True), PLANE, True),
     "labels in regions": (LabelSums(SOME, PLANE, True, (0,) * 3), PLANE, True),
     "outputs in regions": (BinTotals(SOME, PLANE), PLANE, True),
+    "counts in bins": (BinCounts(CELLS, PLANE), PLANE, True),
+    "sums by word": (BinSums(BY_WORD, MIXED, True), MIXED, True),
+    "labels by word": (LabelSums(BY_WORD, MIXED, False, (5,) * 6), MIXED, True),
 }
 
 
@@ -266,6 +272,12 @@ ESTIMATORS = {
         stages=2,
         learn_kernel=False,
         **{**COMMON, "bounds": PLANE},
+    ),
+    "LabelGPRegressor of words": reticent.LabelGPRegressor(
+        stages=2, learn_kernel=False, **{**COMMON, "bounds": MIXED}
+    ),
+    "BinnedGPRegressor of words": reticent.BinnedGPRegressor(
+        bins=3, **GIVEN, **{**COMMON, "bounds": MIXED}
     ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
     "PrivateMean": reticent.PrivateMean(**COMMON),
