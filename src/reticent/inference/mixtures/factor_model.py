@@ -96,8 +96,9 @@ class CorrelationEstimate:
         d = len(scale)
         precision = (scale**2 / columns.variance_sd) ** 2  # how well variances are known
         expected = np.clip(columns.variance / scale**2, 0.0, 1.0)
+        weight = expected / (sd**2 + 1 / precision)  # a column that does not vary shows nothing
         length = max(
-            float(precision @ np.diag(gram)) / max(float(precision @ expected), 1e-9),
+            float(weight @ np.diag(gram)) / max(float(weight @ expected), 1e-9),
             FACTOR_MODEL.min_signal,
         )
         noise2 = (sd / length) ** 2 / 2  # outside the diagonal

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 __all__ = [
     "ADAPTIVE_GRID",
+    "BOUNDED_NORMAL",
     "FACTOR_MODEL",
     "MIXTURE_MOMENTS",
     "WEIGHTED_KMEANS",
     "AdaptiveGridSettings",
+    "BoundedNormalSettings",
     "FactorModelSettings",
     "MixtureMomentSettings",
     "WeightedKMeansSettings",
@@ -178,7 +180,34 @@ class FactorModelSettings:
     em_steps: int = 60
 
 
+@dataclass(frozen=True)
+class BoundedNormalSettings:
+    """Tuned numbers of `bounded_normal`. Lengths are in standard deviations.
+
+    Parameters
+    ----------
+    reach : float
+        How far from the mean an edge changes nothing.
+    cells : int
+        Cells that a density is tabulated in.
+    most_variance : float
+        Largest variance, relative to the largest that a distribution with this mean can have.
+    least_margin : float
+        How far from an edge a mean is at least, relative to the range.
+    newton_steps, least_step : int, float
+        Most steps of Newton's method, and the least fraction of one that is tried.
+    """
+
+    reach: float = 9.0
+    cells: int = 2000
+    most_variance: float = 0.9
+    least_margin: float = 1e-6
+    newton_steps: int = 60
+    least_step: float = 1e-6
+
+
 MIXTURE_MOMENTS = MixtureMomentSettings()
 WEIGHTED_KMEANS = WeightedKMeansSettings()
 ADAPTIVE_GRID = AdaptiveGridSettings()
 FACTOR_MODEL = FactorModelSettings()
+BOUNDED_NORMAL = BoundedNormalSettings()

@@ -22,8 +22,10 @@ from reticent.inference.mixtures.gaussian_mixture import (
     merge_components,
     significant_counts,
 )
+from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.models.mixtures.settings import MIXTURE
 from reticent.privacy.curator import Oracle
+from reticent.privacy.release import Release
 from reticent.privacy.row_maps.mixture_moments import (
     CellCounts,
     CentredGram,
@@ -49,20 +51,22 @@ _UNCLIPPED = ClipGains(1.0, 1.0, 1.0, 1.0, 1.0)
 _SECOND_MOMENTS = {"full": "full", "tied": "full", "diag": "diagonal", "spherical": "trace"}
 
 
-def fit_pooled_normal(curator: Oracle, shares: tuple[int, ...]) -> tuple[NormalMixture, float]:
+def fit_pooled_normal(
+    curator: Oracle, complete: CompleteRecords, shares: tuple[int, ...]
+) -> tuple[NormalMixture, float]:
     """One normal distribution for all records, and the noise of a count with one budget share.
 
     ``shares``: budget shares for the histogram of norms, for the first moments, and for each look
-    at whitened residuals.
+    at whitened residuals. ``complete`` learns how many records lack no value.
     """
-    radius, count_sd = _norm_quantile(curator, shares[0])
-    normal = _normal_within(curator, radius, shares[1])
+    radius, count_sd = _norm_quantile(curator, complete, shares[0])
+    normal = _normal_within(curator, complete, radius, shares[1])
     for spent in shares[2:]:
-        normal = refine_normal(curator, normal, spent)
+        normal = refine_normal(curator, complete, normal, spent)
     return normal, count_sd * math.sqrt(shares[0])
 
 
-def _norm_quantile(curator: Oracle, shares: int) -> tuple[float, float]:
+def _norm_quantile(curator: Oracle, complete: CompleteRecords, shares: int) -> tuple[float, float]:
     """A radius that holds most records, and the noise of one count of the histogram of norms.
 
     Where noise hides the counts, the radius that holds all.
@@ -74,9 +78,10 @@ def _norm_quantile(curator: Oracle, shares: int) -> tuple[float, float]:
     origin = metric(np.eye(d), np.zeros((1, d)))
     release = curator.release(LengthCounts(origin, tuple(edges.tolist())), shares_spent=shares)
     count_sd = float(release.sd[0])
+    complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
     within = np.cumsum(release.value)[:-1]
     noise = count_sd * np.sqrt(np.arange(1, len(edges) + 1))
-    enough = within >= MIXTURE.norm_quantile * curator.n
+    enough = within >= MIXTURE.norm_quantile * complete.number
     visible = within >= MIXTURE.visible_count * noise
     candidates = edges[enough & visible]
     if len(candidates):
@@ -84,12 +89,14 @@ def _norm_quantile(curator: Oracle, shares: int) -> tuple[float, float]:
     return float(edges[-1]), count_sd
 
 
-def _normal_within(curator: Oracle, radius: float, shares: int) -> NormalMixture:
+def _normal_within(
+    curator: Oracle, complete: CompleteRecords, radius: float, shares: int
+) -> NormalMixture:
     """Normal distribution by first and second moments of records clipped to a radius."""
     d = len(curator.bounds.x)
-    n = curator.n
     origin = metric(np.eye(d), np.zeros((1, d)))
     release = curator.release(CentredGram(origin, radius, MIXTURE.intercept), shares_spent=shares)
+    n = _count_complete(release, complete)
     moments = release.matrix() / n
     noise_sd = float(release.matrix_sd()[0, 1]) / n * radius**2
     mean = np.clip(moments[0, 1:] / MIXTURE.intercept * radius, -1.0, 1.0)
@@ -105,16 +112,27 @@ def _normal_within(curator: Oracle, radius: float, shares: int) -> NormalMixture
     return NormalMixture(np.ones(1), mean[None], root[None])
 
 
-def refine_normal(curator: Oracle, normal: NormalMixture, shares: int) -> NormalMixture:
+def _count_complete(release: Release, complete: CompleteRecords) -> float:
+    """Number of complete records, after one more count of them: the sum of squared intercepts."""
+    squares = MIXTURE.intercept**2
+    complete.add(
+        float(release.matrix()[0, 0]) / squares, float(release.matrix_sd()[0, 0]) / squares
+    )
+    return complete.number
+
+
+def refine_normal(
+    curator: Oracle, complete: CompleteRecords, normal: NormalMixture, shares: int
+) -> NormalMixture:
     """A normal distribution, after a look at its whitened residuals."""
     d = normal.means.shape[1]
-    n = curator.n
     root = normal.roots[0]
     gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
     whitened = metric(normal.whitening[0], normal.means @ normal.whitening[0])
     release = curator.release(
         CentredGram(whitened, gain.radius, MIXTURE.intercept), shares_spent=shares
     )
+    n = _count_complete(release, complete)
     moments = release.matrix() / n
     noise_sd = float(release.matrix_sd()[0, 1]) / n
     shift, values, vectors = correct_moments(
@@ -212,6 +230,13 @@ def _component_weights(decoded: DecodedMoments) -> Array:
     return np.asarray(counts / counts.sum())
 
 
+def _add_counts(complete: CompleteRecords, decoded: DecodedMoments) -> None:
+    """Each complete record has responsibilities that add up to one."""
+    complete.add(
+        float(decoded.counts.sum()), float(decoded.counts_sd) * math.sqrt(len(decoded.counts))
+    )
+
+
 def _merge_centres(weights: Array, means: Array, components: int) -> tuple[Array, Array]:
     """Centres merged by Ward's rule until so many are left, in within-component distances."""
     whiten = np.linalg.inv(_within_covariance_root(weights, means)).T
@@ -229,6 +254,7 @@ def _within_covariance_root(weights: Array, means: Array) -> Array:
 
 def em_step(
     curator: Oracle,
+    complete: CompleteRecords,
     mixture: NormalMixture,
     shares: int,
     *,
@@ -247,12 +273,13 @@ def em_step(
     decoded = _residual_moments(
         curator, mixture, shares, gain.radius, covariance_type, moment_weights
     )
+    _add_counts(complete, decoded)
     sizes = np.maximum(decoded.counts, MIXTURE.least_count * decoded.counts_sd)
     weights = _component_weights(decoded)
     shift = _shrunk_shift(decoded, sizes, gain, least_step)
     means = mixture.means + np.einsum("kp,kdp->kd", shift, mixture.roots)
     if covariance_type == "tied":
-        root = _tied_root(decoded, mixture.roots[0], weights, shift, gain, curator.n)
+        root = _tied_root(decoded, mixture.roots[0], weights, shift, gain, complete.number)
         return NormalMixture(weights, means, np.repeat(root[None], components, axis=0))
     roots = []
     for k in range(components):
@@ -302,7 +329,7 @@ def _shrunk_shift(
 
 
 def _tied_root(
-    decoded: DecodedMoments, root: Array, weights: Array, shift: Array, gain: ClipGains, n: int
+    decoded: DecodedMoments, root: Array, weights: Array, shift: Array, gain: ClipGains, n: float
 ) -> Array:
     """Root of the one covariance within all components."""
     total = decoded.second[0] / n
@@ -313,7 +340,12 @@ def _tied_root(
 
 
 def fit_histogram(
-    curator: Oracle, pooled: NormalMixture, components: int, shares: int, count_sd: float
+    curator: Oracle,
+    complete: CompleteRecords,
+    pooled: NormalMixture,
+    components: int,
+    shares: int,
+    count_sd: float,
 ) -> NormalMixture:
     """A mixture fitted to one noisy histogram of whitened records; for one or two dimensions.
 
@@ -321,7 +353,7 @@ def fit_histogram(
     """
     d = pooled.means.shape[1]
     half_width = MIXTURE.histogram_half_width
-    cells = MIXTURE.histogram_cells * curator.n * math.sqrt(shares) / count_sd
+    cells = MIXTURE.histogram_cells * complete.number * math.sqrt(shares) / count_sd
     bins = int(min(max(cells ** (1 / d), MIXTURE.fewest_bins), MIXTURE.most_bins[d - 1]))
     whitened = metric(pooled.whitening[0], pooled.means @ pooled.whitening[0])
     release = curator.release(CellCounts(whitened, half_width, bins), shares_spent=shares)
@@ -346,7 +378,13 @@ def with_axis_aligned_covariances(mixture: NormalMixture, *, spherical: bool) ->
     return NormalMixture(mixture.weights, mixture.means, roots)
 
 
-def fits_better(curator: Oracle, mixture: NormalMixture, other: NormalMixture, shares: int) -> bool:
+def fits_better(
+    curator: Oracle,
+    complete: CompleteRecords,
+    mixture: NormalMixture,
+    other: NormalMixture,
+    shares: int,
+) -> bool:
     """Whether the records are rather from the first mixture than from the other.
 
     By the mean probability of that, given even odds.
@@ -363,6 +401,8 @@ def fits_better(curator: Oracle, mixture: NormalMixture, other: NormalMixture, s
         levels=combined.log_heights,
         weights=(2**20, 1, 0),
     )
-    counts = ResidualMoments.decode(curator.release(statistic, shares_spent=shares)).counts
+    decoded = ResidualMoments.decode(curator.release(statistic, shares_spent=shares))
+    _add_counts(complete, decoded)
+    counts = decoded.counts
     components = len(mixture.weights)
     return bool(counts[:components].sum() > counts[components:].sum())

@@ -16,6 +16,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
+from reticent.inference.mixtures.bounded_normal import sample_bounded_normal
 from reticent.inference.mixtures.factor_model import (
     CorrelationEstimate,
     factor_analysis,
@@ -23,6 +24,7 @@ from reticent.inference.mixtures.factor_model import (
     factor_scores,
 )
 from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.complete_records import of_complete
 from reticent.models.mixtures.settings import COVARIANCE
 from reticent.models.mixtures.standardized_covariance import fit_covariance
 from reticent.privacy.bounds import Bounds
@@ -131,8 +133,15 @@ class FactorAnalysis(_Factors):
         self.noise_variance_ = psi * scale**2
 
     def transform(self, X: object) -> Array:
-        """Expected values of the factors for each record. Not protected."""
-        return factor_scores(self._centred(X), self.components_.T, self.noise_variance_)
+        """Expected values of the factors for each record; NaN where a value is missing.
+
+        Not protected.
+        """
+
+        def scores(centred: Array) -> Array:
+            return factor_scores(centred, self.components_.T, self.noise_variance_)
+
+        return of_complete(self._centred(X), scores, len(self.components_))
 
     def get_covariance(self) -> Array:
         """The model's covariance matrix, in the columns' own units."""
@@ -142,22 +151,25 @@ class FactorAnalysis(_Factors):
     def score_samples(self, X: object) -> Array:
         """Log-density of each record, moved into the bounds, in the columns' own units.
 
-        Not protected.
+        NaN where a value is missing. Not protected.
         """
-        return factor_log_density(self._centred(X), self.components_.T, self.noise_variance_)
+
+        def density(centred: Array) -> Array:
+            return factor_log_density(centred, self.components_.T, self.noise_variance_)
+
+        return of_complete(self._centred(X), density)
 
     def sample(self, n: int = 1, random_state: object = None) -> Array:
-        """Draw ``n`` made-up records, inside the bounds.
+        """Draw ``n`` made-up records, inside the bounds, with the model's means and variances.
 
         Nothing is charged: it uses the releases only.
         """
         check_is_fitted(self)
         check_integer("n", n)
+        bounds = self.releases_[0].bounds
         random = as_generator(random_state)
-        factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
-        noise = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
-        low, high = np.array(self.releases_[0].bounds.x).T
-        return np.clip(self.mean_ + factors + noise, low, high)
+        low, high = np.array(bounds.x).T
+        return sample_bounded_normal(int(n), self.mean_, self.get_covariance(), low, high, random)
 
 
 class PCA(_Factors):
@@ -204,8 +216,15 @@ class PCA(_Factors):
         self.column_std_ = scale
 
     def transform(self, X: object) -> Array:
-        """Coordinates of each record along the components. Not protected."""
-        return np.asarray(self._centred(X) @ self.components_.T)
+        """Coordinates of each record along the components; NaN where a value is missing.
+
+        Not protected.
+        """
+
+        def coordinates(centred: Array) -> Array:
+            return np.asarray(centred @ self.components_.T)
+
+        return of_complete(self._centred(X), coordinates, len(self.components_))
 
     def inverse_transform(self, X: object) -> Array:
         """Records that have these coordinates."""
@@ -220,8 +239,11 @@ class PCA(_Factors):
     def score_samples(self, X: object) -> Array:
         """Minus the squared distance of each record from its projection, on the bounds' scale.
 
-        Not protected.
+        NaN where a value is missing. Not protected.
         """
-        centred = self._centred(X)
-        residuals = centred - centred @ self.components_.T @ self.components_
-        return -np.sum((residuals / self._half_ranges) ** 2, axis=1)
+
+        def score(centred: Array) -> Array:
+            residuals = centred - centred @ self.components_.T @ self.components_
+            return np.asarray(-np.sum((residuals / self._half_ranges) ** 2, axis=1))
+
+        return of_complete(self._centred(X), score)

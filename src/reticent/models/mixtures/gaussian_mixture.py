@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
+from reticent.inference.mixtures.bounded_normal import sample_bounded_normal
 from reticent.inference.mixtures.gaussian_mixture import NormalMixture, chi_quantile, map_estimate
 from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.em_steps import (
     em_step,
     find_centres,
@@ -142,15 +144,16 @@ class GaussianMixture(PrivateEstimator):
 
     def learn(self, curator: Oracle) -> None:
         """Ask for one stage after the other; each depends on releases before it only."""
-        pooled, count_sd = fit_pooled_normal(curator, MIXTURE.pooled)
-        mixture = self._learn_components(curator, pooled, count_sd)
+        complete = CompleteRecords(curator.n)
+        pooled, count_sd = fit_pooled_normal(curator, complete, MIXTURE.pooled)
+        mixture = self._learn_components(curator, complete, pooled, count_sd)
         priors = (
             self.weight_concentration_prior,
             self.mean_precision_prior,
             self.degrees_of_freedom_prior,
         )
         if priors != (1.0, 0.0, None):
-            mixture = map_estimate(mixture, pooled, curator.n, *priors)
+            mixture = map_estimate(mixture, pooled, complete.number, *priors)
         self._publish(mixture, pooled, curator.bounds)
 
     def _publish(self, mixture: NormalMixture, pooled: NormalMixture, bounds: Bounds) -> None:
@@ -167,7 +170,7 @@ class GaussianMixture(PrivateEstimator):
         self.pooled_covariance_ = pooled.covariances[0] * np.outer(scale, scale)
 
     def _learn_components(
-        self, curator: Oracle, pooled: NormalMixture, count_sd: float
+        self, curator: Oracle, complete: CompleteRecords, pooled: NormalMixture, count_sd: float
     ) -> NormalMixture:
         """Spend what the pooled stage left on the components.
 
@@ -177,18 +180,21 @@ class GaussianMixture(PrivateEstimator):
         shares_left = MIXTURE.shares - sum(MIXTURE.pooled)
         components = int(self.n_components)
         while components > 1 and (
-            _centre_noise(components, d, count_sd) / curator.n > MIXTURE.carried_centre_sd
+            _centre_noise(components, d, count_sd) / complete.number > MIXTURE.carried_centre_sd
         ):
             components -= 1  # each would be lost in the noise
         if components == 1:
-            return _learn_single(curator, pooled, shares_left)
+            return _learn_single(curator, complete, pooled, shares_left)
         if d <= MIXTURE.most_histogram_columns:
-            return self._learn_from_histogram(curator, pooled, components, shares_left, count_sd)
-        return self._learn_from_centres(curator, pooled, components, count_sd)
+            return self._learn_from_histogram(
+                curator, complete, pooled, components, shares_left, count_sd
+            )
+        return self._learn_from_centres(curator, complete, pooled, components, count_sd)
 
     def _learn_from_histogram(
         self,
         curator: Oracle,
+        complete: CompleteRecords,
         pooled: NormalMixture,
         components: int,
         shares_left: int,
@@ -196,27 +202,34 @@ class GaussianMixture(PrivateEstimator):
     ) -> NormalMixture:
         """Components from one histogram and, with enough records, from residuals besides."""
         plan = MIXTURE.uncertain_centres
-        component_size = curator.n * math.sqrt(MIXTURE.shares) / (count_sd * components)
+        component_size = complete.number * math.sqrt(MIXTURE.shares) / (count_sd * components)
         if component_size < MIXTURE.refined_component_size:
             shares = shares_left - MIXTURE.comparison
-            mixture = fit_histogram(curator, pooled, components, shares, count_sd)
-            if fits_better(curator, mixture, pooled, MIXTURE.comparison):
+            mixture = fit_histogram(curator, complete, pooled, components, shares, count_sd)
+            if fits_better(curator, complete, mixture, pooled, MIXTURE.comparison):
                 return mixture
             return pooled
         shares = MIXTURE.search_shares(plan)
-        mixture = fit_histogram(curator, pooled, components, shares, count_sd)
-        if not fits_better(curator, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(curator, pooled, shares_left - shares - MIXTURE.comparison)
+        mixture = fit_histogram(curator, complete, pooled, components, shares, count_sd)
+        if not fits_better(curator, complete, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(
+                curator, complete, pooled, shares_left - shares - MIXTURE.comparison
+            )
         mixture = _constrained(mixture, str(self.covariance_type))
-        return self._learn_covariances(curator, mixture, count_sd, plan)
+        return self._learn_covariances(curator, complete, mixture, count_sd, plan)
 
     def _learn_from_centres(
-        self, curator: Oracle, pooled: NormalMixture, components: int, count_sd: float
+        self,
+        curator: Oracle,
+        complete: CompleteRecords,
+        pooled: NormalMixture,
+        components: int,
+        count_sd: float,
     ) -> NormalMixture:
         """Components from centres, then with a tied covariance, then with one for each."""
         covariance_type = str(self.covariance_type)
         plan = MIXTURE.uncertain_centres
-        noise = _centre_noise(components, pooled.means.shape[1], count_sd) / curator.n
+        noise = _centre_noise(components, pooled.means.shape[1], count_sd) / complete.number
         if covariance_type == "full" and noise <= MIXTURE.certain_centre_sd:
             plan = MIXTURE.certain_centres
         mixture = find_centres(curator, pooled, components, plan.each_centre_step)
@@ -226,68 +239,113 @@ class GaussianMixture(PrivateEstimator):
             tied_type = "tied"
         for step, shares in enumerate(plan.tied):
             mixture = em_step(
-                curator, mixture, shares, covariance_type=tied_type, least_step=1 / (step + 1)
+                curator,
+                complete,
+                mixture,
+                shares,
+                covariance_type=tied_type,
+                least_step=1 / (step + 1),
             )
-        if not fits_better(curator, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(curator, pooled, plan.components + MIXTURE.comparison)
-        return self._learn_covariances(curator, mixture, count_sd, plan)
+        if not fits_better(curator, complete, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(curator, complete, pooled, plan.components + MIXTURE.comparison)
+        return self._learn_covariances(curator, complete, mixture, count_sd, plan)
 
     def _learn_covariances(
-        self, curator: Oracle, mixture: NormalMixture, count_sd: float, plan: MixtureSchedule
+        self,
+        curator: Oracle,
+        complete: CompleteRecords,
+        mixture: NormalMixture,
+        count_sd: float,
+        plan: MixtureSchedule,
     ) -> NormalMixture:
         """The last stage; what it gives must fit better than what it began with."""
         initial = mixture
         components, d = mixture.means.shape
         radius = chi_quantile(d, MIXTURE.clip_quantile)
-        noise = count_sd * radius**2 * math.sqrt(d / plan.components) * components / curator.n
+        noise = count_sd * radius**2 * math.sqrt(d / plan.components) * components / complete.number
         looks: tuple[int, ...] = (plan.components,)
         if self.covariance_type != "full" or noise <= MIXTURE.single_look_noise:
             looks = (plan.components // 3, plan.components - plan.components // 3)
         for step, shares in enumerate(looks):
             mixture = em_step(
                 curator,
+                complete,
                 mixture,
                 shares,
                 covariance_type=str(self.covariance_type),
                 least_step=1 / (step + 3),
                 moment_weights=plan.moment_weights,
             )
-        if fits_better(curator, mixture, initial, MIXTURE.comparison):
+        if fits_better(curator, complete, mixture, initial, MIXTURE.comparison):
             return mixture
         return initial
 
     def score_samples(self, X: object) -> Array:
-        """Log-density of each record, on the bounds' scale. Not protected."""
-        unit = self._unit(X)
-        return self._mixture.score(unit)
+        """Log-density of each record, on the bounds' scale; NaN where a value is missing.
+
+        Not protected.
+        """
+        return of_complete(self._unit(X), self._mixture.score)
 
     def predict_proba(self, X: object) -> Array:
-        """Probability of each component for each record, (records, components). Not protected."""
+        """Probability of each component for each record, (records, components). Not protected.
+
+        NaN where a value is missing.
+        """
         unit = self._unit(X)
-        return self._mixture.responsibilities(unit)
+        return of_complete(unit, self._mixture.responsibilities, self.n_components_)
 
     def predict(self, X: object) -> NDArray[np.intp]:
-        """The most likely component of each record. Not protected."""
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        """The most likely component of each record; −1 where a value is missing. Not protected."""
+        chances = self.predict_proba(X)
+        return np.where(np.isnan(chances[:, 0]), -1, chances.argmax(axis=1))
 
     def sample(self, n_samples: int = 1, random_state: object = None) -> Array:
         """Draw synthetic records within the bounds, in the columns' own units.
 
-        They are post-processing: draw as many as you like. ``random_state`` makes the draw
-        repeatable and is no secret.
+        Each component is truncated to the bounds in such a way that it keeps its mean and its
+        variances. Samples are post-processing: draw as many as you like. ``random_state`` makes the
+        draw repeatable and is no secret.
         """
         check_is_fitted(self)
         check_integer("n_samples", n_samples)
         bounds = self.releases_[0].bounds
         random = as_generator(random_state)
-        unit = self._mixture.sample(int(n_samples), random)
-        for _ in range(MIXTURE.redraws):
-            outside = np.flatnonzero(_outside(unit, bounds))
-            if not len(outside):
-                break
-            unit[outside] = self._mixture.sample(len(outside), random)
+        unit = _sample_within(self._mixture, int(n_samples), bounds, random)
         low, high = np.array(bounds.x).T
         return np.clip(bounds.unscale(unit), low, high)
+
+
+def _sample_within(
+    mixture: NormalMixture, n: int, bounds: Bounds, random: np.random.Generator
+) -> Array:
+    """Scaled points (n, d) of a mixture in the box, and the ball if there is one."""
+    unit = _sample_box(mixture, n, bounds, random)
+    if bounds.norm is None:
+        return unit
+    for _ in range(MIXTURE.redraws):
+        outside = np.flatnonzero((unit**2).sum(axis=1) > 1)
+        if not len(outside):
+            return unit
+        unit[outside] = _sample_box(mixture, len(outside), bounds, random)
+    length = np.sqrt((unit**2).sum(axis=1))
+    return np.asarray(unit / np.maximum(length, 1.0)[:, None])
+
+
+def _sample_box(
+    mixture: NormalMixture, n: int, bounds: Bounds, random: np.random.Generator
+) -> Array:
+    """Scaled points (n, d) of a mixture whose components are truncated to the box."""
+    low, high = bounds.scale_unclipped(np.array(bounds.x).T)
+    weights = mixture.weights / mixture.weights.sum()
+    component = random.choice(len(weights), size=n, p=weights)
+    unit = np.empty((n, mixture.means.shape[1]))
+    for k in np.unique(component):
+        drawn = component == k
+        unit[drawn] = sample_bounded_normal(
+            int(drawn.sum()), mixture.means[k], mixture.covariances[k], low, high, random
+        )
+    return unit
 
 
 def _centre_noise(components: int, d: int, count_sd: float) -> float:
@@ -300,22 +358,14 @@ def _centre_noise(components: int, d: int, count_sd: float) -> float:
     return step_sd * chi_quantile(directions, MIXTURE.clip_quantile) * components
 
 
-def _learn_single(curator: Oracle, pooled: NormalMixture, shares_left: int) -> NormalMixture:
+def _learn_single(
+    curator: Oracle, complete: CompleteRecords, pooled: NormalMixture, shares_left: int
+) -> NormalMixture:
     """One normal distribution, with all budget shares that are left."""
     normal = pooled
     for shares in (shares_left // 3, shares_left - shares_left // 3):
-        normal = refine_normal(curator, normal, shares)
+        normal = refine_normal(curator, complete, normal, shares)
     return normal
-
-
-def _outside(unit: Array, bounds: Bounds) -> NDArray[np.bool_]:
-    """Which scaled points, (points, d), lie outside the box, or the ball."""
-    natural = bounds.unscale(unit)
-    low, high = np.array(bounds.x).T
-    outside: NDArray[np.bool_] = ((natural < low) | (natural > high)).any(axis=1)
-    if bounds.norm is None:
-        return outside
-    return outside | ((unit**2).sum(axis=1) > 1)
 
 
 def _constrained(mixture: NormalMixture, covariance_type: str) -> NormalMixture:

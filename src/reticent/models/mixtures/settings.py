@@ -8,14 +8,25 @@ has the less noise.
 from dataclasses import dataclass
 
 __all__ = [
+    "COMPLETE",
     "COVARIANCE",
     "KMEANS",
     "MIXTURE",
+    "CompleteRecordsSettings",
     "CovarianceSettings",
     "KMeansSettings",
     "MixtureSchedule",
     "MixtureSettings",
 ]
+
+
+@dataclass(frozen=True)
+class CompleteRecordsSettings:
+    """Tuned number of `CompleteRecords`."""
+
+    visible_sd: float = 2.0
+    """Standard deviations of its noise by which a count must fall short of the public number of
+    records to be believed. Without it, noise would spoil the moments of complete tables."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,8 @@ class MixtureSettings:
 
     # Sampling
     redraws: int = 50
-    """Of synthetic records that fall outside the bounds; then they are moved to the edge."""
+    """Of synthetic records that fall outside a ball (`Bounds(norm=...)`); then they are moved to
+    its surface."""
 
     @property
     def shares(self) -> int:
@@ -180,6 +192,7 @@ class CovarianceSettings:
     all is spent on one."""
 
 
+COMPLETE = CompleteRecordsSettings()
 MIXTURE = MixtureSettings()
 KMEANS = KMeansSettings()
 COVARIANCE = CovarianceSettings()
