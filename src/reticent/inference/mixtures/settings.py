@@ -11,11 +11,13 @@ __all__ = [
     "ADAPTIVE_GRID",
     "BOUNDED_NORMAL",
     "FACTOR_MODEL",
+    "LATENT_CLASS",
     "MIXTURE_MOMENTS",
     "WEIGHTED_KMEANS",
     "AdaptiveGridSettings",
     "BoundedNormalSettings",
     "FactorModelSettings",
+    "LatentClassSettings",
     "MixtureMomentSettings",
     "WeightedKMeansSettings",
 ]
@@ -206,8 +208,28 @@ class BoundedNormalSettings:
     least_step: float = 1e-6
 
 
+@dataclass(frozen=True)
+class LatentClassSettings:
+    """Tuned numbers of `latent_class`.
+
+    Parameters
+    ----------
+    prior_records : float
+        Records that the Dirichlet prior of the chances of a column's levels weighs.
+    least_chance : float
+        Least chance of a level, before all are divided by their sum.
+    fitting_steps : int
+        Steps of iterative proportional fitting.
+    """
+
+    prior_records: float = 1.0
+    least_chance: float = 1e-6
+    fitting_steps: int = 30
+
+
 MIXTURE_MOMENTS = MixtureMomentSettings()
 WEIGHTED_KMEANS = WeightedKMeansSettings()
 ADAPTIVE_GRID = AdaptiveGridSettings()
 FACTOR_MODEL = FactorModelSettings()
 BOUNDED_NORMAL = BoundedNormalSettings()
+LATENT_CLASS = LatentClassSettings()

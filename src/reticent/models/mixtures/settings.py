@@ -111,6 +111,17 @@ class MixtureSettings:
     """Records of a component over the noise of a count, with the whole budget, from which residuals
     improve on the histogram."""
 
+    # Mixed columns
+    most_whole_levels: int = 12
+    """Whole numbers with so many values are levels; with more they are numbers, and are rounded."""
+    cycle_cells: int = 12
+    """Equal cells of a cycle, which are levels."""
+    margins: int = 12
+    """Budget shares for the counts of all levels, which the last stage has less."""
+    words_part: tuple[float, float] = (0.3, 0.7)
+    """Least and largest part of a step's budget shares that is spent on words: else their part of
+    the columns."""
+
     # Sampling
     redraws: int = 50
     """Of synthetic records that fall outside a ball (`Bounds(norm=...)`); then they are moved to

@@ -3,9 +3,9 @@
 Proof: column_moments.md.
 
 A column is encoded by a public whole number: 0, a number, stays as it is; 2, one of two levels,
-is 0 or 1; L > 2, one of L levels, is L indicators, 0 or √½; −1, a cycle, is half its cosine and
-half its sine. So two different levels, and opposite points of a cycle, are one apart: half the
-range of a number.
+is 0 or 1; L > 2, one of L levels, is L indicators, 0 or √½, and −L all of these but the first;
+−1, a cycle, is half its cosine and half its sine. So two different levels, and opposite points of
+a cycle, are one apart: half the range of a number.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CYCLE", "NUMBER", "encode", "encoded_widths", "level_of"]
+__all__ = ["CYCLE", "INDICATOR", "NUMBER", "encode", "encoded_widths", "level_of"]
 
 Array = NDArray[np.float64]
 NUMBER = 0
@@ -41,6 +41,8 @@ def _width(code: int) -> int:
         return 1
     if code == CYCLE:
         return 2
+    if code < 0:
+        return -code - 1
     return code
 
 
@@ -65,8 +67,11 @@ def encode(records: Array, encoding: Sequence[int]) -> Array:
         elif code == 2:
             columns.append(level_of(u, 2))
         else:
-            level = level_of(u, code)
-            columns.extend(np.where(level == one, INDICATOR, 0.0) for one in range(code))
+            level = level_of(u, abs(code))
+            first = int(code < 0)
+            columns.extend(
+                np.where(level == one, INDICATOR, 0.0) for one in range(first, abs(code))
+            )
     return np.stack(columns, axis=1)
 
 
