@@ -40,21 +40,22 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
         raise BadInput(f"-n must be at least 1, not {count}: how many records shall be drawn?")
     names = [str(name) for name in getattr(model, "feature_names_in_", [])] or column_names(model)
     if out.suffix.lower() == ".parquet":
+        columns = _columns(model.sample(count, random_state=seed))
         with new_binary(out) as written:
-            write_parquet(
-                written, dict(zip(names, model.sample(count, random_state=seed).T, strict=True))
-            )
+            write_parquet(written, dict(zip(names, map(_as_array, columns), strict=True)))
     else:
-        digits = [_column_digits(low, high) for low, high in model.releases_[0].bounds.x]
+        bounds = model.releases_[0].bounds
+        given = bounds.given_inputs()
+        digits = [_column_digits(*bounds.x[j]) for j in given]
         rng = np.random.default_rng(seed)
         with new_text(out) as written:
             lines = TableWriter(written)
             lines.line(names)
             for start in range(0, count, _ROWS):
-                block = model.sample(min(_ROWS, count - start), random_state=rng)
+                block = _columns(model.sample(min(_ROWS, count - start), random_state=rng))
                 lines.lines(
-                    [f"{v:.{k}f}" for v, k in zip(row, digits, strict=True)]
-                    for row in block.tolist()
+                    [_cell(v, k) for v, k in zip(row, digits, strict=True)]
+                    for row in zip(*block, strict=True)
                 )
     return {
         "model": type(fitted).__name__,
@@ -63,6 +64,32 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
         "columns": names,
         "out": str(out),
     }
+
+
+def _columns(drawn: Any) -> list[list[Any]]:
+    """The columns of what a model draws: an array of numbers, or lists by name."""
+    if isinstance(drawn, dict):
+        return list(drawn.values())
+    columns: list[list[Any]] = drawn.T.tolist()
+    return columns
+
+
+def _as_array(column: list[Any]) -> Any:
+    """A column for a Parquet file: numbers (NaN where missing), or texts."""
+    if all(value is None or isinstance(value, (int, float)) for value in column):
+        if all(isinstance(value, int) for value in column):
+            return np.array(column, dtype=np.int64)
+        return np.array([np.nan if value is None else value for value in column])
+    return np.array(column, dtype=object)
+
+
+def _cell(value: Any, digits: int) -> str:
+    """One cell of a CSV file: empty if missing, numbers with so many decimals."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    return str(value)
 
 
 def _column_digits(low: float, high: float) -> int:
@@ -75,7 +102,7 @@ def print_sample(about: dict[str, Any]) -> None:
     line("Drawn", f"{about['records']:,} synthetic records of {len(about['columns'])} columns")
     aside("Nobody's records: drawn from the released model, within the ranges that were given.", 12)
     aside(
-        "With decimals in every column: round those that held whole numbers, such as 0 and 1.", 12
+        "Whole numbers, words and dates come out as such if the bounds or the codebook said so.", 12
     )
     if not about["private"]:
         line("Note", "the model is NOT PRIVATE: its noise came from a seed")

@@ -167,6 +167,8 @@ class FactorModelSettings:
         Factors by which the Gram matrix may correct variances.
     em_steps : int
         Steps of EM.
+    rotation_steps : int
+        Steps of a rotation's singular value decompositions.
     """
 
     window_sd: float = 2.5
@@ -180,6 +182,7 @@ class FactorModelSettings:
     min_diagonal: float = 0.1
     scale_correction_range: tuple[float, float] = (0.5, 2.0)
     em_steps: int = 60
+    rotation_steps: int = 100
 
 
 @dataclass(frozen=True)

@@ -146,19 +146,32 @@ def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
 
 
 def find_centres(
-    view: RecordView, pooled: NormalMixture, components: int, shares: int
+    view: RecordView,
+    pooled: NormalMixture,
+    components: int,
+    shares: int,
+    *,
+    units: Array | None = None,
+    directions: int | None = None,
 ) -> NormalMixture:
     """Weights and centres of components, with one covariance for all.
 
     Many centres move in the leading directions of the ``pooled`` normal distribution, by nearest
-    records; are merged; and move again, by soft assignments. ``shares``: of each step.
+    records; are merged; and move again, by soft assignments. ``shares``: of each step. ``units``
+    (d,): in which coordinates are measured to find the leading directions; ``directions``: how
+    many.
     """
     mean = pooled.means[0]
     d = pooled.means.shape[1]
-    values, vectors = np.linalg.eigh(pooled.covariances[0])
-    q = min(d, max(2, math.ceil(MIXTURE.directions_per_component * components)))
-    whiten = vectors[:, -q:] / np.sqrt(values[-q:])  # (x − mean)·whiten has covariance I
-    unwhiten = vectors[:, -q:] * np.sqrt(values[-q:])
+    if units is None:
+        units = np.ones(d)
+    if directions is None:
+        directions = max(2, math.ceil(MIXTURE.directions_per_component * components))
+    q = min(d, directions)
+    values, vectors = np.linalg.eigh(pooled.covariances[0] / np.outer(units, units))
+    values, vectors = values[-q:], vectors[:, -q:]
+    whiten = vectors / units[:, None] / np.sqrt(values)  # (x − mean)·whiten has covariance I
+    unwhiten = vectors * units[:, None] * np.sqrt(values)
     random = np.random.default_rng(0)  # public: the same for all records
     searching = MIXTURE.centres_per_component * components
     weights = np.full(searching, 1 / searching)

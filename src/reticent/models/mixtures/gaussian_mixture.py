@@ -221,7 +221,14 @@ class GaussianMixture(PrivateEstimator):
             components -= 1
         if components == 1:
             return refine_single(numbers, one, margins, left)
-        found = find_centres(view, pooled, components, plan.each_centre_step)
+        found = find_centres(
+            view,
+            pooled,
+            components,
+            plan.each_centre_step,
+            units=columns.units(pooled.covariances[0]),
+            directions=max(2, components - 1),
+        )
         mixture = as_latent_classes(columns, found, margins)
         covariance_type = str(self.covariance_type)
         tied_type = "tied" if covariance_type == "full" else covariance_type

@@ -35,6 +35,13 @@ from reticent.inference.mixtures.weighted_kmeans import (
 )
 from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
+from reticent.models.mixtures.mixed_columns import (
+    distance_encoding,
+    encode_complete,
+    encoded_edges,
+    encoded_names,
+    encoded_units,
+)
 from reticent.models.mixtures.settings import KMEANS
 from reticent.models.mixtures.standardized_covariance import fit_covariance
 from reticent.privacy.curator import Oracle
@@ -52,8 +59,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     """K-means clustering, with differential privacy.
 
     Distances are measured on the scale of the bounds: each column's range counts as one length
-    (with ``Bounds(norm=…)``, in the columns' own units). There is no ``labels_``, ``inertia_`` or
-    ``n_iter_``: they would reveal single records.
+    (with ``Bounds(norm=…)``, in the columns' own units). Two different words, and opposite points
+    of a cycle, are half that length apart; words in order count as numbers. There is no
+    ``labels_``, ``inertia_`` or ``n_iter_``: they would reveal single records.
 
     Parameters
     ----------
@@ -65,7 +73,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     Attributes
     ----------
     cluster_centers_ : array of shape (n_clusters, n_features)
-        The centres, inside the bounds, the one with most records first.
+        The centres, inside the bounds, the one with most records first. A column of words has the
+        share of each level in its place (of two levels, that of the second), a cycle its cosine
+        and sine.
+    encoded_names_ : list of str
+        Names of the numbers of a centre: "age", "sex=M", "hour (cos)".
     cluster_sizes_, cluster_sizes_sd_ : arrays of shape (n_clusters,)
         How many records are nearest to each centre, by the releases, and the standard deviation of
         the privacy noise in it.
@@ -107,18 +119,28 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         complete = CompleteRecords(curator.n)
         random = np.random.default_rng(0)  # public: the same in every fit
         k = int(self.n_clusters)
-        if len(curator.bounds.x) > KMEANS.most_grid_columns:
-            clusters = _search_centres(curator, complete, noise, k, random)
+        encoding = distance_encoding(curator.bounds)
+        if encoding or len(curator.bounds.x) > KMEANS.most_grid_columns:
+            clusters = _search_centres(curator, complete, noise, k, random, encoding)
         elif curator.n * math.sqrt(KMEANS.shares) / (noise * k) >= KMEANS.refined_cluster_size:
             clusters = _cluster_leaves(curator, complete, noise, k, random)
         else:
             clusters = _cluster_grid(curator, noise, k, random)
         order = np.argsort(-clusters.sizes, kind="stable")
         low, high = curator.bounds.scale_unclipped(np.array(curator.bounds.x).T)
+        if encoding:
+            low, high = encoded_edges(encoding)
+        self._encoding = encoding
         self._centres = np.clip(clusters.centres[order], low, high)
-        self.cluster_centers_ = curator.bounds.unscale(self._centres)
+        offset, scale = encoded_units(curator.bounds, encoding)
+        self.cluster_centers_ = offset + scale * self._centres
+        self.encoded_names_ = encoded_names(curator.bounds, encoding)
         self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
         self.cluster_sizes_sd_ = clusters.sizes_sd[order]
+
+    def _coordinates(self, X: object) -> Array:
+        """Scaled records, encoded where columns are mixed; NaN where a value is missing."""
+        return encode_complete(self._unit(X), self._encoding)
 
     def predict(self, X: object) -> NDArray[np.intp]:
         """Index of the nearest centre of each record; −1 where a value is missing.
@@ -137,7 +159,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         def distances(unit: Array) -> Array:
             return np.sqrt(squared_distances(unit, self._centres))
 
-        return of_complete(self._unit(X), distances, len(self._centres))
+        return of_complete(self._coordinates(X), distances, len(self._centres))
 
     def score_samples(self, X: object) -> Array:
         """Minus the squared distance of each record from its nearest centre, on the bounds' scale.
@@ -148,10 +170,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         def score(unit: Array) -> Array:
             return -nearest_centres(unit, self._centres)[1]
 
-        return of_complete(self._unit(X), score)
+        return of_complete(self._coordinates(X), score)
 
     def score_limits(self) -> tuple[float, float]:
         """Least and largest value that ``score_samples`` can have."""
+        if self._encoding:
+            low, high = encoded_edges(self._encoding)
+            return -float(((high - low) ** 2).sum()), 0.0
         return -4.0 * self.releases_[0].bounds.radius2, 0.0
 
 
@@ -242,10 +267,17 @@ def _release_leaves(
 
 
 def _search_centres(
-    curator: Oracle, complete: CompleteRecords, noise: float, k: int, random: np.random.Generator
+    curator: Oracle,
+    complete: CompleteRecords,
+    noise: float,
+    k: int,
+    random: np.random.Generator,
+    encoding: tuple[int, ...],
 ) -> _Clusters:
     """Many centres search where records vary most; then K of them move in all columns."""
-    covariance = fit_covariance(curator, noise, KMEANS.covariance_shares, complete=complete)
+    covariance = fit_covariance(
+        curator, noise, KMEANS.covariance_shares, complete=complete, encoding=encoding
+    )
     values, vectors = np.linalg.eigh(covariance.covariance)
     directions = min(len(values), math.ceil(KMEANS.directions_per_cluster * k))
     variances = np.maximum(values[: -directions - 1 : -1], 1e-9)
@@ -266,6 +298,7 @@ def _search_centres(
             many.centres,
             _clip_thresholds(mean_square, clip, searching),
             shares=1,
+            encoding=encoding,
         )
     weights = np.maximum(many.sizes - 2 * many.sizes_sd, 0.0)
     few = weighted_kmeans(many.centres, weights, k, random)
@@ -285,6 +318,7 @@ def _search_centres(
             clusters.centres,
             _clip_thresholds(mean_square, clip, k),
             shares=shares,
+            encoding=encoding,
         )
     return clusters
 
@@ -303,6 +337,7 @@ def _lloyd_step(
     *,
     shares: int,
     shrink: bool = False,
+    encoding: tuple[int, ...] = (),
 ) -> tuple[_Clusters, float]:
     """Clusters after one Lloyd step along ``axes`` (d, p), and the mean square of residuals.
 
@@ -311,7 +346,7 @@ def _lloyd_step(
     """
     k, p = centres.shape
     statistic = residual_moments(
-        metric(axes, centres),
+        metric(axes, centres, encoding),
         radius=clip_thresholds,
         second="trace",
         together=True,

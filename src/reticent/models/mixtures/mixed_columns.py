@@ -15,7 +15,14 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.numbers import Number, Whole
 from reticent.privacy.columns.words import MissingIndicator
-from reticent.privacy.row_maps.column_encoding import CYCLE, INDICATOR, NUMBER, level_of
+from reticent.privacy.row_maps.column_encoding import (
+    CYCLE,
+    INDICATOR,
+    NUMBER,
+    encode,
+    encoded_widths,
+    level_of,
+)
 
 __all__ = [
     "MixedColumns",
@@ -76,6 +83,16 @@ class MixedColumns:
             found.append(np.hstack([1 - later.sum(axis=1, keepdims=True), later]))
         return found
 
+    def units(self, covariance: Array) -> Array:
+        """Standard deviations of the coordinates (D,); times √(L − 1) for those of L levels.
+
+        Divided by these, each column has as much variance as any other.
+        """
+        units = np.sqrt(np.diag(covariance))
+        for (_, many), part in zip(self.words, self.coordinates()[1], strict=True):
+            units[part] *= math.sqrt(many - 1)
+        return np.asarray(units)
+
     def split(self, unit: Array) -> tuple[Array, NDArray[np.int64]]:
         """Numbers (n, p) and levels (n, words) of scaled records."""
         levels = [level_of(unit[:, j], many) for j, many in self.words]
@@ -114,8 +131,10 @@ def distance_encoding(bounds: Bounds) -> tuple[int, ...]:
 
 def encoded_names(bounds: Bounds, encoding: tuple[int, ...]) -> list[str]:
     """Names of the encoded coordinates: "age", "sex=M", "hour (cos)"."""
-    names = []
     given = bounds.x_names or tuple(f"x{j}" for j in range(len(bounds.x)))
+    if not encoding:
+        return list(given)
+    names = []
     for name, kind, code in zip(given, bounds.x_kinds, encoding, strict=True):
         if code == NUMBER:
             names.append(name)
@@ -126,6 +145,47 @@ def encoded_names(bounds: Bounds, encoding: tuple[int, ...]) -> list[str]:
             first = 1 if code == 2 else 0
             names += [f"{name}={level}" for level in levels[first:]]
     return names
+
+
+def encoded_units(bounds: Bounds, encoding: tuple[int, ...]) -> tuple[Array, Array]:
+    """Offset and scale (D,) that turn encoded coordinates into units of their own.
+
+    Those of the columns for numbers, 0 to 1 for indicators, −1 to 1 for cosines and sines.
+    """
+    d = len(bounds.x)
+    middle = bounds.unscale(np.zeros(d))
+    half_range = bounds.unscale(np.ones(d)) - middle
+    if not encoding:
+        return middle, half_range
+    offsets: list[float] = []
+    scales: list[float] = []
+    for j, (code, width) in enumerate(zip(encoding, encoded_widths(encoding), strict=True)):
+        if code == NUMBER:
+            offsets.append(float(middle[j]))
+            scales.append(float(half_range[j]))
+            continue
+        offsets += [0.0] * width
+        scales += [{CYCLE: 2.0, 2: 1.0}.get(code, 1 / INDICATOR)] * width
+    return np.array(offsets), np.array(scales)
+
+
+def encoded_edges(encoding: tuple[int, ...]) -> tuple[Array, Array]:
+    """Least and largest value (D,) of the encoded coordinates of a box."""
+    low: list[float] = []
+    high: list[float] = []
+    for code, width in zip(encoding, encoded_widths(encoding), strict=True):
+        edges = {NUMBER: (-1.0, 1.0), CYCLE: (-0.5, 0.5), 2: (0.0, 1.0)}.get(code, (0.0, INDICATOR))
+        low += [edges[0]] * width
+        high += [edges[1]] * width
+    return np.array(low), np.array(high)
+
+
+def encode_complete(unit: Array, encoding: tuple[int, ...]) -> Array:
+    """Encoded coordinates (n, D) of scaled records; NaN for a record that lacks a value."""
+    lacking = np.isnan(unit).any(axis=1)
+    coordinates = np.array(encode(np.where(np.isnan(unit), 0.0, unit), encoding))
+    coordinates[lacking] = np.nan
+    return coordinates
 
 
 def rounding_variances(bounds: Bounds) -> Array:
