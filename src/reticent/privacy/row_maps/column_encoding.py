@@ -76,10 +76,10 @@ def encode(records: Array, encoding: Sequence[int]) -> Array:
 
 
 def _circle(u: Array) -> tuple[Array, Array]:
-    """Half of cos(πu) and sin(πu), by polynomials of the distance to the nearest zero."""
+    """Half of the cosine and sine of π(u + 1), which is 0 at the lower end, by polynomials."""
     away = np.abs(u)
-    cosine = _sine(1.0 - 2.0 * away)
-    sine = _sine(1.0 - np.abs(1.0 - 2.0 * away)) * np.where(u < 0, -1.0, 1.0)
+    cosine = _sine(2.0 * away - 1.0)
+    sine = _sine(1.0 - np.abs(1.0 - 2.0 * away)) * np.where(u < 0, 1.0, -1.0)
     return 0.5 * cosine, 0.5 * sine
 
 
