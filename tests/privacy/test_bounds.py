@@ -2,13 +2,15 @@
 
 import copy
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent import BadInput, Bounds, BoundsMissing, scan
+from reticent import BadInput, Bounds, BoundsMissing, Curator, Gaussian, Sum, scan
+from reticent.privacy.columns.words import Labels
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,11 @@ ANY = st.floats(allow_nan=True, allow_infinity=True)
 def test_every_record_ends_up_inside(data, norm):
     bounds = Bounds(x=[(-2, 3), (1e-9, 2e-9)], y=[(1e100, 1e101)], norm=norm)
     u = bounds.scale(np.array(data))
-    assert np.isfinite(u).all()
+    missing = np.isnan(np.array(data))
+    if norm is not None:
+        missing[:, :2] |= missing[:, :2].any(axis=1, keepdims=True)
+    assert np.array_equal(np.isnan(u), missing)
+    u = np.where(missing, 0.0, u)
     assert (np.abs(u[:, 2]) <= 1).all()
     if norm is None:
         assert (np.abs(u) <= 1).all()
@@ -103,8 +109,10 @@ def test_every_record_ends_up_inside(data, norm):
 
 def test_edges_middle_and_classes():
     bounds = Bounds(x=[(0, 110)], classes=["no", "yes"])
-    raw = np.array([[np.nan, 1.0], [-1e9, 0.0], [np.inf, 1.0], [55.0, 0.0], [82.5, 1.0]])
-    assert bounds.scale(raw).tolist() == [[0, 1], [-1, 0], [1, 1], [0, 0], [0.5, 1]]
+    raw = np.array([[-1e9, 0.0], [np.inf, 1.0], [55.0, 0.0], [82.5, 1.0]])
+    assert bounds.scale(raw).tolist() == [[-1, 0], [1, 1], [0, 0], [0.5, 1]]
+    lacking = bounds.scale(np.array([[np.nan, 1.0], [55.0, np.nan]]))
+    assert np.isnan(lacking).tolist() == [[True, False], [False, True]]
     assert bounds._with(classes=None).unscale(np.array([[-1.0], [0.5]])).tolist() == [[0.0], [82.5]]
 
 
@@ -122,7 +130,7 @@ def test_columns_are_matched_by_name_or_position():
     assert [f.key for f in fields] == [0, 1, 2]
     assert len(bounds.x) == 2
     _, fields = Bounds(x=(0, 1), classes=["a", "b"]).resolve(array, targets=True)
-    assert fields[2].classes == ("a", "b")
+    assert fields[2].kind == Labels(("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -193,9 +201,9 @@ def test_the_middle_of_a_range_becomes_0_and_its_ends_become_1():
 
 def test_outputs_may_reach_further_and_inputs_never():
     bounds = Bounds(x=[(0, 8)], y=(10, 20))
-    records = np.array([[80.0, 30.0], [-80.0, -1e9], [np.nan, np.nan], [np.inf, 1e9]])
-    assert bounds.scale(records, output_limit=2.0).tolist() == [[1, 2], [-1, -2], [0, 0], [1, 2]]
-    assert bounds.scale(records, output_limit=4.0).tolist() == [[1, 3], [-1, -4], [0, 0], [1, 4]]
+    records = np.array([[80.0, 30.0], [-80.0, -1e9], [np.inf, 1e9]])
+    assert bounds.scale(records, output_limit=2.0).tolist() == [[1, 2], [-1, -2], [1, 2]]
+    assert bounds.scale(records, output_limit=4.0).tolist() == [[1, 3], [-1, -4], [1, 4]]
 
 
 def test_a_norm_makes_the_box_a_ball_around_its_middle():
@@ -281,11 +289,11 @@ def test_refusals_say_what_is_wrong():
             Bounds(x=pair)
 
 
-def test_a_file_with_semicolons_is_recognised():
-    import pandas as pd
-
-    with pytest.raises(BadInput, match="separated by commas"):
-        Bounds(x={"age": (0, 1)}).resolve(scan(pd.DataFrame({"age;weight": [1.0]})), targets=False)
+def test_a_file_with_semicolons_is_recognised(tmp_path):
+    (tmp_path / "t.csv").write_text("age;weight\n1,5;2\n")
+    source = scan(tmp_path / "t.csv")
+    _, fields = Bounds(x={"age": (0, 2), "weight": (0, 9)}).resolve(source, targets=False)
+    assert next(source.blocks(fields)).tolist() == [[1.5, 2.0]]
 
 
 @pytest.mark.parametrize("columns", [1, 3, 600])
@@ -419,3 +427,94 @@ def test_stored_bounds_with_a_name_too_few_are_refused():
     told = Bounds(x={"age": (0, 110), "height": (40, 220)}).to_dict()
     with pytest.raises(ValueError, match="longer"):
         Bounds.from_dict({**told, "x_names": ["age"]})
+
+
+# --- lists, which do not say how many columns they have
+
+
+@dataclass(frozen=True)
+class Cells(Sum):
+    """The scaled record itself, and its square: a missing cell changes both."""
+
+    width: int
+    columns = property(lambda self: 2 * self.width)
+    norm2 = property(lambda self: 2 * self.width)
+
+    def rows(self, records):
+        return np.hstack([records, records**2])
+
+
+RECORDS = np.array([[0.5, 0.25, -0.75], [-0.5, 0.125, 1.0], [0.75, -1.0, -0.25]])
+ONE_OUTPUT = np.array([0.5, -1.0, 0.25])
+TWO_OUTPUTS = np.array([[0.5, 1.0], [-1.0, 0.5], [0.25, -0.5]])
+LABELS = ["b", "a", "b"]
+UNIT = (-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "y", "width"),
+    [
+        (Bounds(x=[UNIT] * 3), None, 3),
+        (Bounds(x=[UNIT] * 3, y=UNIT), ONE_OUTPUT, 4),
+        (Bounds(x=[UNIT] * 3, y=[UNIT, (-2, 2)]), TWO_OUTPUTS, 5),
+        (Bounds(x=[UNIT] * 3, classes=["a", "b"]), LABELS, 4),
+    ],
+    ids=["inputs", "one output", "two outputs", "classes"],
+)
+def test_a_list_is_read_by_the_columns_of_the_bounds(bounds, y, width):
+    """As an array with the same numbers is."""
+
+    def released(data, outputs):
+        curator = Curator(
+            scan(data, y=outputs),
+            bounds=bounds,
+            event=Gaussian(noise_multiplier=1e-6),
+            targets=outputs is not None,
+            seed=b"the same noise",
+        )
+        return curator.release(Cells(width)).value.tolist()
+
+    wanted = released(RECORDS, None if y is None else np.array(y))
+    assert released(RECORDS.tolist(), y if y is None else np.array(y).tolist()) == wanted
+    assert released(RECORDS.tolist(), None if y is None else np.array(y)) == wanted
+
+
+def test_one_range_for_all_columns_does_not_say_how_many_a_list_has():
+    with pytest.raises(BadInput, match="how many columns"):
+        Curator(
+            scan(RECORDS.tolist()),
+            bounds=Bounds(x=UNIT),
+            event=Gaussian(noise_multiplier=1.0),
+        )
+
+
+def test_a_list_with_a_noise_column_has_one_column_more_than_ranges():
+    bounds = Bounds(x=[UNIT, UNIT, (0.5, 2.0)], y=UNIT).with_noise_column(2)
+    table = np.column_stack([RECORDS[:, :2], [1.0, 0.5, 2.0]])
+    found = []
+    for data in (table, table.tolist()):
+        resolved, fields = bounds.resolve(scan(data, y=ONE_OUTPUT), targets=True)
+        blocks = bounds.shaped(scan(data, y=ONE_OUTPUT), targets=True).blocks(fields)
+        found.append(np.vstack([resolved.scale(block) for block in blocks]))
+    assert not np.isnan(found[0]).any()
+    assert found[1].tolist() == found[0].tolist()
+
+
+def test_subclasses_of_bounds_see_no_records():
+    class Own(Bounds):
+        pass
+
+    for bounds in (Own(x=[UNIT] * 3), "bounds", None):
+        with pytest.raises(BadInput, match=r"must be a reticent\.Bounds itself"):
+            Curator(scan(RECORDS), bounds=bounds, event=Gaussian(noise_multiplier=1.0))
+
+
+@pytest.mark.parametrize("form", [np.array, list])
+def test_outputs_without_bounds_are_refused_for_want_of_them(form):
+    with pytest.raises(BoundsMissing, match="outputs have no bounds"):
+        Curator(
+            scan(form(RECORDS.tolist()), y=form(ONE_OUTPUT.tolist())),
+            bounds=Bounds(x=[UNIT] * 3),
+            event=Gaussian(noise_multiplier=1.0),
+            targets=True,
+        )

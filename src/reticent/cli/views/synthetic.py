@@ -3,6 +3,7 @@
 Synthetic records from a released model, in a file that looks like the one it was fitted to.
 """
 
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from reticent.errors import BadInput
 from reticent.files.csv_tables import TableWriter
 from reticent.files.output import check_new, new_binary, new_text
 from reticent.models.serialization import load
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.sources.parquet import write_parquet
 from reticent.reporting.columns import column_names
 from reticent.reporting.registry import unwrap_search
@@ -21,6 +23,7 @@ from reticent.reporting.registry import unwrap_search
 __all__ = ["print_sample", "write_sample"]
 
 _ROWS = 65_536  # of a block
+_NUMBERS = ("number", "cyclic")  # kinds that are written with decimals
 
 
 def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[str, Any]:
@@ -39,24 +42,19 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
     if count < 1:
         raise BadInput(f"-n must be at least 1, not {count}: how many records shall be drawn?")
     names = [str(name) for name in getattr(model, "feature_names_in_", [])] or column_names(model)
+    bounds = model.releases_[0].bounds
     if out.suffix.lower() == ".parquet":
-        columns = _columns(model.sample(count, random_state=seed))
         with new_binary(out) as written:
-            write_parquet(written, dict(zip(names, map(_as_array, columns), strict=True)))
+            drawn = _columns(model.sample(count, random_state=seed), bounds)
+            write_parquet(written, dict(zip(names, drawn, strict=True)))
     else:
-        bounds = model.releases_[0].bounds
-        given = bounds.given_inputs()
-        digits = [_column_digits(*bounds.x[j]) for j in given]
         rng = np.random.default_rng(seed)
         with new_text(out) as written:
             lines = TableWriter(written)
             lines.line(names)
             for start in range(0, count, _ROWS):
-                block = _columns(model.sample(min(_ROWS, count - start), random_state=rng))
-                lines.lines(
-                    [_cell(v, k) for v, k in zip(row, digits, strict=True)]
-                    for row in zip(*block, strict=True)
-                )
+                block = model.sample(min(_ROWS, count - start), random_state=rng)
+                lines.lines(zip(*_texts(_columns(block, bounds), bounds), strict=True))
     return {
         "model": type(fitted).__name__,
         "private": fitted.guarantee_.private,
@@ -66,33 +64,35 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
     }
 
 
-def _columns(drawn: Any) -> list[list[Any]]:
-    """The columns of what a model draws: an array of numbers, or lists by name."""
-    if isinstance(drawn, dict):
-        return list(drawn.values())
-    columns: list[list[Any]] = drawn.T.tolist()
+def _columns(drawn: Any, bounds: Bounds) -> list[Any]:
+    """The columns as people write them: numbers, words, ISO dates; None where a value is missing.
+
+    ``drawn``: what a model's ``sample`` gives, an array of plain numbers or columns by name.
+    """
+    if not isinstance(drawn, dict):
+        return list(drawn.T)
+    columns: list[Any] = []
+    for i, values in zip(bounds.given_inputs(), drawn.values(), strict=True):
+        if bounds.x_kinds[i].name in _NUMBERS:
+            columns.append(np.array([nan if value is None else value for value in values]))
+        else:
+            columns.append(values)
     return columns
 
 
-def _as_array(column: list[Any]) -> Any:
-    """A column for a Parquet file: numbers (NaN where missing), or texts."""
-    if all(value is None or isinstance(value, (int, float)) for value in column):
-        if all(isinstance(value, int) for value in column):
-            return np.array(column, dtype=np.int64)
-        return np.array([np.nan if value is None else value for value in column])
-    return np.array(column, dtype=object)
+def _texts(columns: list[Any], bounds: Bounds) -> list[list[str]]:
+    """The columns as they stand in a CSV file; a missing value is an empty cell."""
+    texts = []
+    for i, column in zip(bounds.given_inputs(), columns, strict=True):
+        if bounds.x_kinds[i].name in _NUMBERS:
+            digits = digits_for_range(*bounds.x[i])
+            texts.append(["" if isnan(v) else f"{v:.{digits}f}" for v in column.tolist()])
+        else:
+            texts.append(["" if value is None else str(value) for value in column])
+    return texts
 
 
-def _cell(value: Any, digits: int) -> str:
-    """One cell of a CSV file: empty if missing, numbers with so many decimals."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return f"{value:.{digits}f}"
-    return str(value)
-
-
-def _column_digits(low: float, high: float) -> int:
+def digits_for_range(low: float, high: float) -> int:
     """Decimal places that tell a hundred-thousandth of the range."""
     return min(max(5 - int(np.floor(np.log10(high - low))), 0), 15)
 
@@ -102,7 +102,9 @@ def print_sample(about: dict[str, Any]) -> None:
     line("Drawn", f"{about['records']:,} synthetic records of {len(about['columns'])} columns")
     aside("Nobody's records: drawn from the released model, within the ranges that were given.", 12)
     aside(
-        "Whole numbers, words and dates come out as such if the bounds or the codebook said so.", 12
+        "Words, dates and whole numbers where the model was told of them; all other columns have "
+        "decimals.",
+        12,
     )
     if not about["private"]:
         line("Note", "the model is NOT PRIVATE: its noise came from a seed")

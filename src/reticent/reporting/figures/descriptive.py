@@ -61,7 +61,7 @@ def draw_histograms(presenter: "HistogramPresenter", width: float) -> Figure:
     """Draw each column's counts as released, with whiskers for 95 % of the privacy noise."""
     columns = presenter.merged(_MOST_BARS)[:MOST_COLUMNS]
     figure, panels = sheet(len(columns), min(2, len(columns)), width, 2.4, presenter.guarantee)
-    for axes, (name, edges, counts, noise) in zip(panels, columns, strict=True):
+    for j, (axes, (name, edges, counts, noise)) in enumerate(zip(panels, columns, strict=True)):
         centres = (edges[1:] + edges[:-1]) / 2
         axes.bar(centres, counts, 0.92 * np.diff(edges), color=LIGHT["model"])
         axes.errorbar(
@@ -69,6 +69,9 @@ def draw_histograms(presenter: "HistogramPresenter", width: float) -> Figure:
         )
         axes.axhline(0, color=LIGHT["muted"], lw=0.7)
         axes.set(xlabel=truncate_name(name), ylabel="records")
+        if presenter.model.labels_[j] is not None:
+            labels = [truncate_name(one, 12) for one in presenter.bin_names(j, edges)]
+            axes.set_xticks(centres, labels, rotation=90 if len(labels) > 6 else 0)
     return figure
 
 

@@ -62,12 +62,12 @@ def _draw_effect(
 ) -> Figure:
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, presenter.guarantee)
     (line,) = effect_lines(output)
-    _draw_line(axes, line)
+    draw_line(axes, line)
     if isinstance(presenter, BinnedPresenter):
         bins = presenter.released_bins()
         if bins is not None:
-            _draw_bins(axes, bins)
-    _frame(axes, [line])
+            draw_bins(axes, bins)
+    frame_axes(axes, [line])
     axes.set_ylabel(truncate_name(output.name))
     _legend(figure, axes, width, [line])
     return figure
@@ -98,8 +98,8 @@ def _draw_surface(
         )
     crossed(panels[0], input_ranges(output.model)[1])
     for axes, line in zip(panels[2:], lines, strict=True):
-        _draw_line(axes, line)
-        _frame(axes, [line])
+        draw_line(axes, line)
+        frame_axes(axes, [line])
         axes.set_ylabel(name)
     _legend(figure, panels[2], width, lines)
     return figure
@@ -113,15 +113,15 @@ def draw_effects(
     lines = effect_lines(output)
     figure, panels = sheet(len(lines), 3, width, 1.9, presenter.guarantee, sharey=True)
     for axes, line in zip(panels, lines, strict=True):
-        _draw_line(axes, line)
+        draw_line(axes, line)
         if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
             axes.set_ylabel(truncate_name(output.name))
-    _frame(panels[0], lines)
+    frame_axes(panels[0], lines)
     _legend(figure, panels[0], width, lines)
     return figure
 
 
-def _draw_line(axes: Axes, line: EffectLine) -> None:
+def draw_line(axes: Axes, line: EffectLine) -> None:
     """The mean and its bands.
 
     Of an input with two values a block at each, since nothing is known between them.
@@ -170,7 +170,7 @@ def _draw_line(axes: Axes, line: EffectLine) -> None:
     axes.set_xlabel(truncate_name(line.name))
 
 
-def _frame(axes: Axes, drawn: Sequence[EffectLine]) -> None:
+def frame_axes(axes: Axes, drawn: Sequence[EffectLine]) -> None:
     """Hold the axis to what is known, and at most half as long again.
 
     A guess, or a bin with few records, may be anywhere.
@@ -187,7 +187,7 @@ def _frame(axes: Axes, drawn: Sequence[EffectLine]) -> None:
     axes.set_ylim(max(wanted[0], low - room), min(wanted[1], high + room))
 
 
-def _draw_bins(axes: Axes, found: ReleasedBins) -> None:
+def draw_bins(axes: Axes, found: ReleasedBins) -> None:
     """Draw the bins that a curve was fitted to, as they were released, with 95 % of their noise."""
     left = found.edges[:-1]
     right = found.edges[1:]

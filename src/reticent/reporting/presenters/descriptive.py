@@ -1,14 +1,21 @@
 """Means, histograms and correlations of single columns."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import floor
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.numbers import Whole
 from reticent.reporting.attack_curve import percent
-from reticent.reporting.formatting import decimal_places, format_number, format_with_error
+from reticent.reporting.formatting import (
+    decimal_places,
+    format_number,
+    format_with_error,
+    printable,
+)
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from reticent.models.descriptive.covariance import PrivateCovariance
     from reticent.models.descriptive.histogram import PrivateHistogram  # noqa: F401 (a parameter of the base)
     from reticent.models.descriptive.mean import PrivateMean
+    from reticent.privacy.columns.base import Kind
 
 __all__ = [
     "CovariancePresenter",
@@ -82,12 +90,23 @@ def merge_bins(edges: Values, counts: Values, sd: float, most: int) -> tuple[Val
     return np.append(edges[starts], edges[-1]), np.add.reduceat(counts, starts), sd * size**0.5
 
 
+def _mean_with_error(kind: "Kind", mean: float, sd: float) -> str:
+    """A mean with its noise; that of dates as a date, with the noise in days."""
+    if isinstance(kind, Date):
+        return f"{kind.show(mean)} ± {format_number(sd, 2)} days"
+    return format_with_error(mean, sd)
+
+
 class _ColumnPresenter(Presenter[WithMeans], Generic[WithMeans]):
     """What models of single columns that have means share."""
 
     def _mean_rows(self) -> list[list[str]]:
         columns = zip(self.columns, self.model.mean_, self.model.mean_sd_, strict=True)
-        return [[name, format_with_error(mean, sd)] for name, mean, sd in columns]
+        kinds = self.bounds.x_kinds
+        return [
+            [name, _mean_with_error(kind, mean, sd)]
+            for kind, (name, mean, sd) in zip(kinds, columns, strict=True)
+        ]
 
     def notes(self, medium: Medium = SCREEN) -> list[str]:
         return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
@@ -153,41 +172,55 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
     def results(self) -> Json:
         """Edges and counts of each column, and the noise of a count."""
         model = self.model
-        columns = zip(self.columns, model.edges_.tolist(), model.counts_.tolist(), strict=True)
-        return {
-            "noise_sd": model.counts_sd_,
-            "histogram": {
-                name: {"edges": edges, "counts": counts} for name, edges, counts in columns
-            },
+        columns = zip(self.columns, model.edges_, model.counts_, model.labels_, strict=True)
+        found = {
+            name: {"edges": edges.tolist(), "counts": counts.tolist()}
+            | ({} if labels is None else {"levels": labels})
+            for name, edges, counts, labels in columns
         }
+        return {"noise_sd": model.counts_sd_, "histogram": found}
 
     def merged(self, most: int) -> list[tuple[str, Values, Values, float]]:
-        """Give for each column its name, and edges, counts and noise of at most ``most`` bins."""
+        """Give for each column its name, and edges, counts and noise of at most ``most`` bins.
+
+        Levels of words stay apart.
+        """
         model = self.model
-        columns = zip(self.columns, model.edges_, model.counts_, strict=True)
+        columns = zip(self.columns, model.edges_, model.counts_, model.labels_, strict=True)
         return [
-            (name, *merge_bins(edges, counts, model.counts_sd_, most))
-            for name, edges, counts in columns
+            (name, *merge_bins(edges, counts, model.counts_sd_, len(counts) if labels else most))
+            for name, edges, counts, labels in columns
         ]
+
+    def bin_names(self, column: int, edges: Values) -> list[str]:
+        """What bins of a column are called: levels, whole numbers, days, or from – to."""
+        kind = self.bounds.x_kinds[column]
+        labels = self.model.labels_[column]
+        if labels is not None:
+            return [printable(label) for label in labels]
+        return [_bin_name(kind, low, high) for low, high in pairwise(edges.tolist())]
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of counts with bars for each column, of merged bins."""
         blocks = []
-        for name, edges, counts, noise in self.merged(_SCREEN_BINS):
+        for j, (name, edges, counts, noise) in enumerate(self.merged(_SCREEN_BINS)):
             most = max(*counts, 1.0)
             spread = f"{noise:.1g}"
             if noise >= 1:
                 spread = f"{noise:,.0f}"
             bars = [max(count, 0) / most for count in counts]
-            rows = _bin_rows(edges, counts)
+            rows = _bin_rows(self.bin_names(j, edges), counts)
             blocks.append(Block([Table([name, f"count ± {spread}"], rows, bars=bars)]))
         return blocks
 
     def sections(self) -> list[Section]:
         """One section: the histograms, and their counts in merged bins."""
         tables = [
-            Table([name, f"records ± {format_number(noise, 2)}"], _bin_rows(edges, counts))
-            for name, edges, counts, noise in self.merged(_PAGE_BINS)
+            Table(
+                [name, f"records ± {format_number(noise, 2)}"],
+                _bin_rows(self.bin_names(j, edges), counts),
+            )
+            for j, (name, edges, counts, noise) in enumerate(self.merged(_PAGE_BINS))
         ]
         title = self.title()
         caption = (
@@ -212,7 +245,8 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
 
     def quality(self) -> Quality:
         """The noise of a count beside the average count."""
-        usual = f"{self.releases[0].n / self.model.counts_.shape[1]:,.0f}"
+        bins = sum(map(len, self.model.counts_)) / len(self.model.counts_)
+        usual = f"{self.releases[0].n / bins:,.0f}"
         noise = format_number(self.model.counts_sd_, 2)
         counts = (
             f"Each count has a privacy noise of ± {noise}; a bin holds {usual} records on average."
@@ -221,20 +255,29 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
 
     def remarks(self, medium: Medium) -> list[str]:
         """What negative counts are, if there are any."""
-        if (self.model.counts_ >= 0).all():
+        if all((counts >= 0).all() for counts in self.model.counts_):
             return []
         return ["Negative counts are noise around zero, shown as they were released."]
 
 
-def _bin_rows(edges: Values, counts: Values) -> list[list[str]]:
+def _bin_rows(names: list[str], counts: Values) -> list[list[str]]:
     """Write bins and their counts.
 
     A released count is a whole number plus 1/2, which would always be rounded to an even one:
     counts are rounded down.
     """
-    return [
-        [f"{edges[i]:g} – {edges[i + 1]:g}", f"{floor(count):,}"] for i, count in enumerate(counts)
-    ]
+    return [[name, f"{floor(count):,}"] for name, count in zip(names, counts, strict=True)]
+
+
+def _bin_name(kind: "Kind", low: float, high: float) -> str:
+    """What a bin is called: a whole number or a day, or the first and last of them; or its ends."""
+    if isinstance(kind, Whole):
+        first, last = kind.show(low + 0.5), kind.show(high - 0.5)
+    elif isinstance(kind, Date):
+        first, last = kind.show(low), kind.show(high - 1)
+    else:
+        return f"{low:g} – {high:g}"
+    return first if first == last else f"{first} – {last}"
 
 
 class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
