@@ -49,7 +49,7 @@ _SETTINGS = DirichletSettings()
 
 
 def dirichlet_posterior(
-    S: Array, a: Array, S_sd: Array, a_sd: float, prior: Array, points: Array, n: int
+    S: Array, a: Array, S_sd: Array, a_sd: float, prior: Array, points: Array, n: float
 ) -> tuple[Array, Array, Array]:
     """Posterior of the weights of the log-odds of C classes.
 
@@ -63,7 +63,7 @@ def dirichlet_posterior(
         Prior covariance of the weights of a class.
     points : (points, m) array
         Features at points that are distributed as the records may be.
-    n : int
+    n : float
         Number of records.
 
     Returns
