@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from reticent.reporting import released_checks
 from reticent.reporting.columns import column_names
 from reticent.reporting.formatting import join_names
 
@@ -132,7 +133,8 @@ class Presenter(ABC, Generic[Model]):
     """
 
     clipping = (
-        "A missing value counts as the middle of its range, a value outside as the nearest edge."
+        "A record that lacks a value is left out; a number outside its range counts as the nearest "
+        "edge."
     )
     uncertainty = "The ± covers the privacy noise only, not what such values change."
     about_quality = (
@@ -207,6 +209,13 @@ class Presenter(ABC, Generic[Model]):
         return []
 
     def notes(self, medium: Medium = SCREEN) -> list[str]:
+        """What readers must know before they use the results, by the releases alone.
+
+        Records that were left out or misread, and results that say next to nothing.
+        """
+        return [*released_checks.notes(self.model), *self._model_notes(medium)]
+
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if the results say next to nothing."""
         return []
 

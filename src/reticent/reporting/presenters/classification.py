@@ -281,7 +281,7 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             *anchor_sentences(self.model, medium),
         ]
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if the probabilities are hardly known."""
         lines = probability_lines(self.model, _POINTS)
         if np.median(np.concatenate([line.width for line in lines])) >= _UNKNOWN:

@@ -125,7 +125,7 @@ class ClusterPresenter(Presenter["KMeans"]):
         )
         return Quality(self.about_quality, sentences=[noise])
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if clusters are smaller than the noise lets one see."""
         model = self.model
         small = [

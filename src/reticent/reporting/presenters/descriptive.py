@@ -89,7 +89,7 @@ class _ColumnPresenter(Presenter[WithMeans], Generic[WithMeans]):
         columns = zip(self.columns, self.model.mean_, self.model.mean_sd_, strict=True)
         return [[name, format_with_error(mean, sd)] for name, mean, sd in columns]
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
 
     def quality(self) -> Quality:

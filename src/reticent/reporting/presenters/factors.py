@@ -147,7 +147,7 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
         )
         return Quality(self.about_quality, sentences=[noise])
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
 
     def transform_names(self) -> list[str]:

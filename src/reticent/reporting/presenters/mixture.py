@@ -158,7 +158,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             )
         return remarks
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if the components are as wide as the ranges."""
         spread = np.sqrt(np.diagonal(self.model.covariances_, axis1=1, axis2=2).max(axis=0))
         low, high = np.array(self.bounds.x).T

@@ -268,7 +268,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             "nothing is said of values between."
         ]
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if an output is hardly known better than before the fit."""
         points = np.vstack([points for _, points in anchored_lines(self.model, _POINTS)])
         notes = []
