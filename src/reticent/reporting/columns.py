@@ -11,7 +11,7 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import MissingIndicator, Ordered, YesNo
-from reticent.reporting.formatting import format_in_range, printable
+from reticent.reporting.formatting import format_in_range, format_number, printable
 
 if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
@@ -109,11 +109,20 @@ class Column:
             return printable(self.kind.show(code))
         return format_in_range(code, *self.ends)
 
+    def show_in_print(self, code: float) -> str:
+        """A value as print has it: "−3", "2·10⁻⁷"."""
+        shown = self.show(code)
+        if self.kind.levels is not None or self.is_date:
+            return shown
+        if "e" in shown:
+            return format_number(code)
+        return shown.replace("-", "−")
+
     def show_with_unit(self, code: float) -> str:
-        """A value with its unit: "42 years"."""
+        """A value with its unit, as print has it: "42 years"."""
         if self.unit:
-            return f"{self.show(code)} {self.unit}"
-        return self.show(code)
+            return f"{self.show_in_print(code)} {self.unit}"
+        return self.show_in_print(code)
 
     def at(self, code: float) -> str:
         """Where an input stands: "sex = F", "age 42 years"."""

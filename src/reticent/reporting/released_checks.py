@@ -15,7 +15,7 @@ from reticent.reporting.released_counts import ReleasedCounts, released_counts
 if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
 
-__all__ = ["complete_share", "notes"]
+__all__ = ["complete_number", "complete_share", "notes"]
 
 _CLEAR = 3.0  # standard deviations of the noise: what is said must be clear
 _NEARLY_ALL_COMPLETE = 0.98  # share of the records: above it nothing is said
@@ -57,6 +57,18 @@ def complete_share(model: "PrivateEstimator") -> tuple[float, float] | None:
     number = float(np.mean([one.value.sum() for one in counted])) / columns
     sd = float(counted[0].sd[0]) * (sizes / len(counted)) ** 0.5 / columns
     return min(max(number / n, 0.0), 1.0), sd / n
+
+
+def complete_number(model: "PrivateEstimator") -> float:
+    """Give the number of complete records; all of them where no clear difference is told."""
+    n = model.releases_[0].n
+    found = complete_share(model)
+    if found is None:
+        return float(n)
+    share, sd = found
+    if share + _CLEAR * sd >= 1:
+        return float(n)
+    return max(share * n, 1.0)
 
 
 def _incomplete(model: "PrivateEstimator") -> list[str]:

@@ -27,7 +27,7 @@ def draw_factors(presenter: "LoadingPresenter[Any]", width: float) -> Figure:
         darkest = max(float(np.abs(loadings).max()), 1e-9)
         images = loadings[:_MOST_IMAGES].reshape(-1, side, side) / darkest
         return _draw_images(images, width, presenter.guarantee)
-    names = presenter.columns[:MOST_COLUMNS]
+    names = presenter.headings[:MOST_COLUMNS]
     count = len(loadings)
     size = min(width, 0.6 * count + 2.2)
     figure, (axes,) = sheet(1, 1, size, 0.34 * len(names) + 0.7, presenter.guarantee)

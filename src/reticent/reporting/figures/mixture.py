@@ -25,7 +25,7 @@ def draw_mixture(presenter: "MixturePresenter", width: float) -> Figure:
     With one column its density.
     """
     model = presenter.model
-    names = [truncate_name(name) for name in presenter.columns]
+    names = [truncate_name(name) for name in presenter.headings]
     ranges = presenter.bounds.x
     pairs = list(combinations(range(min(len(names), _MOST_COLUMNS)), 2))
     count = max(len(pairs), 1)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.grid_counts import GridCounts
+from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import format_short, format_with_error
 from reticent.reporting.presenter import (
     PAGE,
@@ -47,6 +48,12 @@ class ClusterPresenter(Presenter["KMeans"]):
             return f"{count} clusters of"
         return "One cluster of"
 
+    @property
+    def on_map(self) -> bool:
+        """Whether clusters are drawn on a map: of two numbers."""
+        columns = input_columns(self.model)
+        return len(columns) == 2 and all(column.categories is None for column in columns)
+
     def results(self) -> Json:
         """Centre and size of each cluster, with the noise of the size."""
         model = self.model
@@ -74,8 +81,12 @@ class ClusterPresenter(Presenter["KMeans"]):
         for k, centre in enumerate(model.cluster_centers_):
             noise = max(float(model.cluster_sizes_sd_[k]), 1.0)
             size = format_with_error(float(model.cluster_sizes_[k]), noise)
-            rows.append([str(k), size, *(f"{value:.4g}" for value in centre[:most])])
-        return Table(["cluster", "records ± privacy noise", *self.columns[:most]], rows)
+            cells = [
+                _format_centre(column, value)
+                for column, value in zip(self.given_columns[:most], centre, strict=False)
+            ]
+            rows.append([str(k), size, *cells])
+        return Table(["cluster", "records ± privacy noise", *self.headings[:most]], rows)
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of centres and sizes."""
@@ -84,7 +95,7 @@ class ClusterPresenter(Presenter["KMeans"]):
     def sections(self) -> list[Section]:
         """One section: the clusters on a map of two columns, or in each column's range."""
         caption = "Where the centre of each cluster lies in each column’s range."
-        if len(self.columns) == 2:
+        if self.on_map:
             caption = (
                 "The clusters on a map: numbers are the centres, lines the borders between them."
             )
@@ -151,3 +162,10 @@ class ClusterPresenter(Presenter["KMeans"]):
         """Give each record its nearest cluster and the distance, as they are written."""
         distances = self.model.transform(records)
         return [[str(int(row.argmin())), f"{row.min():.4g}"] for row in distances]
+
+
+def _format_centre(column: Column, value: float) -> str:
+    """Write where a centre lies: the nearest word, a date, or a number."""
+    if column.kind.levels is not None or column.is_date:
+        return column.show(column.nearest(value))
+    return f"{value:.4g}"

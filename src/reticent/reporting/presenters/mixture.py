@@ -64,7 +64,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
     def _components(self, most: int | None = None) -> Table:
         """Each component's weight, and its mean ± standard deviation in the first columns."""
         model = self.model
-        names = self.columns[:most]
+        names = self.headings[:most]
         rows = []
         for k in np.argsort(-model.weights_):
             spread = np.sqrt(np.diag(model.covariances_[k]))
