@@ -22,6 +22,7 @@ __all__ = [
     "Column",
     "as_given",
     "column_names",
+    "encoded_columns",
     "input_columns",
     "noise_column_name",
     "output_columns",
@@ -93,6 +94,14 @@ class Column:
         if self.is_date and high - 1 > low and high.is_integer():
             return low, high - 1
         return low, high
+
+    @property
+    def shown_ends(self) -> tuple[str, str]:
+        """The ends of its range as they are written; of a rate, 0 % and 100 %."""
+        if self.is_rate:
+            return "0 %", "100 %"
+        low, high = self.ends
+        return self.show_in_print(low), self.show_in_print(high)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -213,6 +222,40 @@ def output_columns(model: "PrivateEstimator") -> list[Column]:
     if not kinds:
         kinds = (Number(0.0, 1.0),)
     return [Column(name, kind) for name, kind in zip(output_names(model), kinds, strict=False)]
+
+
+def encoded_columns(model: "PrivateEstimator") -> list[Column]:
+    """Give the numbers that clusters and factors are about, each as a column.
+
+    Words in no order are a share of each level (of two levels, of the second), a cycle its cosine
+    and sine; other columns are themselves.
+    """
+    found = []
+    names = [printable(name) for name in getattr(model, "encoded_names_", [])]
+    columns = input_columns(model)
+    if len(names) <= len(columns) and not any(map(_is_encoded, columns)):
+        return columns
+    if not names:
+        return columns
+    for column in columns:
+        if column.kind.periodic:
+            found += [Column(f"{column.title} ({part})", Number(-1, 1)) for part in ("cos", "sin")]
+        elif _is_encoded(column):
+            levels = column.kind.levels or ()
+            first = int(len(levels) == 2)
+            found += [
+                Column(f"{column.title} = {printable(level)}", YesNo()) for level in levels[first:]
+            ]
+        else:
+            found.append(column)
+    if len(found) != len(names):
+        return [Column(name, Number(0.0, 1.0)) for name in names]
+    return found
+
+
+def _is_encoded(column: Column) -> bool:
+    kind = column.kind
+    return kind.periodic or (kind.levels is not None and not kind.ordered)
 
 
 def as_given(bounds: "Bounds", codes: Values) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
+from reticent.reporting.columns import encoded_columns
 from reticent.reporting.figures.palette import LIGHT, STEPS, shades
 from reticent.reporting.figures.style import Axes, Figure, on_ranges, sheet, styled
 from reticent.reporting.formatting import truncate_name
@@ -28,7 +29,7 @@ def draw_clusters(presenter: "ClusterPresenter", width: float) -> Figure:
     if presenter.on_map:
         return _draw_cluster_map(presenter, width)
     centres = presenter.model.cluster_centers_
-    columns = presenter.given_columns[:MOST_COLUMNS]
+    columns = encoded_columns(presenter.model)[:MOST_COLUMNS]
     figure, axes = on_ranges(columns, width, 0.5, presenter.guarantee)
     for row, column in enumerate(columns):
         low, high = column.ends

@@ -169,10 +169,10 @@ def on_ranges(
     figure, (axes,) = sheet(1, 1, width, height * len(names) + 0.3, guarantee)
     for row, column in enumerate(columns):
         axes.hlines(row, 0, 1, color=LIGHT["rule"], lw=2)
-        for end, value, align in zip((0, 1), column.ends, ("left", "right"), strict=True):
+        for end, value, align in zip((0, 1), column.shown_ends, ("left", "right"), strict=True):
             at = (end, row)
             below = (0, -13)
-            shown = truncate_name(column.show(value), 16)
+            shown = truncate_name(value, 16)
             axes.annotate(
                 shown, at, below, textcoords="offset points", ha=align, color=LIGHT["muted"]
             )

@@ -263,11 +263,23 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             at = line.at[0]
             low = int(values.argmin())
             high = int(values.argmax())
+            least = format_probability(values[low])
+            most = format_probability(values[high])
+            first = line.show(at[low])
+            last = line.show(at[high])
             sentence = (
-                f"along {line.titles[0]} the chance of {labels[c]} lies between "
-                f"{format_probability(values[low])} (at {line.show(at[low])}) and "
-                f"{format_probability(values[high])} (at {line.show(at[high])})"
+                f"along {line.titles[0]} the chance of {labels[c]} lies between {least} "
+                f"(at {first}) and {most} (at {last})"
             )
+            if line.separate:
+                sentence = (
+                    f"the chance of {labels[c]} is lowest for {line.titles[0]} = {first}, {least}, "
+                    f"and highest for {last}, {most}"
+                )
+            if least == most:
+                sentence = (
+                    f"by {line.titles[0]} the chance of {labels[c]} hardly differs: about {most}"
+                )
             found.append((float(np.ptp(values)), sentence))
         found.sort(key=lambda pair: -pair[0])
         return [sentence for _, sentence in found[:_MOST_NAMED]]

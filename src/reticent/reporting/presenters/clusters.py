@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.grid_counts import GridCounts
-from reticent.reporting.columns import Column, input_columns
+from reticent.reporting.columns import Column, encoded_columns, input_columns
 from reticent.reporting.formatting import format_short, format_with_error
 from reticent.reporting.presenter import (
     PAGE,
@@ -57,7 +57,7 @@ class ClusterPresenter(Presenter["KMeans"]):
     def results(self) -> Json:
         """Centre and size of each cluster, with the noise of the size."""
         model = self.model
-        names = self.columns
+        names = [column.name for column in encoded_columns(model)]
         clusters = zip(
             model.cluster_centers_.tolist(),
             model.cluster_sizes_,
@@ -77,16 +77,18 @@ class ClusterPresenter(Presenter["KMeans"]):
 
     def _table(self, most: int | None = None) -> Table:
         model = self.model
+        columns = encoded_columns(model)[:most]
         rows = []
         for k, centre in enumerate(model.cluster_centers_):
             noise = max(float(model.cluster_sizes_sd_[k]), 1.0)
             size = format_with_error(float(model.cluster_sizes_[k]), noise)
             cells = [
                 _format_centre(column, value)
-                for column, value in zip(self.given_columns[:most], centre, strict=False)
+                for column, value in zip(columns, centre, strict=False)
             ]
             rows.append([str(k), size, *cells])
-        return Table(["cluster", "records ± privacy noise", *self.headings[:most]], rows)
+        heads = [column.heading for column in columns]
+        return Table(["cluster", "records ± privacy noise", *heads], rows)
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of centres and sizes."""
@@ -165,7 +167,9 @@ class ClusterPresenter(Presenter["KMeans"]):
 
 
 def _format_centre(column: Column, value: float) -> str:
-    """Write where a centre lies: the nearest word, a date, or a number."""
+    """Write where a centre lies: a share, the nearest word, a date, or a number."""
+    if column.is_rate:
+        return f"{100 * min(max(value, 0.0), 1.0):.0f} %"
     if column.kind.levels is not None or column.is_date:
         return column.show(column.nearest(value))
     return f"{value:.4g}"

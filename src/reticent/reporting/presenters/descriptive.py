@@ -219,10 +219,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
             for counted in self.merged(_PAGE_BINS)
         ]
         title = self.title()
-        caption = (
-            "Counts with 95 % bands of privacy noise; one that noise has made negative is shown as "
-            "0."
-        )
+        caption = "Counts of the records, with 95 % bands of privacy noise."
         return [
             Section(
                 title,

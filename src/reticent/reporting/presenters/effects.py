@@ -367,6 +367,8 @@ def _mean_and_stds(output: RegressionOutput, points: Values) -> tuple[Values, di
     records = output.given(points)
     parts = output.variance_parts(records)
     known = [cause for cause in CAUSES if not np.isnan(parts[cause]).any()]
+    if output.column.is_rate:  # single outputs are yes or no
+        known.remove("noise")
     together = np.cumsum([parts[cause] for cause in known], axis=0)
     mean = np.clip(output.predict(records), *output.limits)
     return mean, dict(zip(known, np.sqrt(together), strict=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.reporting.columns import encoded_columns
 from reticent.reporting.formatting import format_count, format_short
 from reticent.reporting.presenter import (
     SCREEN,
@@ -75,9 +76,10 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def results(self) -> Json:
         model = self.model
+        names = [column.name for column in encoded_columns(model)]
         return {
-            **column_means(self.columns, model.mean_, model.mean_sd_),
-            "columns": self.columns,
+            **column_means(names, model.mean_, model.mean_sd_),
+            "columns": names,
             "components": model.components_.tolist(),
             "loadings": self.loadings().tolist(),
         }
@@ -86,7 +88,7 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
         model = self.model
         loadings = self.loadings()
         rows = []
-        for j, column in enumerate(self.given_columns):
+        for j, column in enumerate(encoded_columns(self.model)):
             name = column.heading
             mean = format_mean(column, float(model.mean_[j]), float(model.mean_sd_[j]))
             correlations = [f"{value:z.2f}".replace("-", "−") for value in loadings[:, j]]
@@ -124,7 +126,7 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def _findings(self) -> list[str]:
         """The columns that go along with each factor most."""
-        names = self.titles
+        names = [column.title for column in encoded_columns(self.model)]
         findings = []
         for k, (title, row) in enumerate(zip(self._names(), self.loadings(), strict=True)):
             strongest = [
@@ -151,7 +153,8 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
         return Quality(self.about_quality, sentences=[noise])
 
     def _model_notes(self, medium: Medium) -> list[str]:
-        return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
+        ranges = tuple(column.ends for column in encoded_columns(self.model))
+        return noisy_means_note(ranges, self.model.mean_sd_, medium)
 
     def transform_names(self) -> list[str]:
         """Names of the columns that `transform_rows` gives."""

@@ -105,6 +105,11 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         "levels."
     )
 
+    caption_of_rates = (
+        "The line is the rate. The bands should hold 95 % each, one around the other: the model’s "
+        "own doubt, and that with the privacy noise."
+    )
+
     @property
     def outputs(self) -> list[RegressionOutput]:
         """The outputs of the model."""
@@ -149,16 +154,21 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         """Whether the function is a density of records."""
         return False
 
-    def _noise_sentence(self, output: RegressionOutput, size: str) -> str:
-        """Say how far single outputs are from the function; ``size`` if that is one number."""
+    def _noise_sentences(self, output: RegressionOutput, size: str) -> list[str]:
+        """Say how far single outputs are from the function; ``size`` if that is one number.
+
+        Nothing of yes and no, which are never near it.
+        """
         if self._counts_records():
-            return _COUNT_NOISE
+            return [_COUNT_NOISE]
+        if output.column.is_rate:
+            return []
         if output.noise is None:
-            return (
+            return [
                 f"{output.title} spreads in each record by a known level of its own around the "
                 "function"
-            )
-        return f"{output.title} spreads by about {size} around the function"
+            ]
+        return [f"{output.title} spreads by about {size} around the function"]
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A block for each output: a table of its effect along each input."""
@@ -180,7 +190,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
                 noise = f"{size:,.{decimal_places(size)}f}{_unit(output)}"
             sentences = [
                 *prior_sentences(found, medium, output.column),
-                self._noise_sentence(output, noise),
+                *self._noise_sentences(output, noise),
             ]
             blocks.append(Block(tables, sentences, heading))
         return blocks
@@ -207,7 +217,9 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             panels = [readings(effect_grid(output), output)] * 2 + panels
         caption = self.caption
         noise = ""
-        if output.noise is None:
+        if output.column.is_rate:
+            caption = self.caption_of_rates
+        elif output.noise is None:
             caption = self.caption_without_noise
         else:
             size = format_number(output.noise * _factor(output), 2)
@@ -233,7 +245,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             findings=[
                 *_largest_effects(output, lines),
                 *prior_sentences(self.effects(output), PAGE, output.column),
-                self._noise_sentence(output, noise),
+                *self._noise_sentences(output, noise),
                 *_extrapolation_sentences(lines),
             ],
             remarks=remarks,
@@ -439,8 +451,17 @@ def _largest_effects(output: RegressionOutput, lines: Sequence[EffectLine]) -> l
     for line in largest:
         size = f"{format_number(_factor(output) * moved[line.name], 2)}{_unit(output)}"
         if line.separate and line.column is not None and line.column.categories is not None:
-            low = line.show(line.at[int(line.mean.argmin())])
-            high = line.show(line.at[int(line.mean.argmax())])
+            least = int(line.mean.argmin())
+            most = int(line.mean.argmax())
+            low = line.show(line.at[least])
+            high = line.show(line.at[most])
+            error = float(np.hypot(line.std["privacy"][least], line.std["privacy"][most]))
+            if moved[line.name] < error:
+                found.append(
+                    f"by {line.title} the {_mean_word(output)} differs by {size}, less than its "
+                    "error"
+                )
+                continue
             found.append(
                 f"the {_mean_word(output)} is lowest for {line.title} = {low} and {size} higher "
                 f"for {high}"
@@ -495,8 +516,6 @@ def _band_table(output: RegressionOutput, line: EffectLine) -> Table:
     if not line.separate:
         chosen = np.unique(np.linspace(0, len(line.at) - 1, _ROWS).round().astype(int))
     bands = [cause for cause in ("privacy", "noise") if cause in line.std]
-    if output.column.is_rate:  # single outputs are yes or no
-        bands = ["privacy"]
     factor = _factor(output)
     digits = decimal_places(factor * float(np.median(line.std[bands[-1]])))
 
