@@ -38,9 +38,9 @@ def test_whole_numbers_and_their_limits():
 
 def test_the_refusal_says_which_numbers_will_do():
     check_integer("stages", 64, 1, 64)
-    with pytest.raises(BadInput, match=r"^stages must be a whole number from 1 to 64, not 65\.$"):
+    with pytest.raises(BadInput, match=r"^stages .*\b1 to 64\b.*\b65\b"):
         check_integer("stages", 65, 1, 64)
-    with pytest.raises(BadInput, match=r"^n must be a whole number of at least 1, not 0\.5\.$"):
+    with pytest.raises(BadInput, match=r"^n .*\b1\b.*\b0\.5\b"):
         check_integer("n", 0.5)
 
 
@@ -63,7 +63,7 @@ def test_a_duration_is_no_number(value):
 def test_anything_but_a_word_that_is_known_is_refused_with_those_that_are(value):
     check_choice("kind", "a", ("a", "b"))
     check_choice("kind", np.str_("b"), {"a": 1, "b": 2})
-    with pytest.raises(BadInput, match=r"^kind must be one of a, b, not "):
+    with pytest.raises(BadInput, match=r"^kind .*\ba, b\b"):
         check_choice("kind", value, ("a", "b"))
 
 

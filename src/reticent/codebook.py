@@ -205,11 +205,18 @@ def _check_keys(where: object, given: Mapping[str, Any], known: tuple[str, ...])
 # ---- templates
 
 
-def template(source: Source, name: str) -> str:
-    """A codebook to be filled in, from names and dtypes alone."""
+def template(source: Source, name: str, dialect: Mapping[str, str] | None = None) -> str:
+    """A codebook to be filled in, from names and dtypes alone.
+
+    ``dialect``: what was said about how the file is written.
+    """
     if source.names is None:
         raise BadInput("A codebook is for columns with names.")
-    parts = [_HEAD.format(name=name)]
+    shown = "".join(c if c.isprintable() else "?" for c in name)
+    parts = [_HEAD.format(name=shown)]
+    if dialect:
+        lines = [f"{key} = {_quoted(value)}" for key, value in dialect.items()]
+        parts.append("\n".join(["[file]", *lines, ""]))
     for position, column in enumerate(source.names):
         hint = _HINTS.get(source.kind(position)[0], _UNKNOWN)
         parts.append(f"[columns.{_key(column)}]\n{hint}\n")
@@ -220,6 +227,11 @@ def _key(name: str) -> str:
     """A column name as a TOML key."""
     if name and all(c.isascii() and (c.isalnum() or c in "-_") for c in name):
         return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    shown = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped)
+    return _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """A text in TOML."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    shown = "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped)
     return f'"{shown}"'

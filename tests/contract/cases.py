@@ -9,9 +9,11 @@ import pkgutil
 
 import numpy as np
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.utils import get_tags
 
 import reticent
 from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.axes import Axis
 from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
 from reticent.privacy.row_maps.basis_features import FeatureMap
 from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
@@ -43,6 +45,13 @@ PLANE = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1e-3, 1e3))
 LEVELS = reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3)).with_noise_column(1)
 PAIR = reticent.Bounds(x=[(-2.0, 3.0)], y=[(0.0, 110.0), (-1e-3, 1e3)])
 CLASSED = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], classes=[0, 1, 2])
+MIXED = reticent.Bounds(
+    x=[reticent.Cyclic(-2.0, 3.0), reticent.Words([f"w{i}" for i in range(7)])], y=(-1e-3, 1e3)
+)
+MIXED_CLASSED = reticent.Bounds(x=MIXED.x_kinds, classes=[0, 1, 2])
+TURNING = reticent.Bounds(
+    x=[reticent.Cyclic(-2.0, 3.0), reticent.Number(0.0, 110.0, keep_missing=True)], y=(-1e-3, 1e3)
+)
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
 # statistic, bounds, whether the sensitivity is attained by some pair of records
@@ -91,6 +100,13 @@ def _class_stage(w: float, r: float, link: str):
     )
 
 
+def _mixed_map(constant: int = 0, second: Axis | None = None):
+    """Features of a cycle and of words, or of another second input; they are no longer than R."""
+    axes = [Axis("circle"), second or Axis("words", 7)]
+    basis, _, _ = AnovaPriors(2, 0, axes=axes).choose(12)
+    return FeatureMap(basis, (0.5,) * 12, 0.25, ((-1.0, 1.0),) * 2, constant=constant)
+
+
 BENT = (-1.0, -0.2, 0.1, 0.3, 1.0)
 STATISTICS |= {
     "moments of inputs": (InputMoments(2), PLANE, True),
@@ -110,6 +126,33 @@ STATISTICS |= {
     "weighted": (_stage(0.0, 0.5, weighted=True), LEVELS, True),
     "weighted, later stage, warped": (_stage(1.3, 0.1, warp=(BENT,), weighted=True), LEVELS, False),
     "two outputs, later stage, warped": (_stage(1.3, 0.1, outputs=2, warp=(BENT,)), PAIR, False),
+}
+STATISTICS |= {
+    "moments of mixed inputs": (InputMoments(2), MIXED, True),
+    "counts of mixed inputs": (InputCounts(2, (16, 7)), MIXED, True),
+    "mixed inputs": (stage(_mixed_map(), np.zeros((1, 12)), [0.5]), MIXED, True),
+    "mixed inputs, later stage": (
+        stage(_mixed_map(), np.linspace(-1.3, 1.3, 12)[None], [0.1]),
+        MIXED,
+        False,
+    ),
+    "ordered levels": (
+        stage(_mixed_map(-1, Axis("ordered", 5)), np.zeros((1, 12)), [0.5]),
+        PLANE,
+        True,
+    ),
+    "many words": (
+        stage(_mixed_map(-1, Axis("words", 500)), np.zeros((1, 12)), [0.5]),
+        PLANE,
+        True,
+    ),
+    "classes of mixed inputs": (
+        class_stage(
+            _mixed_map(-1), np.outer(np.linspace(-3, 3, 12), [1.0, -0.4, -0.6]), 0.3, "softmax"
+        ),
+        MIXED_CLASSED,
+        False,
+    ),
 }
 STATISTICS |= {
     "first stage of classes": (_class_stage(0.0, 0.6, "softmax"), CLASSED, True),
@@ -212,6 +255,9 @@ ESTIMATORS = {
         noise_column=1,
         **{**COMMON, "bounds": reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3))},
     ),
+    "GPRegressor of mixed columns": reticent.GPRegressor(
+        stages=2, basis=9, **{**COMMON, "bounds": TURNING}
+    ),
     "FactorAnalysis": reticent.FactorAnalysis(2, **COMMON),
     "PCA": reticent.PCA(2, **COMMON),
     "KMeans": reticent.KMeans(3, **COMMON),
@@ -264,11 +310,22 @@ NASTY = np.array(
 )
 
 
+def uses_outputs(model) -> bool:
+    """Whether a model learns from y, as it tells scikit-learn; counts in bins have none."""
+    return getattr(model, "kind", "") != "count" and get_tags(model).target_tags.required
+
+
+def relation(model) -> str:
+    """Whom a model protects: one record, or one record's label."""
+    labels = isinstance(model, reticent.LabelGPRegressor)
+    return "label" if labels or getattr(model, "protect", "") == "labels" else "record"
+
+
 def split(model, data):
     """The records as a model takes them: X, or X and y."""
-    return (
-        (data[:, :-1], data[:, -1]) if model._targets and isinstance(data, np.ndarray) else (data,)
-    )
+    if uses_outputs(model) and isinstance(data, np.ndarray):
+        return data[:, :-1], data[:, -1]
+    return (data,)
 
 
 def records(n: int, seed: int = 0) -> np.ndarray:
@@ -329,5 +386,7 @@ __all__ = [
     "Statistic",
     "all_of",
     "records",
+    "relation",
     "split",
+    "uses_outputs",
 ]

@@ -19,10 +19,11 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 import reticent
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources.base import Field, Source, scan
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.streams.stream import Stream
-from tests.contract.cases import ESTIMATORS
+from tests.contract.cases import ESTIMATORS, relation, uses_outputs
 from tests.contract.odd_cells import ODD_CELLS, Trap
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -333,7 +334,7 @@ def test_a_dtype_is_usable_or_not_whatever_the_cells_are(number):
     """Columns that hold anything at all are refused as numbers, and polars' as labels too, by their
     dtypes.
     """
-    wanted = Field("x") if number else Field("x", ("no", "yes"))
+    wanted = Field("x") if number else Field("x", Labels(("no", "yes")))
     for odd in ODD_CELLS.values():
         told = set()
         for cells in ([1.0, 2.0], [1.0, odd]):
@@ -468,7 +469,7 @@ def lists_for(model) -> tuple[list[object], list[object] | None]:
     rng = np.random.default_rng(0)
     columns = np.array(model.bounds.x)
     X = rng.uniform(columns[:, 0], columns[:, 1], size=(90, len(columns))).tolist()
-    if not model._targets:
+    if not uses_outputs(model):
         return X, None
     if model.bounds.classes is not None:
         return X, rng.choice(model.bounds.classes, size=90).tolist()
@@ -483,7 +484,7 @@ def test_every_estimator(name):
     """
     model = cheap(ESTIMATORS[name])
     X, y = lists_for(model)
-    labels_only = model._relation == "label"
+    labels_only = relation(model) == "label"
     odd = list(ODD_CELLS.values())
     for i, cell in enumerate(odd):
         if not labels_only:

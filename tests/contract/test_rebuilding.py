@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reticent
-from tests.contract.cases import BOX, CLASSED, ESTIMATORS, PLANE, records, split
+from tests.contract.cases import BOX, CLASSED, ESTIMATORS, PLANE, records, relation, split
 from tests.contract.test_estimators import fitted_once
 
 FEW = {
@@ -171,7 +171,7 @@ def test_a_release_that_was_changed_by_hand_is_refused(model):
 def test_what_is_protected_is_read_off_the_releases(model):
     one = fitted_once(model)
     first = one.releases_[0]
-    assert one.guarantee_.relation == first.relation == one._relation
+    assert one.guarantee_.relation == first.relation == relation(model)
     other = "record" if first.relation == "label" else "label"
     with pytest.raises(reticent.BadInput, match="These releases protect one"):
         rebuilt(model, [altered(release, relation=other) for release in one.releases_])

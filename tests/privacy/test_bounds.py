@@ -2,13 +2,14 @@
 
 import copy
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent import BadInput, Bounds, BoundsMissing, scan
+from reticent import BadInput, Bounds, BoundsMissing, Curator, Gaussian, Sum, scan
 
 
 @pytest.mark.parametrize(
@@ -419,3 +420,94 @@ def test_stored_bounds_with_a_name_too_few_are_refused():
     told = Bounds(x={"age": (0, 110), "height": (40, 220)}).to_dict()
     with pytest.raises(ValueError, match="longer"):
         Bounds.from_dict({**told, "x_names": ["age"]})
+
+
+# --- lists, which do not say how many columns they have
+
+
+@dataclass(frozen=True)
+class Cells(Sum):
+    """The scaled record itself, and its square: a missing cell changes both."""
+
+    width: int
+    columns = property(lambda self: 2 * self.width)
+    norm2 = property(lambda self: 2 * self.width)
+
+    def rows(self, records):
+        return np.hstack([records, records**2])
+
+
+RECORDS = np.array([[0.5, 0.25, -0.75], [-0.5, 0.125, 1.0], [0.75, -1.0, -0.25]])
+ONE_OUTPUT = np.array([0.5, -1.0, 0.25])
+TWO_OUTPUTS = np.array([[0.5, 1.0], [-1.0, 0.5], [0.25, -0.5]])
+LABELS = ["b", "a", "b"]
+UNIT = (-1, 1)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "y", "width"),
+    [
+        (Bounds(x=[UNIT] * 3), None, 3),
+        (Bounds(x=[UNIT] * 3, y=UNIT), ONE_OUTPUT, 4),
+        (Bounds(x=[UNIT] * 3, y=[UNIT, (-2, 2)]), TWO_OUTPUTS, 5),
+        (Bounds(x=[UNIT] * 3, classes=["a", "b"]), LABELS, 4),
+    ],
+    ids=["inputs", "one output", "two outputs", "classes"],
+)
+def test_a_list_is_read_by_the_columns_of_the_bounds(bounds, y, width):
+    """As an array with the same numbers is."""
+
+    def released(data, outputs):
+        curator = Curator(
+            scan(data, y=outputs),
+            bounds=bounds,
+            event=Gaussian(noise_multiplier=1e-6),
+            targets=outputs is not None,
+            seed=b"the same noise",
+        )
+        return curator.release(Cells(width)).value.tolist()
+
+    wanted = released(RECORDS, None if y is None else np.array(y))
+    assert released(RECORDS.tolist(), y if y is None else np.array(y).tolist()) == wanted
+    assert released(RECORDS.tolist(), None if y is None else np.array(y)) == wanted
+
+
+def test_one_range_for_all_columns_does_not_say_how_many_a_list_has():
+    with pytest.raises(BadInput, match="how many columns"):
+        Curator(
+            scan(RECORDS.tolist()),
+            bounds=Bounds(x=UNIT),
+            event=Gaussian(noise_multiplier=1.0),
+        )
+
+
+def test_a_list_with_a_noise_column_has_one_column_more_than_ranges():
+    bounds = Bounds(x=[UNIT, UNIT, (0.5, 2.0)], y=UNIT).with_noise_column(2)
+    table = np.column_stack([RECORDS[:, :2], [1.0, 0.5, 2.0]])
+    found = []
+    for data in (table, table.tolist()):
+        resolved, fields = bounds.resolve(scan(data, y=ONE_OUTPUT), targets=True)
+        blocks = bounds.shaped(scan(data, y=ONE_OUTPUT), targets=True).blocks(fields)
+        found.append(np.vstack([resolved.scale(block) for block in blocks]))
+    assert not np.isnan(found[0]).any()
+    assert found[1].tolist() == found[0].tolist()
+
+
+def test_subclasses_of_bounds_see_no_records():
+    class Own(Bounds):
+        pass
+
+    for bounds in (Own(x=[UNIT] * 3), "bounds", None):
+        with pytest.raises(BadInput, match=r"must be a reticent\.Bounds itself"):
+            Curator(scan(RECORDS), bounds=bounds, event=Gaussian(noise_multiplier=1.0))
+
+
+@pytest.mark.parametrize("form", [np.array, list])
+def test_outputs_without_bounds_are_refused_for_want_of_them(form):
+    with pytest.raises(BoundsMissing, match="outputs have no bounds"):
+        Curator(
+            scan(form(RECORDS.tolist()), y=form(ONE_OUTPUT.tolist())),
+            bounds=Bounds(x=[UNIT] * 3),
+            event=Gaussian(noise_multiplier=1.0),
+            targets=True,
+        )

@@ -28,6 +28,7 @@ from reticent.models.replay import Replay
 from reticent.privacy.row_maps.column_moments import ColumnCounts, MeanSum, MomentGram
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
+from reticent.privacy.statistics.feature_cache import FeatureCache
 
 BOX = Bounds(x=(-1, 1))
 DATA = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
@@ -405,3 +406,34 @@ def test_a_replay_gives_what_was_asked_and_no_more():
         replay.check_used()
     with pytest.raises(ReleaseRefused, match="not of a search"):
         replay.choose(lambda *half: None)
+
+
+def test_the_noise_multiplier_counts_all_records_of_a_person():
+    """Times the sensitivity to one record it is the noise of a release."""
+    alone = curator()
+    three = curator(records_per_person=3)
+    assert alone.noise_multiplier == 2.0
+    assert three.noise_multiplier == 6.0
+    scales = [one.release(MeanSum(2, 2)).scale for one in (alone, three)]
+    assert scales[1] == pytest.approx(scales[0] * three.noise_multiplier / alone.noise_multiplier)
+
+
+def test_a_curator_that_is_closed_closes_its_cache():
+    """The cache holds records; a curator may also have none."""
+    closed = []
+
+    class Cache(FeatureCache):
+        def close(self):
+            closed.append(self)
+            super().close()
+
+    cache = Cache()
+    one = curator()
+    one.use_cache(cache)
+    one.close()
+    assert closed == [cache]
+    two = curator()
+    two.use_cache(None)
+    two.close()
+    with pytest.raises(ReleaseRefused):
+        two.release(MeanSum(2, 2))

@@ -73,6 +73,13 @@ def test_what_is_no_table_of_numbers_is_nothing(give):
     assert np.isnan(map_rows_safely("rows", give, (3, 1), RECORDS[:3])).all()
 
 
+def test_what_a_map_must_give_is_said_by_its_shape():
+    for shape, wanted in (((3, 2), "one row of 2 numbers"), ((3,), "one number")):
+        with record_failures() as failures:
+            map_rows_safely("the map", lambda records: records[:0], shape, RECORDS[:3])
+        assert failures[0] == f"the map must give {wanted} for each record"
+
+
 def test_records_cannot_be_changed():
     records = RECORDS.copy()
 
@@ -169,6 +176,24 @@ def test_an_interrupt_gets_through_a_map_that_swallows_it():
         == RECORDS.tolist()
     )
     raise_pending_signal()  # nothing is left
+
+
+def test_an_inner_guard_leaves_signals_to_the_outer_one():
+    def swallows():
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            raise ValueError from None
+
+    def guarded():
+        with remember_signals():
+            with remember_signals():
+                pass
+            call_safely("it", swallows)
+
+    with pytest.raises(KeyboardInterrupt):
+        guarded()
 
 
 def test_handlers_of_other_signals_may_raise_too():
@@ -272,6 +297,38 @@ def test_a_filter_of_another_thread_does_not_make_a_row_fail():
     with warnings.catch_warnings():
         assert (map_rows_safely("rows", warns, (9, 1), RECORDS) == RECORDS).all()
     assert asked == [9, 9]
+
+
+def test_a_thread_is_heard_again_when_it_has_read():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with suppress_warnings(), suppress_warnings():
+            warnings.warn("a record", stacklevel=1)
+        assert caught == []
+        warnings.warn("not a record", stacklevel=1)
+    assert [str(one.message) for one in caught] == ["not a record"]
+
+
+def test_other_threads_are_heard_under_our_own_filter():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with suppress_warnings():
+            other = threading.Thread(target=lambda: warnings.warn("not a record", stacklevel=1))
+            other.start()
+            other.join()
+    assert [str(one.message) for one in caught] == ["not a record"]
+
+
+def test_a_thread_that_reads_is_silent_whatever_filters_there_are():
+    """Without any filter, and where somebody put one before ours, which is the last."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.resetwarnings()
+        with suppress_warnings():
+            warnings.warn("a record", stacklevel=1)
+            warnings.simplefilter("error")
+            with suppress_warnings():
+                assert warn()
+    assert caught == []
 
 
 def test_filters_are_as_they_were_when_the_last_reader_has_left():

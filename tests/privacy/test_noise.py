@@ -199,6 +199,40 @@ def test_an_exponential_that_is_not_precise_is_refused(monkeypatch, fault):
     assert noise._precise
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13, 254, 255, 256, 257])
+@pytest.mark.parametrize("at", [0, -1])
+def test_an_exponential_is_tried_in_arrays_of_several_lengths_up_to_their_ends(
+    monkeypatch, length, at
+):
+    """A library may be wrong where it takes eight numbers at a time, or in the rest."""
+    real = np.exp
+
+    def exp(x):
+        found = real(x)
+        if len(x) == length:
+            found[at] += 2.0**-35
+        return found
+
+    monkeypatch.setattr(noise, "_precise", [])
+    monkeypatch.setattr(np, "exp", exp)
+    with pytest.raises(ReleaseRefused, match=r"np\.exp"):
+        noise.check_exp()
+
+
+@pytest.mark.parametrize("wrong", [-8.0, -4.0, 0.0])
+def test_an_exponential_is_tried_from_the_least_exponent_to_zero(monkeypatch, wrong):
+    real = np.exp
+
+    def exp(x):
+        alone = len(x) == 1 and x[0] == wrong
+        return real(x) + 2.0**-35 * alone
+
+    monkeypatch.setattr(noise, "_precise", [])
+    monkeypatch.setattr(np, "exp", exp)
+    with pytest.raises(ReleaseRefused, match=r"np\.exp"):
+        noise.check_exp()
+
+
 # --- randomness
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import reticent
-from reticent.cli.commands.predict import _cell, _resolved_digits
+from reticent.cli.commands.predict import digits_for_std, exact_cell
 from reticent.cli.encoding import SPELLED, spelled
 from reticent.cli.terminal import ledger_word, wrapped
-from reticent.cli.views.synthetic import _column_digits as sample_digits
+from reticent.cli.views.synthetic import digits_for_range
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.reporting.attack_curve import composed_mu, percent, recognised
 from reticent.reporting.budget import spendable
@@ -239,13 +239,13 @@ def test_bands_of_chances_say_per_cent_once_where_they_can(low, high, text):
     ("std", "digits"), [(1000.0, 0), (999.0, 1), (1.0, 3), (0.5, 4), (0.0, 15), (1e-30, 15)]
 )
 def test_predictions_resolve_a_thousandth_of_their_doubt(std, digits):
-    assert _resolved_digits(std) == digits
+    assert digits_for_std(std) == digits
 
 
 def test_a_given_number_is_written_so_that_it_is_read_back():
     for value in (0.1, 1 / 3, -1e-300, 12345678901234567.0, 5.0):
-        assert float(_cell(value)) == value
-    assert _cell(math.nan) == ""
+        assert float(exact_cell(value)) == value
+    assert exact_cell(math.nan) == ""
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_given_number_is_written_so_that_it_is_read_back():
     [(0, 1, 5), (0, 110, 3), (0, 1e6, 0), (0, 1e-3, 8), (0, 1e-20, 15), (-5, 5, 4)],
 )
 def test_samples_resolve_a_hundred_thousandth_of_their_range(low, high, digits):
-    assert sample_digits(low, high) == digits
+    assert digits_for_range(low, high) == digits
 
 
 @pytest.mark.parametrize(

@@ -40,17 +40,17 @@ def drawn(monkeypatch):
 
 
 def regret(share, name="gp-sum", wrong=()):
-    asked = dict(zip(gpucb_regret._PROMISES, gpucb_regret._ASKED[name], strict=True))
+    asked = dict(zip(gpucb_regret.PROMISES, gpucb_regret.ASKED[name], strict=True))
     found = {(name, "ours", promise): [share * most] for promise, most in asked.items()}
     found |= {
         (name, "ours", promise): [most * MORE]
         for promise, most in asked.items()
         if promise in wrong
     }
-    return gpucb_regret._claims(found, (name,))
+    return gpucb_regret.judge(found, (name,))
 
 
-@pytest.mark.parametrize("name", gpucb_regret._ASKED)
+@pytest.mark.parametrize("name", gpucb_regret.ASKED)
 def test_regret_is_held_to_what_was_asked_at_each_promise(name):
     assert kept(regret(1.0, name)) == [True] * 4
     assert kept(regret(MORE, name)) == [False] * 4
@@ -101,13 +101,13 @@ def test_the_local_bandit_is_judged_by_the_longer_horizon(monkeypatch, tmp_path,
 def test_clusters_are_held_to_one_two_and_three_per_cent():
     def claims(places, strict, at_one, at_less):
         excess = {}
-        for data in dpem_kmeans._MAPS:
-            excess[data, 0.01, dpem_kmeans._OURS] = [places]
-            excess[data, 0.01, dpem_kmeans._STRICT] = [strict]
-        for columns in dpem_kmeans._COLUMNS:
-            excess[f"{columns} columns", 1.0, dpem_kmeans._OURS] = [at_one]
-            excess[f"{columns} columns", 0.3, dpem_kmeans._OURS] = [at_less]
-        return kept(dpem_kmeans._claims(excess))
+        for data in dpem_kmeans.MAPS:
+            excess[data, 0.01, dpem_kmeans.OURS] = [places]
+            excess[data, 0.01, dpem_kmeans.STRICT] = [strict]
+        for columns in dpem_kmeans.COLUMNS:
+            excess[f"{columns} columns", 1.0, dpem_kmeans.OURS] = [at_one]
+            excess[f"{columns} columns", 0.3, dpem_kmeans.OURS] = [at_less]
+        return kept(dpem_kmeans.judge(excess))
 
     assert claims(0.01, 0.01, 0.02, 0.03) == [True] * 10
     assert claims(0.011, 0.01, 0.02, 0.03) == [False] * 2 + [True] * 8
@@ -119,11 +119,11 @@ def test_clusters_are_held_to_one_two_and_three_per_cent():
 def test_mixtures_are_held_to_a_level_and_to_one_normal_law():
     def claims(more, one):
         trials = {}
-        for name, asked in dpem_mixture._LEAST.items():
-            for epsilon, least in zip(dpem_mixture._EPSILONS, asked, strict=True):
-                trials[name, dpem_mixture._OURS, epsilon] = [(least or 0) + more]
-                trials[name, dpem_mixture._ONE, epsilon] = [(least or 0) + one]
-        return dpem_mixture._claims(trials)
+        for name, asked in dpem_mixture.LEAST.items():
+            for epsilon, least in zip(dpem_mixture.EPSILONS, asked, strict=True):
+                trials[name, dpem_mixture.OURS, epsilon] = [(least or 0) + more]
+                trials[name, dpem_mixture.ONE_NORMAL, epsilon] = [(least or 0) + one]
+        return dpem_mixture.judge(trials)
 
     assert kept(claims(0, 0)) == [True] * 22  # none for the one that was not asked for
     assert kept(claims(-0.01, -1)) == [False, True] * 11
@@ -133,12 +133,12 @@ def test_mixtures_are_held_to_a_level_and_to_one_normal_law():
 def test_classifiers_are_held_to_accuracies_and_one_to_its_calibration():
     def claims(more, gap):
         trials = {}
-        for task in gp_classes._TASKS:
-            for epsilon, least in zip(gp_classes._EPSILONS, task.asked, strict=True):
+        for task in gp_classes.TASKS:
+            for epsilon, least in zip(gp_classes.EPSILONS, task.asked, strict=True):
                 trials[task.name, "softmax", epsilon] = [
-                    gp_classes._Trial((least or 0) + more, gap, 0.1)
+                    gp_classes.Trial((least or 0) + more, gap, 0.1)
                 ] * 2
-        return kept(gp_classes._claims(trials))
+        return kept(gp_classes.judge(trials))
 
     *accuracies, calibrated = claims(0, 0.05)
     assert all(accuracies)
@@ -147,21 +147,21 @@ def test_classifiers_are_held_to_accuracies_and_one_to_its_calibration():
     assert not any(accuracies)
     assert not calibrated
     assert len(accuracies) == sum(
-        least is not None for task in gp_classes._TASKS for least in task.asked
+        least is not None for task in gp_classes.TASKS for least in task.asked
     )
 
 
 def test_the_worst_single_fit_decides_about_dimensions():
     def claims(worst):
         trials = {}
-        for kernel in gp_dimensions._KERNELS:
-            for epsilon in gp_dimensions._EPSILONS:
-                fits = [gp_dimensions._Trial(0.1, relative, 0.95) for relative in (0.2, worst)]
+        for kernel in gp_dimensions.KERNELS:
+            for epsilon in gp_dimensions.EPSILONS:
+                fits = [gp_dimensions.Trial(0.1, relative, 0.95) for relative in (0.2, worst)]
                 trials[2, 2000, epsilon, kernel] = fits
-        return gp_dimensions._claims({**trials, **compared_with_the_mean(0.1)})[:-1]
+        return gp_dimensions.judge({**trials, **compared_with_the_mean(0.1)})[:-1]
 
-    assert kept(claims(gp_dimensions._MOST)) == [True] * len(gp_dimensions._KERNELS)
-    assert kept(claims(gp_dimensions._MOST * MORE)) == [False] * len(gp_dimensions._KERNELS)
+    assert kept(claims(gp_dimensions.MOST)) == [True] * len(gp_dimensions.KERNELS)
+    assert kept(claims(gp_dimensions.MOST * MORE)) == [False] * len(gp_dimensions.KERNELS)
     assert "2 inputs, 2,000 records" in claims(0.3)[0].found
 
 
@@ -171,18 +171,18 @@ def compared_with_the_mean(error, inputs=2):
     With so many inputs the mean's error is this, and the learned kernel's 0.1.
     """
     trials = {}
-    place = gp_dimensions._compared(gp_dimensions._RECORDS)
-    for d in gp_dimensions._DIMENSIONS:
-        for kernel in (*gp_dimensions._KERNELS, gp_dimensions._AVERAGE):
-            rmse = (error if d == inputs else 0.2) if kernel == gp_dimensions._AVERAGE else 0.1
-            trials[(d, *place, kernel)] = [gp_dimensions._Trial(rmse, 0.2, 0.95)] * 2
+    place = gp_dimensions.compared(gp_dimensions.RECORDS)
+    for d in gp_dimensions.DIMENSIONS:
+        for kernel in (*gp_dimensions.KERNELS, gp_dimensions.AVERAGE):
+            rmse = (error if d == inputs else 0.2) if kernel == gp_dimensions.AVERAGE else 0.1
+            trials[(d, *place, kernel)] = [gp_dimensions.Trial(rmse, 0.2, 0.95)] * 2
     return trials
 
 
-@pytest.mark.parametrize("inputs", gp_dimensions._DIMENSIONS)
+@pytest.mark.parametrize("inputs", gp_dimensions.DIMENSIONS)
 def test_a_learned_kernel_must_beat_the_mean_with_any_number_of_inputs(inputs):
-    assert gp_dimensions._claims(compared_with_the_mean(0.1001, inputs))[-1].kept
-    lost = gp_dimensions._claims(compared_with_the_mean(0.0999, inputs))[-1]
+    assert gp_dimensions.judge(compared_with_the_mean(0.1001, inputs))[-1].kept
+    lost = gp_dimensions.judge(compared_with_the_mean(0.0999, inputs))[-1]
     assert not lost.kept
     assert f"1.00 with {inputs}" in lost.found
 
@@ -199,9 +199,9 @@ def test_hyperparameters_are_found_as_often_as_asked_and_in_time():
     def claims(less=0.0, seconds=0.3):
         trials = {
             ("reticent", e): chosen(share - less, seconds=seconds)
-            for e, share in gp_hyperparameters._WANTED.items()
+            for e, share in gp_hyperparameters.WANTED.items()
         }
-        return kept(gp_hyperparameters._claims({**trials, ("paper", 1.0): chosen(0, seconds=99)}))
+        return kept(gp_hyperparameters.judge({**trials, ("paper", 1.0): chosen(0, seconds=99)}))
 
     assert claims() == [True] * 4
     assert claims(less=0.01) == [False] * 3 + [True]
@@ -209,18 +209,18 @@ def test_hyperparameters_are_found_as_often_as_asked_and_in_time():
 
 
 def searches(paper=(0.1, 0.2, 0.4, 0.6, 0.7), ours=0.7, seconds=0.1):
-    epsilons = honkela_hyperparameters._EPSILONS
+    epsilons = honkela_hyperparameters.EPSILONS
     trials = {}
     for epsilon, share in zip(epsilons, paper[-len(epsilons) :], strict=True):
         trials["paper", epsilon] = chosen(share, seconds=seconds)
         trials["papernot-steinke", epsilon] = chosen(ours, seconds=seconds)
         trials["evidence", epsilon] = chosen(1.0)
-    return kept(honkela_hyperparameters._claims(trials))
+    return kept(honkela_hyperparameters.judge(trials))
 
 
 def test_the_papers_searches_need_more_budget_and_ours_are_no_worse():
-    slow = honkela_hyperparameters._SECONDS / 400 * MORE
-    count = len(honkela_hyperparameters._EPSILONS)
+    slow = honkela_hyperparameters.SECONDS / 400 * MORE
+    count = len(honkela_hyperparameters.EPSILONS)
     assert searches() == [True, True, *[True] * count, True, True]
     assert searches(seconds=slow)[-2:] == [False, False]
     assert searches(paper=(0.5,) * 5)[0] is False
@@ -268,11 +268,11 @@ def test_the_picture_of_choices_has_a_point_for_each_pair(monkeypatch, tmp_path)
 
 @pytest.mark.parametrize(("off", "well"), [(0.05, True), (0.0501, False), (-0.0501, False)])
 def test_calibration_is_judged_at_high_levels_of_the_function(off, well):
-    levels = np.array(honkela_calibration._LEVELS)
+    levels = np.array(honkela_calibration.LEVELS)
     setups = [setup for setup in SETUPS if setup.section == "6.2"]
     shares = {}
     for setup in setups:
-        for method in honkela_calibration._METHODS:
+        for method in honkela_calibration.METHODS:
             for epsilon in (0.1, 1.0):
                 shares[setup.name, method, epsilon, "function"] = [
                     np.where(levels < 0.9, 0.0, levels)
@@ -280,21 +280,21 @@ def test_calibration_is_judged_at_high_levels_of_the_function(off, well):
                 shares[setup.name, method, epsilon, "outputs"] = [0 * levels] * 2
     moved = levels + np.where(levels == 0.9, off, 0)
     shares[setups[1].name, "reticent", 1.0, "function"] = [moved - 1e-9 * np.sign(off)] * 2
-    (claim,) = honkela_calibration._claims(shares, setups, (0.1, 1.0))
+    (claim,) = honkela_calibration.judge(shares, setups, (0.1, 1.0))
     assert claim.kept is well
-    table = honkela_calibration._table("function", shares, setups, (0.1, 1.0))
+    table = honkela_calibration.coverage_table("function", shares, setups, (0.1, 1.0))
     assert table.rows[0] == (setups[0].name, "reticent", "0.950", "0.950")
 
 
 def test_errors_of_labels_are_held_to_the_reference_the_cloak_and_no_privacy():
     def claims(one=1.0, plain=1.1, free=0.7, best=0.9):
         errors = {}
-        for epsilon, most in zip(gp_labels._EPSILONS, gp_labels._REFERENCE, strict=True):
+        for epsilon, most in zip(gp_labels.EPSILONS, gp_labels.REFERENCE, strict=True):
             errors["reticent: cloak, one release", epsilon] = [one * most]
             errors["trace cloak", epsilon] = [plain * most]
             errors["without privacy", epsilon] = [free * most]
             errors["reticent: cloak", epsilon] = [best * most]
-        return kept(gp_labels._claims(errors, gp_labels._EPSILONS))
+        return kept(gp_labels.judge(errors, gp_labels.EPSILONS))
 
     assert claims() == [True] * 4
     assert claims(one=1.001) == [False, True, True, True]
@@ -303,16 +303,16 @@ def test_errors_of_labels_are_held_to_the_reference_the_cloak_and_no_privacy():
 
 
 def lengthscales(tmp_path, gain=(0.5, 0.1), histogram=2.0, error=1.0):
-    lengths = smith_lengthscales._LENGTHS[:2]
+    lengths = smith_lengthscales.LENGTHSCALES[:2]
     errors = {}
     for length, more in zip(lengths, gain, strict=True):
         errors["integral", length] = [1.0, 1.1]
         errors["point", length] = [1.0 + more, 1.1 + more]
         errors["histogram", length] = [histogram, histogram]
     found = {
-        epsilon: [(error * most, 0.95)] for epsilon, most in smith_lengthscales._REGRESSION.items()
+        epsilon: [(error * most, 0.95)] for epsilon, most in smith_lengthscales.REGRESSION.items()
     }
-    return smith_lengthscales._findings(tmp_path, lengths, errors, found, 2)
+    return smith_lengthscales.findings(tmp_path, lengths, errors, found, 2)
 
 
 def test_the_integral_kernel_gains_most_at_short_lengths(drawn, tmp_path):

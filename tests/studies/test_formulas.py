@@ -12,12 +12,12 @@ from scipy.optimize import brentq, minimize
 from reticent.privacy.accounting.composition import calibrate
 from reticent.studies.common import figures as pictures
 from reticent.studies.common.bandit_environments import (
-    _camel,
-    _michalewicz,
-    _styblinski,
+    camel,
     environment,
+    michalewicz,
+    styblinski,
 )
-from reticent.studies.common.cluster_data import _CONTINENTS, _VISITS, clouds, places
+from reticent.studies.common.cluster_data import CONTINENTS, VISITS, clouds, places
 from reticent.studies.common.figures import Band, Line, Panel, draw
 from reticent.studies.common.results import Claim, Findings, ResultTable, plus_minus
 from reticent.studies.honkela2021 import data as honkela_data
@@ -68,8 +68,8 @@ def test_a_seed_gives_the_same_and_another_something_else(name):
 
 def test_continents_have_their_shares_of_visits():
     X = places(40_000, 5)
-    nearest = ((X[:, None] - _CONTINENTS) ** 2).sum(axis=2).argmin(axis=1)
-    assert np.bincount(nearest, minlength=5) / len(X) == pytest.approx(_VISITS, abs=0.03)
+    nearest = ((X[:, None] - CONTINENTS) ** 2).sum(axis=2).argmin(axis=1)
+    assert np.bincount(nearest, minlength=5) / len(X) == pytest.approx(VISITS, abs=0.03)
 
 
 def test_clouds_have_as_many_clusters_as_asked_for():
@@ -84,13 +84,13 @@ def test_clouds_have_as_many_clusters_as_asked_for():
 
 
 def test_functions_of_bandits_have_their_known_optima():
-    assert _camel(np.array([[0.0898, -0.7126], [-0.0898, 0.7126]])) == pytest.approx(
+    assert camel(np.array([[0.0898, -0.7126], [-0.0898, 0.7126]])) == pytest.approx(
         [1.0316, 1.0316], abs=1e-4
     )
-    assert _camel(np.array([[0.0, 0.0], [1.0, 1.0]])) == pytest.approx([0, -(4 - 2.1 + 1 / 3 + 1)])
-    assert _styblinski(np.full((1, 20), -2.903534)) == pytest.approx([20 * 39.16617], rel=1e-6)
-    assert _styblinski(np.array([[1.0, 2.0]])) == pytest.approx([-(1 - 16 + 5 + 16 - 64 + 10) / 2])
-    assert _michalewicz(np.array([[2.20, 1.57]])) == pytest.approx([1.8013], abs=1e-3)
+    assert camel(np.array([[0.0, 0.0], [1.0, 1.0]])) == pytest.approx([0, -(4 - 2.1 + 1 / 3 + 1)])
+    assert styblinski(np.full((1, 20), -2.903534)) == pytest.approx([20 * 39.16617], rel=1e-6)
+    assert styblinski(np.array([[1.0, 2.0]])) == pytest.approx([-(1 - 16 + 5 + 16 - 64 + 10) / 2])
+    assert michalewicz(np.array([[2.20, 1.57]])) == pytest.approx([1.8013], abs=1e-3)
 
 
 @pytest.mark.parametrize("name", ["camel", "michalewicz"])
@@ -314,9 +314,9 @@ def test_likelihoods_are_those_of_a_normal_law():
 
 def test_an_attacker_with_the_right_kernel_is_the_best_linear_one():
     sigma = 0.3 * np.eye(9)
-    weights = tuo_attacks._gp(np.sqrt(1 / 20), sigma)(None, None, np.eye(9))
-    K = tuo_attacks._KERNEL(tuo_attacks._X[:, None])
-    k = tuo_attacks._KERNEL(tuo_attacks._X[:, None], [[tuo_attacks._AT]])[:, 0]
+    weights = tuo_attacks.gp_attacker(np.sqrt(1 / 20), sigma)(None, None, np.eye(9))
+    K = tuo_attacks.KERNEL(tuo_attacks.X[:, None])
+    k = tuo_attacks.KERNEL(tuo_attacks.X[:, None], [[tuo_attacks.AT]])[:, 0]
 
     def missed(w):
         return 1 - 2 * w @ k + w @ (K + sigma) @ w
@@ -325,7 +325,7 @@ def test_an_attacker_with_the_right_kernel_is_the_best_linear_one():
 
 
 def test_a_variance_learned_from_the_curve_keeps_less_than_promised():
-    found = tuo_attacks._learned(np.random.default_rng(0), 500)
+    found = tuo_attacks.variance_kept(np.random.default_rng(0), 500)
     assert (found >= 0).all()
     assert np.median(found) < 0.5
 

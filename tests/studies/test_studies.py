@@ -60,7 +60,7 @@ def stand_in(monkeypatch):
     monkeypatch.setattr(gp_hyperparameters, "_OnGrid", StandIn)
     monkeypatch.setattr(honkela_selection, "_GAMMA", 0.5)  # two tries on average
     monkeypatch.setattr(gp_robustness, "_LARGE", 500)
-    monkeypatch.setattr(gp_dimensions, "_RECORDS", (100, 200))
+    monkeypatch.setattr(gp_dimensions, "RECORDS", (100, 200))
     # where the words of a drawing go takes longest, and is not asked here
     monkeypatch.setattr(
         "matplotlib.figure.Figure.set_layout_engine", lambda self, *args, **options: None
@@ -158,14 +158,13 @@ def test_claims_of_inference_can_fail():
         for setup in SETUPS:
             for i, epsilon in enumerate((0.1, 0.3, 1.0, 3.0, 10.0)):
                 trials[setup.name, "reticent", epsilon] = [
-                    honkela_inference._Trial(ours[i], coverage, 0.95)
+                    honkela_inference.Trial(ours[i], coverage, 0.95)
                 ] * 3
                 trials[setup.name, "paper", epsilon] = [
-                    honkela_inference._Trial(theirs, 0.5, 0.5)
+                    honkela_inference.Trial(theirs, 0.5, 0.5)
                 ] * 3
         return [
-            one.kept
-            for one in honkela_inference._claims(trials, SETUPS, (0.1, 0.3, 1.0, 3.0, 10.0))
+            one.kept for one in honkela_inference.judge(trials, SETUPS, (0.1, 0.3, 1.0, 3.0, 10.0))
         ]
 
     good = (0.19, 0.08, 0.037, 0.022, 0.015)
@@ -186,17 +185,17 @@ def test_claims_of_inference_can_fail():
 
 
 def test_claims_of_robustness_can_fail():
-    Trial = gp_robustness._Trial
-    modes = gp_robustness._MODES
-    cases = gp_robustness._CASES
+    Trial = gp_robustness.Trial
+    modes = gp_robustness.MODES
+    cases = gp_robustness.CASES
 
     def kept(wrong_case, trial, row=(0.3, 0.2, 0.1, 0.1), exact=0.3):
         wrong = {(case.name, mode): [Trial(0.1, 0.95, 1.0)] for case in cases for mode in modes}
-        wrong["inputs in two clusters", gp_robustness._EXACT] = [Trial(exact, 0.95, 1.0)]
+        wrong["inputs in two clusters", gp_robustness.EXACT] = [Trial(exact, 0.95, 1.0)]
         if wrong_case:
             wrong[wrong_case, "given"] = [trial]
         rising = {mode: [[Trial(value, 0.95, 1.0) for value in row]] for mode in modes}
-        return [one.kept for one in gp_robustness._claims(wrong, rising)]
+        return [one.kept for one in gp_robustness.judge(wrong, rising)]
 
     assert kept(None, None) == [True] * 12
     assert kept("y bounds 6 × too small", Trial(0.13, 0.95, 1.0)) == [False] + [True] * 11
@@ -214,7 +213,7 @@ def test_claims_of_robustness_can_fail():
 
 def test_what_goes_wrong_does_go_wrong():
     rng = np.random.default_rng(0)
-    cases = {case.name: case for case in gp_robustness._CASES}
+    cases = {case.name: case for case in gp_robustness.CASES}
     y = np.zeros(10_000)
     assert np.mean(cases["10 % outliers at the bounds"].spoil(y, rng) != 0) == pytest.approx(
         0.1, abs=0.01
@@ -239,7 +238,7 @@ def test_functions_have_the_size_they_should():
     )
     assert sinc(np.array([0.0, np.pi / 2])) == pytest.approx([1, 0])
     draws = np.array(
-        [gp_dimensions._function(3, rng)(rng.uniform(-1, 1, (20, 3))) for _ in range(200)]
+        [gp_dimensions.random_function(3, rng)(rng.uniform(-1, 1, (20, 3))) for _ in range(200)]
     )
     assert draws.std() == pytest.approx(1, abs=0.1)
 

@@ -1,9 +1,12 @@
 """The table of mutation targets fits the code, and excuses no more than it says."""
 
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tools.mutation.first_look import _CALLED, FirstLook, _exchange_code, _noting_calls
 from tools.mutation.targets import TOP, Equivalent, Excuses, Target, named, places, targets
 
 FILES = list(targets())
@@ -22,13 +25,14 @@ class Outer:
 """
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_the_table_names_what_is_there(file):
+def test_the_table_names_what_is_there():
     """Whoever renames a function or moves a file changes `targets.toml`, too."""
-    target = targets()[file]
-    assert target.places()
-    assert [test for test in target.test_files if not (TOP / test).is_file()] == []
-    assert all(row.reason and min(row.excused.values()) > 0 for row in target.equivalent)
+    table = targets()
+    for file in FILES:
+        assert table[file].places(), file
+        assert [test for test in table[file].test_files if not (TOP / test).is_file()] == [], file
+        equivalent = table[file].equivalent
+        assert all(row.reason and min(row.excused.values()) > 0 for row in equivalent), file
 
 
 def test_rows_excuse_mutants_that_exist():
@@ -89,3 +93,46 @@ def test_a_file_is_named_by_the_end_of_its_path():
 def test_a_function_that_is_not_there_is_refused():
     with pytest.raises(SystemExit, match="nowhere"):
         Target("privacy/process.py").places(["nowhere"])
+
+
+def test_calls_are_noted_by_the_name_of_the_outermost_function():
+    tree = _noting_calls(CODE)
+    called = set()
+    names = {_CALLED: called}
+    exec(compile(tree, "code", "exec"), names)
+    outer = names["Outer"]()
+    assert called == set()
+    assert outer.method() == 2
+    assert called == {"Outer.method"}
+    assert outer.name == 1
+    assert called == {"Outer.method", "Outer.name"}
+
+
+def test_inner_functions_that_outlive_the_outer_one_are_noted_too():
+    code = "def outer():\n    def inner():\n        return 1\n    return inner\n"
+    names = {_CALLED: set()}
+    exec(compile(_noting_calls(code), "code", "exec"), names)
+    inner = names["outer"]()
+    names[_CALLED].clear()
+    assert inner() == 1
+    assert names[_CALLED] == {"outer"}
+
+
+def test_code_that_notes_calls_takes_the_place_of_a_loaded_function():
+    """By name and first line, which noting must not move."""
+    before = compile(CODE, "code", "exec")
+    names = {_CALLED: set()}
+    exec(before, names)
+    method = names["Outer"].method
+    assert _exchange_code(before, compile(_noting_calls(CODE), "code", "exec"), [method])
+    assert names["Outer"]().method(4) == 5
+    assert names[_CALLED] == {"Outer.method"}
+
+
+def test_only_tests_that_call_a_function_look_at_its_mutants_the_cheapest_first():
+    look = FirstLook("module", [], Path("unused"))
+    tests = [SimpleNamespace(nodeid=name) for name in ("slow", "other", "quick")]
+    look.called = {"slow": {"f", "g"}, "other": {"g"}, "quick": {"f"}}
+    look.cost = {"slow": 2.0, "other": 0.5, "quick": 1.0}
+    assert [test.nodeid for test in look._callers(tests, "f")] == ["quick", "slow"]
+    assert [test.nodeid for test in look._callers(tests, "LIMIT")] == ["other", "quick", "slow"]

@@ -2,7 +2,9 @@
 
 import argparse
 import contextlib
+import math
 import os
+import random
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +23,15 @@ def main() -> None:
         "targets", nargs="*", metavar="FILE[:FUNCTION,…]", help="its path, or the end of it"
     )
     parser.add_argument("--list", action="store_true", help="show all targets with their tests")
+    parser.add_argument("-k", dest="keyword", help="only these of the tests, as for pytest")
     parser.add_argument("--quick", action="store_true", help="take no second look at survivors")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        help="time for each file: mutants are tried in random order until it is over",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of that order")
     arguments = parser.parse_args()
     if arguments.list:
         show_list()
@@ -36,7 +46,7 @@ def main() -> None:
         target = named(file)
         functions = [name for name in names.split(",") if name]
         with database_server(target):
-            more_passed, more_failed = run(target, functions, quick=arguments.quick)
+            more_passed, more_failed = run(target, functions, arguments)
         passed += more_passed
         failed += more_failed
     print(f"{passed} passed, {failed} failed")
@@ -54,13 +64,17 @@ def show_list() -> None:
     print(f"not in the table: {', '.join(unlisted())}")
 
 
-def run(target: Target, functions: list[str], *, quick: bool) -> tuple[int, int]:
+def run(target: Target, functions: list[str], arguments: argparse.Namespace) -> tuple[int, int]:
     """Numbers of mutants that were noticed or excused, and that survived; with a report."""
     places = target.places(functions)
     code = (TOP / target.path).read_text(encoding="utf-8")
     made = mutants(code, places)
     print(f"{target.file}: {len(made)} mutants", flush=True)
-    unnoticed = look(target, made, quick=quick)
+    if arguments.minutes < math.inf:
+        random.Random(arguments.seed).shuffle(made)
+    tried, unnoticed = look(target, made, arguments)
+    if tried < len(made):
+        print(f"  tried {tried} of them, drawn with seed {arguments.seed}", flush=True)
     excuses = Excuses(target.equivalent)
     survivors = excess(unnoticed, excuses)
     original = code.splitlines()
@@ -69,41 +83,48 @@ def run(target: Target, functions: list[str], *, quick: bool) -> tuple[int, int]
         print(f"  SURVIVED {mutant.function}, {mutant.kinds[0]}, line {mutant.line}")
         print(f"    - {original[line].strip()}")
         print(f"    + {mutant.code.splitlines()[line].strip()}")
-    for row in excuses.unused(place.name for place in places):
-        print(f"  excused in vain: {row}")
-    noticed = len(made) - len(unnoticed)
+    if tried == len(made):
+        for row in excuses.unused(place.name for place in places):
+            print(f"  excused in vain: {row}")
+    noticed = tried - len(unnoticed)
     excused = len(unnoticed) - len(survivors)
     print(f"  {noticed} noticed, {excused} excused, {len(survivors)} survived", flush=True)
     return noticed + excused, len(survivors)
 
 
-def look(target: Target, made: list[Mutant], *, quick: bool) -> list[Mutant]:
-    """The mutants that no test notices."""
+def look(
+    target: Target, made: list[Mutant], arguments: argparse.Namespace
+) -> tuple[int, list[Mutant]]:
+    """How many mutants were tried, and those that no test notices."""
     tests = [str(test) for test in target.test_files]
-    if target.keyword:
-        tests += ["-k", target.keyword]
+    keywords = [word for word in (target.keyword, arguments.keyword) if word]
+    if keywords:
+        tests += ["-k", " and ".join(f"({word})" for word in keywords)]
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder), tests)
-        output = workspace.folder / "noticed.txt"
+        output = workspace.folder / "results.txt"
         output.touch()
-        codes = [mutant.code for mutant in made]
-        first_look = FirstLook(target.module, codes, output, workspace.limit)
-        if workspace.fails(plugin=first_look, limited=False):
+        first_look = FirstLook(target.module, made, output, 60 * arguments.minutes)
+        failed = workspace.fails(plugin=first_look)
+        results = [line.split() for line in output.read_text().splitlines()]
+        noticed = {int(number): answer == "1" for number, answer in results}
+        if failed:
             print("  the first look failed: all others need a second one", flush=True)
-        noticed = {int(number) for number in output.read_text().split()}
-        unnoticed = [mutant for number, mutant in enumerate(made) if number not in noticed]
-        if quick:
-            return unnoticed
+            noticed = dict.fromkeys(range(len(made)), False) | noticed
+        unnoticed = [made[number] for number in sorted(noticed) if not noticed[number]]
+        if arguments.quick:
+            return len(noticed), unnoticed
         # Which of several alike are the excused ones is not known: look at all of them again.
         doubtful = {one.place for one in excess(unnoticed, Excuses(target.equivalent))}
         again = [mutant for mutant in unnoticed if mutant.place in doubtful]
         if again:
             print(f"  {len(again)} need a second look", flush=True)
+            workspace.load()
         for mutant in again:
             workspace.write(target.path, mutant.code)
             if workspace.fails():
                 unnoticed.remove(mutant)
-    return unnoticed
+    return len(noticed), unnoticed
 
 
 def excess(unnoticed: list[Mutant], excuses: Excuses) -> list[Mutant]:

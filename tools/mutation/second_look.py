@@ -34,23 +34,20 @@ class Workspace:
         for name in _FILES:
             shutil.copy(TOP / name, folder)
         self.limit = math.inf
-        self.limit = _SLACK + _FACTOR * self._load()
 
-    def _load(self) -> float:
-        """Check that the tests pass, import what they use, and give the CPU that they take then.
+    def load(self) -> None:
+        """Check that the tests pass, import what they use, and limit the CPU that they may take.
 
         CPU, since a busy machine must not count as a test that fails.
         """
         used = self.folder / "used.txt"
-        before = 0.0
-        for modules in (used, None):  # once more with all of them loaded
-            before = os.times().children_user
-            if self.fails(modules=modules):
-                sys.exit(f"{' '.join(self.tests)}: fails without a mutation")
-            for module in used.read_text().split():
-                with contextlib.suppress(Exception):
-                    importlib.import_module(module)
-        return os.times().children_user - before
+        before = os.times().children_user
+        if self.fails(modules=used):
+            sys.exit(f"{' '.join(self.tests)}: fails without a mutation")
+        for module in used.read_text().split():
+            with contextlib.suppress(Exception):
+                importlib.import_module(module)
+        self.limit = _SLACK + _FACTOR * (os.times().children_user - before)
 
     def write(self, path: Path, code: str) -> None:
         """Put a mutant into the copy."""
@@ -58,16 +55,14 @@ class Workspace:
             compiled.unlink()  # told apart by their time, to the second
         (self.folder / path).write_text(code, encoding="utf-8")
 
-    def fails(
-        self, *, plugin: object = None, modules: Path | None = None, limited: bool = True
-    ) -> bool:
+    def fails(self, *, plugin: object = None, modules: Path | None = None) -> bool:
         """Whether the tests fail; ``modules`` is a file to be told what they import."""
         child = os.fork()
         if child:
             return os.waitpid(child, 0)[1] != 0
         code = 1
         try:
-            code = self._run(plugin, modules, self.limit if limited else math.inf)
+            code = self._run(plugin, modules, self.limit)
         finally:
             os._exit(code)
 
@@ -78,7 +73,7 @@ class Workspace:
         os.chdir(self.folder)
         sys.path[:0] = [str(self.folder / "src"), str(self.folder)]
         sys.pycache_prefix = None
-        sys.dont_write_bytecode = modules is None
+        sys.dont_write_bytecode = modules is None and plugin is None
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         import pytest

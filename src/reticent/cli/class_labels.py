@@ -4,6 +4,7 @@ The column that a classifier predicts, and all labels that can stand in it.
 """
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +14,15 @@ from reticent.privacy.sources.base import Source
 
 __all__ = ["as_the_column_has_them", "parse_classes"]
 
+_QUOTED = re.compile(r'"((?:[^"]|"")+)"=(.*)', re.DOTALL)
 _EXAMPLE = "for example --classes ill=no,yes"
 
 
 def parse_classes(texts: Sequence[str]) -> dict[str, list[str]]:
     """Read ``ill=no,yes``.
 
-    The name ends at the first ``=``; a label with a comma stands in double quotes.
+    The name ends at the first ``=``; a name that holds one, or a label with a comma, stands in
+    double quotes.
 
     >>> parse_classes(["income=<=50K,>50K"]), parse_classes(['why="no, never", yes'])
     ({'income': ['<=50K', '>50K']}, {'why': ['no, never', 'yes']})
@@ -32,17 +35,19 @@ def parse_classes(texts: Sequence[str]) -> dict[str, list[str]]:
             f"all its labels at once, {_EXAMPLE}."
         )
     (text,) = texts
-    name, _, values = text.partition("=")
+    quoted = _QUOTED.fullmatch(text)
+    if quoted is None:
+        name, _, values = text.partition("=")
+    else:
+        name = quoted[1].replace('""', '"')
+        values = quoted[2]
     labels = next(csv.reader([values], skipinitialspace=True), [])
     if not name or not labels:
         raise BadInput(f"--classes takes COLUMN=LABEL,LABEL,… {_EXAMPLE}, not {text!r}.")
     if not all(labels):
         raise BadInput(
-            f"--classes {text} has an empty label: leave it out. A missing label counts as the "
-            f"first class, {labels[0]!r}."
-            if labels[0]
-            else f"--classes {text} begins with an empty label: begin with the class that missing "
-            "labels shall count as."
+            f"--classes {text} has an empty label: leave it out. A record without a label, or with "
+            "one that is not listed, is left out of the fit."
         )
     twice = [label for label, times in Counter(labels).items() if times > 1]
     if twice:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from shlex import quote
 
+from reticent.cli.columns import column_name, split_name
 from reticent.errors import BadInput
 
 __all__ = ["check_columns", "similar_column"]
@@ -39,13 +40,14 @@ def _words(name: str) -> set[str]:
 def check_columns(option: str, texts: Sequence[str], names: Sequence[str], file: str) -> None:
     """Refuse ``COLUMN=…`` that names no column of the file, with the words that would."""
     for text in texts:
-        name, _, value = text.rpartition("=")
-        if name in names or not names or (len(names) == 1 and ";" in names[0]):
+        name, value = split_name(text)
+        if name in names or not names:
             continue
         meant = similar_column(name, names)
         hint = ""
         if meant is not None:
-            hint = f" Did you mean {option} {quote(f'{meant}={value}')}?"
+            said = "" if value is None else f"={value}"
+            hint = f" Did you mean {option} {quote(f'{column_name(meant)}{said}')}?"
         raise BadInput(
             f"{option} {text}: there is no column {name!r} in {file}. Columns: "
             f"{', '.join(names)}.{hint}"

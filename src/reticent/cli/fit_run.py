@@ -1,6 +1,5 @@
 """``reticent fit``: from a file and its public bounds to a model file, paid for and charged."""
 
-import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,75 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import reticent
 from reticent.cli.captured_warnings import captured_warnings
-from reticent.cli.class_labels import as_the_column_has_them, parse_classes
+from reticent.cli.class_labels import as_the_column_has_them
 from reticent.cli.column_hints import check_columns
+from reticent.cli.columns import DataOptions, column_name, split_name
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
+from reticent.cli.table_columns import TABLE_COLUMNS, table_columns
+from reticent.codebook import read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.sources.base import Source, scan
+from reticent.privacy.sources.base import Source
 from reticent.validation import check_epsilon_delta
 
 if TYPE_CHECKING:
     from reticent.privacy.ledger.ledger import Entry
 
-__all__ = ["fit", "parse_ranges", "with_level"]
-
-_NUMBER = r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*"
-_RANGE = re.compile(f"{_NUMBER}:{_NUMBER}", re.ASCII)
-
-
-def parse_ranges(option: str, texts: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Read ``age=0:110``. The name ends at the last ``=``, so that it may hold one itself.
-
-    >>> parse_ranges("--x", ["age=0:110", "t=-4e1:50"])
-    {'age': (0.0, 110.0), 't': (-40.0, 50.0)}
-    """
-    ranges: dict[str, tuple[float, float]] = {}
-    for text in texts:
-        name, _, numbers = text.rpartition("=")
-        match = _RANGE.fullmatch(numbers)
-        if not name or match is None:
-            raise BadInput(
-                f"{option} takes COLUMN=LOW:HIGH with two numbers, for example "
-                f"{option} age=0:110, not {text!r}."
-            )
-        if name in ranges:
-            raise BadInput(
-                f"{option} was given twice for column {name!r}: give each column one range."
-            )
-        low = float(match[1])
-        high = float(match[2])
-        if low > high:
-            raise BoundsMissing(
-                f"{option} {text} does not have low < high: did you mean "
-                f"{name}={match[2]}:{match[1]}?"
-            )
-        if low == high:
-            raise BoundsMissing(
-                f"{option} {text} has no width: give the plausible range of {name}, from the "
-                "codebook or common knowledge, or leave the column out."
-            )
-        ranges[name] = (low, high)
-    return ranges
-
-
-def with_level(
-    text: str | None, ranges: dict[str, tuple[float, float]]
-) -> tuple[str | None, dict[str, tuple[float, float]]]:
-    """Read ``--noise-column sd=0.1:5``.
-
-    The column's name, and its range beside those of the inputs.
-    """
-    if text is None:
-        return None, ranges
-    ((name, level),) = parse_ranges("--noise-column", [text]).items()
-    if name in ranges:
-        raise BadInput(
-            f"Column {name!r} is given both with --x and with --noise-column: "
-            "it can be one of them."
-        )
-    return name, {**ranges, name: level}
+__all__ = ["checked", "fit"]
 
 
 @dataclass(frozen=True)
@@ -103,11 +49,12 @@ def checked(
     own: Mapping[str, Any],
     ledger: str | None,
     dataset: str | None,
+    **about_data: Any,
 ) -> FitRequest:
     """Refuse what is wrong with a request, before models and what they need are imported.
 
     ``x``, ``y`` and ``classes`` are the texts of the options; ``own`` the model's own options, None
-    where they were left out.
+    where they were left out; ``about_data`` the other options about the file (`DataOptions`).
     """
     model = model_word(word)
     for name, value in own.items():
@@ -115,27 +62,25 @@ def checked(
             raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
     predicts = model.outputs and own.get("kind") != "count"
     _check_targets(word, model, y, classes, predicts=predicts)
-    ranges = parse_ranges("--x", x)
-    outputs = parse_ranges("--y", y)
-    labels = parse_classes(classes)
-    for option, wanted in (("--y", outputs), ("--classes", labels)):
-        for name in wanted.keys() & ranges.keys():
-            raise BadInput(
-                f"Column {name!r} is given both with --x and with {option}: it can be one of them."
-            )
-    level, columns = with_level(own.get("noise_column"), ranges)
-    if level in outputs:
-        raise BadInput(
-            f"Column {level!r} is given both with --y and with --noise-column: "
-            "it can be one of them."
-        )
-    source = _open_records(data)
+    given = [("--x", x), ("--y", y), ("--classes", classes)]
+    if "by" in model.options:
+        given += [(f"--{name}", own.get(name) or ()) for name in TABLE_COLUMNS]
+        codebook = about_data.get("codebook")
+        x, own = table_columns(x, own, None if codebook is None else read_codebook(codebook))
+    said = DataOptions.read(x=x, y=y, classes=classes, **about_data)
+    columns = said.columns(
+        outputs=predicts, labels=model.labels, noise_column=own.get("noise_column")
+    )
+    source = said.scan(data)
     names = source.names or ()
-    if not ranges:
+    inputs = [name for name in columns.x if name != columns.noise_column]
+    outputs = columns.y
+    labels = columns.classes
+    if not inputs:
         raise _not_given("inputs", data, names, outputs or labels)
     if predicts and not (outputs or labels):
-        raise _not_given("classes" if model.labels else "output", data, names, ranges)
-    for option, texts in (("--x", x), ("--y", y), ("--classes", classes)):
+        raise _not_given("classes" if model.labels else "output", data, names, columns.x)
+    for option, texts in given:
         check_columns(option, texts, names, Path(data).name)
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
@@ -143,11 +88,11 @@ def checked(
             "Give both --ledger and --dataset, or neither: a charge needs an account to go to."
         )
     listed = {name: as_the_column_has_them(known, source, name) for name, known in labels.items()}
-    bounds = Bounds(x=columns, y=outputs or None, classes=listed or None, norm=norm)
+    bounds = Bounds(x=columns.x, y=outputs or None, classes=listed or None, norm=norm)
     _check_data(source, bounds, data, targets=predicts)
     options = {name: value for name, value in own.items() if value is not None}
-    if level is not None:
-        options["noise_column"] = level
+    if columns.noise_column is not None:
+        options["noise_column"] = columns.noise_column
     return FitRequest(model, source, bounds, options)
 
 
@@ -163,8 +108,7 @@ def _check_targets(
     if y and not predicts:
         raise BadInput(f"{word} has no outputs: leave --y out, or give the column with --x.")
     if y and model.labels:
-        column = y[0].rpartition("=")[0] or y[0]
-        listed = quote(f"{column}=no,yes")
+        listed = quote(f"{column_name(split_name(y[0])[0])}=no,yes")
         raise BadInput(
             f"{word} predicts labels, which have no range: in place of --y {y[0]} list all labels "
             f"that can stand in the column, for example --classes {listed}; or predict numbers, "
@@ -245,10 +189,10 @@ def _read_as(source: Source, data: str) -> str:
     if source.kind(0) != ("any", "text"):
         return ""  # the file itself says which columns hold numbers
     return (
-        f"{Path(data).name} is text: a cell that is not a plain number (a word, 72 kg, 40,5) "
-        "counted as missing. How many did is private and not told, so look into the file if you "
-        "are not sure. A column of words has to become numbers first, such as 1 for yes and 0 for "
-        "no; only --classes takes words."
+        f"{Path(data).name} is text: a cell that is not what was said of its column (a word among "
+        "numbers, 72 kg, a word that is not listed) counted as missing, and a record that lacks a "
+        "value was left out. Which did is private. If you may see the records, reticent check "
+        "shows how the file is read."
     )
 
 
@@ -306,13 +250,6 @@ class _Charged:
         return f"Charged to data set {self._dataset!r}, and stays charged: {what}."
 
 
-def _open_records(data: str) -> Source:
-    try:
-        return scan(data)
-    except BadInput as error:
-        raise BadFile(str(error)) from None
-
-
 def _check_data(source: Source, bounds: Bounds, data: str, *, targets: bool) -> None:
     """Tell a fault of the file (exit code 5) from wrong use (2).
 
@@ -332,8 +269,8 @@ _NEVER = "and reticent never takes them from the data (that would leak the extre
 # that we know something of
 _MISSING = {
     "inputs": (
-        f"the inputs have no bounds, {_NEVER}Give each input column its plausible range, from the "
-        "codebook or common knowledge",
+        f"the inputs have no bounds, {_NEVER}Give each input column its plausible range, or its "
+        "words (sex=F,M), from the codebook or common knowledge",
         "--x",
         "LOW:HIGH",
         {"age": "0:110", "height": "40:220"},
@@ -364,9 +301,11 @@ def _not_given(what: str, data: str, names: Sequence[str], taken: Container[str]
         shown = known
     else:
         shown = dict.fromkeys(free[: len(known)], value)
-    example = " ".join(f"{option} {quote(f'{name}={value}')}" for name, value in shown.items())
+    example = " ".join(
+        f"{option} {quote(f'{column_name(name)}={value}')}" for name, value in shown.items()
+    )
     if what == "classes":
-        more = "A label that is missing or not listed counts as the first class.\n"
+        more = "A record whose label is missing or not listed is left out.\n"
     else:
         more = ""
     columns = (

@@ -23,7 +23,7 @@ from reticent.cli.commands.sample import sample_command
 from reticent.cli.commands.search import search_command
 from reticent.cli.encoding import SPELLED
 from reticent.cli.files.model_files import check_model_file
-from reticent.cli.options import Json, Quietly, example
+from reticent.cli.options import DESCRIBED, DIALECT, Json, Quietly, Records, example, with_options
 from reticent.cli.terminal import advise, console, fail, guarded, line, print_json, progress
 
 __all__ = ["app", "main"]
@@ -125,6 +125,71 @@ app.command(
         "reticent plan --x age=0:110 --y weight=2:150 --n 5000 --error 2",
     ),
 )(guarded(plan_command))
+
+
+@app.command(epilog=example("reticent codebook patients.csv --out codebook.toml"))
+@guarded
+@with_options(dialect=DIALECT)
+def codebook(
+    data: Records,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE", help="Codebook to write (.toml); an existing file is never replaced."
+        ),
+    ],
+    dialect: Any = None,
+    json: Json = False,
+    quiet: Quietly = False,
+) -> None:
+    """Write a codebook to be filled in: what is public about each column of a file.
+
+    From the names of the columns and, in a Parquet file, their types: no record is read, and no
+    value stands in it. Fill in kinds, ranges, words, missing codes, units and labels from common
+    knowledge or the study's own codebook; then give it as --codebook.
+    """
+    from reticent.cli.files.codebook_file import write_template
+
+    columns = write_template(data, out, dialect)
+    if json:
+        print_json({"out": str(out), "columns": columns})
+    elif not quiet:
+        line("Written", f"{out}: {len(columns)} columns to be filled in, from their names alone")
+        advise(
+            f"fill in {out}, in any editor",
+            f"reticent check {quote(data)} --codebook {quote(str(out))}",
+        )
+
+
+@app.command(
+    epilog=example(
+        "reticent check patients.csv --codebook codebook.toml --person patient_id",
+        "reticent check patients.csv --x age=0:110 --x sex=F,M --y weight=2:150",
+    )
+)
+@guarded
+@with_options(asked=DESCRIBED)
+def check(
+    data: Records,
+    asked: Any = None,
+    person: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A column that says whose a record is."),
+    ] = None,
+) -> None:
+    """Look how a file is read: NOT FOR RELEASE, for whoever holds the records.
+
+    Counts, exactly and without any protection, the cells of each column that are missing, not
+    readable, not listed or outside the range, and hints at what may be the matter. Prints to the
+    screen and writes nothing; charges nothing, and knows no ledger. Bounds must not be taken from
+    what it shows: they are public.
+    """
+    from reticent.cli.views.data_check import look, print_check
+
+    with progress(f"Looking at {Path(data).name}"):
+        found = look(data, person, **asked)
+    print_check(found, data)
+
 
 app.command(
     "fit",
@@ -235,6 +300,7 @@ def report(
 
 @app.command(epilog=example("reticent predict gp.reticent new.csv --out predictions.csv"))
 @guarded
+@with_options(dialect=DIALECT)
 def predict(
     file: Annotated[
         Path,
@@ -255,6 +321,7 @@ def predict(
         Path,
         typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced."),
     ],
+    dialect: Any = None,
     json: Json = False,
     quiet: Quietly = False,
 ) -> None:
@@ -265,9 +332,10 @@ def predict(
     of a single weight (a model with a noise column knows that only where DATA has this column too).
     Numbers have the digits that tell a thousandth of a standard deviation. For classes no and yes
     of a column that is called ill: ill, the likeliest class; ill_no and ill_yes, the chance of
-    each. Predictions charge nothing: they use the model's releases only. The inputs given here are
-    not protected, and need not be: nothing is learned from them. They are copied to the file that
-    is written.
+    each. A line that lacks an input, or has a word that the model does not know, has no
+    prediction: its cells stay empty. Predictions charge nothing: they use the model's releases
+    only. The inputs given here are not protected, and need not be: nothing is learned from them.
+    They are copied to the file that is written.
     """
     check_model_file(file)
     from reticent.cli.commands.predict import predict_file as run
@@ -275,7 +343,7 @@ def predict(
     from reticent.files.output import page_of
 
     with progress(f"Predicting {Path(data).name}", quiet=quiet) as advance:
-        about = run(file, data, out, advance)
+        about = run(file, data, out, advance, **dialect)
     if json:
         print_json(about)
     elif not quiet:

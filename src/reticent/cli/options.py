@@ -12,7 +12,10 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "ABOUT_DATA",
     "ASKED",
+    "DESCRIBED",
+    "DIALECT",
     "Json",
     "LedgerUrl",
     "LevelColumn",
@@ -62,29 +65,65 @@ LevelColumn = Annotated[
         "public range, LOW above 0.",
     ),
 ]
+# how a file is to be read, besides its columns
+ABOUT_DATA = {
+    "codebook": option(
+        Path,
+        "FILE",
+        "A codebook (see reticent codebook): it says what is public about each column, so that --x "
+        "and --y choose columns by name, and may be left out where it says their use.",
+    ),
+    "missing": option(
+        list[str],
+        "CODE,…",
+        "Codes that mean missing, in all columns: 999,NA; or in one: age=999,998.",
+        default=[],
+    ),
+    "keep_missing": option(
+        list[str],
+        "COLUMN",
+        "An input whose missing values count: as a level of their own for words, as one more "
+        "yes/no input for numbers.",
+        default=[],
+    ),
+    "separator": option(
+        str, "SIGN", "Of a CSV file: , ; | or tab. If left out, the header line tells it."
+    ),
+    "decimal": option(
+        str, "SIGN", "Of a CSV file: . or , (both are read if columns are separated by ;)."
+    ),
+    "encoding": option(
+        str, "NAME", "Of a CSV file: utf-8, latin-1, … If left out, told cell by cell."
+    ),
+}
+DIALECT = {name: ABOUT_DATA[name] for name in ("separator", "decimal", "encoding")}
 # of every fit: columns, the promise, and who pays, for whom; with what they are if left out
 ASKED = {
     "x": option(
         list[str],
-        "COLUMN=LOW:HIGH",
-        "A column and its public range; one for each. A missing value of it counts as the middle, "
-        "one outside as the nearest edge; the ± of results does not cover this.",
+        "COLUMN=…",
+        "An input and what is public about it; one for each. A number age=0:110 "
+        "(children=0:12:whole, hour=0:24:cyclic), words sex=F,M, ordered words stage='I<II<III', "
+        "yes or no smoker=yes/no, a date visit=2019-01-01:2024-12-31. A number outside counts as "
+        "the nearest edge; what is something else is missing, and a record that lacks a value is "
+        "left out.",
         default=[],
     ),
     "y": option(
         list[str],
         "COLUMN=LOW:HIGH",
-        "gp, gp-labels, gp-binned: a column to predict, and its public range. For gp, an output "
-        "outside counts as it is; its residuals are clipped.",
+        "gp, gp-labels, gp-binned: a column to predict, and its public range; or yes/no, for a "
+        "rate. For gp, an output outside counts as it is; its residuals are clipped.",
         default=[],
     ),
     "classes": option(
         list[str],
         "COLUMN=LABEL,…",
         "classifier: the column to predict, and all labels that can stand in it, as they stand "
-        "there. A label that is missing, or not listed, counts as the first one.",
+        "there. A record whose label is missing, or not listed, is left out.",
         default=[],
     ),
+    **ABOUT_DATA,
     "epsilon": option(float, "NUMBER", "Strength of the promise: smaller protects more."),
     "delta": option(float, "NUMBER", "Chance that the promise may fail; well below 1/records."),
     "norm": option(
@@ -102,6 +141,10 @@ ASKED = {
         int, "K", "Protect people who have up to K records each.", default=1
     ),
 }
+
+
+# what is said of the columns of a file, and of how it is written
+DESCRIBED = {name: ASKED[name] for name in ("x", "y", "classes", *ABOUT_DATA)}
 
 
 def with_options(

@@ -56,7 +56,9 @@ class Trial(NamedTuple):
     guess: float  # error of the prior's mean
 
 
-class _Drawn(NamedTuple):
+class DrawnFunction(NamedTuple):
+    """A function of the prior, and what a record of it looks like."""
+
     function: Truth
     noise: float  # spread of outputs around it
     outside: float  # share of it that is outside the output's bounds
@@ -139,7 +141,7 @@ class Planner:
         return np.random.default_rng([self._seed, *purpose])
 
     @cached_property
-    def _drawn(self) -> list[_Drawn]:
+    def _drawn(self) -> list[DrawnFunction]:
         """Functions inside the output's bounds, where a mean of outputs must be.
 
         Or the nearest to that of some that were tried. Kernels are taken in turn, whether their
@@ -148,15 +150,15 @@ class Planner:
         """
         points = self._at(evenly(self._bounds, _POINTS, self._random(0)))
         turn = count()
-        found: list[_Drawn] = []
+        found: list[DrawnFunction] = []
         while len(found) < self._draws:
-            tries: list[_Drawn] = []
+            tries: list[DrawnFunction] = []
             while len(tries) < _TRIES and not (tries and tries[-1].outside <= 0.01):
                 tries.append(self._draw(points, next(turn)))
             found.append(min(tries, key=lambda drawn: drawn.outside))
         return found
 
-    def _draw(self, points: Array, turn: int) -> _Drawn:
+    def _draw(self, points: Array, turn: int) -> DrawnFunction:
         kernel = self._kernel(turn)
         random = self._random(1, turn)
         one = points[:1]
@@ -164,7 +166,7 @@ class Planner:
         noise = self._noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
         function = truth(kernel, points, random)
         outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
-        return _Drawn(function, float(noise), float(np.mean(outside)), self._place(turn))
+        return DrawnFunction(function, float(noise), float(np.mean(outside)), self._place(turn))
 
     @property
     def _noise(self) -> float | None:

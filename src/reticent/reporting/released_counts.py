@@ -44,6 +44,14 @@ class ReleasedCounts:
                 else f"{column.show(first)} – {column.show(last)}"
                 for first, last in pairs
             ]
+        if column.is_date and (self.edges % 1 == 0).all():  # the first and the last day
+            days = zip(self.edges[:-1], self.edges[1:] - 1, strict=True)
+            return [
+                column.show(first)
+                if first == last
+                else f"{column.show(first)} – {column.show(last)}"
+                for first, last in days
+            ]
         ends = [column.show(edge) for edge in self.edges]
         return [f"{ends[i]} – {ends[i + 1]}" for i in range(len(self.counts))]
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import reticent
+from reticent.cli.columns import parse_columns
 from reticent.cli.commands.fit import MODEL_OPTIONS
-from reticent.cli.fit_run import parse_ranges
 from reticent.cli.model_words import MODEL_WORDS
-from reticent.errors import BadInput
+from reticent.errors import ReticentError
 from reticent.files.output import page_of
 from reticent.privacy.sources.parquet import write_parquet
 from reticent.reporting.registry import PRESENTERS, presenter_class
+from tests.support.prose import says
 
 PROMISE = ("--epsilon", 0.5, "--delta", 1e-5)
 AGE = ("--x", "age=0:110")
@@ -94,16 +95,13 @@ def test_what_happens_to_odd_values_is_said(fit, run, tmp_path, command):
     if command == "inspect":
         answer = run("inspect", tmp_path / "m.reticent")
     text = " ".join(answer.out.split())
-    assert (
-        "A missing value counts as the middle of its range, a value outside as the nearest edge."
-        in text
-    )
+    assert says(text, "missing", "middle", "outside", "edge")
     assert "covers the privacy noise only" in text
 
 
 def test_an_output_outside_is_not_said_to_be_moved_to_the_edge(fit):
     text = " ".join(fit(*AGE, "--y", "weight=2:150", *PROMISE, word="gp").out.split())
-    assert "an input outside as the nearest edge; an output outside counts as it is" in text
+    assert says(text, "input outside", "edge", "output")
     assert "a value outside" not in text
     for name in PRESENTERS:
         clipping = presenter_class(getattr(reticent, name)).clipping
@@ -119,16 +117,13 @@ def test_the_report_that_is_advised_can_be_written(fit, run, tmp_path):
 
 
 def test_how_a_text_file_was_read_is_said_whatever_is_in_it(fit, tmp_path):
-    words = "counted as missing. How many did is private and not told"
+    words = "counted as missing"
     for i, cells in enumerate(("1\n2\n", "1\nabc\n")):
         (tmp_path / "some.csv").write_text(f"age\n{cells}")
         answer = fit(*AGE, *PROMISE, data=tmp_path / "some.csv", out=tmp_path / f"{i}.reticent")
         said = " ".join(answer.out.split())
-        assert (
-            f"some.csv is text A cell that is not a plain number (a word, 72 kg, 40,5) {words}"
-            in said
-        )
-        assert "A column of words has to become numbers first" in said
+        assert says(said, "some.csv is text", words)
+        assert says(said, "reticent check")
     typed = tmp_path / "some.parquet"
     write_parquet(typed, {"age": [1.0, 2.0]})
     assert words not in " ".join(
@@ -140,7 +135,7 @@ def test_spent_and_left_are_explained_where_they_do_not_add_up(fit, run, tmp_pat
     account = ("--ledger", budget, "--dataset")
     answer = fit(*AGE, *PROMISE, *account, "people")
     assert "for one more release" in answer.out
-    assert "compose to less than their sum" in " ".join(answer.out.split())
+    assert says(" ".join(answer.out.split()), "less", "sum")
     assert run("ledger", "open", budget, "pure", "--epsilon", 1, "--delta", 0).code == 0
     pure = fit(*AGE, "--epsilon", 0.5, "--delta", 0, *account, "pure", out=tmp_path / "n.reticent")
     assert pure.code == 0
@@ -163,7 +158,7 @@ def test_a_weak_delta_and_a_small_budget_are_noted_calmly(fit, tmp_path):
         out=tmp_path / "n.reticent",
     )
     assert "--delta =" not in answer.out
-    assert "too small for so few records" in " ".join(answer.out.split())
+    assert says(" ".join(answer.out.split()), "too small")
     answer = fit(
         *AGE,
         "--epsilon",
@@ -191,11 +186,10 @@ def test_json_and_quiet(fit, tmp_path):
 def test_no_bounds_is_refused_with_the_columns(fit):
     answer = fit(*PROMISE)
     assert answer.code == 4
-    assert answer.err.startswith(
-        "Refused: the inputs have no bounds, and reticent never takes them from the data"
-    )
+    assert answer.err.startswith("Refused: ")
+    assert says(answer.err, "bounds", "data")
     assert "--x age=0:110 --x height=40:220" in answer.err
-    assert "Columns in people.csv: age, sex, height, weight, systolic" in answer.err
+    assert says(answer.err, "people.csv", "age", "sex", "height", "weight", "systolic")
 
 
 def test_no_bounds_names_other_columns_too(fit, tmp_path):
@@ -282,10 +276,10 @@ def test_a_bad_file_is_5(fit, tmp_path, name, content, words):
     assert words in answer.err
 
 
-def test_a_column_of_text_is_5(fit, tmp_path):
+def test_a_column_of_lists_is_5(fit, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
-    pq.write_table(pa.table({"age": ["secret"]}), tmp_path / "text.parquet")
+    pq.write_table(pa.table({"age": [["secret"]]}), tmp_path / "text.parquet")
     answer = fit(*AGE, *PROMISE, data=tmp_path / "text.parquet")
     assert answer.code == 5
     assert "'age'" in answer.err
@@ -315,15 +309,13 @@ def test_ctrl_c_says_what_was_charged(fit, budget, monkeypatch):
     monkeypatch.setattr(reticent.PrivateMean, "learn", stopped)
     answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
     assert answer.code == 130
-    assert (
-        "Interrupted: Charged to data set 'people', and stays charged: entry "
-        "2, PrivateMean, 1 release" in answer.err
-    )
+    assert says(answer.err, "interrupted", "'people'", "stays charged", "entry 2", "PrivateMean")
     assert "nothing was charged anywhere" in fit(*AGE, *PROMISE).err
     monkeypatch.setattr(reticent.PrivateMean, "fit", stopped)
-    assert (
-        "Nothing was charged to data set 'people'"
-        in fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people").err
+    assert says(
+        fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people").err,
+        "nothing was charged",
+        "'people'",
     )
 
 
@@ -335,7 +327,7 @@ def test_a_full_disk_says_what_was_charged(fit, budget, monkeypatch):
     answer = fit(*AGE, *PROMISE, "--ledger", budget, "--dataset", "people")
     assert answer.code == 5
     said = " ".join(answer.err.split())
-    assert "No space left on device. The release is lost" in said
+    assert says(said, "no space left")
     assert "Charged to data set 'people'" in said
     assert "in memory" not in said
     assert len(reticent.Ledger(budget).history("people")) == 1
@@ -379,7 +371,7 @@ def test_a_ledger_that_is_gone_after_the_charge_costs_no_model(fit, tmp_path, bu
     monkeypatch.undo()
     assert answer.code == 0, answer.err
     assert len(reticent.load(tmp_path / "m.reticent").releases_) == 1
-    assert '"people": charged. It cannot be asked now' in answer.out
+    assert says(answer.out, '"people": charged')
 
 
 def test_ctrl_c_after_a_fit_does_not_say_that_nothing_was_charged(
@@ -444,7 +436,7 @@ def test_a_full_disk_is_found_before_the_charge(fit, tmp_path, budget, monkeypat
     ],
 )
 def test_ranges(text, name, low, high):
-    assert parse_ranges("--x", [text]) == {name: (low, high)}
+    assert parse_columns("--x", [text]) == {name: reticent.Number(low, high)}
 
 
 @pytest.mark.parametrize(
@@ -452,8 +444,8 @@ def test_ranges(text, name, low, high):
     ["", "age", "=0:1", "age=", "age=0", "age=0:", "age=0:1:2", "age=a:b", "age=0:inf", "age=٠:١"],
 )
 def test_ranges_that_are_none(text):
-    with pytest.raises(BadInput, match="COLUMN=LOW:HIGH"):
-        parse_ranges("--x", [text])
+    with pytest.raises(ReticentError, match=r"^--x "):
+        parse_columns("--x", [text])
 
 
 def test_negative_ranges_work_from_the_command_line(fit, tmp_path):

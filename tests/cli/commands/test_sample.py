@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import reticent
 from reticent.cli.main import app
+from tests.support.prose import says
 
 BOUNDS = reticent.Bounds(x={"age": (0, 100), "height": (50, 200)})
 
@@ -74,7 +75,7 @@ def test_synthetic_records_have_the_names_ranges_and_relations_of_the_data(folde
 
 def test_samples_charge_nothing_and_say_so(folder):
     done = run("sample", folder / "m.reticent", "-n", 10, "--out", folder / "few.csv")
-    assert "nothing: samples use the model's releases only" in done.output
+    assert says(done.output, "nothing", "releases only")
     assert len((folder / "few.csv").read_text().splitlines()) == 11
 
 
@@ -100,8 +101,8 @@ def test_inspect_and_report_show_parts(folder):
     assert sorted(np.round(told["results"]["weights"], 1)) == [0.4, 0.6]
     assert run("report", folder / "m.reticent", "--out", folder / "r.html").exit_code == 0
     page = (folder / "r.html").read_text()
-    assert "Mixture of 2 normal laws for age and height" in page
-    assert "what the mixture implies for each column" in page
+    assert says(page, "mixture of 2", "age", "height")
+    assert says(page, "mixture", "each column")
 
 
 @pytest.mark.parametrize("columns", [1, 3])

@@ -11,6 +11,7 @@ from reticent.cli.commands.search import candidates, parse_tries
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.reporting.attack_curve import recognised
 from reticent.reporting.search_result import search_table
+from tests.support.prose import says
 
 PROMISE = ("--epsilon", 2, "--delta", 1e-5)
 BINS = ("--x", "age=0:110", "--try", "bins=3,12")
@@ -210,7 +211,7 @@ def test_classifiers_are_searched(run, tmp_path):
     assert reticent.load(model).best_estimator_.classes_.tolist() == ["no", "yes"]
     assert run("predict", model, path, "--out", tmp_path / "p.csv").code == 0
     assert run("report", model, "--out", tmp_path / "r.html").code == 0
-    assert "So were the classes of ill: no, yes." in (tmp_path / "r.html").read_text()
+    assert says((tmp_path / "r.html").read_text(), "classes of ill", "no", "yes")
 
 
 def test_the_drawing_shows_what_was_released_and_nothing_else():

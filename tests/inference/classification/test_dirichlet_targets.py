@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, lognorm
 
-from reticent.inference.classification.dirichlet_targets import _target, dirichlet_posterior
+from reticent.inference.classification.dirichlet_targets import (
+    dirichlet_posterior,
+    dirichlet_target,
+)
 
 M = 4
 N = 300
@@ -44,7 +47,7 @@ def regression(phi, label, c, classes=CLASSES):
 
 @pytest.mark.parametrize("alpha", [0.1, 1.1, 7.0])
 def test_targets_have_the_moments_of_a_gamma_law(alpha):
-    mean, variance = _target(alpha)
+    mean, variance = dirichlet_target(alpha)
     law = lognorm(np.sqrt(variance), scale=np.exp(mean))
     assert (law.mean(), law.var()) == pytest.approx((gamma(alpha).mean(), gamma(alpha).var()))
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from reticent.inference.kernels import anova
-from reticent.inference.kernels.anova import Anova, AnovaPriors, _effects
+from reticent.inference.kernels.anova import Anova, AnovaPriors, likely_effects
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 
 KERNELS = [
@@ -241,7 +241,7 @@ def test_effects_are_the_largest_products_of_all(d):
                 value = scale * math.prod(decay[k - 1] for k in numbers)
                 every.append((value, tuple(zip(inputs, numbers, strict=True))))
     largest = sorted(every, key=lambda one: -one[0])
-    found = _effects(d, decay, most=25)
+    found = likely_effects([decay] * d, most=25)
     sizes = {effect: value for value, effect in every}
     assert len(set(found)) == len(found) == min(25, len(every))
     assert [sizes[one] for one in found] == pytest.approx([value for value, _ in largest[:25]])
@@ -249,5 +249,5 @@ def test_effects_are_the_largest_products_of_all(d):
 
 @pytest.mark.parametrize(("d", "order"), [(13, 3), (14, 2), (25, 2), (26, 1), (400, 0)])
 def test_among_many_inputs_combinations_are_too_small_to_be_found(d, order):
-    found = _effects(d, np.array([0.5, 0.2]), most=10**6)
+    found = likely_effects([np.array([0.5, 0.2])] * d, most=10**6)
     assert max(len(effect) for effect in found) == order

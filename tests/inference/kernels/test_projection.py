@@ -20,10 +20,10 @@ from sklearn.gaussian_process.kernels import (
 from reticent.inference.kernels.eigenbasis import corners, quasi_random_points
 from reticent.inference.kernels.projection import (
     KernelPriors,
-    _definite,
     feature_scales,
     kernels_around,
     norm_quantile,
+    positive_definite_part,
     theta_range,
     white_noise_variance,
 )
@@ -180,10 +180,10 @@ def test_negative_variances_are_found_and_left_out():
     assert np.linalg.eigvalsh(priors(Upside()).choose(10)[1][0])[0] > 0
     S = np.diag([3.0, -2.0, 1.0])
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    assert turn.T @ _definite(turn @ S @ turn.T, 0.5) @ turn == pytest.approx(
+    assert turn.T @ positive_definite_part(turn @ S @ turn.T, 0.5) @ turn == pytest.approx(
         np.diag([3.5, 0.5, 1.5])
     )
-    assert _definite(np.diag([3.0, 1.0]), 0.5) == pytest.approx(np.diag([3.5, 1.5]))
+    assert positive_definite_part(np.diag([3.0, 1.0]), 0.5) == pytest.approx(np.diag([3.5, 1.5]))
 
 
 @pytest.mark.parametrize("d", [1, 2])

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from reticent.inference.mixtures.adaptive_grid import (
     AdaptiveGridCounts,
-    _touching,
     cell_splits,
     expected_counts,
+    touching_cells,
 )
 
 
@@ -56,7 +56,7 @@ def test_neighbours_are_those_that_share_a_face(seed, d):
             if beside[axis] < 4 and node[place] != node[tuple(beside)]:
                 pair = tuple(sorted((int(node[place]), int(node[tuple(beside)]))))
                 faces[pair] = faces.get(pair, 0) + 1
-    edges, share = _touching(node, side)
+    edges, share = touching_cells(node, side)
     found = {tuple(edge): part for edge, part in zip(edges.tolist(), share, strict=True)}
     assert found.keys() == faces.keys()
     for (a, b), count in faces.items():

@@ -13,11 +13,11 @@ from sklearn.decomposition import FactorAnalysis
 from reticent.inference.mixtures.factor_model import (
     ColumnEstimates,
     CorrelationEstimate,
-    _correlation,
     factor_analysis,
     factor_em_step,
     factor_log_density,
     factor_scores,
+    nearest_correlation,
 )
 
 
@@ -268,9 +268,9 @@ def test_a_gram_matrix_tells_variances_that_were_not_known():
 @given(st.integers(0, 10**6), st.floats(1e-3, 0.1))
 def test_a_correlation_matrix_is_made_of_any_symmetric_one(seed, least):
     raw = np.random.default_rng(seed).normal(size=(5, 5)) * 3
-    found = _correlation(raw + raw.T, least)
+    found = nearest_correlation(raw + raw.T, least)
     assert np.diag(found) == pytest.approx(np.ones(5))
     assert (found == found.T).all()
     assert np.linalg.eigvalsh(found)[0] > 0
-    again = _correlation(found, np.linalg.eigvalsh(found)[0] / 2)
+    again = nearest_correlation(found, np.linalg.eigvalsh(found)[0] / 2)
     assert again == pytest.approx(found), "what is one already stays"

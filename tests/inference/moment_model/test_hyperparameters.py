@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from reticent.inference.moment_model.hyperparameters import (
-    _around,
+    curvature_covariance,
     sample_around_mode,
     weigh_hypotheses,
 )
@@ -151,10 +151,12 @@ def test_proposals_are_as_wide_as_the_curvature_says_and_no_wider_than_the_box()
     precision = np.array([[90.0, 30.0], [30.0, 60.0]])
     best = np.array([0.5, 1.0])
     exact = 1.3**2 * np.linalg.inv(precision)
-    assert _around(slope(precision, best), best, low, high) == pytest.approx(exact)
+    assert curvature_covariance(slope(precision, best), best, low, high) == pytest.approx(exact)
     even = 1.3**2 * np.diag([16 / 12, 36 / 12])
     for flat in (0.0, -50.0):
-        assert _around(slope(flat * precision, best), best, low, high) == pytest.approx(even)
+        assert curvature_covariance(
+            slope(flat * precision, best), best, low, high
+        ) == pytest.approx(even)
 
 
 @pytest.mark.parametrize("at", [1.0, 0.97, 0.5, 0.0])
@@ -165,7 +167,7 @@ def test_curvature_is_looked_for_inside_the_box(at):
         asked.append(theta[0])
         return 0.0, 40.0 * theta - 12.0  # a slope at the edge is no curvature
 
-    assert _around(climb, np.array([at]), np.zeros(1), np.ones(1)) == pytest.approx(
+    assert curvature_covariance(climb, np.array([at]), np.zeros(1), np.ones(1)) == pytest.approx(
         np.array([[1.69 / 40]])
     )
     assert 0 <= min(asked) <= max(asked) <= 1

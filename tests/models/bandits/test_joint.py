@@ -19,17 +19,11 @@ from reticent.models.bandits.ucb_policy import batch_sizes
 LINE = Bounds(x=[(0, 1)], y=(0, 1))
 
 
+USUAL = {"bounds": LINE, "horizon": 300, "epsilon": 5.0, "delta": 0.01, "random_state": 1}
+
+
 def bandit(**params):
-    return JointBandit(
-        **{
-            "bounds": LINE,
-            "horizon": 300,
-            "epsilon": 5.0,
-            "delta": 0.01,
-            "random_state": 1,
-            **params,
-        }
-    )
+    return JointBandit(**USUAL | params)
 
 
 def f(x):
@@ -92,9 +86,7 @@ def test_whoever_sees_releases_sees_nothing_of_one_person_besides():
     """
     one = bandit(horizon=60)
     play(one, 60)
-    again = JointBandit.from_releases(
-        one.releases_, **{k: v for k, v in one._params.items() if k not in ("ledger", "dataset")}
-    )
+    again = JointBandit.from_releases(one.releases_, **USUAL | {"horizon": 60})
     sets = np.random.default_rng(5).uniform(size=(50, 6, 1))
     scores = [b.posterior_.scores(b.posterior_.features(sets)) for b in (one, again)]
     assert (scores[0] == scores[1]).all()
@@ -116,9 +108,7 @@ def test_a_file_holds_the_releases_and_no_more(played, tmp_path):
     assert "rounds" in repr(loaded)
     broken = one.releases_[:1] + one.releases_[2:]
     with pytest.raises(BadInput, match="do not fit"):
-        JointBandit.from_releases(
-            broken, **{k: v for k, v in one._params.items() if k not in ("ledger", "dataset")}
-        )
+        JointBandit.from_releases(broken, **USUAL)
     (tmp_path / "b.reticent").write_bytes(b"nonsense")
     with pytest.raises(CorruptModel):
         reticent.load(tmp_path / "b.reticent")

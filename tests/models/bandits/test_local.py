@@ -26,8 +26,11 @@ LINE = Bounds(x=[(0, 1)], y=(0, 1))
 PROMISE = {"epsilon": 50.0, "delta": 0.1}
 
 
+USUAL = {"bounds": LINE, "horizon": 150, **PROMISE}
+
+
 def server(**params):
-    return LocalBanditServer(**{"bounds": LINE, "horizon": 150, **PROMISE, **params})
+    return LocalBanditServer(**{**USUAL, **params})
 
 
 @contextlib.contextmanager
@@ -77,7 +80,7 @@ def test_it_learns_and_is_rebuilt(played, tmp_path):
     with pytest.raises(ReleaseRefused, match="horizon of 150"):
         play(one, 1)
     with pytest.raises(BadInput, match="do not fit"):
-        LocalBanditServer.from_releases(one.releases_[1:], **one._params)
+        LocalBanditServer.from_releases(one.releases_[1:], **USUAL)
 
 
 def test_a_restart_changes_nothing():

@@ -300,14 +300,15 @@ def test_schemes(options, multiplier, epsilon):
     assert search.fit(AGES).guarantee_.epsilon == pytest.approx(epsilon, rel=3e-3)
 
 
-def test_parameters_of_the_estimator_can_be_set_and_cloned():
+def test_parameters_of_the_estimator_can_be_set_and_cloned(tmp_path):
     search = PrivateSearch(PrivateHistogram(bins=7, **HISTOGRAM), [{"bins": 3}], **PROMISE)
     assert search.get_params()["estimator__bins"] == 7
     twin = clone(search).set_params(estimator__bins=9, epsilon=0.5)
     assert (search.estimator.bins, twin.estimator.bins) == (7, 9)
     assert search.fit(AGES).best_estimator_.bins == 3  # bounds come from the estimator
     search.estimator.bins = 99
-    assert search._params["estimator"].bins == 7
+    search.save(tmp_path / "m")
+    assert reticent.load(tmp_path / "m").estimator.bins == 7, "as it was when it was fitted"
     assert search.fit(AGES).best_estimator_.epsilon != search.epsilon
 
 

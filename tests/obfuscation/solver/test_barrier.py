@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.obfuscation.solver.barrier import Centre, _barrier, _solve, centre, follow
+from reticent.obfuscation.solver.barrier import (
+    Centre,
+    barrier_value,
+    centre,
+    follow,
+    solve_newton_system,
+)
 
 
 def problem(seed=0, k=5, a=3):
@@ -59,7 +65,7 @@ def test_the_newton_system_is_solved_as_a_dense_one(seed, k, a):
     matrix = np.array([left(symmetric(*at))[i, j] for at in zip(i, j, strict=True)]).T
     exact = np.zeros((k, k))
     exact[i, j] = exact[j, i] = np.linalg.solve(matrix, right[i, j])
-    assert _solve(gamma, rho, r, right) == pytest.approx(exact, rel=1e-6, abs=1e-8)
+    assert solve_newton_system(gamma, rho, r, right) == pytest.approx(exact, rel=1e-6, abs=1e-8)
 
 
 @pytest.mark.parametrize("t", [0.1, 10.0])
@@ -74,7 +80,7 @@ def test_a_centre_is_where_the_barrier_is_least(t):
             barrier(e, d, found.s + 1e-3 * (step + step.T) * np.trace(found.s) / 5, t)
             > least - 1e-6
         )
-    assert _barrier(e, d, found.s, t)[0] == pytest.approx(least)
+    assert barrier_value(e, d, found.s, t)[0] == pytest.approx(least)
     assert found.u == pytest.approx(np.linalg.solve(e + found.s, d))
     assert found.h == pytest.approx(np.einsum("ij,ij->j", d, found.u))
     assert found.t == t
@@ -85,7 +91,7 @@ def test_a_start_that_breaks_a_constraint_is_refused():
     for wrong in (1e-6 * np.eye(5), -np.eye(5)):
         with pytest.raises(ValueError, match="strictly feasible"):
             centre(e, d, wrong, 1.0)
-    assert _barrier(e, d, 1e-6 * np.eye(5), 1.0) == (np.inf, None)
+    assert barrier_value(e, d, 1e-6 * np.eye(5), 1.0) == (np.inf, None)
 
 
 @pytest.mark.parametrize("last", [1e2, 1e4, 1e6])

@@ -11,10 +11,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteK
 
 from reticent.obfuscation.solver import covariance as obfuscation
 from reticent.obfuscation.solver.covariance import (
-    _directions,
     between,
     diagonal,
     observe,
+    orthonormal_basis,
     pivots,
     positive_part,
     prior_variance,
@@ -152,11 +152,11 @@ def test_directions_without_what_rounding_has_made():
     rng = np.random.default_rng(2)
     block = rng.normal(size=(8, 2))
     alike = np.hstack([block, block @ rng.normal(size=(2, 3))])
-    q = _directions(alike)
+    q = orthonormal_basis(alike)
     assert q.shape == (8, 2)
     assert q @ q.T @ block == pytest.approx(block)
-    assert _directions(1e-15 * block, 1.0).shape == (8, 0)
-    assert _directions(1e-15 * block).shape == (8, 2), "small, but nothing larger is there"
+    assert orthonormal_basis(1e-15 * block, 1.0).shape == (8, 0)
+    assert orthonormal_basis(1e-15 * block).shape == (8, 2), "small, but nothing larger is there"
 
 
 def test_independent_noise_is_least_and_its_bound_near():

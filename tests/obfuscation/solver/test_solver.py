@@ -159,8 +159,8 @@ def test_newton_step_is_that_of_the_dense_hessian():
     e = e @ e.T / 6 + 0.05 * np.eye(6)
     s = 30 * np.eye(6)
     t = 2.0
-    _, state = obfuscation_barrier._barrier(e, d, s, t)
-    step, decrement = obfuscation_barrier._newton(state, t)
+    _, state = obfuscation_barrier.barrier_value(e, d, s, t)
+    step, decrement = obfuscation_barrier.newton_step(state, t)
 
     def gradient(s):
         u = np.linalg.solve(e + s, d)
@@ -219,7 +219,7 @@ def test_lanczos_finds_the_whole_positive_part(kernel, scale, noise, monkeypatch
     u = scale * between(kernel, x, np.linspace(0.4, 0.6, 6)[:, None])
     dense = positive_part(u, m)
     monkeypatch.setattr(obfuscation, "SOLVER", replace(SOLVER, lanczos_dimension=50))
-    assert obfuscation._few_positive(u, m) is not None
+    assert obfuscation.few_positive(u, m) is not None
     few = positive_part(u, m)
     assert few.shape == dense.shape
     assert np.abs(few @ few.T - dense @ dense.T).max() < 1e-9 * np.abs(dense @ dense.T).max()
@@ -229,9 +229,9 @@ def test_lanczos_without_anything_positive_and_with_columns_alike():
     x = np.linspace(0, 1, 300)[:, None]
     m = between(Matern(0.1, nu=0.5), x, x) + 0.01 * np.eye(300)
     u = between(RBF(0.1), x, np.array([[0.5], [0.5]]))
-    values, _ = obfuscation._few_positive(1e-3 * u, m)
+    values, _ = obfuscation.few_positive(1e-3 * u, m)
     assert not (values > 0).any()
-    values, vectors = obfuscation._few_positive(3 * u, m)
+    values, vectors = obfuscation.few_positive(3 * u, m)
     exact = np.linalg.eigvalsh(9 * u @ u.T - m)
     assert values[values > 0] == pytest.approx(exact[exact > 0], rel=1e-9)
     assert vectors.shape[1] == len(values)
@@ -259,10 +259,10 @@ def test_spectra_integrate_to_the_kernel():
         (2.0 * RBF(0.5), 2),
         (Matern(0.4, nu=2.5), 3),
     ):
-        w, weights = obfuscation_spectra._frequencies(kernel, d)
-        density = obfuscation_spectra._density(kernel, w, d)
+        w, weights = obfuscation_spectra.radial_frequencies(kernel, d)
+        density = obfuscation_spectra.spectral_density(kernel, w, d)
         for r in (0.0, 0.1, 0.4):
-            wave = obfuscation_spectra._wave(w * r, d)
+            wave = obfuscation_spectra.radial_wave(w * r, d)
             exact = between(kernel, np.zeros((1, d)), np.eye(d)[:1] * r)[0, 0]
             assert weights @ (density * wave) == pytest.approx(exact, abs=1e-6)
 

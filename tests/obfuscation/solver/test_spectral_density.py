@@ -9,11 +9,11 @@ from scipy.integrate import quad
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 from reticent.obfuscation.solver.spectral_density import (
-    _density,
-    _frequencies,
-    _wave,
     check_below,
     everywhere,
+    radial_frequencies,
+    radial_wave,
+    spectral_density,
 )
 
 KERNELS = [
@@ -31,22 +31,24 @@ def places(d, count=9):
 @pytest.mark.parametrize("z", [0.0, 1e-9, 0.3, 2.0, 15.0])
 def test_waves_are_means_over_all_directions(z):
     at = np.array([z])
-    assert _wave(at, 1) == pytest.approx(np.cos(at))
-    assert _wave(at, 2) == pytest.approx(
+    assert radial_wave(at, 1) == pytest.approx(np.cos(at))
+    assert radial_wave(at, 2) == pytest.approx(
         quad(lambda t: np.cos(z * np.cos(t)) / np.pi, 0, np.pi)[0], abs=1e-9
     )
-    assert _wave(at, 3) == pytest.approx(quad(lambda t: np.cos(z * t) / 2, -1, 1)[0], abs=1e-9)
+    assert radial_wave(at, 3) == pytest.approx(
+        quad(lambda t: np.cos(z * t) / 2, -1, 1)[0], abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)
 def test_densities_are_those_of_the_kernel_at_any_distance(kernel, d):
-    w, weights = _frequencies(kernel, d)
-    mass = weights * _density(kernel, w, d)
+    w, weights = radial_frequencies(kernel, d)
+    mass = weights * spectral_density(kernel, w, d)
     assert (mass >= 0).all()
     for r in (0.0, 0.2, 0.9):
         exact = kernel(np.zeros((1, d)), np.eye(d)[:1] * r)[0, 0]
-        assert mass @ _wave(w * r, d) == pytest.approx(exact, abs=2e-6)
+        assert mass @ radial_wave(w * r, d) == pytest.approx(exact, abs=2e-6)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

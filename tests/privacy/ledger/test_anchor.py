@@ -406,3 +406,190 @@ def test_a_link_that_is_switched_under_the_lock_is_no_acknowledgement(tmp_path, 
             ledger.charge("people", EVENT)
     for name, charges in (("one", 1), ("two", 0)):
         assert len(Ledger(tmp_path / name / "budget.db").history("people")) == charges
+
+
+# --- the file of heads itself ---
+
+
+def test_a_lock_is_held_and_given_back_where_its_file_is_descriptor_zero(head):
+    """As in a service that closed its standard input: 0 is a file like any other."""
+    head.touch()
+    saved = os.dup(0)
+    os.close(0)
+    try:
+        with anchor.locked(str(head), 0.0, write=True) as handle:
+            assert handle == 0
+            with (
+                pytest.raises(TimeoutError),
+                anchor.locked(str(head), 0.0, write=True),
+            ):
+                pass
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(0)
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+
+
+def test_waiting_for_a_lock_leaves_no_file_open_where_descriptor_zero_is_free(head):
+    head.touch()
+    saved = os.dup(0)
+    try:
+        with anchor.locked(str(head), 0.0, write=True):
+            os.close(0)
+            with pytest.raises(TimeoutError), anchor.locked(str(head), 0.02, write=True):
+                pass
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(0)
+    finally:
+        os.dup2(saved, 0)
+        os.close(saved)
+
+
+def test_a_lock_that_is_held_is_waited_for_as_long_as_was_said_and_no_longer(head, monkeypatch):
+    clock = [100.0]
+    pauses = []
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        clock[0] += seconds
+
+    head.touch()
+    with anchor.locked(str(head), 0.0, write=True):
+        monkeypatch.setattr(anchor.time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr(anchor.time, "sleep", sleep)
+        with pytest.raises(TimeoutError), anchor.locked(str(head), 2.0, write=True):
+            pass
+    assert 2.0 < sum(pauses) < 2.0 + 2 * max(pauses)
+    assert pauses == sorted(pauses)  # at first often, then more and more rarely
+    assert len(set(pauses)) > 3
+    assert pauses[0] < 0.001
+    assert 0.004 < pauses[-1] < 0.006
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="which files are open is not told")
+def test_a_lock_whose_file_was_replaced_leaves_no_file_open(head, tmp_path, monkeypatch):
+    head.touch()
+    (tmp_path / "copy").touch()
+    try_lock = anchor.try_lock
+    seen = []
+
+    def replaced_once(handle, path, *, write):
+        unlock = try_lock(handle, path, write=write)
+        if not seen:
+            os.replace(tmp_path / "copy", head)
+        seen.append(os.fstat(handle).st_ino)
+        return unlock
+
+    monkeypatch.setattr(anchor, "try_lock", replaced_once)
+    before = os.listdir("/proc/self/fd")
+    with anchor.locked(str(head), 0.0, write=True) as handle:
+        assert os.fstat(handle).st_ino == head.stat().st_ino
+        assert len(os.listdir("/proc/self/fd")) == len(before) + 1
+    assert len(seen) == 2
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_lock_whose_file_was_removed_is_taken_on_a_new_file(head, monkeypatch):
+    head.touch()
+    try_lock = anchor.try_lock
+    seen = []
+
+    def removed_once(handle, path, *, write):
+        unlock = try_lock(handle, path, write=write)
+        if not seen:
+            head.unlink()
+        seen.append(handle)
+        return unlock
+
+    monkeypatch.setattr(anchor, "try_lock", removed_once)
+    with anchor.locked(str(head), 0.0, write=True, mode=0o600) as handle:
+        assert os.path.samestat(os.fstat(handle), head.stat())
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(("mode", "wanted"), [(0o777, 0o666), (0o640, 0o640), (0o701, 0o600)])
+def test_a_file_of_heads_is_never_executable(head, mode, wanted):
+    before = os.umask(0)
+    try:
+        with anchor.locked(str(head), 0.0, write=True, mode=mode):
+            pass
+    finally:
+        os.umask(before)
+    assert head.stat().st_mode & 0o777 == wanted
+
+
+def test_without_permissions_no_file_is_made(head):
+    with (
+        pytest.raises(FileNotFoundError),
+        anchor.locked(str(head), 0.0, write=False),
+    ):
+        pass
+    assert not head.exists()
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO])
+@pytest.mark.parametrize("write", [False, True])
+def test_who_may_only_read_reads(head, monkeypatch, code, write):
+    """Whoever may not write reads without writing; other failures are no permission to do so."""
+    head.write_text(f"7 {'a' * 64} 0 {'0' * 64}\n")
+    real = os.open
+
+    def read_only(name, flags, *mode):
+        if flags & os.O_RDWR:
+            raise OSError(code, os.strerror(code))
+        return real(name, flags, *mode)
+
+    monkeypatch.setattr(os, "open", read_only)
+    if write or code == errno.EIO:
+        with (
+            pytest.raises(OSError, match=os.strerror(code)),
+            anchor.locked(str(head), 0.0, write=write),
+        ):
+            pass
+        return
+    with anchor.locked(str(head), 0.0, write=write) as handle:
+        assert anchor.read_heads(handle) == (anchor.Head(7, "a" * 64), anchor.EMPTY)
+
+
+@pytest.mark.parametrize("lines_before", [0, 1, 2, 40])
+def test_the_last_whole_line_is_read_from_files_of_any_length(head, lines_before):
+    """Short of what is read at once, exactly as long, and longer."""
+    old = f"{'1' * 18} {'b' * 64} {'2' * 18} {'c' * 64}\n"
+    last = (anchor.Head(31, "d" * 64), anchor.Head(42, "e" * 64))
+    head.write_text(old * lines_before)
+    with anchor.locked(str(head), 0.0, write=True) as handle:
+        anchor.append_heads(handle, *last)
+        assert anchor.read_heads(handle) == last
+    assert head.read_text() == old * lines_before + f"31 {'d' * 64} 42 {'e' * 64}\n"
+
+
+def test_a_line_that_is_written_in_part_is_no_line(head, monkeypatch):
+    """A full disk takes the first bytes and says so: that is not an acknowledgement."""
+    head.touch()
+    write = os.write
+    synced = []
+    monkeypatch.setattr(os, "write", lambda handle, line: write(handle, line[:9]))
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with anchor.locked(str(head), 0.0, write=True) as handle:
+        with pytest.raises(OSError, match="No space left on device"):
+            anchor.append_heads(handle, anchor.Head(1, "a" * 64), anchor.EMPTY)
+        assert synced == [handle]
+        monkeypatch.undo()
+        assert anchor.read_heads(handle) is None
+        anchor.append_heads(handle, anchor.Head(1, "a" * 64), anchor.EMPTY)
+        assert anchor.read_heads(handle) == (anchor.Head(1, "a" * 64), anchor.EMPTY)
+    assert len(lines(head)) == 2  # what was torn stays
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="which files are open is not told")
+def test_the_names_in_a_folder_are_written_to_the_disk(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_ino))
+    before = os.listdir("/proc/self/fd")
+    anchor.sync_folder(str(tmp_path))
+    assert synced == [tmp_path.stat().st_ino]
+    assert os.listdir("/proc/self/fd") == before
+    monkeypatch.setattr(os, "name", "nt")
+    anchor.sync_folder(str(tmp_path / "missing"))
+    assert len(synced) == 1

@@ -18,11 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources.base import Field, Source, scan
 
 N = 2500
 CLASSES = ("no", "yes", "perhaps")
-FIELDS = (Field("a"), Field("k"), Field("flag"), Field("label", CLASSES), Field("a"))
+FIELDS = (Field("a"), Field("k"), Field("flag"), Field("label", Labels(CLASSES)), Field("a"))
 
 
 def gram(block):
@@ -251,7 +252,7 @@ def test_an_object_changes_its_own_cell_only_and_says_nothing(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         got = rows_of(scan(X), [Field(0), Field(1)])
-        labels = rows_of(scan(X), [Field(0, (5, 7)), Field(1, (5, 7))])
+        labels = rows_of(scan(X), [Field(0, Labels((5, 7))), Field(1, Labels((5, 7)))])
     assert np.array_equal(got, want, equal_nan=True)
     assert labels.sum() == 7  # the value itself is no class, so it counts as the first
     assert not caplog.records
@@ -332,7 +333,7 @@ def test_labels_of_arrays_and_series():
         pd.Series(list("baz"), dtype=object),
     ):
         source = scan(X, y=y).shaped(None, 1)
-        assert rows_of(source, [Field(1, ("a", "b"))])[:, 0].tolist() == [1, 0, 0]
+        assert rows_of(source, [Field(1, Labels(("a", "b")))])[:, 0].tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize("classes", [("a", "b"), (1, 2)])
@@ -405,7 +406,7 @@ def test_blank_lines_are_found_to_be_no_records_only_by_reading(tmp_path):
 def test_what_numpy_cannot_have_seen_is_not_touched_before_it_is_paid_for():
     X = np.array([[Trap(), 1.0]], dtype=object)
     source = scan(X)
-    source.check([Field(0), Field(1, ("a", "b"))])
+    source.check([Field(0), Field(1, Labels(("a", "b")))])
     assert source.known_n == 1
 
 

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.errors import BadInput
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources.base import Field, scan
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.in_memory import MemorySource
@@ -101,7 +102,7 @@ def test_only_a_whole_array_is_passed_on_as_it_is():
     for source, fields in (
         (scan(X), [Field(0), Field(1)]),
         (scan(X), [Field(1), Field(0), Field(2)]),
-        (scan(X), [Field(0), Field(1), Field(2, (2.0, 5.0))]),
+        (scan(X), [Field(0), Field(1), Field(2, Labels((2.0, 5.0)))]),
         (scan(X, y=X[:, 0]), [Field(i) for i in range(4)]),
     ):
         assert not any(np.shares_memory(block, X) for block in source.blocks(fields))
@@ -135,7 +136,7 @@ def test_a_list_is_not_laid_out_before_it_is_read():
         __getitem__ = __iter__
 
     source = lists(Unread([[1.0], [2.0]]), Unread([0.0, 1.0]))
-    source.check([Field(0), Field(1, (0, 1))])
+    source.check([Field(0), Field(1, Labels((0, 1)))])
     assert (source.known_n, source.width, source.targets) == (2, 2, 1)
 
 
@@ -286,7 +287,12 @@ def test_parquet_files_one_after_the_other(tmp_path):
     pq.write_table(table.slice(0, 2), tmp_path / "2.pq")
     source = scan(tmp_path)
     assert (source.known_n, source.count(), source.width) == (70_002, 70_002, 3)
-    fields = [Field("b", ("no", "yes")), Field("a"), Field("c", (False, True)), Field("a")]
+    fields = [
+        Field("b", Labels(("no", "yes"))),
+        Field("a"),
+        Field("c", Labels((False, True))),
+        Field("a"),
+    ]
     blocks = list(source.blocks(fields))
     assert [len(block) for block in blocks] == [4_096] * 17 + [368, 2]  # labels may be long
     assert [len(block) for block in source.blocks([Field("a")])] == [65_536, 4_464, 2]

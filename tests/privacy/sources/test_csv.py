@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import BadInput
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources import csv_lines as lines
 from reticent.privacy.sources.base import Field, scan
 from reticent.privacy.sources.csv import CsvSource
 
-FIELDS = (Field("a"), Field("b"), Field("c", ("no", "yes")))
+FIELDS = (Field("a"), Field("b"), Field("c", Labels(("no", "yes"))))
 NAN = math.nan
 MISSING = (NAN, NAN, 0)
 
@@ -200,7 +201,9 @@ def test_wrong_headers_are_refused_without_quoting_them(tmp_path, text, words):
 def test_numeric_and_boolean_labels(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n2,True\n2.0,true\n 2e0,1\n3,False\nx,\n")
-    got = np.concatenate(list(scan(path).blocks([Field("a", (1, 2)), Field("b", (False, True))])))
+    got = np.concatenate(
+        list(scan(path).blocks([Field("a", Labels((1, 2))), Field("b", Labels((False, True)))]))
+    )
     assert sorted(map(tuple, got.tolist())) == [(0, 0), (0, 0), (1, 1), (1, 1), (1, 1)]
 
 

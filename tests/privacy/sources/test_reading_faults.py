@@ -10,12 +10,13 @@ import pytest
 
 import reticent
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources import csv_lines as lines
 from reticent.privacy.sources.base import Field, scan
 from reticent.privacy.sources.parquet import ParquetSource
 
 BOUNDS = reticent.Bounds(x={"a": (0, 10), "b": (0, 10)}, classes={"c": ["no", "yes"]})
-FIELDS = [Field("a"), Field("b"), Field("c", ("no", "yes"))]
+FIELDS = [Field("a"), Field("b"), Field("c", Labels(("no", "yes")))]
 
 
 class Inputs(reticent.Sum):
@@ -181,7 +182,7 @@ def test_every_text_column_is_read_as_plain_text(tmp_path):
     with _open_parquet(path, _plain_metadata(path)) as file:
         assert {field.type for field in file.schema_arrow} == {pa.string()}
     source = ParquetSource([path])
-    fields = [Field(name, ("no", "yes")) for name in columns]
+    fields = [Field(name, Labels(("no", "yes"))) for name in columns]
     assert np.concatenate(list(source.blocks(fields))).tolist() == [[0] * 5, [1] * 5, [0] * 5]
 
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.errors import BadInput
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources.base import Field, scan
 
 
@@ -77,19 +78,23 @@ DATE = pd.Timestamp("2020-01-01")
         (pd.DataFrame({"a": ["secret"]}, dtype=object), Field("a"), "'a' has dtype object"),
         (pd.DataFrame({"a": [1, "secret"]}, dtype=object), Field("a"), "'a' has dtype object"),
         (pd.DataFrame({"a": [DATE]}), Field("a"), "datetime64"),
-        (pd.DataFrame({"a": [DATE]}), Field("a", ("x",)), "datetime64.*cannot be read as labels"),
+        (
+            pd.DataFrame({"a": [DATE]}),
+            Field("a", Labels(("x",))),
+            "datetime64.*cannot be read as labels",
+        ),
         (pd.DataFrame({"a": [1j]}), Field("a"), "complex128"),
         (pl.DataFrame({"a": [[1]]}), Field("a"), r"List\(Int64\)"),
         (pl.DataFrame({"a": ["x"]}, schema={"a": pl.Categorical}), Field("a"), "Categorical"),
         (pa.table({"a": [{"x": 1}]}), Field("a"), "struct"),
         (
             pa.table({"a": ["1"]}),
-            Field("a", (1, 2)),
+            Field("a", Labels((1, 2))),
             "string.*Give the classes in the column's own dtype",
         ),
-        (pa.table({"a": [1]}), Field("a", ("1", "2")), "int64.*own dtype"),
+        (pa.table({"a": [1]}), Field("a", Labels(("1", "2"))), "int64.*own dtype"),
         (np.array([["secret"]]), Field(0), "<U6"),
-        (np.array([[b"secret"]]), Field(0, ("a",)), "S6"),
+        (np.array([[b"secret"]]), Field(0, Labels(("a",))), "S6"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), Field(0), "datetime64"),
     ],
 )

@@ -24,12 +24,13 @@ from reticent.reporting.presenter import SCREEN
 from reticent.reporting.presenters.descriptive import merge_bins
 from reticent.reporting.presenters.effects import BAND, RegressionOutput, effect_lines
 from reticent.reporting.presenters.input_distribution import (
-    _median,
     input_ranges,
+    median_of_shares,
     populated_ranges,
 )
 from reticent.reporting.registry import presenter_of
 from tests.support.fitted_models import crowd
+from tests.support.prose import says
 from tests.support.stand_ins import Regression
 
 
@@ -181,21 +182,24 @@ def test_the_caption_says_where_the_lines_go():
         "near their medians, as far as the noisy counts tell them: column 0 "
         f"{first:g}, column 1 {second:g}."
     )
-    assert (
-        "in the middle of their ranges: column 0 5, column 1 5."
-        in presenter_of(regression(2)).remarks(SCREEN)[0]
+    assert says(
+        presenter_of(regression(2)).remarks(SCREEN)[0], "middle", "column 0 5", "column 1 5"
     )
 
 
 def test_a_median_is_where_half_of_the_records_are():
-    assert _median(np.array([10.0, 0, 40, 25, 25]) / 100, 0.0, 50.0) == 30.0
-    assert _median(np.array([25.0, 40, 20, 15]) / 100, 0.0, 40.0) == pytest.approx(16.2, abs=0.1)
-    assert _median(np.array([52.0, 0, 0, 48]) / 100, 0.0, 1.0) == 0.0  # a column of zeros and ones
-    assert _median(np.array([48.0, 0, 0, 52]) / 100, 0.0, 1.0) == 1.0
-    assert _median(np.array([-20.0, 30, 60, -10, 40]) / 100, 0.0, 5.0) == pytest.approx(
+    assert median_of_shares(np.array([10.0, 0, 40, 25, 25]) / 100, 0.0, 50.0) == 30.0
+    assert median_of_shares(np.array([25.0, 40, 20, 15]) / 100, 0.0, 40.0) == pytest.approx(
+        16.2, abs=0.1
+    )
+    assert (
+        median_of_shares(np.array([52.0, 0, 0, 48]) / 100, 0.0, 1.0) == 0.0
+    )  # a column of zeros and ones
+    assert median_of_shares(np.array([48.0, 0, 0, 52]) / 100, 0.0, 1.0) == 1.0
+    assert median_of_shares(np.array([-20.0, 30, 60, -10, 40]) / 100, 0.0, 5.0) == pytest.approx(
         2.7, abs=0.2
     )  # noise
-    assert _median(np.full(4, 0.25), -1e-3, 1e-3) == 0.0
+    assert median_of_shares(np.full(4, 0.25), -1e-3, 1e-3) == 0.0
 
 
 def test_several_outputs_are_drawn_one_at_a_time():

@@ -8,7 +8,7 @@ from sklearn import config_context
 from sklearn.exceptions import NotFittedError
 
 import reticent
-from reticent.reporting.page.page import _typeset
+from reticent.reporting.page.page import typeset
 from reticent.reporting.registry import presenter_of
 from tests.support.fitted_models import Page, kept
 
@@ -47,7 +47,7 @@ def test_it_says_what_the_presenter_says(case):
     presenter = presenter_of(model)
     title = re.sub(r"\s+", " ", presenter.title())
     assert title in found.text
-    assert str(_typeset(presenter.statement)) in found.source
+    assert str(typeset(presenter.statement)) in found.source
     assert ("Differentially private" in found.text) == model.guarantee_.private
     assert ("Not private: seeded" in found.text) != model.guarantee_.private
     cells = [

@@ -14,8 +14,8 @@ from sklearn.gaussian_process.kernels import RBF
 import reticent
 from reticent.cli.class_labels import parse_classes
 from reticent.cli.commands.fit import read_bins
-from reticent.cli.commands.predict import _named, _probability_suffixes
-from reticent.cli.commands.search import _parse_value, candidates, parse_tries
+from reticent.cli.commands.predict import probability_suffixes, result_names
+from reticent.cli.commands.search import candidates, parse_tries, parse_value
 from reticent.cli.options import example, flag, option, with_options
 from reticent.errors import BadInput
 from reticent.obfuscation.report import certificate_rows
@@ -35,6 +35,7 @@ from reticent.reporting.search_result import (
     search_table,
 )
 from tests.support.fitted_models import kept
+from tests.support.prose import says
 from tests.support.stand_ins import Classifier, simple
 
 
@@ -74,29 +75,23 @@ def test_the_promise_in_plain_words():
     told = facts.guarantee_words(presenter_of(model))
     assert told["statement"] == model.guarantee_.statement
     assert told["mu"] == pytest.approx(1 / model.releases_[0].event.noise_multiplier)
-    assert "1 release of noisy sums over 500 records" in told["plain"][0]
-    assert "about one record as if" in told["plain"][1]
-    assert "ε = 1 says" in told["plain"][1]
+    assert says(told["plain"][0], "1 release", "500 records")
+    assert says(told["plain"][1], "about one record")
+    assert says(told["plain"][1], "ε = 1")
     assert told["whom"] == "people"
     seeded = facts.guarantee_words(presenter_of(kept("mean", random_state=1)))
     assert "nothing is promised" in seeded["plain"][1]
     assert "fit again without random_state" in seeded["plain"][2]
     labels = facts.guarantee_words(presenter_of(kept("gp-labels", columns=("age",))))
     assert labels["whom"] == "labels"
-    assert "about the label of one record as if" in labels["plain"][1]
+    assert says(labels["plain"][1], "the label of one record")
 
 
 def test_people_with_several_records_are_named_as_such():
     model = kept("mean", records_per_person=3)
-    assert facts.headline(presenter_of(model))["protected"] == "one person with up to 3 records"
-    assert (
-        facts.public(presenter_of(model))["assumed"][0]
-        == "No person has more than 3 records in the data."
-    )
-    assert (
-        facts.public(presenter_of(kept("mean")))["assumed"][0]
-        == "No person has more than one record in the data."
-    )
+    assert says(facts.headline(presenter_of(model))["protected"], "person", "3 records")
+    assert says(facts.public(presenter_of(model))["assumed"][0], "person", "3 records")
+    assert says(facts.public(presenter_of(kept("mean")))["assumed"][0], "person", "one record")
 
 
 def test_settings_are_python_that_fits_the_same_again():
@@ -231,7 +226,7 @@ def test_a_search_tells_the_score_of_the_best_and_of_no_other(search):
     assert [bool(row[2]) for row in rows] == [i == search.best_index_ for i in range(3)]
     first, second, third = search_sentences(search)
     assert first.startswith(f"Candidate {search.best_index_ + 1} of 3 was the best run's.")
-    assert "fitted on 200 records and judged on 200 others, by the mean log-density" in first
+    assert says(first, "200 records", "200 others", "log-density")
     assert second.startswith("About 6 runs")
     assert third.startswith("The whole search cost ε = 2;")
     told = search_results(search)
@@ -265,8 +260,8 @@ def test_what_a_search_found_is_presented_with_what_it_cost(search):
     ],
 )
 def test_values_to_try(text, value):
-    assert _parse_value(text) == value
-    assert type(_parse_value(text)) is type(value)
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
 
 
 def test_combinations_to_try_keep_ranges_outputs_and_norm():
@@ -314,12 +309,12 @@ def test_bins_are_numbers_or_left_for_the_model_to_refuse(text, bins):
 
 
 def test_results_are_named_apart_from_inputs_and_braces_are_kept():
-    assert _named(["w"], ["w", "w_std"], ("{}", "{}_std", "{}_x")) == [
+    assert result_names(["w"], ["w", "w_std"], ("{}", "{}_std", "{}_x")) == [
         "predicted_w",
         "predicted_w_std",
         "w_x",
     ]
-    assert [name.format("ill") for name in _probability_suffixes(["{0}", "yes"])] == [
+    assert [name.format("ill") for name in probability_suffixes(["{0}", "yes"])] == [
         "ill",
         "ill_{0}",
         "ill_yes",

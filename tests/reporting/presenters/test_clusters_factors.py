@@ -11,6 +11,7 @@ from reticent import plot
 from reticent.reporting.figures.style import raw_svg
 from reticent.reporting.presenters.clusters import ClusterPresenter
 from reticent.reporting.registry import presenter_of
+from tests.support.prose import says
 
 COMMON = {"epsilon": 1, "delta": 1e-6, "random_state": 0}
 PLANE = reticent.Bounds(x={"longitude": (5, 15), "latitude": (47, 55)})
@@ -66,7 +67,7 @@ def test_from_a_file_to_clusters_of_its_lines(run, folder):
     )
     assert run("report", model, "--out", str(folder / "r.html")).code == 0
     page = (folder / "r.html").read_text()
-    assert "2 clusters of longitude and latitude" in page
+    assert says(page, "2 clusters", "longitude", "latitude")
     assert "noisy counts that were released" in page
 
 

@@ -17,6 +17,7 @@ from reticent.reporting.presenters.descriptive import (
 )
 from reticent.reporting.presenters.factors import ComponentPresenter, FactorPresenter
 from reticent.reporting.presenters.mixture import MixturePresenter
+from tests.support.prose import says
 from tests.support.stand_ins import Bare, BareRelease, printed_summary, simple
 
 RANGES = [(0, 100), (-1, 1)]
@@ -55,9 +56,8 @@ def test_means_are_shown_and_told_alike(capsys):
     assert len({len(line.rstrip()) for line in shown}) == 1, "numbers end below each other"
     (table,) = MeanPresenter(model).sections()[0].tables
     assert table.rows == [["age", "41.37 ± 0.28"], ["mood", "-0.2500 ± 0.0028"]]
-    assert MeanPresenter(model).quality().sentences == [
-        "The privacy noise of each mean is ± 0.3 % of its column’s range, or less."
-    ]
+    (told,) = MeanPresenter(model).quality().sentences
+    assert says(told, "± 0.3 %", "range")
 
 
 @pytest.mark.parametrize(("title", "ranges"), [("Mean of", RANGES[:1]), ("Means of", RANGES)])
@@ -114,17 +114,12 @@ def test_counts_are_whole_numbers_and_bars_are_as_long_as_they_are_large(capsys)
         36.5,
         0.5,
     ]
-    assert (
-        HistogramPresenter(model).quality().sentences[0]
-        == "Each count has a privacy noise of ± 4; a bin holds 25 records on average."
-    )
+    told = HistogramPresenter(model).quality().sentences[0]
+    assert says(told, "± 4;", "25 records")
 
 
 def test_counts_below_zero_are_explained_and_only_they():
-    assert (
-        "Negative counts are noise around zero"
-        in HistogramPresenter(histogram([[1, -0.5]])).remarks(SCREEN)[0]
-    )
+    assert says(HistogramPresenter(histogram([[1, -0.5]])).remarks(SCREEN)[0], "negative", "noise")
     assert HistogramPresenter(histogram([[1, 0.0]])).remarks(SCREEN) == []
 
 
@@ -142,7 +137,7 @@ def test_of_many_bins_neighbours_are_put_together_and_none_is_lost(capsys):
     assert len(table.rows) <= 22
     assert table.head[1] == "records ± 3.5"
     (told,) = HistogramPresenter(histogram([np.arange(50.0)], sd=1.234)).quality().sentences
-    assert told == "Each count has a privacy noise of ± 1.2; a bin holds 2 records on average."
+    assert says(told, "± 1.2;", "2 records")
 
 
 def test_a_little_noise_is_not_rounded_to_none(capsys):
@@ -297,16 +292,13 @@ def test_what_a_mixture_implies_for_a_column_stands_beside_what_was_released_of_
     mean = 0.25 * 20 + 0.75 * 60
     spread = (0.25 * (16 + (20 - mean) ** 2) + 0.75 * (100 + (60 - mean) ** 2)) ** 0.5
     assert age == ["age", f"{mean:.1f}", "50.0", f"{spread:.1f}", "20.0"]
-    assert quality.sentences[0] == "Each share has a privacy noise of ± 0.5 %."
+    assert says(quality.sentences[0], "share", "± 0.5 %")
     assert MixturePresenter(model).results()["weights_noise_sd"] == pytest.approx(5 / 1000)
 
 
 def test_fewer_parts_than_were_asked_for_and_parts_as_wide_as_the_ranges_are_said():
     assert len(MixturePresenter(mixture()).remarks(SCREEN)) == 1
-    assert (
-        "3 components were asked for; the noise at this budget carries 2"
-        in MixturePresenter(mixture(asked=3)).remarks(SCREEN)[1]
-    )
+    assert says(MixturePresenter(mixture(asked=3)).remarks(SCREEN)[1], "3 components", "carries 2")
     assert MixturePresenter(mixture()).notes() == []
     wide = mixture(covariances_=np.array([np.diag([2501.0, 1.01])] * 2))
     assert "--epsilon" in MixturePresenter(wide).notes()[0]
@@ -332,7 +324,7 @@ def test_clusters_have_their_centres_and_sizes(capsys):
     ]
     assert rows[0] == ["0", "600.0", "±", "4.0", "20", "0.5"]
     assert ClusterPresenter(model).sections()[0].tables[0].rows[2] == ["2", "10.0 ± 4.0", "90", "0"]
-    assert ClusterPresenter(model).quality().sentences[0].endswith("is ± 0.004 of all, or less.")
+    assert ClusterPresenter(model).quality().sentences[0].count("± 0.004") == 1
     assert ClusterPresenter(model).subject() == "3 clusters of"
     assert ClusterPresenter(clusters(sizes=(1000.0,), sds=(4.0,))).subject() == "One cluster of"
 
@@ -375,7 +367,8 @@ def test_loadings_are_correlations_of_factors_with_columns():
     model = factors([[3.0, 0.0, -1.2]], [16.0, 1.0, 1.56])
     assert FactorPresenter(model).loadings()[0] == pytest.approx([3 / 5, 0, -1.2 / 3**0.5])
     page = FactorPresenter(model).sections()[0]
-    assert page.findings == ["factor 1: less c2, more c0"]
+    (found,) = page.findings
+    assert says(found, "factor 1", "less c2", "more c0")
     assert [row[2] for row in page.tables[0].rows] == ["0.60", "0.00", "−0.69"]
     assert FactorPresenter(model).subject() == "1 factor of"
     assert FactorPresenter(model).transform_names() == ["factor_1"]
@@ -396,9 +389,8 @@ def test_loadings_of_components_are_correlations_too_and_never_beyond_one():
         **own,
     )
     assert ComponentPresenter(model).loadings()[0] == pytest.approx([0.8, 1.0])  # 1.2 is noise
-    assert ComponentPresenter(model).sections()[0].findings == [
-        "component 1 (90% of the variance): more mood, more age"
-    ]
+    (found,) = ComponentPresenter(model).sections()[0].findings
+    assert says(found, "component 1", "90%", "more mood", "more age")
     assert ComponentPresenter(model).subject() == "1 principal component of"
 
 

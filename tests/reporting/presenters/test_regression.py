@@ -24,16 +24,17 @@ from reticent.reporting.presenters.effects import (
     effect_lines,
 )
 from reticent.reporting.presenters.input_distribution import (
-    _cumulative,
-    _rebin,
     anchored_lines,
     box_points,
+    cumulative_shares,
     grid_points,
     input_ranges,
     populated_ranges,
+    rebin,
 )
 from reticent.reporting.presenters.prior_words import prior_sentences
 from reticent.reporting.presenters.regression import RegressionPresenter
+from tests.support.prose import says
 from tests.support.stand_ins import Classifier, Regression, printed_summary
 
 BOX = {"age": (0.0, 100.0), "dose": (-2.0, 2.0)}
@@ -104,28 +105,25 @@ def test_a_norm_shortens_the_lines_that_it_must():
 
 def test_without_counts_nobody_knows_where_people_are(plane):
     assert populated_ranges(plane) == [(0, 100), (-2, 2)]
-    assert (
-        "in the middle of their ranges: age 50, dose 0."
-        in RegressionPresenter(plane).remarks(SCREEN)[0]
-    )
+    assert says(RegressionPresenter(plane).remarks(SCREEN)[0], "middle", "age 50", "dose 0")
 
 
 def test_shares_are_spread_evenly_over_their_places():
-    whole = _rebin(np.array([-1.0]), np.array([1.0]), np.array([1.0]))
+    whole = rebin(np.array([-1.0]), np.array([1.0]), np.array([1.0]))
     assert whole == pytest.approx(np.full(64, 1 / 64))
-    halves = _rebin(np.array([-1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.25, 0.75]))
+    halves = rebin(np.array([-1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.25, 0.75]))
     assert halves[:32] == pytest.approx(np.full(32, 0.25 / 32))
     assert halves[32:] == pytest.approx(np.full(32, 0.75 / 32))
-    points = _rebin(np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.array([0.3, 0.7]))
+    points = rebin(np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), np.array([0.3, 0.7]))
     assert points[[0, -1]] == pytest.approx([0.3, 0.7])
     assert points.sum() == pytest.approx(1)
 
 
 def test_noisy_shares_make_a_curve_that_rises():
-    below = _cumulative(np.array([0.4, -0.3, 0.2, 0.7]))
+    below = cumulative_shares(np.array([0.4, -0.3, 0.2, 0.7]))
     assert (np.diff(below) >= 0).all()
     assert below[0] >= 0
-    assert _cumulative(np.full(4, 0.25)) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    assert cumulative_shares(np.full(4, 0.25)) == pytest.approx([0, 0.25, 0.5, 0.75, 1])
 
 
 @pytest.mark.parametrize(
@@ -233,10 +231,8 @@ def test_numbers_for_machines_are_the_models(plane):
     assert prior["std"] == pytest.approx(0.5 * 10 / 2)  # the range of the output is 10
     assert prior["shares"] == pytest.approx([2 / 3, 1 / 3])  # of two inputs there are no triples
     assert prior["length"] == pytest.approx(0.4)
-    assert prior_sentences(found, SCREEN) == [
-        "prior: yield usually varies by ±2.5 (of its variance 67 % single inputs, 33 % pairs); to "
-        "change it much, an input has to move by about 40 % of its spread"
-    ]
+    (told,) = prior_sentences(found, SCREEN)
+    assert says(told, "yield", "±2.5", "67 % single", "33 % pairs", "40 %")
 
 
 def logistic(x):
@@ -302,7 +298,8 @@ def test_averages_of_chances_over_the_box():
 def test_a_class_that_is_never_likeliest_has_no_part_of_the_box():
     model = Classifier(lambda x: np.tile([0.9, 0.1], (len(x), 1)), BOX)
     (table,) = ClassificationPresenter(model).quality().tables
-    assert [row[0] for row in table.rows[3:]] == ["part of the box where no is likeliest"]
+    (part,) = [row[0] for row in table.rows[3:]]
+    assert says(part, "no is likeliest")
 
 
 def test_the_page_of_two_classes_tells_the_second_ones_chance():
@@ -311,15 +308,9 @@ def test_the_page_of_two_classes_tells_the_second_ones_chance():
     table = page.tables[0]
     assert table.head == ["age", "chance of yes", "95 % band"]
     assert table.rows[5] == ["50", "50 %", "40 to 60 %"]
-    assert (
-        page.findings[0]
-        == "along age the chance of yes lies between 0.7 % (at 0) and 99.3 % (at 100)"
-    )
-    assert "between the dashed lines" in page.caption
-    assert (
-        "Along age: no is likeliest with 99.3 % at 0, yes is likeliest with 99.3 % at 100."
-        in page.description
-    )
+    assert says(page.findings[0], "age", "yes", "0.7 % (at 0)", "99.3 % (at 100)")
+    assert says(page.caption, "dashed lines")
+    assert says(page.description, "age", "no", "99.3 % at 0", "yes", "99.3 % at 100")
     assert len(page.readings) == 4
 
 
@@ -328,9 +319,8 @@ def test_the_page_of_more_classes_tells_the_likeliest_and_the_next():
     page = ClassificationPresenter(model).sections()[0]
     assert page.tables[0].rows[0] == ["0", "low", "70 %", "60 to 80 %", "mid 20 %"]
     assert page.tables[0].rows[10] == ["100", "high", "85 %", "75 to 95 %", "mid 10 %"]
-    assert page.findings == [
-        "along age the chance of high lies between 10 % (at 0) and 85 % (at 80)"
-    ]
+    (found,) = page.findings
+    assert says(found, "age", "high", "10 % (at 0)", "85 % (at 80)")
     assert len(page.readings) == 1
     assert reference_class(model) is None
 

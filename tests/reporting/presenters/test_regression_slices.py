@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 import reticent
 from reticent.reporting.figures.palette import LIGHT
-from reticent.reporting.figures.regression import _draw_bins, _draw_line, _frame
+from reticent.reporting.figures.regression import draw_bins, draw_line, frame_axes
 from reticent.reporting.formatting import format_number
 from reticent.reporting.presenter import SCREEN
 from reticent.reporting.presenters.binned import ReleasedBins
@@ -142,8 +142,8 @@ def test_a_guess_is_grey_and_does_not_set_the_axis():
         (0.0, 3.0),
     )
     axes = Figure().subplots()
-    _draw_line(axes, line)
-    _frame(axes, [line])
+    draw_line(axes, line)
+    frame_axes(axes, [line])
     assert axes.get_ylim() == pytest.approx(
         (-1.5 * BAND, 1.5 * BAND)
     )  # half as long again as what is known
@@ -164,11 +164,11 @@ def test_a_bin_with_few_records_does_not_set_the_axis():
         "x", np.array([0.0, 0.5, 1.0]), np.zeros(3), {"model": np.ones(3)}, (0.0, 1.0)
     )
     axes = Figure().subplots()
-    _draw_line(axes, line)
-    _draw_bins(
+    draw_line(axes, line)
+    draw_bins(
         axes, ReleasedBins(np.array([0.0, 0.5, 1.0]), np.array([0.1, 90.0]), np.array([0.1, 50.0]))
     )
-    _frame(axes, [line])
+    frame_axes(axes, [line])
     assert axes.get_ylim() == pytest.approx((-1.5 * BAND, 1.5 * BAND))
 
 

@@ -120,9 +120,9 @@ def test_the_study(tmp_path, monkeypatch):
 
     monkeypatch.setattr(honkela_hyperparameters, "PrivateSearch", Quick)
     monkeypatch.setitem(
-        honkela_hyperparameters._METHODS,
+        honkela_hyperparameters.METHODS,
         "evidence",
-        lambda x, y, e, rng: (1.0, 0.1, sinc(honkela_hyperparameters._AT)),
+        lambda x, y, e, rng: (1.0, 0.1, sinc(honkela_hyperparameters.AT)),
     )
     found = STUDIES["dpgp-hyperparameters"].run(
         tmp_path, repeats=20, quick=False, seed=5, progress=lambda done, total, what: None

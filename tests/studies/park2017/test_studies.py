@@ -73,11 +73,11 @@ def test_factors_of_digits_lie_between_the_papers_and_those_without_privacy(tmp_
     assert (tmp_path / "factors.png").read_bytes()[:4] == b"\x89PNG"
     kept = [
         claim.kept
-        for claim in dpem_factors._claims({("reticent", 1.0): [110.0], ("paper", 1.0): [72.0]})
+        for claim in dpem_factors.judge({("reticent", 1.0): [110.0], ("paper", 1.0): [72.0]})
     ]
     lost = [
         claim.kept
-        for claim in dpem_factors._claims({("reticent", 1.0): [70.0], ("paper", 1.0): [72.0]})
+        for claim in dpem_factors.judge({("reticent", 1.0): [70.0], ("paper", 1.0): [72.0]})
     ]
     assert (kept, lost) == ([True, True], [False, False])
 

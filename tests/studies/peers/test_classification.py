@@ -82,7 +82,7 @@ def test_one_record_moves_a_step_by_no_more_than_twice_the_clip_if_replaced():
         features = phi.copy()
         targets = target.copy()
         features[-1], targets[-1] = last
-        return -len(phi) * dpsgd._train(features, targets, Silent, rng, dpsgd._softmax)
+        return -len(phi) * dpsgd.train(features, targets, Silent, rng, dpsgd.softmax)
 
     one = (phi[0], target[0])
     other = (-phi[0], target[0])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reticent.studies.smith2018.exponential_mechanism import (
-    _covariances,
+    candidate_covariances,
     chosen,
     likelihoods,
     run,
@@ -16,7 +16,7 @@ from reticent.studies.smith2018.exponential_mechanism import (
 
 N = 9
 BINS = 4
-COVARIANCES = _covariances(BINS, np.array([0.5, 20.0, 60.0]))
+COVARIANCES = candidate_covariances(BINS, np.array([0.5, 20.0, 60.0]))
 
 
 def neighbours():

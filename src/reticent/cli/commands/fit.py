@@ -25,7 +25,32 @@ __all__ = ["MODEL_OPTIONS", "fit_and_show", "fit_command", "read_bins"]
 # the models that have it
 MODEL_OPTIONS = {
     "bins": option(
-        str, "NUMBER", "histogram, gp-binned: number of bins of each column; gp-binned also 12,8."
+        str,
+        "NUMBER",
+        "histogram, gp-binned, table: number of bins of each column; gp-binned also 12,8.",
+    ),
+    "by": option(
+        list[str],
+        "COLUMN=…",
+        "table: a key, whose groups are told apart: sex=F,M, or edges age=0:18:65:110; one each.",
+    ),
+    "count": (
+        Annotated[
+            bool | None,
+            typer.Option("--count/--no-count", help="table: the number of records of each group."),
+        ],
+        None,
+    ),
+    "mean": option(list[str], "COLUMN=LOW:HIGH", "table: a column whose mean is told."),
+    "rate": option(list[str], "COLUMN", "table: a column of yes and no; died=alive/dead."),
+    "total": option(list[str], "COLUMN=LOW:HIGH", "table: a column whose sum is told."),
+    "quantile": option(list[str], "COLUMN=LOW:HIGH", "table: a column whose quartiles are told."),
+    "smooth": (
+        Annotated[
+            bool | None,
+            typer.Option("--smooth", help="table: small groups borrow from the others."),
+        ],
+        None,
     ),
     "kind": option(str, "KIND", "gp-binned: mean of the output, or count of records (no --y)."),
     "protect": option(
@@ -81,8 +106,9 @@ def fit_command(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last "
-            "has public inputs), classifier, kmeans, mixture, factors or components.",
+            help="mean, histogram, covariance, table (by group), gp, gp-binned or gp-labels "
+            "(regressions; the last has public inputs), classifier, kmeans, mixture, factors or "
+            "components.",
         ),
     ],
     data: Records,
@@ -94,9 +120,11 @@ def fit_command(
 ) -> None:
     """Fit a model to a file, charge the budget, and write the release.
 
-    In a CSV file one line is one record (remove line breaks inside quoted fields first), and fields
-    are separated by commas (tabs in a .tsv file). A cell that is not a plain number (text, "72 kg",
-    "40,5") counts as missing, because whether a cell is a number is private.
+    In a CSV file one line is one record (save a file with line breaks inside quotes as Parquet);
+    the header line tells what separates the columns. A cell that is not what was said of its column
+    ("72 kg" where numbers are, a word that is not listed) is missing, and a record that lacks a
+    value is left out: both silently, because what stands in a cell is private. reticent check shows
+    it to whoever may see the records.
     """
     own["bins"] = read_bins(own["bins"])
     slow = _SLOW.get(model)  # its releases are counted, so that the time left is known

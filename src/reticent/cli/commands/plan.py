@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from reticent.cli.options import Json, LevelColumn, Quiet, option, with_options
+from reticent.cli.options import ABOUT_DATA, Json, LevelColumn, Quiet, option, with_options
 from reticent.cli.terminal import print_json, progress
 
 __all__ = ["plan_command"]
@@ -23,6 +23,8 @@ _OWN = {  # of the model and of its bounds
         float, "NUMBER", "Public bound on the inputs' distance from the middle of the ranges."
     ),
     "records_per_person": option(int, "K", "Protect people with up to K records each.", default=1),
+    "codebook": ABOUT_DATA["codebook"],
+    "keep_missing": ABOUT_DATA["keep_missing"],
     "basis": option(
         str, "NUMBERS", "Numbers of basis functions to compare; if left out, what fit would choose."
     ),
@@ -34,7 +36,8 @@ def plan_command(
     x: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=LOW:HIGH", help="An input and its public range; one for each."
+            metavar="COLUMN=…",
+            help="An input and its public range, words or dates, as for reticent fit.",
         ),
     ] = None,
     y: Annotated[

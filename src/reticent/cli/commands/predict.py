@@ -4,7 +4,8 @@ Nothing here needs protection: the model holds releases only, and the inputs are
 lines may be named in messages and counted, unlike in ``reticent fit``.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import floor, isnan, log10
 from pathlib import Path
 from shlex import quote
@@ -21,8 +22,11 @@ from reticent.files.csv_tables import TableWriter
 from reticent.files.output import check_new, new_text
 from reticent.models.serialization import load
 from reticent.obfuscation.files import is_curve, predict_curve
-from reticent.privacy.sources.base import Field, Source, scan
-from reticent.privacy.sources.cell_values import text_number
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.words import MissingIndicator
+from reticent.privacy.sources.base import DtypeKind, Field, Source, scan
+from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_lines import lines_in_order, read_header
 from reticent.reporting.columns import output_names
@@ -42,12 +46,52 @@ _RESULTS = (
 _RESOLVED = 1e-3  # of a standard deviation: more digits are noise
 
 
+@dataclass(frozen=True)
+class _Lines:
+    """Some lines of a file: codes of what the model needs, and cells as they are copied.
+
+    ``codes`` has the shape (lines, fields), NaN where a value is missing.
+    """
+
+    codes: Block
+    cells: list[list[str]]
+
+
+class _CodedRows(Source):
+    """Rows whose cells are codes already, with the schema of the file they come from."""
+
+    def __init__(self, source: Source, fields: Sequence[Field], codes: Block) -> None:
+        self._schema = source
+        self._places = {field: place for place, field in enumerate(fields)}
+        self._codes = codes
+        self.names = source.names
+        self.width = source.width
+        self.known_n = len(codes)
+
+    def count(self) -> int:
+        return len(self._codes)
+
+    def kind(self, position: int) -> tuple[DtypeKind, str]:
+        return self._schema.kind(position)
+
+    def blocks(self, fields: Sequence[Field]) -> Iterator[Block]:
+        rows = np.full((len(self._codes), len(fields)), np.nan)
+        for place, field in enumerate(fields):
+            if field in self._places:
+                rows[:, place] = self._codes[:, self._places[field]]
+        yield rows
+
+
 def predict_file(
-    file: Path, data: str, out: Path, advance: Callable[[int], None]
+    file: Path,
+    data: str,
+    out: Path,
+    advance: Callable[[int], None],
+    **dialect: str | None,
 ) -> dict[str, Any]:
     """Write predictions of the model in ``file`` for the lines of ``data``.
 
-    Say what was done, as plain values.
+    Say what was done, as plain values. ``dialect``: of a CSV file, as for `scan`.
     """
     check_new(out, "It is not replaced")
     with captured_warnings():
@@ -63,13 +107,14 @@ def predict_file(
             "(reticent fit MODEL)."
         )
     model = presenter.model
-    source, fields, columns = _open_inputs(data, model)
+    source, fields, level = _open_inputs(data, model, dialect)
+    copied = [i for i, one in enumerate(fields) if not isinstance(one.kind, MissingIndicator)]
+    header = source.names or ()
+    columns = [header[source.position(fields[i].key)] for i in copied]
     bounds = model.releases_[0].bounds
-    ranges = list(bounds.x)
-    spread = bounds.noise_column is None or len(fields) > len(bounds.x)
-    if len(fields) > len(bounds.x):
-        ranges.insert(bounds.noise_column.at, (bounds.noise_column.low, bounds.noise_column.high))
-    low, high = np.array(ranges).T
+    spread = bounds.noise_column is None or level is not None
+    needed = [i for i in range(len(fields)) if i != level]
+    low, high = np.array([_code_range(bounds, field) for field in fields]).T
     classes = presenter.class_names()
     if presenter.transforms:
         names = presenter.transform_names()
@@ -78,27 +123,34 @@ def predict_file(
         names = output_names(model)
         suffixes = _RESULTS[:-1]
     if classes:
-        suffixes = _probability_suffixes(classes)
+        suffixes = probability_suffixes(classes)
     elif spread and presenter.predicts:
         suffixes = _RESULTS
-    results = _named(names, columns, suffixes)
-    records = missing = outside = 0
+    results = result_names(names, columns, suffixes)
+    records = missing = outside = incomplete = 0
     with new_text(out) as written:
         lines = TableWriter(written)
         lines.line([*columns, *results])
-        for block in _input_blocks(source, fields):
-            given = ([_cell(v) for v in row] for row in block.tolist())
-            if presenter.transforms:
-                told = presenter.transform_rows(block)
-            elif classes:
-                told = _classified(model, block)
-            else:
-                told = _prediction_rows(model, block, spread=spread)
-            lines.lines([*one, *found] for one, found in zip(given, told, strict=True))
-            records += len(block)
-            missing += int(np.isnan(block).sum())
-            outside += int(((block < low) | (block > high)).sum())
-            advance(len(block))
+        for block in _input_blocks(source, fields, copied):
+            codes = block.codes
+            complete = ~np.isnan(codes[:, needed]).any(axis=1)
+            told = [[""] * len(results) for _ in codes]
+            if complete.any():
+                rows = _CodedRows(source, fields, codes[complete])
+                if presenter.transforms:
+                    found = presenter.transform_rows(rows)
+                elif classes:
+                    found = _classified(model, rows)
+                else:
+                    found = _prediction_rows(model, rows, spread=spread)
+                for place, one in zip(np.flatnonzero(complete), found, strict=True):
+                    told[place] = one
+            lines.lines([*one, *found] for one, found in zip(block.cells, told, strict=True))
+            records += len(codes)
+            incomplete += int((~complete).sum())
+            missing += int(np.isnan(codes[:, copied]).sum())
+            outside += int(((codes < low) | (codes > high)).sum())
+            advance(len(codes))
         if not records:
             raise BadFile(f"{data} has no records.")
     return {
@@ -109,6 +161,7 @@ def predict_file(
         **({"classes": classes} if classes else {}),
         "records": records,
         "missing": missing,
+        "not_predicted": incomplete,
         "outside": outside,
         "inputs": columns,
         "columns": [*columns, *results],
@@ -139,13 +192,14 @@ def print_prediction(about: dict[str, Any]) -> None:
         else:
             told += ". How noisy single outputs are, the file does not say."
     aside(told, 12)
-    if about["missing"] or about["outside"]:
+    if about["not_predicted"]:
         aside(
-            "Values that were missing, and counted as the middle of their range: "
-            f"{about['missing']:,}. Values outside, counted as the nearest edge: "
-            f"{about['outside']:,}.",
+            f"Lines that lack an input, or have one of another kind, and so have no prediction: "
+            f"{about['not_predicted']:,}.",
             12,
         )
+    if about["outside"]:
+        aside(f"Values outside, counted as the nearest edge: {about['outside']:,}.", 12)
     if not about["private"]:
         line("Note", "the model is NOT PRIVATE: its noise came from a seed")
     line("Charged", "nothing: predictions use the model's releases only")
@@ -153,43 +207,78 @@ def print_prediction(about: dict[str, Any]) -> None:
     line("Written", about["out"])
 
 
-def _open_inputs(data: str, model: Any) -> tuple[Source, tuple[Field, ...], list[str]]:
-    """Find the model's inputs in a file, and noise levels if there are any.
+def _open_inputs(
+    data: str, model: Any, dialect: Mapping[str, str | None]
+) -> tuple[Source, tuple[Field, ...], int | None]:
+    """Find the model's inputs in a file, and noise levels if there are any: their place, or None.
 
     By name, or by position where there are none.
     """
     bounds = model.releases_[0].bounds
+    place = None
     try:
-        source = scan(data)
+        source = scan(data, **dialect)
         found = list(bounds.resolve(source, targets=False)[1])
         if (
             bounds.noise_column is not None
             and (level := bounds.noise_column.field(source, len(bounds.x))) is not None
         ):
-            found.insert(bounds.noise_column.at, level)
+            place = bounds.noise_column.at
+            found.insert(place, level)
         fields = tuple(found)
         source.check(fields)
     except BadInput as error:
+        if error.parameter in dialect:
+            raise
         raise BadFile(f"{data} does not serve for predictions. {error}") from None
-    names = source.names or ()
-    return source, fields, [names[source.position(field.key)] for field in fields]
+    return source, fields, place
 
 
-def _input_blocks(source: Source, fields: tuple[Field, ...]) -> Iterator[Block]:
-    """Give the inputs in the order of the file; NaN where a cell is no number."""
+def _code_range(bounds: Bounds, field: Field) -> tuple[float, float]:
+    """Where codes of a field lie."""
+    if field.kind is not None:
+        return field.kind.range
+    assert bounds.noise_column is not None
+    return bounds.noise_column.low, bounds.noise_column.high
+
+
+def _input_blocks(
+    source: Source, fields: tuple[Field, ...], copied: Sequence[int]
+) -> Iterator[_Lines]:
+    """Give the inputs in the order of the file.
+
+    ``copied``: which of the fields are written again, all but indicators.
+    """
     if isinstance(source, CsvSource):  # gives records in any order, so its lines are read here
-        yield from _csv_blocks(source, [source.position(field.key) for field in fields])
+        yield from _csv_blocks(source, fields, copied)
         return
     try:
         for block in source.blocks(fields):
-            yield from (block[i : i + _ROWS] for i in range(0, len(block), _ROWS))
+            for start in range(0, len(block), _ROWS):
+                codes = block[start : start + _ROWS]
+                columns = [_shown(fields[i].kind, codes[:, i]) for i in copied]
+                yield _Lines(codes, [list(row) for row in zip(*columns, strict=True)])
     except BadInput as error:
         raise BadFile(str(error)) from None
 
 
-def _csv_blocks(source: CsvSource, positions: list[int]) -> Iterator[Block]:
+def _shown(kind: Kind | None, codes: Block) -> list[str]:
+    """A column as it is copied: numbers, words, dates; nothing where a value is missing."""
+    if kind is None or kind.name == "number":
+        return [exact_cell(value) for value in codes.tolist()]
+    return ["" if value is None else str(value) for value in kind.values(codes)]
+
+
+def _csv_blocks(
+    source: CsvSource, fields: tuple[Field, ...], copied: Sequence[int]
+) -> Iterator[_Lines]:
     """Give the inputs line by line, each line by the rules that ``reticent fit`` reads it by."""
+    positions = [source.position(field.key) for field in fields]
+    kinds = [field.kind for field in fields]
+    numbers = [kind is None or kind.name == "number" for kind in kinds]
+    dialect = source.dialect
     rows: list[list[float]] = []
+    texts: list[list[str]] = []
     for path in source.paths:
         with path.open("rb") as file:
             read_header(file, path, source.dialect)
@@ -201,41 +290,56 @@ def _csv_blocks(source: CsvSource, positions: list[int]) -> Iterator[Block]:
                         f"{path}: line {number} below the header has {len(cells)} fields instead "
                         f"of {source.width}. One line is one record."
                     )
-                rows.append([text_number(cells[i]) for i in positions])
+                codes = [
+                    code_text(cells[position], kind, dialect)
+                    for position, kind in zip(positions, kinds, strict=True)
+                ]
+                rows.append(codes)
+                texts.append(
+                    [
+                        exact_cell(codes[i])
+                        if numbers[i]
+                        else dialect.utf8(cells[positions[i]]).decode().strip()
+                        for i in copied
+                    ]
+                )
                 if len(rows) == _ROWS:
-                    yield np.array(rows)
-                    rows.clear()
+                    yield _Lines(np.array(rows), texts)
+                    rows = []
+                    texts = []
     if rows:
-        yield np.array(rows)
+        yield _Lines(np.array(rows), texts)
 
 
-def _named(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
+def result_names(outputs: list[str], columns: list[str], results: tuple[str, ...]) -> list[str]:
     """Name the results by their outputs; none may be called like an input."""
     names = [name.format(output) for output in outputs for name in results]
     return [name if name not in columns else f"predicted_{name}" for name in names]
 
 
-def _probability_suffixes(classes: list[str]) -> tuple[str, ...]:
+def probability_suffixes(classes: list[str]) -> tuple[str, ...]:
     """Patterns for the names of the likeliest class, and of the chance of each."""
     return ("{}", *("{}_" + label.replace("{", "{{").replace("}", "}}") for label in classes))
 
 
-def _classified(model: Any, block: Block) -> list[list[str]]:
+def _classified(model: Any, block: Source) -> list[list[str]]:
     """Give for each row the likeliest class, and the chance of each; as they are written."""
     chances = model.predict_proba(block)
     likeliest = model.classes_[chances.argmax(axis=1)].tolist()
     return [
         [str(label), *(f"{chance:.4g}" for chance in row)]
+        if not np.isnan(row).any()
+        else [""] * (1 + len(row))
         for label, row in zip(likeliest, chances, strict=True)
     ]
 
 
-def _prediction_rows(model: Any, block: Block, *, spread: bool) -> list[list[str]]:
+def _prediction_rows(model: Any, block: Any, *, spread: bool) -> list[list[str]]:
     """Give for each row and output, as text: mean, its std, and the std of a single output.
 
     ``spread``: whether it is known how much single outputs spread.
     """
-    cells: list[list[str]] = [[] for _ in block]
+    cells: list[list[str]] = [[] for _ in range(block.count())]
     for one in regression_outputs(model):
         mean = one.predict(block)
         parts = one.variance_parts(block)
@@ -244,21 +348,26 @@ def _prediction_rows(model: Any, block: Block, *, spread: bool) -> list[list[str
         for row, *values in zip(
             cells, mean.tolist(), std.tolist(), output_std.tolist(), strict=True
         ):
-            digits = _resolved_digits(values[1])
-            row += [f"{value:.{digits}f}" for value in values[: 3 if spread else 2]]
+            told = values[: 3 if spread else 2]
+            if any(map(isnan, told)):
+                row += [""] * len(told)
+                continue
+            digits = digits_for_std(values[1])
+            row += [f"{value:.{digits}f}" for value in told]
     return cells
 
 
-def _resolved_digits(std: float) -> int:
+def digits_for_std(std: float) -> int:
     """Decimal places that resolve a thousandth of a standard deviation.
 
-    >>> _digits(2.5), _resolved_digits(0.03), _resolved_digits(8000.0)
+    >>> digits_for_std(2.5), digits_for_std(0.03), digits_for_std(8000.0)
     (3, 5, 0)
     """
     return max(-floor(log10(max(std, 1e-12) * _RESOLVED)), 0)
 
 
-def _cell(value: float) -> str:
+def exact_cell(value: float) -> str:
+    """A number with all of its digits; empty if missing."""
     if isnan(value):
         return ""
     return repr(value)

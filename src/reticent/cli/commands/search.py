@@ -28,7 +28,8 @@ _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _WORDS = {"true": True, "false": False, "none": None}
 
 
-def _parse_value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """A number, a word of Python's (True, None), or text."""
     if _NUMBER.fullmatch(text):
         if re.fullmatch(r"[-+]?\d+", text):
             return int(text)
@@ -61,7 +62,7 @@ def parse_tries(texts: Sequence[str]) -> dict[str, list[Any]]:
         if name == "x":
             tries[name] = [tuple(part.split("+")) for part in parts]
         else:
-            tries[name] = [_parse_value(part) for part in parts]
+            tries[name] = [parse_value(part) for part in parts]
     return tries
 
 
@@ -74,11 +75,11 @@ def candidates(
     """
     from reticent.privacy.bounds import Bounds
 
-    known = dict(zip(bounds.x_names, bounds.x, strict=True))
+    known = dict(zip(bounds.x_names, bounds.x_kinds, strict=True))
     if not bounds.y:
         outputs = None
     else:
-        outputs = dict(zip(bounds.y_names, bounds.y, strict=True))
+        outputs = dict(zip(bounds.y_names, bounds.y_kinds, strict=True))
     if not bounds.classes:
         classes = None
     else:

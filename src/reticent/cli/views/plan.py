@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from reticent.cli.fit_run import parse_ranges, with_level
+from reticent.cli.columns import DATA_OPTIONS, DataOptions
 from reticent.cli.terminal import advise, aside, console, indented, line, table
 from reticent.errors import BadInput, BoundsMissing
 from reticent.files.output import check_new, new_text
@@ -152,10 +152,15 @@ def parse_question(
     **own: Any,
 ) -> Question:
     """Check what was asked; ``own`` are parameters of the model and of its bounds."""
-    ranges = parse_ranges("--x", x)
-    outputs = parse_ranges("--y", y)
-    if not ranges or not outputs:
-        if not ranges:
+    about = {name: own.pop(name) for name in DATA_OPTIONS if name in own}
+    level = own["noise_column"]
+    said = DataOptions.read(x=x, y=y, **about)
+    columns = said.columns(outputs=True, labels=False, noise_column=level)
+    own["noise_column"] = columns.noise_column
+    inputs = [name for name in columns.x if name != columns.noise_column]
+    outputs = columns.y
+    if not inputs or not outputs:
+        if not inputs:
             what = "each input"
             missing = "--x age=0:110"
         else:
@@ -164,10 +169,6 @@ def parse_question(
         raise BoundsMissing(
             f"a plan needs the range of {what}, from the codebook or common knowledge, for example "
             f"{missing}: the privacy noise depends on it."
-        )
-    for name in outputs.keys() & ranges.keys():
-        raise BadInput(
-            f"Column {name!r} is given both with --x and with --y: it can be one of them."
         )
     if n is None:
         raise BadInput(
@@ -182,9 +183,7 @@ def parse_question(
     sizes = parse_numbers("--n", n, int)
     epsilons = parse_numbers("--epsilon", epsilon, float)
     norm = own.pop("norm")
-    level = own["noise_column"]
-    own["noise_column"], columns = with_level(level, ranges)
-    bounds = Bounds(x=columns, y=outputs, norm=norm)
+    bounds = Bounds(x=columns.x, y=outputs, norm=norm)
     from reticent.models.gp.regressor import GPRegressor
     from reticent.planning.simulated_fits import DELTA
 
@@ -192,6 +191,8 @@ def parse_question(
     options = (
         [f"--x {quote(one)}" for one in x]
         + [f"--y {quote(one)}" for one in y]
+        + ([] if said.codebook is None else [f"--codebook {quote(said.codebook.path)}"])
+        + [f"--keep-missing {quote(one)}" for one in said.keep_missing]
         + ([] if norm is None else [f"--norm {norm:g}"])
     )
     if own["noise"] is not None:

@@ -3,10 +3,12 @@
 Synthetic records from a released model, in a file that looks like the one it was fitted to.
 """
 
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.terminal import aside, line
@@ -14,6 +16,8 @@ from reticent.errors import BadInput
 from reticent.files.csv_tables import TableWriter
 from reticent.files.output import check_new, new_binary, new_text
 from reticent.models.serialization import load
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.sources.parquet import write_parquet
 from reticent.reporting.columns import column_names
 from reticent.reporting.registry import unwrap_search
@@ -21,6 +25,7 @@ from reticent.reporting.registry import unwrap_search
 __all__ = ["print_sample", "write_sample"]
 
 _ROWS = 65_536  # of a block
+_NUMBERS = ("number", "cyclic")  # kinds that are written with decimals
 
 
 def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[str, Any]:
@@ -39,23 +44,19 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
     if count < 1:
         raise BadInput(f"-n must be at least 1, not {count}: how many records shall be drawn?")
     names = [str(name) for name in getattr(model, "feature_names_in_", [])] or column_names(model)
+    bounds = model.releases_[0].bounds
     if out.suffix.lower() == ".parquet":
         with new_binary(out) as written:
-            write_parquet(
-                written, dict(zip(names, model.sample(count, random_state=seed).T, strict=True))
-            )
+            drawn = _columns(model.sample(count, random_state=seed), bounds)
+            write_parquet(written, dict(zip(names, drawn, strict=True)))
     else:
-        digits = [_column_digits(low, high) for low, high in model.releases_[0].bounds.x]
         rng = np.random.default_rng(seed)
         with new_text(out) as written:
             lines = TableWriter(written)
             lines.line(names)
             for start in range(0, count, _ROWS):
                 block = model.sample(min(_ROWS, count - start), random_state=rng)
-                lines.lines(
-                    [f"{v:.{k}f}" for v, k in zip(row, digits, strict=True)]
-                    for row in block.tolist()
-                )
+                lines.lines(zip(*_texts(_columns(block, bounds), bounds), strict=True))
     return {
         "model": type(fitted).__name__,
         "private": fitted.guarantee_.private,
@@ -65,7 +66,37 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
     }
 
 
-def _column_digits(low: float, high: float) -> int:
+def _columns(codes: NDArray[np.float64], bounds: Bounds) -> list[Any]:
+    """The columns as people write them: numbers, words, ISO dates; None where a value is missing.
+
+    ``codes`` are records as a model draws them, one column for each input of the bounds.
+    """
+    columns: list[Any] = []
+    kinds = bounds.x_kinds
+    for i in bounds.given_inputs():
+        drawn = np.array(codes[:, i])
+        if i + 1 < len(kinds) and isinstance(kinds[i + 1], MissingIndicator):
+            drawn[np.round(codes[:, i + 1]) == 1] = np.nan
+        if kinds[i].name in _NUMBERS:
+            columns.append(drawn)
+        else:
+            columns.append(kinds[i].values(drawn))
+    return columns
+
+
+def _texts(columns: list[Any], bounds: Bounds) -> list[list[str]]:
+    """The columns as they stand in a CSV file; a missing value is an empty cell."""
+    texts = []
+    for i, column in zip(bounds.given_inputs(), columns, strict=True):
+        if bounds.x_kinds[i].name in _NUMBERS:
+            digits = digits_for_range(*bounds.x[i])
+            texts.append(["" if isnan(v) else f"{v:.{digits}f}" for v in column.tolist()])
+        else:
+            texts.append(["" if value is None else str(value) for value in column])
+    return texts
+
+
+def digits_for_range(low: float, high: float) -> int:
     """Decimal places that tell a hundred-thousandth of the range."""
     return min(max(5 - int(np.floor(np.log10(high - low))), 0), 15)
 
@@ -75,7 +106,9 @@ def print_sample(about: dict[str, Any]) -> None:
     line("Drawn", f"{about['records']:,} synthetic records of {len(about['columns'])} columns")
     aside("Nobody's records: drawn from the released model, within the ranges that were given.", 12)
     aside(
-        "With decimals in every column: round those that held whole numbers, such as 0 and 1.", 12
+        "Words, dates and whole numbers where the model was told of them; all other columns have "
+        "decimals.",
+        12,
     )
     if not about["private"]:
         line("Note", "the model is NOT PRIVATE: its noise came from a seed")

@@ -49,7 +49,7 @@ _SETTINGS = DirichletSettings()
 
 
 def dirichlet_posterior(
-    S: Array, a: Array, S_sd: Array, a_sd: float, prior: Array, points: Array, n: int
+    S: Array, a: Array, S_sd: Array, a_sd: float, prior: Array, points: Array, n: float
 ) -> tuple[Array, Array, Array]:
     """Posterior of the weights of the log-odds of C classes.
 
@@ -63,7 +63,7 @@ def dirichlet_posterior(
         Prior covariance of the weights of a class.
     points : (points, m) array
         Features at points that are distributed as the records may be.
-    n : int
+    n : float
         Number of records.
 
     Returns
@@ -73,7 +73,7 @@ def dirichlet_posterior(
     classes = len(S)
     m = len(prior)
     (high, v_high), (low, v_low) = (
-        _target(alpha) for alpha in (1 + _SETTINGS.alpha, _SETTINGS.alpha)
+        dirichlet_target(alpha) for alpha in (1 + _SETTINGS.alpha, _SETTINGS.alpha)
     )
     middle = low + (high - low) / classes
     means = []
@@ -121,7 +121,7 @@ def dirichlet_posterior(
     )
 
 
-def _target(alpha: float) -> tuple[float, float]:
+def dirichlet_target(alpha: float) -> tuple[float, float]:
     """Mean and variance of log x for a lognormal x matched to a gamma variable with shape α."""
     variance = math.log(1 / alpha + 1)
     return math.log(alpha) - variance / 2, variance

@@ -80,18 +80,20 @@ class SoftmaxPosterior:
 
     Parameters: for each hypothesis the prior covariance (m, m) of a column of W; features
     (points, m) at points that are distributed as the records may be; the number of records and of
-    classes; whether e is taken from a softmax; whether hypotheses are weighed by their evidence.
+    classes; whether e is taken from a softmax; whether hypotheses are weighed by their evidence;
+    the squared relative error of the number of records.
     """
 
     def __init__(
         self,
         hypotheses: list[Array],
         points: Array,
-        n: int,
+        n: float,
         classes: int,
         *,
         softmax: bool = True,
         learn_prior: bool = True,
+        count_variance: float = 0.0,
     ) -> None:
         self.n = n
         self.classes = classes
@@ -100,7 +102,7 @@ class SoftmaxPosterior:
         self._hypotheses = hypotheses
         self._points = points
         self._roots = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in hypotheses]
-        self._gram = GramEstimator(points, n, damping=DAMPING)
+        self._gram = GramEstimator(points, n, damping=DAMPING, count_variance=count_variance)
         self._use(np.full(len(hypotheses), 1 / len(hypotheses)))
         m = len(hypotheses[0])
         self.mean = np.zeros((m, classes))
@@ -117,6 +119,11 @@ class SoftmaxPosterior:
         self.weights = weights
         self.prior: Array = np.einsum("h,hij->ij", weights, np.array(self._hypotheses))
         self._root = np.linalg.cholesky(self.prior)
+
+    def set_count(self, n: float, count_variance: float) -> None:
+        """Learn the number of records, and its squared relative error, before the first stage."""
+        self.n = n
+        self._gram.set_count(n, count_variance)
 
     @property
     def _most(self) -> float:

@@ -2,7 +2,9 @@
 
 Inputs are scaled to the box [−1, 1]ᵈ. A density along one input is an array (128,) of probabilities
 of `DENSITY_BINS` equal bins that add up to one; several densities that agree with the same releases
-are the rows of an array (densities, 128).
+are the rows of an array (densities, 128). Of an input with L levels the bins are the levels, and
+arrays are (L,) and (densities, L). Functions that are told ``levels`` get the number of levels of
+each input, 0 where it has none.
 """
 
 import math
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
 from reticent.inference.linalg import project_onto_simplex
+from reticent.privacy.row_maps.polynomial_basis import level_of
 
 __all__ = [
     "COARSE_THRESHOLD",
@@ -26,6 +29,7 @@ __all__ = [
     "effective_support",
     "extrapolation_weight",
     "informative_bins",
+    "level_threshold",
     "marginal_densities",
     "quantile_points",
     "shrink_to_common_mean",
@@ -129,7 +133,7 @@ def density_from_moments(mean: float, square: float, moment_sd: float) -> Array:
     return np.asarray((1 - uniform) * normal / normal.sum() + uniform / DENSITY_BINS)
 
 
-def informative_bins(sd: float, n: int) -> int:
+def informative_bins(sd: float, n: float) -> int:
     """Number of bins whose noisy counts determine a distribution function; 0 if even few do not.
 
     ``sd``: standard deviation of the noise of a count, of ``n`` records.
@@ -143,7 +147,7 @@ def informative_bins(sd: float, n: int) -> int:
     return 0
 
 
-def density_from_counts(density: Array, counts: Array, sd: float, n: int) -> Array:
+def density_from_counts(density: Array, counts: Array, sd: float, n: float) -> Array:
     """Density (128,) corrected by noisy counts (bins,).
 
     Deviations are shrunk by their signal-to-noise ratio; the result is projected on the simplex.
@@ -166,33 +170,48 @@ def quantile_points(density: Array, uniform: Array) -> Array:
     return np.asarray(np.interp((uniform + 1) / 2, cdf / cdf[-1], edges))
 
 
-def marginal_densities(points: Array, densities: Array) -> list[Array]:
+def marginal_densities(points: Array, densities: Array, levels: Sequence[int] = ()) -> list[Array]:
     """Densities along each input of densities on points.
 
     ``points``: (points, d); ``densities``: (densities, points), probabilities of the points. For
-    each input an array (densities, 128).
+    each input an array (densities, 128), or (densities, L).
     """
-    scaled = (points + 1) * (DENSITY_BINS / 2)
-    bins = np.minimum(scaled.astype(np.intp), DENSITY_BINS - 1)
-    return [
-        np.stack([np.bincount(column, density, DENSITY_BINS) for density in densities])
-        for column in bins.T
-    ]
+    marginals = []
+    for column, count in zip(points.T, levels or (0,) * points.shape[1], strict=True):
+        cells = count or DENSITY_BINS
+        scaled = (column + 1) * (cells / 2)
+        bins = np.minimum(scaled.astype(np.intp), cells - 1)
+        along = np.stack([np.bincount(bins, density, cells) for density in densities])
+        marginals.append(along.astype(np.float64))
+    return marginals
 
 
-def effective_support(densities: Sequence[Array]) -> float:
-    """Fraction of the box that records occupy: exp(entropy), averaged over the inputs."""
+def effective_support(densities: Sequence[Array], levels: Sequence[int] = ()) -> float:
+    """Fraction of the box that records occupy: exp(entropy), averaged over the inputs.
+
+    Levels count as occupied: between them there is nothing.
+    """
     coarse = _SETTINGS.entropy_bins
-    means = np.stack(
-        [
-            np.atleast_2d(density).mean(axis=0).reshape(-1, DENSITY_BINS // coarse).sum(axis=1)
-            for density in densities
-        ]
-    )
-    return float(np.exp(entr(means).sum(axis=1).mean())) / coarse
+    entropies = []
+    for density, count in zip(densities, levels or (0,) * len(densities), strict=True):
+        if count:
+            entropies.append(math.log(coarse))
+        else:
+            mean = np.atleast_2d(density).mean(axis=0)
+            entropies.append(entr(mean.reshape(-1, DENSITY_BINS // coarse).sum(axis=1)).sum())
+    return float(np.exp(np.mean(entropies))) / coarse
 
 
-def density_threshold(inputs: int, n: int, noise: float) -> tuple[float, float]:
+def level_threshold(n: float, noise: float) -> float:
+    """Share of the records at a level below which predictions there count as extrapolation.
+
+    The same number of records determines an effect however many levels there are, if ``noise``,
+    that of all releases together, does not hide them.
+    """
+    return min(_SETTINGS.informative_records * noise / n, 0.5)
+
+
+def density_threshold(inputs: int, n: float, noise: float) -> tuple[float, float]:
     """Kernel width and relative-density threshold below which predictions count as extrapolation.
 
     Of one input, a hundred records determine a function at a point, however many there are
@@ -206,7 +225,11 @@ def density_threshold(inputs: int, n: int, noise: float) -> tuple[float, float]:
 
 
 def extrapolation_weight(
-    densities: Sequence[Array], u: Array, threshold: tuple[float, float] = COARSE_THRESHOLD
+    densities: Sequence[Array],
+    u: Array,
+    threshold: tuple[float, float] = COARSE_THRESHOLD,
+    levels: Sequence[int] = (),
+    least_share: float = 0.0,
 ) -> Array:
     """How much a prediction is extrapolation, from 0 (among the records) to 1 (they say nothing).
 
@@ -218,18 +241,30 @@ def extrapolation_weight(
     Parameters
     ----------
     densities : sequence of array
-        One for each input, (128,) or (densities, 128).
+        One for each input, (128,) or (densities, 128); with L levels (L,) or (densities, L).
     u : (points, d) array
         Inputs, scaled to the box.
     threshold : tuple of float
         Of `density_threshold`.
+    levels : sequence of int, optional
+        Number of levels of each input. At a level its own share of the records counts.
+    least_share : float
+        Of `level_threshold`.
     """
     width, sparse = threshold
     weight = np.zeros(len(u))
     edges = np.linspace(-1, 1, DENSITY_BINS + 1)
     middles = (edges[1:] + edges[:-1]) / 2
     kernel = np.exp(-(((edges[:, None] - middles) / width) ** 2))
-    for density, column in zip(densities, u.T, strict=True):
+    counts = levels or (0,) * len(densities)
+    for density, column, count in zip(densities, u.T, counts, strict=True):
+        if count:
+            share = np.atleast_2d(density).min(axis=0)[level_of(column, count)]
+            # a level is rare if half of an even share would be more
+            rare = min(least_share, 0.5 / count)
+            along = np.clip(1 - share / max(rare, 1e-300), 0.0, 1.0)
+            np.maximum(weight, along, out=weight)
+            continue
         nearby = (np.atleast_2d(density) @ kernel.T).min(axis=0)
         ratio = DENSITY_BINS * nearby / kernel.sum(axis=1)
         along = np.interp(column, edges, np.clip(1 - ratio / sparse, 0.0, 1.0))

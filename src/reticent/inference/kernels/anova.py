@@ -10,11 +10,12 @@ every input has been spread out evenly,
 
 κ has mean zero and average variance one under the uniform density, so that s is the fraction of the
 variance of each order. Products of κ's eigenfunctions are orthonormal: in this basis the prior is
-diagonal.
+diagonal. That is so for inputs along a line; κ of words, ordered levels and cycles is in `axes`.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -22,8 +23,9 @@ from numpy.typing import NDArray
 from scipy.special import erf
 from sklearn.gaussian_process.kernels import Kernel
 
+from reticent.inference.kernels.axes import LINE, Axis, axis_functions, word_contrasts
 from reticent.inference.kernels.settings import ANOVA
-from reticent.privacy.row_maps.polynomial_basis import GRID, Basis, legendre
+from reticent.privacy.row_maps.polynomial_basis import GRID, Basis
 
 __all__ = ["Anova", "AnovaPriors"]
 
@@ -71,12 +73,16 @@ class Anova(Kernel):  # type: ignore[misc]
 
     def input_kernel(self, a: Array, b: Array) -> Array:
         """κ between two arrays of the same shape, or shapes that fit together."""
-        weights = np.exp(-((np.log(_LENGTHS / self.length) / ANOVA.log_length_sd) ** 2) / 2)
         smooth = sum(
             w * _centred(a, b, length)
-            for w, length in zip(weights / weights.sum(), _LENGTHS, strict=True)
+            for w, length in zip(self.length_weights(), _LENGTHS, strict=True)
         )
         return np.asarray(self.linear * 3 * a * b + (1 - self.linear) * smooth)
+
+    def length_weights(self) -> Array:
+        """Weights of the lengthscales that an effect is averaged over; they add up to one."""
+        weights = np.exp(-((np.log(_LENGTHS / self.length) / ANOVA.log_length_sd) ** 2) / 2)
+        return np.asarray(weights / weights.sum())
 
     def order_variances(self, d: int) -> tuple[float, ...]:
         """Variance of one effect of order 1, 2 and 3 where there are ``d`` inputs."""
@@ -151,22 +157,19 @@ class AnovaPriors:
     unconditional_size = ANOVA.unconditional_size
     min_relative_signal = ANOVA.min_relative_signal
 
-    def __init__(self, dimension: int, trials: int, kernels: Sequence[Anova] = ()) -> None:
+    def __init__(
+        self,
+        dimension: int,
+        trials: int,
+        kernels: Sequence[Anova] = (),
+        axes: Sequence[Axis] = (),  # of each input; lines if not given
+    ) -> None:
         self.kernels = list(kernels) or [Anova(), *_trials(trials)]
-        p = legendre(_NODES) * (_WEIGHTS / 2)[:, None]
-        spectra = [
-            p.T @ kernel.input_kernel(_NODES[:, None], _NODES) @ p for kernel in self.kernels
-        ]
-        mean = np.mean(spectra, axis=0)
-        mean[0, :] = mean[:, 0] = 0.0  # the constant has a function of its own
-        values, vectors = np.linalg.eigh(mean)
-        q = vectors[:, np.argsort(-values)[: ANOVA.functions_per_input]].T
-        q *= np.sign(q[np.arange(len(q)), np.abs(q).argmax(axis=1)])[:, None]
-        self._decays = np.maximum(
-            [np.einsum("ki,ij,kj->k", q, spectrum, q) for spectrum in spectra], ANOVA.min_variance
-        )
-        self._mix = np.vstack([np.eye(1, q.shape[1]), q])
-        self._effects = _effects(dimension, self._decays.mean(axis=0))
+        self.axes = tuple(axes) or (LINE,) * dimension
+        known = {axis: axis_functions(axis, self.kernels) for axis in set(self.axes)}
+        self._functions = [known[axis] for axis in self.axes]
+        means = {axis: functions.decays.mean(axis=0) for axis, functions in known.items()}
+        self._effects = likely_effects([means[axis] for axis in self.axes])
         self._dimension = dimension
         variances = np.array([self._variances(h) for h in range(len(self.kernels))])
         order = np.argsort(-variances.mean(axis=0), kind="stable")
@@ -185,12 +188,12 @@ class AnovaPriors:
 
     def _variances(self, h: int) -> Array:
         scales = self.kernels[h].order_variances(self._dimension)
-        decay = self._decays[h]
+        decays = [functions.decays[h] for functions in self._functions]
         return np.array(
             [
                 ANOVA.constant_variance
                 if not e
-                else scales[len(e) - 1] * math.prod(decay[k - 1] for _, k in e)
+                else scales[len(e) - 1] * math.prod(decays[j][k - 1] for j, k in e)
                 for e in self._effects
             ]
         )
@@ -223,12 +226,42 @@ class AnovaPriors:
         for row, effect in zip(index, self._effects, strict=False):
             for j, k in effect:
                 row[j] = k
-        used = int(index.max()) + 1
-        mix = tuple(tuple(int(v) for v in row) for row in np.trunc(self._mix[:used] * GRID))
-        basis = Basis((mix,) * self._dimension, tuple(tuple(int(i) for i in row) for row in index))
+        mixes = tuple(
+            _integers(functions.mix[: int(index.max()) + 1]) for functions in self._functions
+        )
+        levels: tuple[int, ...] = tuple(axis.levels for axis in self.axes)
+        if not any(levels):
+            levels = ()
+        basis = Basis(mixes, tuple(tuple(int(i) for i in row) for row in index), levels)
         table = self._table[:, :m]
         whole = np.array([ANOVA.constant_variance + kernel.variance for kernel in self.kernels])
-        return basis, [np.diag(row) for row in table], np.maximum(whole - table.sum(axis=1), 0.0)
+        left = np.maximum(whole - table.sum(axis=1), 0.0)
+        return basis, [np.diag(row) for row in table], left + self._within_groups()
+
+    def _within_groups(self) -> Array:
+        """Variance (H,) between words that share an effect, under each hypothesis."""
+        shared = sum(axis.shared_fraction for axis in self.axes)
+        return np.array(
+            [shared * kernel.order_variances(self._dimension)[0] for kernel in self.kernels]
+        )
+
+    def sorted_words(self, basis: Basis, densities: Sequence[Array]) -> Basis:
+        """The basis with contrasts of words in the order of their frequency, most frequent first.
+
+        The prior, which is exchangeable, does not change. ``densities``: along each input, of words
+        the probability of each.
+        """
+        mixes = list(basis.mix)
+        for j, (axis, density) in enumerate(zip(self.axes, densities, strict=True)):
+            if axis.shape == "words" and axis.levels > 2:
+                order = np.argsort(-density, kind="stable")
+                mixes[j] = _integers(word_contrasts(axis.levels, order.tolist())[: len(mixes[j])])
+        return replace(basis, mix=tuple(mixes))
+
+
+def _integers(mix: Array) -> tuple[tuple[int, ...], ...]:
+    """Functions as whole numbers of steps of the grid."""
+    return tuple(tuple(int(v) for v in row) for row in np.trunc(mix * GRID))
 
 
 def _trials(count: int) -> list[Anova]:
@@ -239,24 +272,34 @@ def _trials(count: int) -> list[Anova]:
     ]
 
 
-def _effects(
-    d: int, decay: Array, most: int = ANOVA.max_functions
+def likely_effects(
+    decays: Sequence[Array], most: int = ANOVA.max_functions
 ) -> list[tuple[tuple[int, int], ...]]:
     """Products of one-dimensional functions, each as pairs (input, number of the function).
 
-    Those with the largest variance come first.
+    Those with the largest variance come first. ``decays``: of the functions along each input.
     """
+    d = len(decays)
     effects: list[tuple[float, tuple[tuple[int, int], ...]]] = [(1.0, ())]
     for order in range(1, min(d, 3) + 1):
         if math.comb(d, order) > ANOVA.max_combinations:
             break  # with so many inputs, each of their combinations is too small to be found
-        best: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
-        for _ in range(order):
-            longer = [(v * lam, (*i, k + 1)) for v, i in best for k, lam in enumerate(decay)]
-            best = sorted(longer, key=lambda product: (-product[0], product[1]))
-            best = best[: ANOVA.max_products_per_combination]
+        known: dict[tuple[int, ...], list[tuple[float, tuple[int, ...]]]] = {}
         for inputs in combinations(range(d), order):
+            alike = tuple(id(decays[j]) for j in inputs)
+            if alike not in known:
+                known[alike] = _best_products([decays[j] for j in inputs])
             scale = 4.0**-order / math.comb(d, order)
-            effects += [(scale * v, tuple(zip(inputs, i, strict=True))) for v, i in best]
+            effects += [(scale * v, tuple(zip(inputs, i, strict=True))) for v, i in known[alike]]
     effects.sort(key=lambda product: (-product[0], product[1]))
     return [effect for _, effect in effects[:most]]
+
+
+def _best_products(decays: Sequence[Array]) -> list[tuple[float, tuple[int, ...]]]:
+    """Products of functions of some inputs that have the largest variances, and these."""
+    best: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
+    for decay in decays:
+        longer = [(v * lam, (*i, k + 1)) for v, i in best for k, lam in enumerate(decay)]
+        best = sorted(longer, key=lambda product: (-product[0], product[1]))
+        best = best[: ANOVA.max_products_per_combination]
+    return best

@@ -189,10 +189,10 @@ class KernelPriors:
 def project_covariance(gram: Array, projection: Array) -> Array:
     """Covariance of coefficients whose function has this covariance at points."""
     S = projection @ gram @ projection.T
-    return _definite((S + S.T) / 2, PROJECTION.jitter * np.trace(S) / len(S))
+    return positive_definite_part((S + S.T) / 2, PROJECTION.jitter * np.trace(S) / len(S))
 
 
-def _definite(S: Array, least: float) -> Array:
+def positive_definite_part(S: Array, least: float) -> Array:
     """S + least·I. A kernel may be positive definite with some parameters only.
 
     Then without its negative variances.

@@ -34,6 +34,10 @@ class AnovaSettings:
         Prior variance of the constant: that of a level within ±1, about the middle.
     functions_per_input : int
         Eigenfunctions of one input that products are made of.
+    max_words : int
+        Most words of one input that have an effect of their own; of more, the rare ones share one.
+    harmonics : int
+        Harmonics of a cycle: as many as polynomials of degree 31 represent to 1e-4.
     max_combinations : int
         Most pairs or triples of inputs: with more, each is too small to be found.
     max_products_per_combination, max_functions : int
@@ -58,6 +62,8 @@ class AnovaSettings:
     quadrature_nodes: int = 64
     constant_variance: float = 0.25
     functions_per_input: int = 20
+    max_words: int = 40
+    harmonics: int = 6
     max_combinations: int = 300
     max_products_per_combination: int = 200
     max_functions: int = 1200

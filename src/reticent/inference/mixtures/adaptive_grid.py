@@ -123,7 +123,7 @@ def expected_counts(sizes: Array, edges: Whole, strength: Array) -> Array:
     return np.where(sizes > ADAPTIVE_GRID.certain_size, sizes, mean_size / (1 + np.exp(-odds)))
 
 
-def _touching(node: Whole, side: Array) -> tuple[Whole, Array]:
+def touching_cells(node: Whole, side: Array) -> tuple[Whole, Array]:
     """Pairs of numbers that stand beside each other in a grid.
 
     And which fraction of the longer one's side they have in common.
@@ -217,7 +217,7 @@ class AdaptiveGridCounts:
         sizes = np.concatenate(
             [total / sd, np.full(heavy, _SIZES[-1]), [ADAPTIVE_GRID.min_size]]
         )  # there are records in heavy cells
-        weight = expected_counts(sizes, *_touching(node, side))[:joined] * sd
+        weight = expected_counts(sizes, *touching_cells(node, side))[:joined] * sd
         variance = (
             self.width[first:] ** 2 * d / 24
         )  # half of what even places have: a heap is narrower

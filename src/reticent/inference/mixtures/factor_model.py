@@ -104,7 +104,7 @@ class CorrelationEstimate:
         denoised, _, _ = denoise_spectrum(gram / length - np.eye(d), noise2)
         self.least = float(min(FACTOR_MODEL.max_floor, np.sqrt(noise2))) + 1e-6
         self.edge = 2 * float(np.sqrt(d * noise2))  # largest eigenvalue of the noise alone
-        self.correlation = _correlation(denoised + np.eye(d), self.least)
+        self.correlation = nearest_correlation(denoised + np.eye(d), self.least)
         gram_precision = 1 / (2 * noise2)
         correction = (
             precision
@@ -120,7 +120,7 @@ class CorrelationEstimate:
         return self.correlation * np.outer(self.scale, self.scale)
 
 
-def _correlation(matrix: Array, least: float) -> Array:
+def nearest_correlation(matrix: Array, least: float) -> Array:
     """A correlation matrix near a symmetric one.
 
     Ones on the diagonal, no eigenvalue below ``least``.

@@ -99,7 +99,7 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
     if len(points) * k <= WEIGHTED_KMEANS.few_distances:
         restarts = WEIGHTED_KMEANS.few_distances_restarts
     for _ in range(restarts):
-        centres = _plus_plus_start(points, weights, k, random)
+        centres = kmeans_plus_plus(points, weights, k, random)
         for _ in range(WEIGHTED_KMEANS.lloyd_steps):
             nearest, _ = nearest_centres(points, centres)
             total = np.bincount(nearest, weights, k)
@@ -119,7 +119,7 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
     return best_centres
 
 
-def _plus_plus_start(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
+def kmeans_plus_plus(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
     """Points drawn one after the other, by weight and squared distance from those before.
 
     Of a few, the one that helps most.

@@ -37,8 +37,8 @@ class GramEstimator:
     ----------
     points : (points, m) array
         Features at public points that fill the box.
-    n : int
-        Number of records.
+    n : float
+        Number of records that the sums are over.
     damping : float
         Ridge on the diagonal, relative to the noise's largest eigenvalue. Where inputs depend on
         each other, what noise hides of the largest eigenvalues of B would let steps go too far.
@@ -46,6 +46,8 @@ class GramEstimator:
         large is hidden, and its noise would be taken for a well-determined coefficient.
     min_square_weight : float
         Square of the smallest weight a record can have; 1 if records are not weighted.
+    count_variance : float
+        Squared relative error of ``n``: the guess of B is as wrong.
 
     Attributes
     ----------
@@ -64,9 +66,16 @@ class GramEstimator:
     """
 
     def __init__(
-        self, points: Array, n: int, *, damping: float = 0.0, min_square_weight: float = 1.0
+        self,
+        points: Array,
+        n: float,
+        *,
+        damping: float = 0.0,
+        min_square_weight: float = 1.0,
+        count_variance: float = 0.0,
     ) -> None:
         self.n = n
+        self._count_variance = count_variance
         self._damping = damping
         self._min_square_weight = min_square_weight
         # of weights between the least and one, evenly spread on a logarithmic scale
@@ -103,6 +112,12 @@ class GramEstimator:
         self._sum = np.zeros_like(self.feature_moment)
         self._weight = np.zeros_like(self.feature_moment)
 
+    def set_count(self, n: float, count_variance: float) -> None:
+        """Learn the number of records, and its squared relative error, before the first matrix."""
+        self.damped_estimate = self.estimate = self.estimate * (n / self.n)
+        self.n = n
+        self._count_variance = count_variance
+
     def add(self, B: Array, sd: Array) -> None:
         """Take in one more noisy matrix (m, m), with noise of standard deviations ``sd``."""
         self._sum = self._sum + B / sd**2
@@ -124,7 +139,7 @@ class GramEstimator:
         denoised, remaining_error, signal = denoise_spectrum(released - guess, noise2)
         possible = np.outer(np.diag(guess), np.diag(guess))
         signal_variance = (
-            signal / float(possible.sum()) + GRAM.min_density_error / self.n
+            signal / float(possible.sum()) + GRAM.min_density_error / self.n + self._count_variance
         ) * possible
         error = remaining_error + GRAM.min_error * noise2
         floor = self._damping * 2 * math.sqrt(len(guess) * noise2)

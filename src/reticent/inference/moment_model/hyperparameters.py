@@ -45,7 +45,7 @@ def weigh_hypotheses(
         if -ascent.fun > top:
             best = ascent.x
             top = -float(ascent.fun)
-    covariance = _around(climb, best, low, high)
+    covariance = curvature_covariance(climb, best, low, high)
     lower = np.linalg.cholesky(covariance)
     tail = EVIDENCE_SEARCH.proposal_tail
     near = best + norm.ppf(places[trials:] * (1 - 2 * tail) + tail) @ lower.T
@@ -91,7 +91,7 @@ def sample_around_mode(
     low = low[free]
     high = high[free]
     best = _on_grid(_climbed(climb, start[free], low, high).x, low, high)
-    lower = np.linalg.cholesky(_around(climb, best, low, high))
+    lower = np.linalg.cholesky(curvature_covariance(climb, best, low, high))
     drawn = norm.ppf(qmc.Halton(len(best), scramble=False).random(count + 1)[1:])
     points = best + drawn @ lower.T
     points = np.where(
@@ -132,7 +132,7 @@ def _climbed(climb: Evidence, start: Array, low: Array, high: Array) -> Optimize
     return minimize(climb, start, jac=True, method="L-BFGS-B", bounds=box, options=options)
 
 
-def _around(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
+def curvature_covariance(climb: Evidence, best: Array, low: Array, high: Array) -> Array:
     """A covariance from the curvature at the highest point, nowhere wider than the box."""
     p = len(best)
     gradient = climb(best)[1]

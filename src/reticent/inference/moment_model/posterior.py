@@ -101,8 +101,8 @@ class StagedPosterior:
         Variance that the basis does not represent, under each.
     points : (points, m) array
         Features at points that are distributed as the records may be.
-    n : int
-        Number of records.
+    n : float
+        Number of records that the sums are over.
     noise_variance : float
         s², the variance of the observation noise: a first guess if ``learn_noise``, else a lower
         bound.
@@ -121,6 +121,8 @@ class StagedPosterior:
         Weights of the function that is one everywhere; by least squares if not given.
     initial_noise_variance : float, optional
         s² before the first stage; ``noise_variance`` if not given.
+    count_variance : float
+        Squared relative error of ``n``.
 
     Attributes
     ----------
@@ -137,7 +139,7 @@ class StagedPosterior:
     hypotheses: Array
     truncation_variance: Array
     points: Array
-    n: int
+    n: float
     noise_variance: float
     learn_noise: bool = False
     learn_prior: bool = True
@@ -156,6 +158,7 @@ class StagedPosterior:
     initial_noise_variance: float | None = (
         None  # what looked like noise before the first stage; the guess if nothing did
     )
+    count_variance: float = 0.0  # squared relative error of n
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -167,7 +170,11 @@ class StagedPosterior:
         if np.count_nonzero(self._roots) == np.count_nonzero(diagonals):  # as in the default prior
             self._roots = diagonals.copy()  # products with them take less time
         self._gram = GramEstimator(
-            self.points, self.n, damping=self.damping, min_square_weight=self.min_square_weight
+            self.points,
+            self.n,
+            damping=self.damping,
+            min_square_weight=self.min_square_weight,
+            count_variance=self.count_variance,
         )
         # of each hypothesis
         if self.initial_noise_variance is None:
@@ -206,6 +213,12 @@ class StagedPosterior:
     def densities(self) -> Array:
         """Densities on the points that agree with the releases, a row each."""
         return self._gram.densities
+
+    def set_count(self, n: float, count_variance: float) -> None:
+        """Learn the number of records, and its squared relative error, before the first stage."""
+        self.n = n
+        self.count_variance = count_variance
+        self._gram.set_count(n, count_variance)
 
     def rescale_prior(self) -> None:
         """Scale the prior up if residuals are larger than outputs should be.

@@ -161,7 +161,7 @@ class JointBandit:
     def _apply_parameters(self, params: dict[str, Any]) -> None:
         """Check everything, before anything is charged, and build the public part."""
         check_parameters(params)
-        self.bounds: Bounds = params["bounds"]
+        self.bounds: Bounds = params["bounds"].with_indicators()
         self.horizon: int | None = None
         if params["horizon"] is not None:
             self.horizon = int(params["horizon"])  # products of NumPy's integers wrap around
@@ -224,7 +224,7 @@ class JointBandit:
         answer, nor fails. An empty set is answered with 0. A program that hands on what people send
         should give ``several``: then nothing that they send decides it.
         """
-        asked = AskedRounds(candidates, self.posterior_.dimension, several)
+        asked = AskedRounds(candidates, self.bounds, several)
         with self._lock:
             return self._ask(asked)
 
@@ -267,7 +267,7 @@ class JointBandit:
         inside is never refused: a row of another length, or a cell that is not a number, is missing
         in its own round, and counts as the middle of its range.
         """
-        rounds = ToldRounds(candidate, reward, self.posterior_.dimension, several)
+        rounds = ToldRounds(candidate, reward, self.bounds, several)
         with self._lock:
             self._tell(rounds)
 
@@ -283,7 +283,7 @@ class JointBandit:
         records = rounds.read()
         while len(records):
             batch = records[: self._batch_size - stream.rows]
-            stream.add(self._statistic(), batch)
+            stream.add(self._statistic(), batch, coded=True)
             if self._public_contexts:
                 phi = self.posterior_.features(batch[:, :-1])
                 self._public_gram += phi.T @ phi

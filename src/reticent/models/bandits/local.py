@@ -112,7 +112,7 @@ class LocalBanditClient:
 
     def ask(self, candidates: object) -> int:
         """Choose one of the candidates (rows). Nothing of it leaves."""
-        [rows] = AskedRounds(candidates, len(self._bounds.x), several=False).read()
+        [rows] = AskedRounds(candidates, self._bounds, several=False).read()
         words = random_words(1, self._asks, self._seed)
         self._asks += 1
         with np.errstate(all="ignore"):
@@ -129,7 +129,7 @@ class LocalBanditClient:
         is not a number is missing, and stands in the middle of its range: there is a report
         whatever they are.
         """
-        record = ToldRounds(candidate, reward, len(self._bounds.x), several=False)
+        record = ToldRounds(candidate, reward, self._bounds, several=False)
         if self._stream is None:
             raise ReleaseRefused(
                 "This client has told its record: telling again would cost as much again. Make a "
@@ -137,7 +137,7 @@ class LocalBanditClient:
             )
         stream = self._stream
         self._stream = None
-        stream.add(self._statistic, record.read())
+        stream.add(self._statistic, record.read(), coded=True)
         release = stream.release(self._statistic)
         report = {"batch": self._batch, "release": plain_release(derived(release, statistic={}))}
         return json.dumps(report).encode()

@@ -22,14 +22,30 @@ from reticent.errors import BadInput
 from reticent.inference.classification.dirichlet_targets import dirichlet_posterior
 from reticent.inference.classification.probability_bands import probability_bands
 from reticent.inference.classification.softmax_posterior import SoftmaxPosterior
+from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
+from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.projection import feature_scales, norm_quantile
 from reticent.inference.linalg import quadratic_forms
 from reticent.models.base import PrivateEstimator
-from reticent.models.gp.input_features import estimate_input_densities, make_feature_map
-from reticent.models.gp.prior_hypotheses import PreparedPrior, hypotheses_of, validated_prior
+from reticent.models.gp.input_features import (
+    count_complete_records,
+    count_from_gram,
+    estimate_inputs,
+    fill_missing,
+    make_feature_map,
+    warn_of_missing_values,
+)
+from reticent.models.gp.prior_hypotheses import (
+    PreparedPrior,
+    axes_of,
+    hypotheses_of,
+    validated_prior,
+)
 from reticent.models.gp.settings import BASIS, CLASSES, LIMITS
 from reticent.models.gp.staged_fit import Prior
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.class_gram import ClassGram, GramByClass, class_stage, softmax
 from reticent.privacy.row_maps.polynomial_basis import Basis
@@ -52,9 +68,11 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : scikit-learn kernel, optional
-        Prior covariance of each class's log-odds. Default: a constant and smooth effects of one,
-        two and three inputs, after the inputs have been spread out evenly by what two of the
-        releases tell.
+        Prior covariance of each class's log-odds. Default: a constant and effects of one, two and
+        three inputs: smooth ones of numbers, after these have been spread out evenly by what two of
+        the releases tell, and of ordered words; periodic ones of cycles; one for each word. A
+        kernel sees codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more
+        than two words in no order.
     method : "softmax", "labels" or "dirichlet"
         How labels enter. "softmax" is best nearly always; "dirichlet" is the DP-GP paper's,
         corrected, with a single release.
@@ -71,14 +89,16 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     classes_ : array
         The classes of the bounds, in their order. A class without records is as likely as privacy
         noise leaves it.
+    n_complete_, n_complete_sd_
+        Number of records that have a known label and all inputs, as far as releases tell, and the
+        standard deviation of its error. Others are left out. Clearly fewer than all: a fit warns.
     guarantee_, releases_, n_features_in_, feature_names_in_
 
     Privacy
     -------
     Neighbours: one record, inputs and label, replaced. Released: sums with Gaussian noise, as many
     as ``stages``; everything else is computed from them. Must be public: the bounds with the list
-    of classes, the number of records, all parameters. A label that is not in the list counts as the
-    first class.
+    of classes, the number of records, all parameters. A label that is not in the list is missing.
 
     Examples
     --------
@@ -114,11 +134,15 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _input_releases(self) -> int:
         """Releases about the inputs alone.
 
-        None for a given kernel, which speaks of them as they are, or if there is but one.
+        At most one for a given kernel, which speaks of them as they are: it counts the complete
+        records. None if there are few.
         """
-        if self.kernel is None and self.method != "dirichlet":
-            return self._releases // CLASSES.stages_per_input_release
-        return 0
+        if self.method == "dirichlet":
+            return 0
+        releases = self._releases // CLASSES.stages_per_input_release
+        if self.kernel is None:
+            return releases
+        return min(releases, 1)
 
     def _check(self) -> None:
         check_choice("method", self.method, METHODS)
@@ -163,14 +187,27 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def learn(self, curator: Oracle) -> None:
         """Release as often as was paid for, each time what the last fit left over."""
-        self._learn_prepared(curator, PreparedPrior(self._priors(curator.bounds)))
+        self._learn_from(curator, self._priors(curator.bounds))
 
     def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
-        """The same with the prior that validation has computed."""
+        """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
-        prior = prepared.prior
+        self._learn_from(curator, prepared.prior)
+        warn_of_missing_values(self._complete)
+
+    def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         bounds = curator.bounds
-        n = curator.n
+        densities: list[Array] = []
+        complete: CompleteRecords | None = None
+        if self.kernel is None:
+            densities, complete = estimate_inputs(
+                curator, self._input_releases, curator.noise_multiplier, axes_of(bounds)
+            )
+        elif self._input_releases:
+            complete = count_complete_records(curator, self._input_releases)
+        self._counted = complete is not None
+        self._complete = complete or CompleteRecords(float(curator.n), 0.0, curator.n)
+        n = self._complete.mean
         classes = len(bounds.classes or ())
         noise_multiplier = curator.noise_multiplier
         stages = self._releases - self._input_releases
@@ -183,8 +220,14 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             CLASSES.scaling_exponent,
             norm_quantile(snr_per_function),
         )
-        densities = estimate_input_densities(curator, self._input_releases, noise_multiplier)
-        self._feature_map, representative_points = make_feature_map(basis, feature_scale, densities)
+        axes: tuple[Axis, ...] = (LINE,) * len(bounds.x)
+        if isinstance(prior, AnovaPriors):
+            axes = prior.axes
+            if densities:
+                basis = prior.sorted_words(basis, densities)
+        self._feature_map, representative_points = make_feature_map(
+            basis, feature_scale, densities, axes
+        )
         phi = self._feature_map.rows(representative_points)
         logit_variance = 1.0
         if self.kernel is None and self.method != "labels":
@@ -196,6 +239,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         else:
             self._learn_in_stages(curator, covariances, phi, classes, stages)
         self.classes_ = np.array(bounds.classes)
+        self.n_complete_ = self._complete.mean
+        self.n_complete_sd_ = self._complete.sd
 
     def _learn_in_stages(
         self, curator: Oracle, covariances: list[Array], phi: Array, classes: int, stages: int
@@ -207,10 +252,11 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         posterior = SoftmaxPosterior(
             covariances,
             phi,
-            curator.n,
+            self._complete.mean,
             classes,
             softmax=link == "softmax",
             learn_prior=self.learn_kernel,
+            count_variance=self._complete.relative_variance,
         )
         for k in range(stages):
             clip_threshold = math.sqrt(1 - 1 / classes)  # the norm of all residuals at first
@@ -222,6 +268,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             )
             decoded = ClassGram.decode(release)
             self._feature_map = decoded.feature_map
+            if not k and not self._counted:
+                self._complete = count_from_gram(decoded.gram, decoded.gram_sd, phi, curator.n)
+                posterior.set_count(self._complete.mean, self._complete.relative_variance)
             posterior.add(
                 decoded.cross,
                 decoded.cross_sd,
@@ -245,6 +294,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         release = curator.release(GramByClass(self._feature_map, classes, CLASSES.constant_feature))
         decoded = GramByClass.decode(release)
         self._feature_map = decoded.feature_map
+        counted = float(decoded.counts.sum())
+        noise = decoded.counts_sd * math.sqrt(classes)
+        self._complete = complete_records(counted, noise, curator.n)
         prior = np.mean(covariances, axis=0)
         self._mean, self._covariance, self._nonprivate_covariance = dirichlet_posterior(
             decoded.grams,
@@ -253,18 +305,45 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             decoded.sums_sd,
             prior,
             phi,
-            curator.n,
+            self._complete.mean,
         )
         self._sharpness = 1.0
         self._usual_logit_variance = 0.0
 
     def predict(self, X: object) -> Any:
-        """The likeliest class of each row."""
+        """The likeliest class of each row.
+
+        NaN, in an array of objects, for rows that lack an input.
+        """
         check_is_fitted(self)
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        probabilities = self.predict_proba(X)
+        lacking = np.isnan(probabilities[:, 0])
+        likeliest = self.classes_[np.where(lacking[:, None], 0.0, probabilities).argmax(axis=1)]
+        if lacking.any():
+            likeliest = likeliest.astype(object)
+            likeliest[lacking] = np.nan
+        return likeliest
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """Accuracy of the predictions for the labels ``y``. Not protected.
+
+        Rows that lack an input, and labels that are not among the classes, are left out; NaN if all
+        do.
+        """
+        probabilities = self.predict_proba(X)
+        labels = Labels(self.releases_[0].bounds.classes or ())
+        truth = np.array([labels.code_value(label) for label in np.asarray(y).ravel().tolist()])
+        known = ~np.isnan(probabilities[:, 0]) & ~np.isnan(truth)
+        if not known.any():
+            return math.nan
+        hits = probabilities[known].argmax(axis=1) == truth[known]
+        weights = None
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight)[known]
+        return float(np.average(hits, weights=weights))
 
     def predict_proba(self, X: object) -> Array:
-        """Probabilities of the classes, (len(X), C).
+        """Probabilities of the classes, (len(X), C); NaN for rows that lack an input.
 
         Nearer to even where privacy noise or a lack of records leaves uncertainty (but for method
         "labels").
@@ -287,11 +366,13 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _by_blocks(self, X: object, answer: Callable[[Array], Array]) -> Array:
         check_is_fitted(self)
-        unit = self._unit(X)
+        unit, lacking = fill_missing(self._unit(X))
         with one_blas_thread():
             starts = range(0, len(unit), LIMITS.prediction_block)
             blocks = [unit[start : start + LIMITS.prediction_block] for start in starts]
-            return np.concatenate([answer(self._feature_map.rows(block)) for block in blocks])
+            answers = np.concatenate([answer(self._feature_map.rows(block)) for block in blocks])
+        answers[lacking] = np.nan
+        return answers
 
     def _probabilities(self, phi: Array) -> Array:
         values = phi @ self._mean

@@ -4,12 +4,14 @@ A fit first asks how the inputs are distributed, so that the basis can be where 
 """
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
 from reticent.inference.inputs.density import (
     COARSE_THRESHOLD,
     DENSITY_BINS,
@@ -23,6 +25,7 @@ from reticent.inference.inputs.density import (
     shrink_to_common_mean,
 )
 from reticent.inference.inputs.warping import equalizing_warp, magnify_interval
+from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.models.gp.settings import INPUTS
 from reticent.privacy.curator import Oracle
@@ -31,64 +34,126 @@ from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
 from reticent.privacy.row_maps.polynomial_basis import Basis
 
 __all__ = [
-    "estimate_input_densities",
+    "count_complete_records",
+    "count_from_gram",
+    "estimate_inputs",
     "extrapolation_along",
+    "fill_missing",
     "inputs_needing_linear_term",
     "make_feature_map",
+    "warn_of_missing_values",
     "zoom_warp",
 ]
 
 Array = NDArray[np.float64]
 Line = tuple[int, float, float]  # input, middle and slope of a linear term
+_IDENTITY = (-1.0, 1.0)  # knots of a map that leaves an input as it is
 
 
-def estimate_input_densities(oracle: Oracle, releases: int, noise_multiplier: float) -> list[Array]:
-    """Density of the records along each input, in equal bins of [−1, 1]; [] without releases.
+def estimate_inputs(
+    oracle: Oracle, releases: int, noise_multiplier: float, axes: Sequence[Axis]
+) -> tuple[list[Array], CompleteRecords | None]:
+    """Density of the records along each input, and how many are complete.
 
-    One release is of moments, the others are of counts. Where counts would be all noise, moments
-    take their releases too.
+    Densities are in equal bins of [−1, 1], one for each level where an input has levels. One
+    release is of moments, with the number of complete records, the others are of counts. Where
+    counts would be all noise, moments take their releases too. Nothing without releases.
     """
     if not releases:
-        return []
+        return [], None
     d = len(oracle.bounds.x)
-    n = oracle.n
     count_releases = releases - 1
     bins = 0
     if count_releases:
-        bins = informative_bins(noise_multiplier * math.sqrt(2 * d / count_releases), n)
+        bins = informative_bins(noise_multiplier * math.sqrt(2 * d / count_releases), oracle.n)
     if not bins:
         count_releases = 0
-    release = oracle.release(InputMoments(d), shares_spent=releases - count_releases)
-    moments = InputMoments.decode(release)
-    (means, squares), sd = shrink_to_common_mean(moments.means, moments.sd)
-    densities = [
-        density_from_moments(mean, square + 1.0, sd)
-        for mean, square in zip(means, squares, strict=True)
-    ]
+    complete, means, sd = _input_means(oracle, releases - count_releases)
+    n = complete.mean
+    densities = [np.full(axis.levels, 1 / max(axis.levels, 1)) for axis in axes]
+    numbers = [j for j, axis in enumerate(axes) if not axis.levels]
+    if numbers:
+        (first, second), moment_sd = shrink_to_common_mean(means[:, numbers], sd)
+        for j, mean, square in zip(numbers, first, second, strict=True):
+            densities[j] = density_from_moments(mean, square + 1.0, moment_sd)
     if not count_releases:
-        return densities
-    counted = InputCounts.decode(oracle.release(InputCounts(d, bins), shares_spent=count_releases))
+        return densities, complete
+    groups: int | tuple[int, ...] = bins
+    if len(numbers) < d:
+        groups = tuple(axis.levels or bins for axis in axes)
+    release = oracle.release(InputCounts(d, groups), shares_spent=count_releases)
+    counted = InputCounts.decode(release)
     return [
         density_from_counts(density, counts, counted.sd, n)
         for density, counts in zip(densities, counted.counts, strict=True)
-    ]
+    ], complete
+
+
+def count_complete_records(oracle: Oracle, releases: int) -> CompleteRecords:
+    """How many records are complete, from a release of moments of the inputs."""
+    complete, _, _ = _input_means(oracle, releases)
+    return complete
+
+
+def count_from_gram(
+    gram: Array, gram_sd: Array, phi: Array, n: int, constant: int = -1
+) -> CompleteRecords:
+    """How many of ``n`` records are complete, from a noisy Gram matrix (m, m) of their features.
+
+    By its length along the one that features ``phi`` (points, m) of representative points have;
+    where feature ``constant`` is a constant, by that one alone.
+    """
+    expected = phi.T @ phi / len(phi)
+    if constant >= 0:
+        only = np.zeros_like(expected)
+        only[constant, constant] = expected[constant, constant]
+        expected = only
+    length2 = float((expected**2).sum())
+    count = float((gram * expected).sum()) / length2
+    noise = math.sqrt(float(((gram_sd * expected) ** 2).sum())) / length2
+    return complete_records(count, math.hypot(noise, INPUTS.gram_count_error * n), n)
+
+
+def warn_of_missing_values(complete: CompleteRecords) -> None:
+    """Warn where the releases say that clearly fewer than all records are complete."""
+    if complete.warning is not None:
+        warnings.warn(complete.warning, UserWarning, stacklevel=5)
+
+
+def fill_missing(unit: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Scaled inputs with the middle in place of missing values, and which rows lack one."""
+    missing = np.isnan(unit)
+    return np.where(missing, 0.0, unit), np.asarray(missing.any(axis=1))
+
+
+def _input_means(oracle: Oracle, shares: int) -> tuple[CompleteRecords, Array, float]:
+    """How many records are complete; means (2, d) of u and u² − 1, and the sd of their noise."""
+    release = oracle.release(InputMoments(len(oracle.bounds.x)), shares_spent=shares)
+    moments = InputMoments.decode(release)
+    complete = complete_records(moments.count, moments.count_sd, oracle.n)
+    return complete, moments.sums / complete.mean, moments.sd / complete.mean
 
 
 def make_feature_map(
     basis: Basis,
     feature_scale: Array,
     densities: Sequence[Array],
+    axes: Sequence[Axis],
     warp: tuple[tuple[float, ...], ...] = (),
     rescale: bool = False,
     lines: tuple[Line, ...] = (),
 ) -> tuple[FeatureMap, Array]:
     """Feature map on warped inputs, and representative points (points, d).
 
-    ``warp``: given maps of the inputs; default, those that spread the densities evenly.
+    ``warp``: given maps of the inputs; default, those that spread the densities of numbers evenly.
     ``rescale``: privacy noise is felt, so that features get as large a norm as they may have where
     the densities say that records are.
     """
-    warp = warp or tuple(equalizing_warp(density) for density in densities)
+    if densities and not warp:
+        warp = tuple(
+            equalizing_warp(density) if axis == LINE else _IDENTITY
+            for density, axis in zip(densities, axes, strict=True)
+        )
     feature_map = FeatureMap(basis, tuple(feature_scale.tolist()), 1.0, warp, lines=lines)
     count = INPUTS.points
     if basis.dimension == 1 and basis.size <= INPUTS.few_functions:
@@ -116,7 +181,9 @@ def rescale_to_data(feature_map: FeatureMap, representative_points: Array) -> Fe
     )
 
 
-def inputs_needing_linear_term(densities: Sequence[Array]) -> tuple[Line, ...]:
+def inputs_needing_linear_term(
+    densities: Sequence[Array], axes: Sequence[Axis]
+) -> tuple[Line, ...]:
     """Inputs whose warp bends their straight lines.
 
     Of each its number, mean, and the slope of a line with mean square one among the records. Where
@@ -127,6 +194,8 @@ def inputs_needing_linear_term(densities: Sequence[Array]) -> tuple[Line, ...]:
     edges = np.linspace(-1, 1, DENSITY_BINS + 1)
     u = (edges[1:] + edges[:-1]) / 2
     for j, density in enumerate(densities):
+        if axes[j] != LINE:
+            continue
         knots = np.array(equalizing_warp(density))
         warped = (knots[1:] + knots[:-1]) / 2
         (uu, uv), (_, vv) = np.cov(u, warped, aweights=density, bias=True)
@@ -167,7 +236,12 @@ def extrapolation_along(
     ``densities``: of the records in equal bins, a row for each hypothesis.
     """
     rows = np.atleast_2d(densities)
-    fine = DENSITY_BINS // rows.shape[1]
+    coarse = rows.shape[1]
+    if DENSITY_BINS % coarse:  # bins of levels: no level lies between two of them
+        place = np.arange(DENSITY_BINS) * coarse // DENSITY_BINS
+        rows = rows[:, place] / np.bincount(place)[place]
+        coarse = DENSITY_BINS
+    fine = DENSITY_BINS // coarse
     return extrapolation_weight(
         [np.repeat(rows, fine, axis=1) / fine], np.linspace(-1, 1, points)[:, None], threshold
     )

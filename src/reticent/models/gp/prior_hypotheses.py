@@ -22,6 +22,7 @@ from sklearn.gaussian_process.kernels import (
 from reticent.errors import BadInput
 from reticent.inference.inputs.warping import compressed_fraction, unwarp
 from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.projection import (
     KernelPriors,
     kernels_around,
@@ -31,14 +32,17 @@ from reticent.inference.kernels.projection import (
 from reticent.inference.moment_model.hyperparameters import sample_around_mode
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.memo import memo
-from reticent.models.gp.settings import BASIS
+from reticent.models.gp.settings import BASIS, INPUTS
 from reticent.models.gp.staged_fit import Prior
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.base import Kind
 from reticent.privacy.row_maps.polynomial_basis import Basis
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 
 __all__ = [
     "PreparedPrior",
+    "axes_of",
+    "check_kernel_columns",
     "choose_basis_size",
     "hypotheses_of",
     "refine_prior",
@@ -74,7 +78,7 @@ def hypotheses_of(
     else:
         trials = 0
     if kernel is None:
-        return _default_prior(len(bounds.x), trials)
+        return _default_prior(axes_of(bounds), trials)
     halves = np.array([high / 2 - low / 2 for low, high in bounds.x])
     if trials:
         kernels = kernels_around(clone(kernel), halves, trials)
@@ -155,9 +159,45 @@ def _cached_prior(asked: _PriorRequest) -> KernelPriors:
 
 
 @memo(8)
-def _default_prior(dimension: int, trials: int) -> AnovaPriors:
+def _default_prior(axes: tuple[Axis, ...], trials: int) -> AnovaPriors:
     with one_blas_thread():
-        return AnovaPriors(dimension, trials)
+        return AnovaPriors(len(axes), trials, axes=axes)
+
+
+def axes_of(bounds: Bounds) -> tuple[Axis, ...]:
+    """What lies along each input by its kind: a line, a circle, ordered levels or words.
+
+    Whole numbers are ordered levels where they are few. In a ball all inputs are lines.
+    """
+    if bounds.norm is not None:
+        return (LINE,) * len(bounds.x)
+    return tuple(_axis_of(kind) for kind in bounds.x_kinds)
+
+
+def _axis_of(kind: Kind) -> Axis:
+    cells = kind.cells
+    if kind.periodic:
+        return Axis("circle")
+    if cells is None or (kind.levels is None and cells > INPUTS.most_whole_levels):
+        return LINE
+    if kind.ordered and cells > 2:
+        return Axis("ordered", cells)
+    return Axis("words", cells)
+
+
+def check_kernel_columns(kernel: Kernel | None, bounds: Bounds) -> None:
+    """Refuse a kernel that would see words in no order as numbers."""
+    if kernel is None:
+        return
+    names: Sequence[object] = bounds.x_names or range(len(bounds.x))
+    for name, axis in zip(names, axes_of(bounds), strict=True):
+        if axis.shape == "words" and axis.levels > 2:
+            raise BadInput(
+                f"A kernel sees the words of column {name!r} as numbers 0, 1, 2, …, and they are "
+                "in no order. Give no kernel: then each word has an effect of its own. Or list "
+                "them in an order that means something, as Ordered([...]).",
+                parameter="kernel",
+            )
 
 
 def _kernel_key(thing: object) -> str | None:
@@ -244,6 +284,7 @@ def validated_prior(
     ``make`` gives the prior, ``usable`` says whether features of its smallest basis can be
     released, ``units`` is what the error says of length scales and amplitudes.
     """
+    check_kernel_columns(kernel, bounds)
     fits = False
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():

@@ -5,8 +5,9 @@ Proof: regressor.md.
 f(x) = φ(x)ᵀw with m public functions φ (`row_maps.polynomial_basis`) and w ~ N(0, S), S the
 kernel's covariance projected on them. Each of K stages releases the Gram matrix of (φ, (R/r)·e),
 e = clip(y − φᵀw_k, ±r): residuals of the last fit, clipped at their current scale, so that noise
-shrinks with the residuals (`inference.moment_model`). With no kernel given, first releases show how
-the inputs are distributed, to spread them evenly over the box. All but the releases is
+shrinks with the residuals (`inference.moment_model`). The first release tells how many records are
+complete: one that lacks a value adds nothing to any. With no kernel given, it and a second one show
+how the inputs are distributed, to spread them evenly over the box. All but the releases is
 post-processing: kernel, noise level, prediction.
 """
 
@@ -22,13 +23,16 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
+from reticent.inference.inputs.complete_records import CompleteRecords
 from reticent.inference.inputs.density import (
     density_threshold,
     effective_support,
     extrapolation_weight,
+    level_threshold,
     marginal_densities,
 )
 from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.projection import (
     KernelPriors,
     feature_scales,
@@ -41,13 +45,17 @@ from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import (
-    estimate_input_densities,
+    count_complete_records,
+    estimate_inputs,
+    fill_missing,
     inputs_needing_linear_term,
     make_feature_map,
+    warn_of_missing_values,
     zoom_warp,
 )
 from reticent.models.gp.prior_hypotheses import (
     PreparedPrior,
+    axes_of,
     choose_basis_size,
     hypotheses_of,
     refine_prior,
@@ -80,9 +88,11 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ----------
     kernel : scikit-learn kernel, optional
         The prior of the function, in the units of the data. A hyperparameter's own bounds are its
-        prior; "fixed" means fixed. Default: a constant and smooth effects of single inputs, of
-        pairs and of triples, on inputs that are first spread evenly over the box by a private count
-        of each.
+        prior; "fixed" means fixed. Default: a constant and effects of single inputs, of pairs and
+        of triples: smooth ones of numbers, which are first spread evenly over the box by a private
+        count of each, and of ordered words; periodic ones of cycles; one for each word. A kernel
+        sees codes: of ordered words and of yes and no 0, 1, 2, …; it is refused for more than two
+        words in no order.
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given; if
         given, it is the least: outliers count as more noise.
@@ -96,8 +106,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         Number of basis functions; chosen from public numbers if not given.
     stages : int, optional
         Number of releases among which the budget is divided equally; 24 if not given. More stages
-        cost time, not budget. With no kernel given, one in twelve counts the inputs; with fewer
-        than twelve, the inputs are left as they are.
+        cost time, not budget. With no kernel given, one in twelve counts the inputs; with a kernel
+        given, one of twelve or more counts the complete records. With fewer than twelve, the inputs
+        are left as they are, and the complete records are estimated from the first release.
     learn_kernel : bool or "average"
         True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by
         the evidence of the releases, which is free post-processing; for one output, go on with
@@ -114,17 +125,21 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         is in units of the box [−1, 1] and of half the range of y.
     prior_std_
         Standard deviation of the function before the fit, on average over the box.
+    n_complete_, n_complete_sd_
+        Number of records that have all values, as far as releases tell, and the standard deviation
+        of its error. Others are left out. Clearly fewer than all: a fit warns.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator; a noise column is not a feature.
 
     Privacy
     -------
     Neighbours: one record (inputs, outputs, noise level) replaced, number of records public.
-    Released: per stage the Gram matrix of features and clipped residuals; with no kernel given,
-    counts of the inputs. Must be public: the bounds, the number of records, the kernel, all
-    parameters. ``score`` reads the records it is given without protection. An output outside its
-    bounds counts as it is (up to 64 times their width): the clip of the residuals, not the bounds,
-    limits what one record can do.
+    Released: per stage the Gram matrix of features and clipped residuals; moments of the inputs
+    with the number of complete records; with no kernel given, counts of the inputs. Must be public:
+    the bounds, the number of records, the kernel, all parameters. ``score`` reads the records it is
+    given without protection. A record that lacks an input or an output adds nothing. An output
+    outside its bounds counts as it is (up to 64 times their width): the clip of the residuals, not
+    the bounds, limits what one record can do.
 
     Examples
     --------
@@ -158,10 +173,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     @property
     def _input_releases(self) -> int:
-        """Number of releases about the inputs alone; none for a given kernel, whose inputs stay."""
+        """Number of releases about the inputs alone.
+
+        For a given kernel, whose inputs stay, at most one, which counts the complete records.
+        """
+        releases = self._releases // STAGED_FIT.stages_per_input_release
         if self.kernel is None:
-            return self._releases // STAGED_FIT.stages_per_input_release
-        return 0
+            return releases
+        return min(releases, 1)
 
     def _check(self) -> None:
         if self.stages is not None:
@@ -257,18 +276,28 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def learn(self, curator: Oracle) -> None:
         """Release K times, each time what the last fit left over."""
-        self._learn_prepared(curator, PreparedPrior(self._priors(curator.bounds)))
+        self._learn_from(curator, self._priors(curator.bounds))
 
     def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
-        """The same with the prior that validation has computed."""
+        """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
+        self._learn_from(curator, prepared.prior)
+        warn_of_missing_values(self._complete)
+
+    def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         self._check_noise_column(curator.bounds)
         stages = self._releases - self._input_releases
-        densities = estimate_input_densities(
-            curator, self._input_releases, curator.noise_multiplier
-        )
-        state = self._initial_state(curator, prepared.prior, stages, densities)
-        refinable = self._can_refine(prepared.prior, curator.bounds)
+        densities: list[Array] = []
+        complete: CompleteRecords | None = None
+        if self.kernel is None:
+            densities, complete = estimate_inputs(
+                curator, self._input_releases, curator.noise_multiplier, axes_of(curator.bounds)
+            )
+        elif self._input_releases:
+            complete = count_complete_records(curator, self._input_releases)
+        self._complete = complete or CompleteRecords(float(curator.n), 0.0, curator.n)
+        state = self._initial_state(curator, prior, stages, densities)
+        refinable = self._can_refine(prior, curator.bounds)
         for k in range(stages):
             review = k in STAGED_FIT.review_stages and 2 * k <= stages
             if review and self.kernel is not None:
@@ -280,6 +309,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             thresholds = self._clip_thresholds(state, k, stages, curator.bounds)
             means = np.array([posterior.mean for posterior in state.posteriors])
             release = curator.release(stage(state.feature_map, means, thresholds))
+            if complete is None and not k and self.noise_column is None:
+                self._complete = state.count_records(release, curator.n)
             state.feature_map = ingest_release(release, state.posteriors)
             if self.kernel is None and k < STAGED_FIT.early_stages:
                 for posterior in state.posteriors:
@@ -313,8 +344,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ) -> StageState:
         """Basis, feature map and prior of each output, for so many stages."""
         bounds = curator.bounds
-        n = curator.n
+        n = self._complete.mean
         d = len(bounds.x)
+        axes: tuple[Axis, ...] = (LINE,) * d
         noise_multiplier = curator.noise_multiplier
         noise_std = self._known_noise_std(bounds)
         half_ranges = np.array([high / 2 - low / 2 for low, high in bounds.y])
@@ -334,9 +366,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         feature_scale = self._feature_scale(prior, basis, snr_per_function, d)
         lines: tuple[tuple[int, float, float], ...] = ()
         if isinstance(prior, AnovaPriors):
+            axes = prior.axes
+            if densities:
+                basis = prior.sorted_words(basis, densities)
             lines = tuple(
                 line
-                for line in inputs_needing_linear_term(densities)
+                for line in inputs_needing_linear_term(densities, axes)
                 if prior.linear_index(line[0]) < basis.size
             )
             # a linear term is given the prior of the smoothest function of its input
@@ -349,7 +384,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             d > 2 or (d == 2 and snr_per_function < PROJECTION.negligible_noise_snr)
         )
         feature_map, points = make_feature_map(
-            basis, feature_scale, densities, warp, rescale, lines
+            basis, feature_scale, densities, axes, warp, rescale, lines
         )
         phi = feature_map.rows(points)
         constant = prior.constant_index
@@ -382,6 +417,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     min_square_weight=_min_square_weight(bounds),
                     damping=DAMPING if self.kernel is None else 0.0,
                     constant_weights=_constant_weights(feature_map),
+                    count_variance=self._complete.relative_variance,
                 )
             )
         represented = float(np.mean(quadratic_forms(phi, posteriors[0].initial_prior)))
@@ -518,20 +554,23 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _set_fitted_attributes(self, curator: Oracle, state: StageState) -> None:
         bounds = curator.bounds
         self._feature_map = state.feature_map
+        self.n_complete_ = self._complete.mean
+        self.n_complete_sd_ = self._complete.sd
+        levels = state.feature_map.basis.levels_of
         densities = state.posteriors[0].densities
         points = state.representative_points
         learned = self.learn_kernel is True and len(state.posteriors[0].hypotheses) > 1
         # a prior that was learned where the records are need not hold elsewhere
         self._record_densities: list[Array] = []
         if learned or state.first_stage:
-            self._record_densities = marginal_densities(points, densities)
-        self._density_threshold = density_threshold(
-            len(bounds.x), curator.n, curator.noise_multiplier / math.sqrt(self._releases)
-        )
+            self._record_densities = marginal_densities(points, densities, levels)
+        noise = curator.noise_multiplier / math.sqrt(self._releases)
+        self._density_threshold = density_threshold(len(bounds.x), self.n_complete_, noise)
+        self._level_threshold = level_threshold(self.n_complete_, noise)
         support = 1.0
         if learned:
             warped = state.feature_map.warped(points)
-            support = effective_support(marginal_densities(warped, densities))
+            support = effective_support(marginal_densities(warped, densities, levels), levels)
         half_ranges = np.array([high / 2 - low / 2 for low, high in bounds.y])
         self._outputs = [
             self._output_posterior(posterior, state, low / 2 + high / 2, half_range, support)
@@ -607,7 +646,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its posterior standard deviation or covariance.
 
-        In units of y; both hold the model's own uncertainty and the privacy noise.
+        In units of y; both hold the model's own uncertainty and the privacy noise. NaN for rows
+        that lack an input.
         """
         if return_std and return_cov:
             raise BadInput("Ask for return_std or return_cov, not for both.")
@@ -615,13 +655,49 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if return_std:
             return moments[:, 0], np.sqrt(moments[:, 1] + moments[:, 2])
         if return_cov:
-            unit = self._unit(X)
+            unit, lacking = fill_missing(self._unit(X))
             phi = self._feature_map.functions(unit)
             weight = self._extrapolation_weight(unit)
-            return moments[:, 0], self._for_each_output(
+            covariance = self._for_each_output(
                 lambda output: output.covariance_between(phi, weight)
             )
+            covariance[lacking] = np.nan
+            covariance[:, lacking] = np.nan
+            return moments[:, 0], covariance
         return moments[:, 0]
+
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:
+        """R² of the predictions for the outputs ``y``. Not protected.
+
+        Rows that lack an input or an output are left out; NaN if all do.
+        """
+        from sklearn.metrics import r2_score
+
+        predicted = self.predict(X)
+        outputs = self._output_codes(y)
+        known = np.isfinite(predicted.reshape(len(predicted), -1)).all(axis=1)
+        known &= np.isfinite(outputs).all(axis=1)
+        if not known.any():
+            return math.nan
+        weights = None
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight)[known]
+        return float(r2_score(outputs[known], predicted[known], sample_weight=weights))
+
+    def _output_codes(self, y: object) -> Array:
+        """Outputs that a user gives, as numbers (rows, outputs); NaN where they are missing."""
+        given = np.asarray(y)
+        columns = given.reshape(len(given), -1)
+        kinds = self.releases_[0].bounds.y_kinds
+        if columns.shape[1] != len(kinds):
+            raise BadInput(f"y has {columns.shape[1]} columns, and the bounds of y {len(kinds)}.")
+        codes = np.empty(columns.shape)
+        for j, kind in enumerate(kinds):
+            if columns.dtype.kind in "biuf":
+                codes[:, j] = kind.code_numbers(columns[:, j].astype(np.float64))
+            else:
+                codes[:, j] = [kind.code_value(value) for value in columns[:, j]]
+        return codes
 
     def variance_parts(self, X: object) -> dict[str, Array]:
         """Variance of an output at ``X`` by its causes: ``model``, ``privacy`` and ``noise``.
@@ -645,7 +721,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         Shape (len(X), n_samples), or (len(X), outputs, n_samples).
         """
         check_integer("n_samples", n_samples)
-        unit = self._unit(X)
+        unit, lacking = fill_missing(self._unit(X))
         phi = self._feature_map.functions(unit)
         weight = self._extrapolation_weight(unit)
         rng = as_generator(random_state)
@@ -658,7 +734,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 method="eigh",
             ).T
 
-        return np.swapaxes(self._for_each_output(draw), 1, -1)
+        drawn = np.swapaxes(self._for_each_output(draw), 1, -1)
+        drawn[lacking] = np.nan
+        return np.asarray(drawn)
 
     def _for_each_output(self, answer: Callable[[OutputPosterior], Array]) -> Any:
         """The answer for one output, or the answers for several along a last axis."""
@@ -676,14 +754,17 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         prior's (`OutputPosterior.variance_parts`). 0 everywhere for a prior that was given.
         """
         inputs = unit[:, : len(self._record_densities)]
-        return extrapolation_weight(self._record_densities, inputs, self._density_threshold)
+        levels = self._feature_map.basis.levels_of[: len(self._record_densities)]
+        return extrapolation_weight(
+            self._record_densities, inputs, self._density_threshold, levels, self._level_threshold
+        )
 
     def _moments(self, X: object, *, variances: bool) -> Array:
         """Mean of each output and, on request, its variances by model and by privacy noise.
 
         Shape (len(X), 1 or 3), with several outputs (len(X), 1 or 3, outputs).
         """
-        unit = self._unit(X)
+        unit, lacking = fill_missing(self._unit(X))
         blocks = []
         with one_blas_thread():
             for start in range(0, len(unit), LIMITS.prediction_block):
@@ -700,7 +781,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     return np.stack(columns, axis=1)
 
                 blocks.append(self._for_each_output(moments))
-        return np.concatenate(blocks)
+        found = np.concatenate(blocks)
+        found[lacking] = np.nan
+        return found
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()

@@ -162,6 +162,11 @@ class InputSettings:
     unclipped_fraction : float
         Fraction of the records whose features are not clipped, where features are rescaled to the
         data.
+    most_whole_levels : int
+        Most values of a whole number that are levels; one with more is treated as any number.
+    gram_count_error : float
+        Relative error of a count of the complete records that is read off a Gram matrix of features
+        whose density is not known.
     """
 
     points: int = 512
@@ -169,6 +174,8 @@ class InputSettings:
     few_functions: int = 40
     nonlinear_fraction: float = 0.15
     unclipped_fraction: float = 0.05
+    most_whole_levels: int = 32
+    gram_count_error: float = 0.15
 
 
 @dataclass(frozen=True)

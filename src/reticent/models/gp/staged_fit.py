@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.inference.inputs.complete_records import CompleteRecords
 from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.projection import KernelPriors
 from reticent.inference.moment_model.posterior import StagedPosterior
+from reticent.models.gp.input_features import count_from_gram
 from reticent.privacy.curator import Release
 from reticent.privacy.row_maps.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import ResidualGram
@@ -103,6 +105,19 @@ class StageState:
         return replace(
             self, posteriors=[posterior], clip_inflation=old.clip_inflation, unrefined=old
         )
+
+    def count_records(self, release: Release, n: int) -> CompleteRecords:
+        """How many of ``n`` records are complete, from the features' Gram matrix of a first stage.
+
+        All posteriors are told.
+        """
+        decoded = ResidualGram.decode(release)
+        phi = self.feature_map.rows(self.representative_points)
+        constant = self.feature_map.constant
+        complete = count_from_gram(decoded.gram, decoded.gram_sd, phi, n, constant)
+        for posterior in self.posteriors:
+            posterior.set_count(complete.mean, complete.relative_variance)
+        return complete
 
     def prior_centred_variance(self, posterior: StagedPosterior) -> float:
         """Variance of the function around its own mean over the records, before any release.

@@ -61,14 +61,14 @@ def follow(e: Array, d: Array, s: Array, first: float, last: float) -> Centre:
 
 def centre(e: Array, d: Array, s: Array, t: float) -> Centre:
     """Minimise the barrier at ``t`` by Newton's method, from the strictly feasible ``s``."""
-    value, state = _barrier(e, d, s, t)
+    value, state = barrier_value(e, d, s, t)
     if state is None:
         raise ValueError("the start is not strictly feasible")
     for _ in range(SOLVER.newton_steps):
-        step, decrement = _newton(state, t)
+        step, decrement = newton_step(state, t)
         size = 1.0
         for _ in range(SOLVER.step_halvings):
-            after, found = _barrier(e, d, s + size * step, t)
+            after, found = barrier_value(e, d, s + size * step, t)
             if found is not None and after <= value - 0.1 * size * decrement + 1e-13 * abs(value):
                 break
             size /= 2
@@ -94,7 +94,8 @@ class _State:
     root: Array  # S = root rootᵀ
 
 
-def _barrier(e: Array, d: Array, s: Array, t: float) -> tuple[float, _State | None]:
+def barrier_value(e: Array, d: Array, s: Array, t: float) -> tuple[float, _State | None]:
+    """t·tr S minus the log-determinants, and its factors; infinite outside the cone."""
     try:
         root, lower = np.asarray(np.linalg.cholesky(s)), np.asarray(np.linalg.cholesky(e + s))
     except np.linalg.LinAlgError:
@@ -107,7 +108,7 @@ def _barrier(e: Array, d: Array, s: Array, t: float) -> tuple[float, _State | No
     return float(value), _State(lower.T, x, h, root)
 
 
-def _newton(state: _State, t: float) -> tuple[Array, float]:
+def newton_step(state: _State, t: float) -> tuple[Array, float]:
     """Newton step (k, k), and its decrement: twice the descent of a quadratic barrier."""
     root = state.root
     half = solve_triangular(state.upper.T, root, lower=True, check_finite=False)
@@ -121,11 +122,11 @@ def _newton(state: _State, t: float) -> tuple[Array, float]:
     gradient = t * (root.T @ root) - np.eye(len(q))  # rootᵀG root
     gradient[:m, :m] -= np.diag(rho)
     gamma = (half @ q).T @ (half @ q)  # rootᵀA⁻¹root
-    n = _solve(gamma, rho, r, -gradient)
+    n = solve_newton_system(gamma, rho, r, -gradient)
     return root @ n @ root.T, float(-np.einsum("ij,ij->", gradient, n))
 
 
-def _solve(gamma: Array, rho: Array, r: Array, right: Array) -> Array:
+def solve_newton_system(gamma: Array, rho: Array, r: Array, right: Array) -> Array:
     """N + Γ N diag(ρ, 0) + diag(ρ, 0) N Γ + R diag(rᵢᵀN₁₁rᵢ) Rᵀ = right, block by block.
 
     All that is inverted is positive.

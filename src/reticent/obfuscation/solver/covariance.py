@@ -207,7 +207,7 @@ def positive_part(u: Array, m: Array) -> Array:
     n, wanted = u.shape
     found = None
     if n > SOLVER.lanczos_dimension and 3 * wanted <= n:
-        found = _few_positive(u, m)
+        found = few_positive(u, m)
     if found is None:
         values, vectors = eigh(u @ u.T - m, check_finite=False)
     else:
@@ -216,14 +216,14 @@ def positive_part(u: Array, m: Array) -> Array:
     return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
 
 
-def _few_positive(u: Array, m: Array) -> tuple[Array, Array] | None:
+def few_positive(u: Array, m: Array) -> tuple[Array, Array] | None:
     """Positive eigenvalues of UUᵀ − M and their vectors, by block Lanczos from U.
 
     None if it would take too many steps. M alone has no positive part to offer, so all that is
     looked for has a share in U: the start is fixed, and good. It ends when each Ritz pair is either
     exact or next to nothing, if it is positive at all.
     """
-    block = _directions(u)
+    block = orthonormal_basis(u)
     basis = block
     image = u @ (u.T @ block) - m @ block
     small = np.zeros((0, 0))
@@ -248,7 +248,7 @@ def _few_positive(u: Array, m: Array) -> tuple[Array, Array] | None:
             negligible = values + off <= SOLVER.lanczos_negligible * top
             if (exact | negligible).all():
                 return values[values > 0], basis @ vectors[:, values > 0]
-        block = _directions(rest, float(np.abs(small).max()))
+        block = orthonormal_basis(rest, float(np.abs(small).max()))
         if not block.shape[1]:
             values, vectors = np.linalg.eigh(small)  # the whole space that M and U can reach
             return values, basis @ vectors
@@ -257,7 +257,7 @@ def _few_positive(u: Array, m: Array) -> tuple[Array, Array] | None:
     return None
 
 
-def _directions(columns: Array, scale: float = 0.0) -> Array:
+def orthonormal_basis(columns: Array, scale: float = 0.0) -> Array:
     """An orthonormal basis of the columns, without what rounding has made."""
     q, r, _ = qr(columns, mode="economic", pivoting=True, check_finite=False)
     sizes = np.abs(np.diag(r))

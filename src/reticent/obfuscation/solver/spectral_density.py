@@ -18,14 +18,14 @@ __all__ = ["check_below", "everywhere"]
 Array = NDArray[np.float64]
 
 
-def _density(kernel: Kernel, w: Array, d: int) -> Array:
+def spectral_density(kernel: Kernel, w: Array, d: int) -> Array:
     """k(ω), times the surface of the sphere of radius ω: it integrates to K(0)."""
     if type(kernel) is Sum:
-        return _density(kernel.k1, w, d) + _density(kernel.k2, w, d)
+        return spectral_density(kernel.k1, w, d) + spectral_density(kernel.k2, w, d)
     if type(kernel) is Product:
         for constant, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
             if type(constant) is ConstantKernel:
-                return float(constant.constant_value) * _density(other, w, d)
+                return float(constant.constant_value) * spectral_density(other, w, d)
     if type(kernel) in (RBF, Matern) and np.ndim(kernel.length_scale) == 0:
         z = float(kernel.length_scale) * w
         nu = np.inf
@@ -44,10 +44,10 @@ def _density(kernel: Kernel, w: Array, d: int) -> Array:
     )
 
 
-def _frequencies(kernel: Kernel, d: int) -> tuple[Array, Array]:
+def radial_frequencies(kernel: Kernel, d: int) -> tuple[Array, Array]:
     """Nodes and weights over all frequencies that count: Gauss–Legendre on panels of log ω."""
     probe = np.logspace(-8, 12, 2000)
-    found = _density(kernel, probe, d) * probe
+    found = spectral_density(kernel, probe, d) * probe
     counted = probe[found > SOLVER.spectrum_tail * found.max()]
     nodes, weights = np.polynomial.legendre.leggauss(SOLVER.spectrum_nodes)
     edges = np.linspace(np.log(counted[0]) - 1, np.log(counted[-1]) + 1, SOLVER.spectrum_panels + 1)
@@ -61,9 +61,9 @@ def check_below(kernel: Kernel, hidden: Kernel, d: int) -> float:
 
     ValueError, naming the frequency, if it passes one: then K − H is no covariance.
     """
-    w, _ = _frequencies(kernel, d)
-    k = _density(kernel, w, d)
-    h = _density(hidden, w, d)
+    w, _ = radial_frequencies(kernel, d)
+    k = spectral_density(kernel, w, d)
+    h = spectral_density(hidden, w, d)
     counted = k > 1e-280
     ratio = h[counted] / k[counted]
     worst = int(ratio.argmax())
@@ -86,20 +86,21 @@ def everywhere(kernel: Kernel, hidden: Kernel, x: Array) -> Array:
             f"the spectrum of {hidden} touches that of {kernel} (ratio {worst:.9g}), where the "
             "integral of Proposition 2 need not exist: lower its variance a little"
         )
-    w, weights = _frequencies(kernel, d)
-    k = _density(kernel, w, d)
-    h = _density(hidden, w, d)
+    w, weights = radial_frequencies(kernel, d)
+    k = spectral_density(kernel, w, d)
+    h = spectral_density(hidden, w, d)
     counted = k > 1e-280
     w = w[counted]
     mass = weights[counted] * k[counted] / (1 - h[counted] / k[counted])
     distance, where = np.unique(
         np.linalg.norm(x[:, None] - x, axis=2).round(12), return_inverse=True
     )
-    values = np.array([mass @ _wave(w * r, d) for r in distance])
+    values = np.array([mass @ radial_wave(w * r, d) for r in distance])
     return np.asarray(values[where.reshape(len(x), len(x))])
 
 
-def _wave(z: Array, d: int) -> Array:
+def radial_wave(z: Array, d: int) -> Array:
+    """The mean of cos(ω·x) over directions of ω in d dimensions, at z = |ω||x|."""
     if d == 1:
         return np.cos(z)
     order = d / 2 - 1

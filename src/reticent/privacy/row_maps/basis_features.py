@@ -47,7 +47,18 @@ class FeatureMap(FixedFeatures):
     lines: tuple[tuple[int, float, float], ...] = ()
 
     def __post_init__(self) -> None:
-        rows = [row for mix in self.basis.mix for row in mix]
+        levels = self.basis.levels_of
+        if len(levels) != self.basis.dimension:
+            raise BadInput("A basis has one number of levels for each input, 0 where it has none.")
+        tables = zip(levels, self.basis.mix, strict=True)
+        if any(levels and len(row) != levels for levels, mix in tables for row in mix):
+            raise BadInput("A function of an input with levels has one value for each of them.")
+        rows = [
+            row
+            for levels, mix in zip(levels, self.basis.mix, strict=True)
+            if not levels
+            for row in mix
+        ]
         if any(len(row) > DEGREE + 1 for row in rows):
             raise BadInput(
                 f"The polynomials of a basis have degrees up to {DEGREE}: values of higher ones "

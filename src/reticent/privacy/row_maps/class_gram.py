@@ -207,6 +207,8 @@ class GramByClass(Gram):
             gram_sd=sd[:m, :m],
             sums=grams[:, :m, m] / side,
             sums_sd=float(sd[0, m]) / side,
+            counts=grams[:, m, m] / side**2,
+            counts_sd=float(sd[m, m]) / side**2,
         )
 
 
@@ -225,6 +227,8 @@ class DecodedGramByClass:
         Σφ of each class.
     sums_sd : float
         Standard deviation of each entry's noise.
+    counts, counts_sd : array (C,) and float
+        Number of records of each class, and the standard deviation of its noise.
     """
 
     feature_map: FeatureMap
@@ -232,3 +236,5 @@ class DecodedGramByClass:
     gram_sd: Array
     sums: Array
     sums_sd: float
+    counts: Array
+    counts_sd: float

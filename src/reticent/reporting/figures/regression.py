@@ -42,7 +42,7 @@ from reticent.reporting.presenters.input_distribution import input_ranges
 if TYPE_CHECKING:
     from reticent.reporting.presenters.regression import BaseRegressionPresenter
 
-__all__ = ["draw_effects", "draw_regression"]
+__all__ = ["draw_bins", "draw_effects", "draw_line", "draw_regression", "frame_axes"]
 
 # of the axis of what is known, above and below, for guesses, and for bins that lie outside
 _ROOM = 0.25
@@ -73,12 +73,12 @@ def _draw_effect(
 ) -> Figure:
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, presenter.guarantee)
     (line,) = effect_lines(output)
-    _draw_line(axes, line)
+    draw_line(axes, line)
     if isinstance(presenter, BinnedPresenter):
         bins = presenter.released_bins()
         if bins is not None:
-            _draw_bins(axes, bins)
-    _frame(axes, [line])
+            draw_bins(axes, bins)
+    frame_axes(axes, [line])
     _label_output(axes, output)
     _legend(figure, axes, width, [line])
     return figure
@@ -106,8 +106,8 @@ def _draw_level_curves(
     axes.set_xlim(curves[0].at[0], curves[0].at[-1])
     label_input(axes, curves[0].column, curves[0].heading)
     for axes, line in zip(panels[1:], lines, strict=True):
-        _draw_line(axes, line)
-    _frame(panels[0], [*curves, *lines])
+        draw_line(axes, line)
+    frame_axes(panels[0], [*curves, *lines])
     for axes in panels:
         if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
             _label_output(axes, output)
@@ -168,8 +168,8 @@ def _draw_surface(
         label_map(axes, found.columns)
     crossed(panels[0], input_ranges(output.model)[1])
     for axes, line in zip(panels[2:], lines, strict=True):
-        _draw_line(axes, line)
-        _frame(axes, [line])
+        draw_line(axes, line)
+        frame_axes(axes, [line])
         _label_output(axes, output)
     _legend(figure, panels[2], width, lines)
     return figure
@@ -183,15 +183,15 @@ def draw_effects(
     lines = effect_lines(output)
     figure, panels = sheet(len(lines), 3, width, 1.9, presenter.guarantee, sharey=True)
     for axes, line in zip(panels, lines, strict=True):
-        _draw_line(axes, line)
+        draw_line(axes, line)
         if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
             _label_output(axes, output)
-    _frame(panels[0], lines)
+    frame_axes(panels[0], lines)
     _legend(figure, panels[0], width, lines)
     return figure
 
 
-def _draw_line(axes: Axes, line: EffectLine) -> None:
+def draw_line(axes: Axes, line: EffectLine) -> None:
     """The mean and its bands.
 
     Of words, and of numbers with two values, a block at each: nothing is between them.
@@ -240,7 +240,7 @@ def _draw_line(axes: Axes, line: EffectLine) -> None:
         label_blocks(axes, places, [line.show(code) for code in line.at])
 
 
-def _frame(axes: Axes, drawn: Sequence[EffectLine]) -> None:
+def frame_axes(axes: Axes, drawn: Sequence[EffectLine]) -> None:
     """Hold the axis to what is known, and at most half as long again.
 
     A guess, or a bin with few records, may be anywhere.
@@ -262,7 +262,7 @@ def _widest(line: EffectLine) -> str:
     return list(line.std)[-1]
 
 
-def _draw_bins(axes: Axes, found: ReleasedBins) -> None:
+def draw_bins(axes: Axes, found: ReleasedBins) -> None:
     """Draw the bins that a curve was fitted to, as they were released, with 95 % of their noise."""
     left = found.edges[:-1]
     right = found.edges[1:]

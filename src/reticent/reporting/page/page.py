@@ -124,8 +124,8 @@ def render(template: str, **parts: Any) -> str:
         number=format_number,
         number_up=format_number_up,
         drawing=Markup,
-        typeset=_typeset,
-        unbroken=_unbroken,
+        typeset=typeset,
+        unbroken=unbroken,
     )
     style, script = (
         files("reticent.reporting.page").joinpath("templates", name).read_text("utf-8")
@@ -141,7 +141,7 @@ def render(template: str, **parts: Any) -> str:
 _FILES = ("report.css", "report.js")
 
 
-def _typeset(text: str) -> "Markup":
+def typeset(text: str) -> "Markup":
     """A sentence as print has it: 10⁻⁶ for 1e-06, and raised exponents."""
     from markupsafe import Markup, escape
 
@@ -149,7 +149,7 @@ def _typeset(text: str) -> "Markup":
     return Markup(re.sub(r"\be\^(\S+)", r"e<sup>\1</sup>", str(escape(numbers))))
 
 
-def _unbroken(text: str) -> str:
+def unbroken(text: str) -> str:
     """A sentence whose lines do not end between a number and its %."""
     return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
 

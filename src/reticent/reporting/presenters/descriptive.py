@@ -179,7 +179,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
         for counted in released_counts(model):
             values: Json = {"edges": counted.edges.tolist(), "counts": counted.counts.tolist()}
             if counted.column.kind.levels is not None:
-                values = {"levels": counted.names(), "counts": counted.counts.tolist()}
+                values["levels"] = counted.names()
             found[counted.column.name] = values
         return {"noise_sd": model.counts_sd_, "histogram": found}
 

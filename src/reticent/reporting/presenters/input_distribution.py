@@ -118,7 +118,7 @@ def input_medians(model: "PrivateEstimator") -> Values | None:
         elif column.kind.periodic:
             found.append(_middle(column))
         else:
-            found.append(column.nearest(_median(row, *column.kind.range)))
+            found.append(column.nearest(median_of_shares(row, *column.kind.range)))
     return np.array(found)
 
 
@@ -223,7 +223,7 @@ def _bin_fractions(model: "PrivateEstimator") -> tuple[list[Values], float]:
         return [one.counts / complete for one in counted], noise
     if first.is_of(LabelSum):
         public = LabelSum.decode(first)
-        fractions = [_rebin(column, column, public.counts / first.n) for column in public.inputs.T]
+        fractions = [rebin(column, column, public.counts / first.n) for column in public.inputs.T]
         return fractions, 0.0
     return [], np.inf
 
@@ -240,12 +240,12 @@ def _binned_fractions(model: "PrivateEstimator") -> tuple[list[Values], float]:
     for j, (edges, (low, high)) in enumerate(zip(model.edges_, first.bounds.x, strict=True)):
         unit = (edges - low) / (high - low) * 2 - 1
         marginal = counts.sum(axis=tuple(i for i in range(counts.ndim) if i != j))
-        fractions.append(_rebin(unit[:-1], unit[1:], marginal / first.n))
+        fractions.append(rebin(unit[:-1], unit[1:], marginal / first.n))
     noise = float(np.sqrt(np.square(model.counts_sd_).sum())) / first.n
     return fractions, noise
 
 
-def _rebin(low: Values, high: Values, fractions: Values) -> Values:
+def rebin(low: Values, high: Values, fractions: Values) -> Values:
     """Move fractions, each spread evenly from ``low`` to ``high`` in [−1, 1], to equal bins."""
     edges = np.linspace(-1, 1, _BINS + 1)
     width = np.maximum(high - low, 1e-9)
@@ -254,19 +254,19 @@ def _rebin(low: Values, high: Values, fractions: Values) -> Values:
     return np.asarray(np.diff(below @ fractions))
 
 
-def _cumulative(fractions: Values) -> Values:
+def cumulative_shares(fractions: Values) -> Values:
     """Fraction of the records below each edge of the bins: sums of noisy ones, made to rise."""
     below = np.concatenate([[0.0], np.cumsum(fractions)])
     return np.asarray((np.maximum.accumulate(below) + np.minimum.accumulate(below[::-1])[::-1]) / 2)
 
 
-def _median(fractions: Values, low: float, high: float) -> float:
+def median_of_shares(fractions: Values, low: float, high: float) -> float:
     """Where half of the records are below, by noisy fractions in equal bins.
 
     An edge where very many records are (0 or 1).
     """
     edges = np.linspace(low, high, len(fractions) + 1)
-    middle = np.interp(0.5, _cumulative(fractions), edges)
+    middle = np.interp(0.5, cumulative_shares(fractions), edges)
     last = len(fractions) - 1
     index = min(int((middle - low) / (high - low) * len(fractions)), last)
     if index in (0, last) and fractions[index] > _SPIKE:
@@ -342,7 +342,7 @@ def record_like_points(model: "PrivateEstimator") -> Values | None:
     columns = input_columns(model)
     inputs = zip(columns, _halton(len(columns)).T, fractions, populated_ranges(model), strict=True)
     for column, even, row, populated in inputs:
-        below = _cumulative(row)
+        below = cumulative_shares(row)
         if column.categories is not None:
             levels = np.maximum(_level_fractions(column, row), 0.0)
             levels = np.cumsum(levels) / max(levels.sum(), 1e-9)

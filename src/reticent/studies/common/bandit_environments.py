@@ -55,16 +55,19 @@ class Environment:
         return np.asarray(values + 0.1 * rng.normal(size=values.shape))
 
 
-def _camel(x: Array) -> Array:
+def camel(x: Array) -> Array:
+    """Minus the six-hump camel function; its maximum is 1.0316."""
     a, b = x.T
     return np.asarray(-((4 - 2.1 * a**2 + a**4 / 3) * a**2 + a * b + (4 * b**2 - 4) * b**2))
 
 
-def _styblinski(x: Array) -> Array:
+def styblinski(x: Array) -> Array:
+    """Minus the Styblinski-Tang function; its maximum is 39.17 an input."""
     return np.asarray(-0.5 * (x**4 - 16 * x**2 + 5 * x).sum(axis=1))
 
 
-def _michalewicz(x: Array) -> Array:
+def michalewicz(x: Array) -> Array:
+    """Minus the Michalewicz function with m = 10."""
     i = np.arange(1, x.shape[1] + 1)
     return np.asarray((np.sin(x) * np.sin(i * x**2 / math.pi) ** 20).sum(axis=1))
 
@@ -125,7 +128,7 @@ def environment(name: str, seed: int) -> Environment:
     if name == "gp-sum":
         return _gp_sum(seed)
     if name == "camel":
-        return _scaled(name, _camel, ((-2.0, 2.0), (-1.0, 1.0)))
+        return _scaled(name, camel, ((-2.0, 2.0), (-1.0, 1.0)))
     if name == "styblinski":
-        return _scaled(name, _styblinski, ((-5.0, 5.0),) * 20)
-    return _scaled(name, _michalewicz, ((0.0, math.pi),) * 10)
+        return _scaled(name, styblinski, ((-5.0, 5.0),) * 20)
+    return _scaled(name, michalewicz, ((0.0, math.pi),) * 10)

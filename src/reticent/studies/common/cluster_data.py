@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 __all__ = ["clouds", "places"]
 
 Array = NDArray[np.float64]
-_CONTINENTS = np.array([[-0.53, 0.42], [0.05, 0.55], [0.6, 0.3], [0.75, -0.3], [-0.35, -0.2]])
-_VISITS = np.array([0.50, 0.33, 0.11, 0.02, 0.04])
+CONTINENTS = np.array([[-0.53, 0.42], [0.05, 0.55], [0.6, 0.3], [0.75, -0.3], [-0.35, -0.2]])
+VISITS = np.array([0.50, 0.33, 0.11, 0.02, 0.04])
 # of a continent's cities, east and north
 _SPREAD = (0.073, 0.0445)
 _CROWDED = (0.09, 0.055)
@@ -29,20 +29,20 @@ def places(n: int, seed: int, *, crowded: bool = False) -> Array:
         cities = 400
     random = np.random.default_rng([seed, cities])
     where = random.choice(5, cities, p=[0.4, 0.3, 0.15, 0.05, 0.1])
-    middle = _CONTINENTS[where] + random.normal(size=(cities, 2)) * (
+    middle = CONTINENTS[where] + random.normal(size=(cities, 2)) * (
         _CROWDED if crowded else _SPREAD
     )
     if crowded:
-        weight = _VISITS[where] * random.pareto(1.2, cities)
+        weight = VISITS[where] * random.pareto(1.2, cities)
     else:
         weight = 1 / (10 + random.permutation(cities))
-        weight *= (_VISITS / np.maximum(np.bincount(where, weight, 5), 1e-9))[where]
+        weight *= (VISITS / np.maximum(np.bincount(where, weight, 5), 1e-9))[where]
     size = 0.002 + 0.012 * random.random(cities)
     city = random.choice(cities, n, p=weight / weight.sum())
     found = middle[city] + random.standard_t(3, size=(n, 2)) * size[city, None]
     between = random.random(n) < 0.005
-    continents = random.choice(5, int(between.sum()), p=_VISITS)
-    found[between] = _CONTINENTS[continents] + random.normal(size=(len(continents), 2)) * 0.12
+    continents = random.choice(5, int(between.sum()), p=VISITS)
+    found[between] = CONTINENTS[continents] + random.normal(size=(len(continents), 2)) * 0.12
     return np.clip(found, -1.0, 1.0)
 
 

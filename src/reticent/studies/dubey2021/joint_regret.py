@@ -30,8 +30,8 @@ from reticent.studies.common.results import (
 __all__ = ["play", "run"]
 
 Array = NDArray[np.float64]
-_PROMISES = ((0.1, 0.1), (1.0, 0.1), (10.0, 0.1), (1.0, 1e-5))
-_ASKED = {
+PROMISES = ((0.1, 0.1), (1.0, 0.1), (10.0, 0.1), (1.0, 1e-5))
+ASKED = {
     "gp-sum": (0.20, 0.12, 0.06, 0.25),
     "camel": (0.09, 0.06, 0.05, 0.20),
     "styblinski": (0.37, 0.20, 0.11, 0.40),
@@ -92,16 +92,14 @@ def run(
         names = names[:1]
     cells: list[tuple[str, str, tuple[float, float], dict[str, Any]]] = []
     for name in names:
-        cells += [
-            (name, "ours", promise, {}) for promise in (_PROMISES[1:2] if quick else _PROMISES)
-        ]
+        cells += [(name, "ours", promise, {}) for promise in (PROMISES[1:2] if quick else PROMISES)]
         cells.append((name, "not private", _NO_NOISE, {}))
         if name == "gp-sum":
             cells.append(
                 (
                     name,
                     "paper",
-                    _PROMISES[1],
+                    PROMISES[1],
                     {"release": "every", "mechanism": "tree", "exploration_weight": 0, "basis": 9},
                 )
             )
@@ -143,7 +141,7 @@ def run(
             for (name, method, (eps, delta)), v in found.items()
         ],
         [_table(found, names)],
-        [] if quick else _claims(found, names),
+        [] if quick else judge(found, names),
         [
             f"{ARMS} candidates a round, {times(repeats)}, functions, rewards, noise from seed "
             f"{seed}; one configuration."
@@ -171,12 +169,13 @@ def _table(
     )
 
 
-def _claims(
+def judge(
     found: dict[tuple[str, str, tuple[float, float]], list[float]], names: Sequence[str]
 ) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     claims = []
     for name in names:
-        for promise, most in zip(_PROMISES, _ASKED[name], strict=True):
+        for promise, most in zip(PROMISES, ASKED[name], strict=True):
             mean, error = mean_error(found[name, "ours", promise])
             words = (
                 f"{name}, ε={promise[0]:g}, δ={promise[1]:g}: regret at most {most} of random play"

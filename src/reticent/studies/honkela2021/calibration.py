@@ -30,9 +30,9 @@ __all__ = ["run"]
 
 Array = NDArray[np.float64]
 
-_LEVELS = (0.1, 0.25, 0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
+LEVELS = (0.1, 0.25, 0.5, 0.68, 0.8, 0.9, 0.95, 0.99)
 _SHOWN = (0.5, 0.8, 0.95)  # in the picture like the paper's
-_METHODS = ("reticent", "paper", "naive")
+METHODS = ("reticent", "paper", "naive")
 _TARGETS = ("function", "outputs")
 _FAR = 0.05  # largest difference between level and coverage at level 0.9 and more
 
@@ -58,13 +58,13 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         data = setup.draw(rng)
         for method, mean, sd in _predictions(setup, data, epsilon, rng):
             for target, far in _distances(mean, sd, setup, data).items():
-                found = np.array([np.mean(far < ndtri((1 + level) / 2)) for level in _LEVELS])
+                found = np.array([np.mean(far < ndtri((1 + level) / 2)) for level in LEVELS])
                 shares.setdefault((setup.name, method, epsilon, target), []).append(found)
     return Findings(
         "Private Gaussian processes: calibration (Honkela, Fig 2)",
         list(_records(shares)),
-        [_table(target, shares, setups, epsilons) for target in _TARGETS],
-        [] if quick else _claims(shares, setups, epsilons),
+        [coverage_table(target, shares, setups, epsilons) for target in _TARGETS],
+        [] if quick else judge(shares, setups, epsilons),
         [
             f"δ = {DELTA:g}, {times(repeats)}, seed {seed}. The paper's are as printed, not "
             "private releases to use."
@@ -93,7 +93,7 @@ def _distances(mean: Array, sd: Array, setup: Setup, data: Data) -> dict[str, Ar
 
 def _records(shares: Shares) -> Iterator[dict[str, Value]]:
     for (setup, method, epsilon, target), found in shares.items():
-        for level, values in zip(_LEVELS, np.array(found).T, strict=True):
+        for level, values in zip(LEVELS, np.array(found).T, strict=True):
             mean, error = mean_error(values)
             labels: dict[str, Value] = {
                 "setting": setup,
@@ -110,13 +110,14 @@ def _records(shares: Shares) -> Iterator[dict[str, Value]]:
             }
 
 
-def _table(
+def coverage_table(
     target: str, shares: Shares, setups: Sequence[Setup], epsilons: Sequence[float]
 ) -> ResultTable:
-    place = _LEVELS.index(0.95)
+    """Coverage of nominal 95 % intervals, by setting, method and ε."""
+    place = LEVELS.index(0.95)
     rows = []
     for setup in setups:
-        for method in _METHODS:
+        for method in METHODS:
             found = [
                 mean_error(one[place] for one in shares[setup.name, method, e, target])[0]
                 for e in epsilons
@@ -127,16 +128,17 @@ def _table(
     return ResultTable(f"Share of {title} inside 95 % bands", headings, rows, left=2)
 
 
-def _claims(shares: Shares, setups: Sequence[Setup], epsilons: Sequence[float]) -> list[Claim]:
+def judge(shares: Shares, setups: Sequence[Setup], epsilons: Sequence[float]) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     worst = {}
-    for method in _METHODS[:2]:
+    for method in METHODS[:2]:
         mean = [
             np.mean(shares[setup.name, method, e, "function"], axis=0)
             for setup in setups
             for e in epsilons
         ]
-        high = [i for i, level in enumerate(_LEVELS) if level >= 0.9]
-        worst[method] = float(np.abs(np.array(mean)[:, high] - np.array(_LEVELS)[high]).max())
+        high = [i for i, level in enumerate(LEVELS) if level >= 0.9]
+        worst[method] = float(np.abs(np.array(mean)[:, high] - np.array(LEVELS)[high]).max())
     found = f"at most {worst['reticent']:.3f} off (the paper's {worst['paper']:.3f})"
     claim = f"bands of level 0.9 and more are off by at most {_FAR} at every ε and σ"
     return [Claim(claim, found, worst["reticent"] <= _FAR)]
@@ -150,9 +152,9 @@ def _like_the_paper(
         row = []
         for level in _SHOWN:
             lines = [Line("the band's level", [level], colour="truth", style=":")]
-            for method in _METHODS:
+            for method in METHODS:
                 found = [
-                    np.array(shares[setup.name, method, e, "function"])[:, _LEVELS.index(level)]
+                    np.array(shares[setup.name, method, e, "function"])[:, LEVELS.index(level)]
                     for e in epsilons
                 ]
                 means, errors = zip(*(mean_error(values) for values in found), strict=True)
@@ -170,10 +172,10 @@ def _curves(out: Path, shares: Shares, setups: Sequence[Setup]) -> Path:
         row = []
         for setup in setups:
             lines = [Line("perfect", (0, 1), (0, 1), colour="truth", style=":")]
-            for method in _METHODS:
+            for method in METHODS:
                 found = np.array(shares[setup.name, method, 1.0, target]).T
                 means, errors = zip(*(mean_error(values) for values in found), strict=True)
-                lines.append(Line(method, means, _LEVELS, errors, method, marker="o"))
+                lines.append(Line(method, means, LEVELS, errors, method, marker="o"))
             options = {
                 "xlabel": "level of the band",
                 "ylabel": f"coverage of {target}",

@@ -40,7 +40,7 @@ __all__ = ["run"]
 Array = NDArray[np.float64]
 
 _EPSILONS = (0.3, 1.0, 3.0, 10.0, 30.0)
-_WANTED = {0.3: 0.6, 1.0: 0.95, 3.0: 0.95}
+WANTED = {0.3: 0.6, 1.0: 0.95, 3.0: 0.95}
 _SECONDS = 0.3  # of one fit: 400 of them within 120
 _AT = np.linspace(-HALF, HALF, 400)
 
@@ -99,7 +99,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "Hyperparameters for nothing (Honkela, Fig 3)",
         [{**choices.record(*key, found), **_pairs(found)} for key, found in trials.items()],
         [choices.selection_table(trials, "runs")],
-        [] if quick else _claims(trials),
+        [] if quick else judge(trials),
         [
             f"N = {N}, δ = {DELTA:g}, {times(repeats)}, seed {seed}. Our noise level is learned as "
             "a number and counted as the nearest of the three. The paper's protocol is as printed, "
@@ -120,9 +120,10 @@ def _pairs(trials: Sequence[SelectionTrial]) -> dict[str, Value]:
     }
 
 
-def _claims(trials: Trials) -> list[Claim]:
+def judge(trials: Trials) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     claims = []
-    for epsilon, wanted in _WANTED.items():
+    for epsilon, wanted in WANTED.items():
         share = choices.right(trials["reticent", epsilon])
         claims.append(
             Claim(

@@ -47,16 +47,16 @@ __all__ = ["run"]
 
 Array = NDArray[np.float64]
 
-_EPSILONS = (1.0, 3.0, 10.0, 30.0)
+EPSILONS = (1.0, 3.0, 10.0, 30.0)
 _RUNS = 100  # expected, as in the paper
-_SECONDS = 60.0  # for 400 searches
+SECONDS = 60.0  # for 400 searches
 _FEWER = 10  # times, for PrivateSearch
-_AT = np.linspace(-HALF, HALF, 200)
+AT = np.linspace(-HALF, HALF, 200)
 
 
 def _by(scheme: Callable[[float], Scheme]) -> Method:
     def search(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Choice:
-        halves = Halves(x, y, LENGTHS, np.array(SETUPS[0].inducing), _AT, REACH)
+        halves = Halves(x, y, LENGTHS, np.array(SETUPS[0].inducing), AT, REACH)
         found = halves.select(SIGMAS, scheme(epsilon), rng)
         return found.length, found.sigma, found.mean
 
@@ -78,15 +78,15 @@ def _product(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Ch
         random_state=rng,
     ).fit(x[:, None], y)
     best = search.best_candidate_
-    return best["kernel"].length_scale, best["noise"], search.predict(_AT[:, None])
+    return best["kernel"].length_scale, best["noise"], search.predict(AT[:, None])
 
 
 def _evidence(x: Array, y: Array, epsilon: float, rng: np.random.Generator) -> Choice:
     length, sigma, mean = gp_hyperparameters._reticent(x, y, epsilon, rng)
-    return length, sigma, np.interp(_AT, gp_hyperparameters._AT, mean)
+    return length, sigma, np.interp(AT, gp_hyperparameters._AT, mean)
 
 
-_METHODS: dict[str, Method] = {
+METHODS: dict[str, Method] = {
     "paper": _by(lambda epsilon: liu_talwar(epsilon, DELTA)),
     "papernot-steinke": _by(lambda epsilon: papernot_steinke(epsilon, DELTA, _RUNS)),
     "PrivateSearch": _product,
@@ -96,18 +96,18 @@ _METHODS: dict[str, Method] = {
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute, tabulate and draw."""
-    epsilons = _EPSILONS[1:2] if quick else _EPSILONS
+    epsilons = EPSILONS[1:2] if quick else EPSILONS
     often = {
         method: max(repeats // _FEWER, 1) if method == "PrivateSearch" else repeats
-        for method in _METHODS
+        for method in METHODS
     }
     cells = [
         (method, epsilon, i)
-        for method in _METHODS
+        for method in METHODS
         for epsilon in epsilons
         for i in range(often[method])
     ]
-    trials = tried(_METHODS, cells, _AT, (seed, 63), progress)
+    trials = tried(METHODS, cells, AT, (seed, 63), progress)
     return Findings(
         "Hyperparameters by private selection (Honkela, Fig 3)",
         [
@@ -115,7 +115,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             for key, found in trials.items()
         ],
         [choices.selection_table(trials, "searches")],
-        [] if quick else _claims(trials),
+        [] if quick else judge(trials),
         [
             f"N = {N}, δ = {DELTA:g}, {times(repeats)} (PrivateSearch {often['PrivateSearch']}), "
             f"seed {seed}. Noise multipliers of one run: {_multipliers(epsilons)}. The first two "
@@ -138,9 +138,10 @@ def _multipliers(epsilons: Sequence[float]) -> str:
     return f"{'; '.join(said)} at ε = {', '.join(f'{epsilon:g}' for epsilon in epsilons)}"
 
 
-def _claims(trials: Trials) -> list[Claim]:
+def judge(trials: Trials) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     both = {key: right(found) for key, found in trials.items()}
-    noise = [right(trials["paper", epsilon], 1) for epsilon in _EPSILONS[1:]]
+    noise = [right(trials["paper", epsilon], 1) for epsilon in EPSILONS[1:]]
     chance = 1 / (len(LENGTHS) * len(SIGMAS))
     weak = both["paper", 1.0]
     sensible = both["paper", 3.0]
@@ -156,7 +157,7 @@ def _claims(trials: Trials) -> list[Claim]:
             noise[0] < noise[-1] and noise[1] <= noise[2] + 0.02,
         ),
     ]
-    for epsilon in _EPSILONS:
+    for epsilon in EPSILONS:
         ours, theirs, free = (
             both[method, epsilon] for method in ("papernot-steinke", "paper", "evidence")
         )
@@ -176,9 +177,9 @@ def _claims(trials: Trials) -> list[Claim]:
         )
         claims.append(
             Claim(
-                f"{method}: 400 searches within {_SECONDS:g} s CPU",
+                f"{method}: 400 searches within {SECONDS:g} s CPU",
                 f"{seconds:.0f} s",
-                seconds <= _SECONDS,
+                seconds <= SECONDS,
             )
         )
     return claims

@@ -40,13 +40,15 @@ _REFERENCE = {
 _WELL = (0.93, 0.97)  # coverage of 95 % bands
 
 
-class _Trial(NamedTuple):
+class Trial(NamedTuple):
+    """What one fit measured."""
+
     rmse: float
     coverage: float  # of the function
     outputs: float  # coverage of noisy outputs
 
 
-Trials = dict[tuple[str, str, float], list[_Trial]]  # by setting, method, ε
+Trials = dict[tuple[str, str, float], list[Trial]]  # by setting, method, ε
 
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
@@ -83,7 +85,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
                 "Share of noisy test outputs inside 95 % bands", "outputs", trials, setups, epsilons
             ),
         ],
-        [] if quick else _claims(trials, setups, epsilons),
+        [] if quick else judge(trials, setups, epsilons),
         [
             f"δ = {DELTA:g}, {times(repeats)}, seed {seed}. The paper's variant is as printed; it "
             "is not a private release to use."
@@ -92,18 +94,18 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     ).write(out)
 
 
-def _measure(predict: Predict, setup: Setup, data: Data) -> _Trial:
+def _measure(predict: Predict, setup: Setup, data: Data) -> Trial:
     mean, sd = predict(data.at)
     error = np.abs(mean - data.truth(data.at))
     noisy = np.abs(mean - data.y_at)
-    return _Trial(
+    return Trial(
         float(np.sqrt(np.mean(error**2))),
         float(np.mean(error < _LEVEL * sd)),
         float(np.mean(noisy < _LEVEL * np.hypot(sd, setup.sigma))),
     )
 
 
-def _record(key: tuple[str, str, float], trials: Sequence[_Trial]) -> dict[str, Value]:
+def _record(key: tuple[str, str, float], trials: Sequence[Trial]) -> dict[str, Value]:
     rmse, error = mean_error(one.rmse for one in trials)
     return {
         "setting": key[0],
@@ -136,7 +138,8 @@ def _table(
     )
 
 
-def _claims(trials: Trials, setups: Sequence[Setup], epsilons: Sequence[float]) -> list[Claim]:
+def judge(trials: Trials, setups: Sequence[Setup], epsilons: Sequence[float]) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     claims = []
     for setup in setups:
         ours = {

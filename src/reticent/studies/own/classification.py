@@ -29,7 +29,7 @@ from reticent.studies.common.results import (
 __all__ = ["CELLS", "calibration_error", "run"]
 
 Array = NDArray[np.float64]
-_EPSILONS = (1.0, 3.0, 10.0)
+EPSILONS = (1.0, 3.0, 10.0)
 _DELTA = 1e-5
 CELLS: tuple[float, ...] = (
     30,
@@ -68,19 +68,21 @@ class _Task:
         return Bounds(x=[(0, high) for high in self.highs], classes=list(range(self.classes)))
 
 
-_TASKS = (
+TASKS = (
     _Task("digits", "load_digits", (16.0,) * 64, 10, (0.376, 0.595, 0.731)),
     _Task("breast cancer", "load_breast_cancer", CELLS, 2, (0.93, None, None)),
 )
 
 
-class _Trial(NamedTuple):
+class Trial(NamedTuple):
+    """What one fit measured."""
+
     accuracy: float
     gap: float  # expected calibration error
     loss: float  # mean −log chance of the true class
 
 
-Trials = dict[tuple[str, str, float], list[_Trial]]  # by task, method, ε
+Trials = dict[tuple[str, str, float], list[Trial]]  # by task, method, ε
 
 
 def calibration_error(chances: Array, truth: NDArray[np.int64], bins: int = 10) -> float:
@@ -102,7 +104,7 @@ def calibration_error(chances: Array, truth: NDArray[np.int64], bins: int = 10) 
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute and tabulate."""
-    tasks, epsilons = (_TASKS[1:], _EPSILONS[:1]) if quick else (_TASKS, _EPSILONS)
+    tasks, epsilons = (TASKS[1:], EPSILONS[:1]) if quick else (TASKS, EPSILONS)
     cells = [
         (task, method, e, r)
         for task in tasks
@@ -124,7 +126,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             _table("Expected calibration error", "gap", trials, tasks, epsilons),
             _table("Mean −log chance of the true class", "loss", trials, tasks, epsilons),
         ],
-        [] if quick else _claims(trials),
+        [] if quick else judge(trials),
         [
             f"δ = {_DELTA:g}, {times(repeats)}, splits and noise from seed {seed}. Dirichlet: 24 "
             "functions for digits."
@@ -134,7 +136,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     return findings
 
 
-def _trial(task: _Task, method: str, epsilon: float, seed: int) -> _Trial:
+def _trial(task: _Task, method: str, epsilon: float, seed: int) -> Trial:
     from sklearn.model_selection import train_test_split
 
     X, y = task.load()
@@ -153,12 +155,12 @@ def _trial(task: _Task, method: str, epsilon: float, seed: int) -> _Trial:
     chances = model.fit(known, y_known).predict_proba(new)
     true = chances[np.arange(len(y_new)), y_new]
     accuracy = float(np.mean(chances.argmax(axis=1) == y_new))
-    return _Trial(accuracy, calibration_error(chances, y_new), float(-np.mean(np.log(true))))
+    return Trial(accuracy, calibration_error(chances, y_new), float(-np.mean(np.log(true))))
 
 
-def _record(key: tuple[str, str, float], values: Sequence[_Trial]) -> dict[str, Value]:
+def _record(key: tuple[str, str, float], values: Sequence[Trial]) -> dict[str, Value]:
     record: dict[str, Value] = dict(zip(("task", "method", "epsilon"), key, strict=True))
-    for name in _Trial._fields:
+    for name in Trial._fields:
         record[name], record[f"{name}_error"] = mean_error(getattr(value, name) for value in values)
     return record
 
@@ -183,10 +185,11 @@ def _table(
     )
 
 
-def _claims(trials: Trials) -> list[Claim]:
+def judge(trials: Trials) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     claims = []
-    for task in _TASKS:
-        for epsilon, least in zip(_EPSILONS, task.asked, strict=True):
+    for task in TASKS:
+        for epsilon, least in zip(EPSILONS, task.asked, strict=True):
             if least is not None:
                 found, error = mean_error(
                     one.accuracy for one in trials[task.name, "softmax", epsilon]

@@ -34,9 +34,9 @@ __all__ = ["run"]
 
 Array = NDArray[np.float64]
 
-_DIMENSIONS = (1, 2, 4, 8)
-_RECORDS = (2_000, 20_000, 200_000)
-_EPSILONS = (0.1, 1.0)
+DIMENSIONS = (1, 2, 4, 8)
+RECORDS = (2_000, 20_000, 200_000)
+EPSILONS = (0.1, 1.0)
 _DELTA = 1e-6
 _SIGMA = 0.1
 _REACH = 3.0
@@ -44,12 +44,14 @@ _REACH = 3.0
 _SHORT = 0.5
 _LONG = 5.0
 _WAVES = 400
-_KERNELS = ("default", "family")
-_AVERAGE = "average"
-_MOST = 1.05
+KERNELS = ("default", "family")
+AVERAGE = "average"
+MOST = 1.05
 
 
-class _Trial(NamedTuple):
+class Trial(NamedTuple):
+    """What one fit measured."""
+
     rmse: float
     relative: float
     coverage: float
@@ -58,7 +60,8 @@ class _Trial(NamedTuple):
 Key = tuple[int, int, float, str]  # dimension, records, ε, kernel
 
 
-def _function(d: int, rng: np.random.Generator) -> Callable[[Array], Array]:
+def random_function(d: int, rng: np.random.Generator) -> Callable[[Array], Array]:
+    """A sum of cosines whose lengthscales, one an input, are drawn."""
     lengths = np.exp(rng.uniform(math.log(_SHORT), math.log(_LONG), d))
     frequencies = rng.normal(size=(d, _WAVES)) / lengths[:, None]
     phases = rng.uniform(0, 2 * math.pi, _WAVES)
@@ -76,9 +79,9 @@ def _function(d: int, rng: np.random.Generator) -> Callable[[Array], Array]:
     return value
 
 
-def _trial(key: Key, rng: np.random.Generator) -> _Trial:
+def _trial(key: Key, rng: np.random.Generator) -> Trial:
     d, n, epsilon, kernel = key
-    truth = _function(d, rng)
+    truth = random_function(d, rng)
     x = rng.uniform(-1, 1, (n, d))
     at = rng.uniform(-1, 1, (1000, d))
     y = truth(x) + _SIGMA * rng.normal(size=n)
@@ -90,7 +93,7 @@ def _trial(key: Key, rng: np.random.Generator) -> _Trial:
         epsilon=epsilon,
         delta=_DELTA,
         random_state=rng,
-        learn_kernel="average" if kernel == _AVERAGE else True,
+        learn_kernel="average" if kernel == AVERAGE else True,
     ).fit(x, y)
     mean, sd = model.predict(at, return_std=True)
     level = PrivateMean(
@@ -99,22 +102,22 @@ def _trial(key: Key, rng: np.random.Generator) -> _Trial:
     spread = math.hypot(float(expected.std()), float(level.fit(y[:, None]).mean_sd_[0]))
     error = np.abs(mean - expected)
     rmse = float(np.sqrt(np.mean(error**2)))
-    return _Trial(rmse, rmse / spread, float(np.mean(error < 1.96 * sd)))
+    return Trial(rmse, rmse / spread, float(np.mean(error < 1.96 * sd)))
 
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute, tabulate and draw."""
-    dimensions, records = (_DIMENSIONS[:2], _RECORDS[:1]) if quick else (_DIMENSIONS, _RECORDS)
+    dimensions, records = (DIMENSIONS[:2], RECORDS[:1]) if quick else (DIMENSIONS, RECORDS)
     keys = [
         (d, n, e, kernel)
-        for kernel in _KERNELS
+        for kernel in KERNELS
         for d in dimensions
         for n in records
-        for e in _EPSILONS
+        for e in EPSILONS
     ]
-    keys += [(d, *_compared(records), _AVERAGE) for d in dimensions]
+    keys += [(d, *compared(records), AVERAGE) for d in dimensions]
     cells = [(key, repeat) for key in keys for repeat in range(repeats)]
-    trials: dict[Key, list[_Trial]] = {}
+    trials: dict[Key, list[Trial]] = {}
     for done, (key, repeat) in enumerate(cells):
         progress(done, len(cells), f"{key[0]} inputs, {key[1]:,} records, ε={key[2]:g}, {key[3]}")
         trials.setdefault(key, []).append(
@@ -124,10 +127,10 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "GPRegressor in one to eight dimensions",
         [_record(key, found) for key, found in trials.items()],
         [
-            *(_table(kernel, trials) for kernel in _KERNELS),
-            _learned(trials, dimensions, *_compared(records)),
+            *(_table(kernel, trials) for kernel in KERNELS),
+            _learned(trials, dimensions, *compared(records)),
         ],
-        [] if quick else _claims(trials),
+        [] if quick else judge(trials),
         [
             f"δ = {_DELTA:g}, {times(repeats)}, seed {seed}. Relative: RMSE by that of predicting "
             "the mean of all outputs, which is released with the same ε and δ; below 1 is better. "
@@ -139,7 +142,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     return findings
 
 
-def _record(key: Key, trials: Sequence[_Trial]) -> dict[str, Value]:
+def _record(key: Key, trials: Sequence[Trial]) -> dict[str, Value]:
     relative, error = mean_error(one.relative for one in trials)
     return {
         "inputs": key[0],
@@ -155,41 +158,41 @@ def _record(key: Key, trials: Sequence[_Trial]) -> dict[str, Value]:
     }
 
 
-def _table(kernel: str, trials: dict[Key, list[_Trial]]) -> ResultTable:
+def _table(kernel: str, trials: dict[Key, list[Trial]]) -> ResultTable:
     rows = []
     for d, n in dict.fromkeys(key[:2] for key in trials if key[3] == kernel):
         cells: list[str] = []
-        for epsilon in _EPSILONS:
+        for epsilon in EPSILONS:
             found = trials[d, n, epsilon, kernel]
             relative = [one.relative for one in found]
             cover = np.mean([one.coverage for one in found])
             cells += [f"{np.mean(relative):.2f}", f"{max(relative):.2f}", f"{cover:.2f}"]
         rows.append((str(d), f"{n:,}", *cells))
-    headings = [word for epsilon in _EPSILONS for word in (f"ε={epsilon:g}", "worst", "cover")]
+    headings = [word for epsilon in EPSILONS for word in (f"ε={epsilon:g}", "worst", "cover")]
     return ResultTable(
         f"RMSE relative to a private mean, kernel: {kernel}", ("inputs", "records", *headings), rows
     )
 
 
-def _compared(records: Sequence[int]) -> tuple[int, float]:
+def compared(records: Sequence[int]) -> tuple[int, float]:
     """Records and ε with which a learned kernel is compared with the mean of its family."""
-    return records[:2][-1], _EPSILONS[-1]
+    return records[:2][-1], EPSILONS[-1]
 
 
-def _ratio(trials: dict[Key, list[_Trial]], d: int, n: int, epsilon: float) -> float:
+def _ratio(trials: dict[Key, list[Trial]], d: int, n: int, epsilon: float) -> float:
     """Errors with the learned kernel by those with the mean of its family: the geometric mean."""
-    pairs = zip(trials[d, n, epsilon, "family"], trials[d, n, epsilon, _AVERAGE], strict=True)
+    pairs = zip(trials[d, n, epsilon, "family"], trials[d, n, epsilon, AVERAGE], strict=True)
     return math.exp(np.mean([math.log(learned.rmse / mean.rmse) for learned, mean in pairs]))
 
 
 def _learned(
-    trials: dict[Key, list[_Trial]], dimensions: Sequence[int], n: int, epsilon: float
+    trials: dict[Key, list[Trial]], dimensions: Sequence[int], n: int, epsilon: float
 ) -> ResultTable:
     rows = []
     for d in dimensions:
         both = [
             mean_error(one.rmse for one in trials[d, n, epsilon, kernel])[0]
-            for kernel in ("family", _AVERAGE)
+            for kernel in ("family", AVERAGE)
         ]
         rows.append(
             (str(d), *(f"{error:.4f}" for error in both), f"{_ratio(trials, d, n, epsilon):.2f}")
@@ -198,9 +201,10 @@ def _learned(
     return ResultTable(title, ("inputs", "learned", "mean", "ratio"), rows)
 
 
-def _claims(trials: dict[Key, list[_Trial]]) -> list[Claim]:
+def judge(trials: dict[Key, list[Trial]]) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     claims = []
-    for kernel in _KERNELS:
+    for kernel in KERNELS:
         found = [
             (one.relative, key) for key, cell in trials.items() if key[3] == kernel for one in cell
         ]
@@ -208,10 +212,10 @@ def _claims(trials: dict[Key, list[_Trial]]) -> list[Claim]:
         words = f"worst {worst:.2f}, {d} inputs, {n:,} records, ε={epsilon:g}"
         claims.append(
             Claim(
-                f"{kernel}: never worse than a private mean by more than 5 %", words, worst <= _MOST
+                f"{kernel}: never worse than a private mean by more than 5 %", words, worst <= MOST
             )
         )
-    ratios = {d: _ratio(trials, d, *_compared(_RECORDS)) for d in _DIMENSIONS}
+    ratios = {d: _ratio(trials, d, *compared(RECORDS)) for d in DIMENSIONS}
     words = ", ".join(f"{ratio:.2f} with {d}" for d, ratio in ratios.items())
     return [
         *claims,
@@ -222,14 +226,14 @@ def _claims(trials: dict[Key, list[_Trial]]) -> list[Claim]:
 
 
 def _picture(
-    out: Path, trials: dict[Key, list[_Trial]], dimensions: Sequence[int], records: Sequence[int]
+    out: Path, trials: dict[Key, list[Trial]], dimensions: Sequence[int], records: Sequence[int]
 ) -> Path:
     rows = []
-    for kernel in _KERNELS:
+    for kernel in KERNELS:
         row = []
         for d in dimensions:
             lines = [Line("private mean", [1.0], colour="truth", style=":")]
-            for epsilon, colour in zip(_EPSILONS, ("paper", "reticent"), strict=True):
+            for epsilon, colour in zip(EPSILONS, ("paper", "reticent"), strict=True):
                 found = [
                     mean_error(one.relative for one in trials[d, n, epsilon, kernel])
                     for n in records

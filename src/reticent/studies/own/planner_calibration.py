@@ -103,9 +103,9 @@ class Setting:
         at = rng.uniform(-2, 2, (500, self.d))
         while True:
             if self.kernel is None:
-                found = _default(self.d, place, rng)
+                found = default_function(self.d, place, rng)
             else:
-                found = _given(self.kernel, self.d, place, rng)
+                found = kernel_function(self.kernel, self.d, place, rng)
             if np.mean(np.abs(found(at)) > self.half) <= 0.01:
                 return found
 
@@ -124,7 +124,7 @@ SETTINGS = (
 )
 
 
-def _given(kernel: Kernel, d: int, place: Array, rng: np.random.Generator) -> Truth:
+def kernel_function(kernel: Kernel, d: int, place: Array, rng: np.random.Generator) -> Truth:
     """A sum of cosines with frequencies from the kernel's spectral density.
 
     Its covariance over draws is the kernel.
@@ -151,7 +151,7 @@ def _given(kernel: Kernel, d: int, place: Array, rng: np.random.Generator) -> Tr
     return truth
 
 
-def _default(d: int, place: Array, rng: np.random.Generator) -> Truth:
+def default_function(d: int, place: Array, rng: np.random.Generator) -> Truth:
     """A constant and, for each set of up to three inputs, a sum of products of functions of one."""
     kernel = Anova.from_unit_cube(place)
     grid = np.linspace(-1, 1, 241)
@@ -250,7 +250,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             for row, trials in zip(expected.rows, expected.trials, strict=True):
                 real = [one[row.epsilon] for one in found[:draws]]
                 records.append(
-                    _record(setting, row.epsilon, [trial.rmse for trial in trials], real)
+                    summary_record(setting, row.epsilon, [trial.rmse for trial in trials], real)
                 )
     ratios = np.array([record["ratio"] for record in records], dtype=np.float64)
     within = [r for r in records if abs(float(r["ratio"]) - 1) <= _WITHIN]
@@ -270,7 +270,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     findings = Findings(
         "The planner: what it expects and what is measured",
         records,
-        [_table(records, settings, epsilons)],
+        [error_table(records, settings, epsilons)],
         [
             Claim(claim, counted, not beyond),
             Claim(
@@ -288,9 +288,10 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     return findings
 
 
-def _record(
+def summary_record(
     setting: Setting, epsilon: float, simulated: list[float], real: list[float]
 ) -> dict[str, Value]:
+    """What a setting's expected and measured errors say of the planner."""
     expected, expected_error = mean_error(simulated)
     mean, error = mean_error(real)
     _, apart = mean_error(
@@ -311,9 +312,10 @@ def _record(
     }
 
 
-def _table(
+def error_table(
     records: list[dict[str, Value]], settings: tuple[Setting, ...], epsilons: tuple[float, ...]
 ) -> ResultTable:
+    """Expected over measured error, one row a setting and one column an ε."""
     rows = []
     for i, setting in enumerate(settings):
         own = records[i * len(epsilons) : (i + 1) * len(epsilons)]

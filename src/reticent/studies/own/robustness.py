@@ -42,8 +42,8 @@ _EPSILON = 1.0
 _LARGE = 20_000
 _GROWING = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _FREE = 1e6  # ε of hardly any privacy noise: what the records themselves leave unknown
-_MODES = ("given", "learned", "default")
-_EXACT = "given, no privacy"
+MODES = ("given", "learned", "default")
+EXACT = "given, no privacy"
 _NEAR = 1.2
 _MOST = 1.05
 _LEAST_COVERAGE = 0.9
@@ -104,7 +104,7 @@ _CLUSTERS = _Case("inputs in two clusters", near=False, inputs=_clustered)
 _FEWER = _Case(
     "a tenth of the records missing", present=0.9
 )  # what a tenth of outliers costs who knows them
-_CASES = (
+CASES = (
     _CLEAN,
     _Case("y bounds 10 × too wide", y_half=10 * _REACH),
     _Case("2 % outliers at the bounds", spoil=_outliers(0.02)),
@@ -119,16 +119,18 @@ _CASES = (
 )
 
 
-class _Trial(NamedTuple):
+class Trial(NamedTuple):
+    """What one fit measured."""
+
     rmse: float
     coverage: float
     size: float  # of the function: its root mean square
 
 
-Trials = dict[tuple[str, str], list[_Trial]]
+Trials = dict[tuple[str, str], list[Trial]]
 
 
-def _trial(case: _Case, mode: str, n: int, epsilon: float, rng: np.random.Generator) -> _Trial:
+def _trial(case: _Case, mode: str, n: int, epsilon: float, rng: np.random.Generator) -> Trial:
     streams = rng.spawn(
         6
     )  # what a case does not change is the same in all of them, privacy noise included
@@ -138,13 +140,13 @@ def _trial(case: _Case, mode: str, n: int, epsilon: float, rng: np.random.Genera
     y = case.spoil(truth(x) + case.noise(n, streams[3]), streams[4])
     x = x[: round(case.present * n)]
     y = y[: round(case.present * n)]
-    if mode == _EXACT:
+    if mode == EXACT:
         mean, sd = _exact(x, y, at)
     else:
         mean, sd = _private(case, mode, epsilon, x, y, at, streams[5])
     error = np.abs(mean - truth(at))
     size = float(np.sqrt(np.mean(truth(at) ** 2)))
-    return _Trial(float(np.sqrt(np.mean(error**2))), float(np.mean(error < 1.96 * sd)), size)
+    return Trial(float(np.sqrt(np.mean(error**2))), float(np.mean(error < 1.96 * sd)), size)
 
 
 def _private(
@@ -177,15 +179,15 @@ def _exact(x: Array, y: Array, at: Array) -> tuple[Array, Array]:
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute, tabulate and draw."""
     cases, growing = (
-        (_CASES[::3], (*_GROWING[1::3], _FREE)) if quick else (_CASES, (*_GROWING, _FREE))
+        (CASES[::3], (*_GROWING[1::3], _FREE)) if quick else (CASES, (*_GROWING, _FREE))
     )
     wrong: Trials = {}
-    rising: dict[str, list[list[_Trial]]] = {mode: [] for mode in _MODES}
+    rising: dict[str, list[list[Trial]]] = {mode: [] for mode in MODES}
     draws = [np.random.default_rng([seed, repeat]) for repeat in range(repeats)]
-    wrong[_CLUSTERS.name, _EXACT] = [_trial(_CLUSTERS, _EXACT, _N, _FREE, rng) for rng in draws]
-    total = len(_MODES) * repeats * (len(cases) + len(growing))
+    wrong[_CLUSTERS.name, EXACT] = [_trial(_CLUSTERS, EXACT, _N, _FREE, rng) for rng in draws]
+    total = len(MODES) * repeats * (len(cases) + len(growing))
     done = 0
-    for mode in _MODES:
+    for mode in MODES:
         for repeat in range(repeats):
             for case in cases:
                 progress(done, total, f"{case.name}, {mode}")
@@ -204,7 +206,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     findings = Findings(
         "GPRegressor when something is wrong, and at growing ε",
         [
-            _record(case, mode, _N, _FREE if mode == _EXACT else _EPSILON, trials)
+            _record(case, mode, _N, _FREE if mode == EXACT else _EPSILON, trials)
             for (case, mode), trials in wrong.items()
         ]
         + [
@@ -213,10 +215,10 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             for i, epsilon in enumerate(growing)
         ],
         [
-            *(_wrong_table(wrong, mode) for mode in (*_MODES, _EXACT)),
+            *(_wrong_table(wrong, mode) for mode in (*MODES, EXACT)),
             _rising_table(rising, growing),
         ],
-        [] if quick else _claims(wrong, rising),
+        [] if quick else judge(wrong, rising),
         [
             f"{_N} records: ε={_EPSILON:g}, δ={DELTA:g}; {_LARGE:,} records: δ={0.1 / _LARGE:g}; "
             f"{times(repeats)}, seed {seed}. Error and coverage are of the function, at points "
@@ -229,7 +231,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
 
 
 def _record(
-    case: str, mode: str, n: int, epsilon: float, trials: Sequence[_Trial]
+    case: str, mode: str, n: int, epsilon: float, trials: Sequence[Trial]
 ) -> dict[str, Value]:
     rmse, error = mean_error(one.rmse for one in trials)
     return {
@@ -246,7 +248,7 @@ def _record(
     }
 
 
-def _coverage(trials: Sequence[_Trial]) -> float:
+def _coverage(trials: Sequence[Trial]) -> float:
     return float(np.mean([one.coverage for one in trials]))
 
 
@@ -255,7 +257,7 @@ def _ratio(wrong: Trials, case: str, mode: str) -> float:
     return float(np.mean(ours) / np.mean(clean))
 
 
-def _worst(trials: Sequence[_Trial]) -> float:
+def _worst(trials: Sequence[Trial]) -> float:
     return max(one.rmse / one.size for one in trials)
 
 
@@ -263,7 +265,7 @@ def _wrong_table(wrong: Trials, mode: str) -> ResultTable:
     rows = []
     for name, trials in ((case, trials) for (case, one), trials in wrong.items() if one == mode):
         errors = plus_minus([one.rmse for one in trials])
-        if mode == _EXACT:
+        if mode == EXACT:
             ratio = ""
         else:
             ratio = f"{_ratio(wrong, name, mode):.2f}"
@@ -272,7 +274,7 @@ def _wrong_table(wrong: Trials, mode: str) -> ResultTable:
     return ResultTable(f"One thing wrong, kernel and noise {mode}", headings, rows)
 
 
-def _rising_table(rising: dict[str, list[list[_Trial]]], growing: Sequence[float]) -> ResultTable:
+def _rising_table(rising: dict[str, list[list[Trial]]], growing: Sequence[float]) -> ResultTable:
     rows = []
     for mode, found in rising.items():
         columns = list(zip(*found, strict=True))
@@ -284,20 +286,19 @@ def _rising_table(rising: dict[str, list[list[_Trial]]], growing: Sequence[float
     return ResultTable(f"Clean, {_LARGE:,} records, at growing ε", headings, rows)
 
 
-def _claims(wrong: Trials, rising: dict[str, list[list[_Trial]]]) -> list[Claim]:
+def judge(wrong: Trials, rising: dict[str, list[list[Trial]]]) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     claims = []
-    for mode in _MODES:
+    for mode in MODES:
         ratio, name = max(
             (_ratio(wrong, case.name, mode), case.name)
-            for case in _CASES
+            for case in CASES
             if case.near and case != _FEWER
         )
         claim = f"{mode}: RMSE within 20 % of clean whatever is wrong with y"
         fewer = f"{_FEWER.name}: {_ratio(wrong, _FEWER.name, mode):.2f}"
         claims.append(Claim(claim, f"worst {ratio:.2f}, {name}; {fewer}", ratio <= _NEAR))
-        covers = [
-            (_coverage(wrong[case.name, mode]), case.name) for case in _CASES if not case.near
-        ]
+        covers = [(_coverage(wrong[case.name, mode]), case.name) for case in CASES if not case.near]
         cover, name = min(covers)
         claim = (
             f"{mode}: with clusters, clipped y or too wide a box, 95 % bands "
@@ -306,7 +307,7 @@ def _claims(wrong: Trials, rising: dict[str, list[list[_Trial]]]) -> list[Claim]
         claims.append(Claim(claim, f"least {cover:.3f}, {name}", cover >= _LEAST_COVERAGE))
         blown = max(_worst(trials) for key, trials in wrong.items() if key[1] == mode)
         least = _worst(
-            wrong[_CLUSTERS.name, _EXACT]
+            wrong[_CLUSTERS.name, EXACT]
         )  # where nobody is, even the best guess may be worse than none
         claim = (
             f"{mode}: the error never exceeds the function's size by more than 5 %, or than exact "
@@ -344,7 +345,7 @@ def _stays(errors: Sequence[float]) -> list[float]:
     ]
 
 
-def _picture(out: Path, rising: dict[str, list[list[_Trial]]], growing: Sequence[float]) -> Path:
+def _picture(out: Path, rising: dict[str, list[list[Trial]]], growing: Sequence[float]) -> Path:
     panels = []
     for mode, rows in rising.items():
         private = growing[:-1]

@@ -89,13 +89,14 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "Factors of digits",
         records,
         [table],
-        [] if quick else _claims(scores),
+        [] if quick else judge(scores),
         notes,
         [_picture(out, drawn)],
     )
 
 
-def _claims(scores: dict[tuple[str, float], list[float]]) -> list[Claim]:
+def judge(scores: dict[tuple[str, float], list[float]]) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     mean, error = mean_error(scores["reticent", 1.0])
     paper = mean_error(scores["paper", 1.0])[0]
     return [

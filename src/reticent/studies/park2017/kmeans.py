@@ -39,14 +39,14 @@ Array = NDArray[np.float64]
 _PLACES = 1_256_384
 _CLUSTERS = 5
 _EPSILON = 0.01
-_COLUMNS = (5, 10, 20)
+COLUMNS = (5, 10, 20)
 _RECORDS = 20_000
 _EPSILONS = (0.3, 1.0)
 _DELTA = 1e-7
 _PAPERS_DELTA = 1e-4
-_OURS = "reticent"
-_STRICT = "reticent, δ = 1e-07"
-_MAPS = {"places": False, "crowded places": True}
+OURS = "reticent"
+STRICT = "reticent, δ = 1e-07"
+MAPS = {"places": False, "crowded places": True}
 
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
@@ -58,7 +58,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "nothing is said. Neighbours of the others: added or removed."
     ]
     done = 0
-    all_ = repeats * (len(_MAPS) + len(_COLUMNS))
+    all_ = repeats * (len(MAPS) + len(COLUMNS))
     if quick:
         n = _PLACES // 20
     else:
@@ -67,11 +67,11 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
     for repeat in range(repeats):
         chance = seed + 1000 * repeat
         epsilon = _EPSILON * _PLACES / n
-        for data, crowded in _MAPS.items():
+        for data, crowded in MAPS.items():
             progress(done, all_, data)
             X = places(n, seed + repeat, crowded=crowded)
-            found = {_OURS: _fitted(_CLUSTERS, X, epsilon, chance, _PAPERS_DELTA)}
-            found[_STRICT] = _fitted(_CLUSTERS, X, epsilon, chance)
+            found = {OURS: _fitted(_CLUSTERS, X, epsilon, chance, _PAPERS_DELTA)}
+            found[STRICT] = _fitted(_CLUSTERS, X, epsilon, chance)
             found["DPLloyd"] = dp_lloyd(X, _CLUSTERS, epsilon, chance)
             if not quick:
                 try:
@@ -83,9 +83,9 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             )
             for name, one in found.items():
                 excess.setdefault((data, epsilon, name), []).append(_within(X, one) / best - 1)
-            shown[data] = X[:4000], found[_OURS]
+            shown[data] = X[:4000], found[OURS]
             done += 1
-        for columns in _COLUMNS:
+        for columns in COLUMNS:
             progress(done, all_, f"{columns} columns")
             train, test = np.split(clouds(2 * _RECORDS, columns, _CLUSTERS, seed + repeat), 2)
             best = min(
@@ -128,7 +128,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         out / "clusters.png",
         [[_panel(f"{data}, ε = {_EPSILON:g}", *one) for data, one in shown.items()]],
     )
-    return Findings("k-means", records, [table], [] if quick else _claims(excess), notes, [picture])
+    return Findings("k-means", records, [table], [] if quick else judge(excess), notes, [picture])
 
 
 def _panel(title: str, points: Array, found: Array) -> Panel:
@@ -151,20 +151,21 @@ def _panel(title: str, points: Array, found: Array) -> Panel:
     return Panel(title, [near, ours])
 
 
-def _claims(excess: dict[tuple[str, float, str], list[float]]) -> list[Claim]:
-    limits = {(data, _EPSILON): 0.01 for data in _MAPS} | {
-        (f"{c} columns", 1.0): 0.02 for c in _COLUMNS
+def judge(excess: dict[tuple[str, float, str], list[float]]) -> list[Claim]:
+    """Claims, each kept or not by these results."""
+    limits = {(data, _EPSILON): 0.01 for data in MAPS} | {
+        (f"{c} columns", 1.0): 0.02 for c in COLUMNS
     }
-    limits |= {(f"{c} columns", 0.3): 0.03 for c in _COLUMNS}
+    limits |= {(f"{c} columns", 0.3): 0.03 for c in COLUMNS}
     claims = []
     for (data, epsilon), most in limits.items():
-        if data in _MAPS:
+        if data in MAPS:
             delta = _PAPERS_DELTA
         else:
             delta = _DELTA
-        claims.append(_claim(data, epsilon, delta, most, excess[data, epsilon, _OURS]))
+        claims.append(_claim(data, epsilon, delta, most, excess[data, epsilon, OURS]))
     return claims + [
-        _claim(data, _EPSILON, _DELTA, 0.01, excess[data, _EPSILON, _STRICT]) for data in _MAPS
+        _claim(data, _EPSILON, _DELTA, 0.01, excess[data, _EPSILON, STRICT]) for data in MAPS
     ]
 
 

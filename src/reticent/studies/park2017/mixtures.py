@@ -28,15 +28,15 @@ from reticent.studies.park2017.data import LIFE, STROKE, Kind
 __all__ = ["run"]
 
 Array = NDArray[np.float64]
-_EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0)
+EPSILONS = (0.1, 0.3, 0.5, 1.0, 2.0, 4.0)
 _DELTA = 1e-4
-_LEAST = {  # asked of ours at each ε
+LEAST = {  # asked of ours at each ε
     LIFE.name: (9.2, 10.5, 10.6, 10.6, 10.6, 10.6),
     STROKE.name: (None, 223.0, 228.0, 234.0, 238.0, 242.0),
 }
 _QUICK = 3000
-_OURS = "ours"
-_ONE = "ours, one normal law"
+OURS = "ours"
+ONE_NORMAL = "ours, one normal law"
 _TRUTH = "the law itself"
 _PLAIN = "normal law without privacy"
 
@@ -46,7 +46,7 @@ Trials = dict[tuple[str, str, float], list[float]]  # by data, method, ε
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute and tabulate."""
     kinds = (LIFE,) if quick else (LIFE, STROKE)
-    epsilons = (4.0,) if quick else _EPSILONS
+    epsilons = (4.0,) if quick else EPSILONS
     trials: Trials = {}
     cells = [(kind, repeat) for kind in kinds for repeat in range(repeats)]
     for done, (kind, repeat) in enumerate(cells):
@@ -56,7 +56,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "DP-EM: mixtures of normal laws",
         [_record(key, values) for key, values in trials.items()],
         [_table(kind, trials, epsilons) for kind in kinds],
-        [] if quick else _claims(trials),
+        [] if quick else judge(trials),
         [
             f"δ = {_DELTA:g}, {times(repeats)}, data and noise from seed {seed}. The paper's "
             f"scheme: {LIFE.name} only."
@@ -83,7 +83,7 @@ def _trial(
     for epsilon in epsilons:
         add(_TRUTH, epsilon, float(law.score(new).mean()))
         add(_PLAIN, epsilon, float(plain))
-        for method, parts in ((_OURS, kind.parts), (_ONE, 1)):
+        for method, parts in ((OURS, kind.parts), (ONE_NORMAL, 1)):
             model = GaussianMixture(
                 parts, bounds=bounds, epsilon=epsilon, delta=_DELTA, random_state=seed
             )
@@ -112,7 +112,7 @@ def _record(key: tuple[str, str, float], values: list[float]) -> dict[str, Value
 def _table(kind: Kind, trials: Trials, epsilons: tuple[float, ...]) -> ResultTable:
     methods = [
         m
-        for m in (*COMPOSITIONS, _ONE, _OURS, _PLAIN, _TRUTH)
+        for m in (*COMPOSITIONS, ONE_NORMAL, OURS, _PLAIN, _TRUTH)
         if (kind.name, m, epsilons[0]) in trials
     ]
     rows = [
@@ -123,12 +123,13 @@ def _table(kind: Kind, trials: Trials, epsilons: tuple[float, ...]) -> ResultTab
     return ResultTable(title, ("method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows)
 
 
-def _claims(trials: Trials) -> list[Claim]:
+def judge(trials: Trials) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     claims = []
-    for name, asked in _LEAST.items():
-        for epsilon, least in zip(_EPSILONS, asked, strict=True):
-            ours, error = mean_error(trials[name, _OURS, epsilon])
-            one, _ = mean_error(trials[name, _ONE, epsilon])
+    for name, asked in LEAST.items():
+        for epsilon, least in zip(EPSILONS, asked, strict=True):
+            ours, error = mean_error(trials[name, OURS, epsilon])
+            one, _ = mean_error(trials[name, ONE_NORMAL, epsilon])
             found = f"{ours:.2f} ± {error:.2f}, one normal law {one:.2f}"
             if least is not None:
                 claims.append(

@@ -168,10 +168,10 @@ def predict(
     middle = (low + high) / 2
     half = (high - low) / 2
     records = np.clip((np.column_stack([X, y]) - middle) / half, -1, 1)
-    centre, scale = _standardise(records, chosen, rng)
+    centre, scale = standardise(records, chosen, rng)
     records = (records - centre) / scale
     features = _features(X.shape[1], rng)
-    weights = _train(
+    weights = train(
         features(records[:, :-1]),
         records[:, -1:].astype(np.float32),
         chosen,
@@ -199,19 +199,20 @@ def chances(
     middle = (low + high) / 2
     half = (high - low) / 2
     records, new = (np.clip((one - middle) / half, -1, 1) for one in (X, X_new))
-    centre, scale = _standardise(records, chosen, rng)
+    centre, scale = standardise(records, chosen, rng)
     features = _features(X.shape[1], rng)
     target = np.eye(len(bounds.classes or ()), dtype=np.float32)[y.astype(int)]
-    weights = _train(features((records - centre) / scale), target, chosen, rng, _softmax)
-    return _softmax(features((new - centre) / scale) @ weights).astype(np.float64)
+    weights = train(features((records - centre) / scale), target, chosen, rng, softmax)
+    return softmax(features((new - centre) / scale) @ weights).astype(np.float64)
 
 
-def _softmax(logits: Single) -> Single:
+def softmax(logits: Single) -> Single:
+    """Probabilities of classes, one row a record."""
     grown = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(grown / grown.sum(axis=1, keepdims=True))
 
 
-def _standardise(records: Array, chosen: Settings, rng: np.random.Generator) -> tuple[Array, Array]:
+def standardise(records: Array, chosen: Settings, rng: np.random.Generator) -> tuple[Array, Array]:
     """Noisy centre and scale of each column.
 
     In each, (u, u²) is no longer than √2; two of them are no further apart than 2: (u−v)²(1+(u+v)²)
@@ -244,7 +245,7 @@ def _features(d: int, rng: np.random.Generator) -> Callable[[Array], Single]:
     return features
 
 
-def _train(
+def train(
     phi: Single,
     target: Single,
     chosen: Settings,

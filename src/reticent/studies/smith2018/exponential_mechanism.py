@@ -46,7 +46,8 @@ _VALUES = np.geomspace(0.01, 12000, 7)  # the paper's range of each parameter
 _METHODS = ("corrected", "exact", "free")
 
 
-def _covariances(bins: int, values: Array) -> list[Array]:
+def candidate_covariances(bins: int, values: Array) -> list[Array]:
+    """Covariances of outputs at the centres of bins, one for each candidate."""
     at = (np.arange(bins) + 0.5) * 100 / bins
     square = (at[:, None] - at) ** 2
     return [
@@ -97,7 +98,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         values = _VALUES[::2]
     else:
         values = _VALUES
-    covariances = _covariances(_BINS, values)
+    covariances = candidate_covariances(_BINS, values)
     found: dict[tuple[str, float], list[float]] = {}
     best = []
     chance = []

@@ -39,12 +39,12 @@ _PEOPLE = 255
 _EPSILON = 1.0
 _DELTA = 1e-5
 # years, of exp(−r²/2ℓ²): the paper's are √2 times as long
-_LENGTHS = (4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 28.0, 36.0)
-_YEARS = np.arange(0.5, 100.0)
+LENGTHSCALES = (4.0, 6.0, 8.0, 10.0, 13.0, 17.0, 22.0, 28.0, 36.0)
+YEARS = np.arange(0.5, 100.0)
 _BOX = Bounds(x=[(0.0, 100.0)])
 _LINE = Bounds(x=[(0.0, 10.0)], y=(-2.0, 2.0))
 _NOISE = 0.25
-_REGRESSION = {
+REGRESSION = {
     1.0: 0.88,
     5.0: 0.45,
     30.0: 0.34,
@@ -62,11 +62,11 @@ def ages(rng: np.random.Generator) -> tuple[Array, Array]:
     centres = rng.normal((22.0, 35.0, 68.0), 2.0)
     widths = (5.0, 18.0, 10.0)
     density = sum(
-        w * np.exp(-0.5 * ((_YEARS - c) / s) ** 2) / s
+        w * np.exp(-0.5 * ((YEARS - c) / s) ** 2) / s
         for w, c, s in zip(parts, centres, widths, strict=True)
     )
     density = density / density.sum()
-    drawn = rng.choice(_YEARS, _PEOPLE, p=density) + rng.uniform(-0.5, 0.5, _PEOPLE)
+    drawn = rng.choice(YEARS, _PEOPLE, p=density) + rng.uniform(-0.5, 0.5, _PEOPLE)
     return _PEOPLE * density, drawn[:, None]
 
 
@@ -75,7 +75,7 @@ def _fit(people: Array, length: float, seed: int, *, integral: bool) -> Array:
     kernel = ConstantKernel(unit, (1e-2 * unit, 1e2 * unit)) * RBF(length, "fixed")
     model = BinnedGPRegressor(kernel, bins=10, kind="count", integral=integral, bounds=_BOX)
     model.set_params(epsilon=_EPSILON, delta=_DELTA, random_state=seed)
-    return np.asarray(model.fit(people).predict(_YEARS[:, None]))
+    return np.asarray(model.fit(people).predict(YEARS[:, None]))
 
 
 def _regression(rng: np.random.Generator, epsilon: float, seed: int) -> tuple[float, float]:
@@ -99,8 +99,8 @@ def _regression(rng: np.random.Generator, epsilon: float, seed: int) -> tuple[fl
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Make Fig 1c, and the table of the regression."""
-    lengths = _LENGTHS[1::3] if quick else _LENGTHS
-    steps = repeats * (len(lengths) + len(_REGRESSION))
+    lengths = LENGTHSCALES[1::3] if quick else LENGTHSCALES
+    steps = repeats * (len(lengths) + len(REGRESSION))
     errors: dict[tuple[str, float], list[float]] = {}
     done = 0
 
@@ -122,13 +122,13 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
             progress(done, steps, f"length {length:g}")
     found: dict[float, list[tuple[float, float]]] = {}
     for i in range(repeats):
-        for epsilon in _REGRESSION:
+        for epsilon in REGRESSION:
             found.setdefault(epsilon, []).append(
                 _regression(np.random.default_rng([seed, i, 2]), epsilon, seed + i)
             )
             done += 1
             progress(done, steps, f"ε = {epsilon:g}")
-    return _findings(out, lengths, errors, found, repeats)
+    return findings(out, lengths, errors, found, repeats)
 
 
 def _noise(rng: np.random.Generator) -> Array:
@@ -137,7 +137,8 @@ def _noise(rng: np.random.Generator) -> Array:
     return rng.normal(size=10) * np.sqrt(2) * calibrate(_EPSILON, _DELTA)
 
 
-def _findings(out: Path, lengths: Any, errors: Any, found: Any, repeats: int) -> Findings:
+def findings(out: Path, lengths: Any, errors: Any, found: Any, repeats: int) -> Findings:
+    """Records, table, claims and picture of these errors."""
     records: list[dict[str, Value]] = []
     for (method, length), values in errors.items():
         mean, error = mean_error(values)
@@ -166,7 +167,7 @@ def _findings(out: Path, lengths: Any, errors: Any, found: Any, repeats: int) ->
             (
                 f"{eps:g}",
                 plus_minus([p[0] for p in pairs]),
-                f"{_REGRESSION[eps]:g}",
+                f"{REGRESSION[eps]:g}",
                 plus_minus([p[1] for p in pairs], 2),
             )
             for eps, pairs in found.items()
@@ -190,9 +191,9 @@ def _findings(out: Path, lengths: Any, errors: Any, found: Any, repeats: int) ->
         ),
         *(
             Claim(
-                f"binned regression, ε = {eps:g}: error at most {_REGRESSION[eps]:g}",
+                f"binned regression, ε = {eps:g}: error at most {REGRESSION[eps]:g}",
                 f"{mean_error([p[0] for p in pairs])[0]:.3f}",
-                mean_error([p[0] for p in pairs])[0] <= _REGRESSION[eps],
+                mean_error([p[0] for p in pairs])[0] <= REGRESSION[eps],
             )
             for eps, pairs in found.items()
         ),

@@ -33,8 +33,8 @@ Array = NDArray[np.float64]
 _N = 200
 _TESTS = 300
 _NOISE = 0.25
-_EPSILONS = (1.0, 5.0, 30.0, 60.0)
-_REFERENCE = (0.96, 0.37, 0.27, 0.265)  # a trace-optimal cloak on data of this kind
+EPSILONS = (1.0, 5.0, 30.0, 60.0)
+REFERENCE = (0.96, 0.37, 0.27, 0.265)  # a trace-optimal cloak on data of this kind
 _BOUNDS = Bounds(x=[(0, 10)], y=(-3, 3))
 _PAPERS = {
     "printed": "paper: printed bound",
@@ -54,7 +54,7 @@ _OURS = {
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute, tabulate and draw."""
-    epsilons = _EPSILONS[:2] if quick else _EPSILONS
+    epsilons = EPSILONS[:2] if quick else EPSILONS
     if quick:
         ours = {"cloak, one release": _OURS["cloak, one release"], "cloak": _QUICK}
     else:
@@ -96,7 +96,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
                 2,
             ),
         ],
-        [] if quick else _claims(errors, epsilons),
+        [] if quick else judge(errors, epsilons),
     )
     findings.files.append(_picture(out, seed, quick=quick))
     findings.write(out)
@@ -136,12 +136,11 @@ def _table(
     return ResultTable(title, ("method", *(f"ε={epsilon:g}" for epsilon in epsilons)), rows)
 
 
-def _claims(
-    errors: dict[tuple[str, float], list[float]], epsilons: tuple[float, ...]
-) -> list[Claim]:
+def judge(errors: dict[tuple[str, float], list[float]], epsilons: tuple[float, ...]) -> list[Claim]:
+    """Claims, each kept or not by these results."""
     one = [mean_error(errors["reticent: cloak, one release", epsilon])[0] for epsilon in epsilons]
     plain = [mean_error(errors["trace cloak", epsilon])[0] for epsilon in epsilons]
-    limits = _REFERENCE[: len(epsilons)]
+    limits = REFERENCE[: len(epsilons)]
     ours = [key for key in errors if key[0].startswith("reticent")]
     best = {
         epsilon: min(mean_error(errors[key])[0] for key in ours if key[1] == epsilon)

@@ -29,28 +29,29 @@ from reticent.studies.common.results import Claim, Findings, Progress, ResultTab
 __all__ = ["run"]
 
 Array = NDArray[np.float64]
-_KERNEL = RBF(np.sqrt(1 / 20), "fixed")
-_X = np.arange(1, 10) / 10
-_AT = 0.47
+KERNEL = RBF(np.sqrt(1 / 20), "fixed")
+X = np.arange(1, 10) / 10
+AT = 0.47
 _PROMISED = 0.5
 
 
-def _gp(length: float, sigma: Array) -> Callable[[Array, Array, Array], Array]:
+def gp_attacker(length: float, sigma: Array) -> Callable[[Array, Array, Array], Array]:
+    """The posterior mean of an attacker with this lengthscale, who knows the noise covariance."""
     kernel = RBF(length)
-    x = _X[:, None]
-    s = np.array([[_AT]])
+    x = X[:, None]
+    s = np.array([[AT]])
     weights = cho_solve(cho_factor(kernel(x) + sigma + 1e-6 * np.eye(9)), kernel(x, s))[:, 0]
     return lambda seen, told, new: new @ weights
 
 
-def _learned(rng: np.random.Generator, count: int) -> Array:
+def variance_kept(rng: np.random.Generator, count: int) -> Array:
     """Kept variance over promised, for curves whose variance is learned from themselves.
 
     The hidden value is at a record.
     """
-    model = Obfuscator(_KERNEL, sensitive=[_X[4]], share=_PROMISED, mean=0.0, random_state=0)
-    model.obfuscate(_X, np.zeros(9))
-    r = _KERNEL(_X[:, None]) + 1e-10 * np.eye(9)
+    model = Obfuscator(KERNEL, sensitive=[X[4]], share=_PROMISED, mean=0.0, random_state=0)
+    model.obfuscate(X, np.zeros(9))
+    r = KERNEL(X[:, None]) + 1e-10 * np.eye(9)
     inverse = np.linalg.inv(r)
     f = model.factor_[:, 0]
     y = rng.normal(size=(count, 9)) @ np.linalg.cholesky(r).T
@@ -73,8 +74,8 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         count = 4_000
     else:
         count = 100_000
-    model = Obfuscator(_KERNEL, sensitive=[_AT], variance=_PROMISED, mean=0.0, random_state=seed)
-    model.obfuscate(_X, np.zeros(9))
+    model = Obfuscator(KERNEL, sensitive=[AT], variance=_PROMISED, mean=0.0, random_state=seed)
+    model.obfuscate(X, np.zeros(9))
     sigma = model.covariance_
     learners = {
         "best linear predictor": lambda seen, told, new: (
@@ -84,12 +85,12 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         "gradient boosting": lambda seen, told, new: (
             HistGradientBoostingRegressor(random_state=0).fit(seen, told).predict(new)
         ),
-        "GP, half the length scale": _gp(np.sqrt(1 / 20) / 2, sigma),
-        "GP, twice the length scale": _gp(np.sqrt(1 / 20) * 2, sigma),
+        "GP, half the length scale": gp_attacker(np.sqrt(1 / 20) / 2, sigma),
+        "GP, twice the length scale": gp_attacker(np.sqrt(1 / 20) * 2, sigma),
     }
     rng = np.random.default_rng(seed)
-    points = np.append(_X, _AT)[:, None]
-    values, vectors = np.linalg.eigh(_KERNEL(points))
+    points = np.append(X, AT)[:, None]
+    values, vectors = np.linalg.eigh(KERNEL(points))
     root = vectors * np.sqrt(np.maximum(values, 0))
     noise = np.linalg.cholesky(sigma)
     half = count // 2
@@ -123,7 +124,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         (str(group[0]["attacker"]), *(f"{r['variance']:.4f} ± {r['error']:.4f}" for r in group))
         for group in zip(once, planned_five, five, strict=True)
     ]
-    kept = _learned(rng, 400 if quick else 20_000)
+    kept = variance_kept(rng, 400 if quick else 20_000)
     below = [float((kept < part).mean()) for part in (1.0, 0.5, 0.1)]
     told: dict[str, Value] = {
         "attacker": "variance learned from the curve itself: median kept",
@@ -166,7 +167,7 @@ def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) 
         records,
         [
             ResultTable(
-                f"Mean squared error of f({_AT}), promised at least {_PROMISED:g}; {half:,} "
+                f"Mean squared error of f({AT}), promised at least {_PROMISED:g}; {half:,} "
                 "curves to learn from",
                 head,
                 rows,

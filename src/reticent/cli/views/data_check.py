@@ -1,0 +1,125 @@
+"""``reticent check``: how a file is read, shown on the screen to whoever holds the records."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from reticent.cli.column_hints import check_columns
+from reticent.cli.columns import DataOptions
+from reticent.cli.encoding import spelled
+from reticent.cli.terminal import aside, console, indented, line, table
+from reticent.data_check import ColumnCheck, FileCheck, check_file
+from reticent.errors import BadFile, BadInput
+from reticent.privacy.sources.base import Field
+from reticent.reporting.formatting import printable
+
+__all__ = ["look", "print_check"]
+
+_LONGEST = 40  # signs of a word that is shown
+
+
+def look(data: str, person: str | None, **asked: Any) -> FileCheck:
+    """Read the file as the options say, and count. Writes nothing."""
+    said = DataOptions.read(**asked)
+    columns = said.described()
+    if not columns:
+        raise BadInput(
+            "Say what the columns are, with --codebook FILE (reticent codebook writes one to fill "
+            "in), or with --x age=0:110 --x sex=F,M --y weight=2:150."
+        )
+    source = said.scan(data)
+    names = source.names or ()
+    for option, texts in (("--x", said.x), ("--y", said.y), ("--classes", said.classes)):
+        check_columns(option, texts, names, data)
+    if person is not None and person not in names:
+        raise BadInput(f"--person {person}: no such column in {data}. Columns: {', '.join(names)}.")
+    try:
+        source.check([Field(name, kind) for name, (_, kind) in columns.items()])
+        return check_file(source, columns, person=person)
+    except BadInput as error:
+        raise BadFile(f"{data}: {error}") from None
+
+
+def print_check(found: FileCheck, data: str) -> None:
+    """Show it to a person."""
+    from rich.text import Text
+
+    screen = console()
+    seal = Text(" NOT FOR RELEASE ", "bold white on red3")
+    about = "exact counts of the records, for the eyes of whoever holds them"
+    screen.print(Text.assemble(seal, f" {about}\n"))
+    line("File", f"{data}, {found.records:,} records")
+    share = f" ({found.complete / found.records:.0%})" if found.records else ""
+    line("Complete", f"{found.complete:,}{share} lack none of these columns")
+    screen.print()
+    rows = [_row(column) for column in found.columns]
+    headings = ("column", "read as", "empty", "coded", "unreadable", "outside", "in a tenth")
+    screen.print(indented(table(*headings, left=2, rows=rows)))
+    for column in found.columns:
+        _print_column(screen, column)
+    _print_file(screen, found)
+    screen.print(Text.assemble("\n", seal, " Nothing was charged, nothing was written."))
+    if not sys.stdout.isatty():
+        print(
+            "Standard output is not a screen here: whoever reads it reads private counts.",
+            file=sys.stderr,
+        )
+
+
+def _row(column: ColumnCheck) -> tuple[str, ...]:
+    tenth = "" if column.tenth is None else f"{column.tenth:.0%}"
+    return (
+        _short(column.name),
+        _short(f"{column.kind.name} {column.kind.describe()}"),
+        f"{column.empty:,}",
+        f"{column.coded:,}",
+        f"{column.unreadable:,}",
+        "" if column.kind.levels is not None else f"{column.outside:,}",
+        tenth,
+    )
+
+
+def _print_column(screen: Any, column: ColumnCheck) -> None:
+    if not (column.unknown or column.hints):
+        return
+    screen.print()
+    screen.print(indented(spelled(printable(column.name))))
+    if column.unknown:
+        what = "not read"
+        if column.kind.levels is not None:
+            what = "not listed"
+        screen.print(indented(spelled(f"{what}: {_counted(column.unknown)}"), 4))
+    for hint in column.hints:
+        screen.print(indented(spelled(printable(hint)), 4))
+
+
+def _counted(words: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{_short(word)!r} {count:,} times" for word, count in words)
+
+
+def _print_file(screen: Any, found: FileCheck) -> None:
+    screen.print()
+    for hint in found.hints:
+        line("Lines", hint)
+    person = found.person
+    if person is not None:
+        line(
+            "People",
+            f"{person.people:,} in {_short(person.column)}; {person.several:,} have more than one "
+            f"record, at most {person.most:,}",
+        )
+        if person.most > 1:
+            aside(f"To protect a person with all their records: --records-per-person {person.most}")
+        if person.without:
+            aside(f"{person.without:,} records name nobody.")
+    if found.not_used:
+        some = ", ".join(map(_short, found.not_used[:10]))
+        more = f" and {len(found.not_used) - 10} more" if len(found.not_used) > 10 else ""
+        line("Not used", f"{some}{more}")
+
+
+def _short(text: str) -> str:
+    plain = printable(text)
+    if len(plain) <= _LONGEST:
+        return plain
+    return plain[: _LONGEST - 1] + "…"

@@ -1,0 +1,433 @@
+"""How a file is read, cell by cell: for the eyes of whoever holds the records.
+
+What is counted here is exact and NOT private. It is for looking, before a fit, whether the columns
+are what was said of them: nothing of it is released, stored or used by a fit, and no fit imports
+this module (tests/test_layout.py).
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from reticent.errors import BadInput
+from reticent.privacy.columns.base import Kind, plain_text
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.numbers import Cyclic, Number, Whole
+from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.codes import code_text
+from reticent.privacy.sources.csv import CsvSource
+from reticent.privacy.sources.csv_dialect import Dialect
+from reticent.privacy.sources.csv_lines import cut, read_header, split
+from reticent.privacy.sources.files import readable
+from reticent.privacy.sources.parquet import ParquetSource
+
+__all__ = ["ColumnCheck", "FileCheck", "PersonCheck", "check_file"]
+
+_KEPT = 100_000  # different cells of a column that are remembered
+_SHOWN = 6  # unknown words of a column
+_BLOCK_BYTES = 2**20
+_BATCH_ROWS = 4096
+_TENTHS = 10
+_TAIL = 0.9  # of the values in one tenth of the range: a long tail
+_OFTEN = 5  # times that a code occurs
+_NOT_THERE = frozenset(
+    b"na nan n/a n.a. #n/a null none nil missing unknown . - -- ? <na> nd".split()
+)
+_CODES = frozenset(
+    sign * value for sign in (1, -1) for value in (99, 999, 9999, 99999, 98, 998, 9998, 888, 777)
+) | {-1, -2, -7, -8, -9}
+_ISO = re.compile(rb"\d{4}-\d{2}-\d{2}([T ].*)?")
+_POINTED = re.compile(rb"(\d{1,2})\.(\d{1,2})\.(\d{4})")
+_SLASHED = re.compile(rb"(\d{1,2})/(\d{1,2})/(\d{4})")
+_DECIMAL_COMMA = re.compile(rb"[-+]?\d+,\d+")
+_THOUSANDS = re.compile(rb"[-+]?\d{1,3}([,' ]\d{3})+(\.\d+)?")
+_WITH_UNIT = re.compile(rb"[<>~]?\s*[-+]?\d+([.,]\d+)?\s*[^\d\s.,:/-][^\d]*")
+_SOME = 0.5  # of the unreadable cells look like something: worth a hint
+
+
+@dataclass
+class ColumnCheck:
+    """What stands in one column. Counts of cells, exact: NOT FOR RELEASE.
+
+    ``tenth``: the largest share of the values that lies in one tenth of the range, None where
+    there is no range. ``unknown``: what could not be read, most frequent first.
+    """
+
+    name: str
+    kind: Kind
+    role: str
+    cells: int = 0
+    empty: int = 0
+    coded: int = 0
+    unreadable: int = 0
+    outside: int = 0
+    tenth: float | None = None
+    unknown: list[tuple[str, int]] = field(default_factory=list)
+    levels: dict[str, int] = field(default_factory=dict)
+    hints: list[str] = field(default_factory=list)
+
+    @property
+    def missing(self) -> int:
+        """Cells that a fit takes for missing."""
+        return self.empty + self.coded + self.unreadable
+
+
+@dataclass(frozen=True)
+class PersonCheck:
+    """How many records people have. NOT FOR RELEASE."""
+
+    column: str
+    people: int
+    most: int
+    several: int  # people with more than one record
+    without: int  # records that name nobody
+
+
+@dataclass
+class FileCheck:
+    """How a file is read. NOT FOR RELEASE."""
+
+    records: int = 0
+    complete: int = 0  # records that lack none of the values
+    wrong_width: int = 0  # lines with too many or too few fields
+    open_quotes: int = 0  # lines where a quote does not close
+    not_utf8: int = 0  # cells
+    utf8: int = 0  # cells with letters beyond ASCII
+    columns: list[ColumnCheck] = field(default_factory=list)
+    person: PersonCheck | None = None
+    not_used: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+
+
+def check_file(
+    source: Source, columns: Mapping[str, tuple[str, Kind]], *, person: str | None = None
+) -> FileCheck:
+    """Count how the cells of each column are read.
+
+    ``columns``: role and kind of each, by name; ``person``: a column that says whose a record is.
+    """
+    names = source.names or ()
+    found = FileCheck()
+    tallies = [_Tally(name, role, kind) for name, (role, kind) in columns.items()]
+    places = [source.position(name) for name in columns]
+    whose = None if person is None else source.position(person)
+    people: Counter[Any] = Counter()
+    without = 0
+    dialect = source.dialect if isinstance(source, CsvSource) else Dialect()
+    for tally in tallies:
+        tally.dialect = dialect
+    for cells in _records(source, found):
+        found.records += 1
+        if cells is None:
+            for tally in tallies:
+                tally.add_broken()
+            without += whose is not None
+            continue
+        known = [tally.add(cells[place]) for tally, place in zip(tallies, places, strict=True)]
+        found.complete += all(known)
+        for place in places:
+            _note_encoding(cells[place], found)
+        if whose is not None:
+            name = cells[whose]
+            if name is None or name == b"":
+                without += 1
+            else:
+                people[name] += 1
+    found.columns = [tally.done(dialect) for tally in tallies]
+    found.not_used = [name for name in names if name not in columns and name != person]
+    if person is not None:
+        several = sum(count > 1 for count in people.values())
+        most = max(people.values(), default=0)
+        found.person = PersonCheck(person, len(people), most, several, without)
+    _file_hints(found, dialect)
+    return found
+
+
+def _note_encoding(cell: object, found: FileCheck) -> None:
+    if isinstance(cell, bytes) and not cell.isascii():
+        try:
+            cell.decode()
+            found.utf8 += 1
+        except UnicodeDecodeError:
+            found.not_utf8 += 1
+
+
+def _file_hints(found: FileCheck, dialect: Dialect) -> None:
+    if found.open_quotes:
+        found.hints.append(
+            f"{found.open_quotes:,} lines have a quote that does not close: line breaks inside "
+            "quotes? One line is one record here: save the file as Parquet, or take the line "
+            "breaks out."
+        )
+    elif found.wrong_width:
+        found.hints.append(
+            f"{found.wrong_width:,} lines have another number of fields than the header: all their "
+            "values are missing."
+        )
+    if found.not_utf8 and dialect.encoding is None:
+        mixed = ""
+        if found.utf8:
+            mixed = f", and {found.utf8:,} are: the file mixes encodings"
+        found.hints.append(
+            f"{found.not_utf8:,} cells are not UTF-8, and are read as Windows-1252{mixed}."
+        )
+    if found.not_utf8 and dialect.encoding is not None and found.utf8:
+        found.hints.append(
+            f"{found.utf8:,} cells with letters beyond ASCII are UTF-8, {found.not_utf8:,} are "
+            "not: the file mixes encodings; without an encoding said, each cell is read by itself."
+        )
+
+
+# ---- cells of records
+
+
+def _records(source: Source, found: FileCheck) -> Iterator[Sequence[Any] | None]:
+    """The cells of each record: bytes of a CSV file, values of a Parquet file; None if broken."""
+    if isinstance(source, CsvSource):
+        yield from _csv_records(source, found)
+    elif isinstance(source, ParquetSource):
+        yield from _parquet_records(source)
+    else:
+        raise BadInput("A check is for CSV and Parquet files.")
+
+
+def _csv_records(source: CsvSource, found: FileCheck) -> Iterator[Sequence[Any] | None]:
+    mark = source.dialect.separator
+    blank = b" \t\r".replace(mark, b"")
+    for path in source.paths:
+        with readable(path), path.open("rb") as file:
+            read_header(file, path, source.dialect)
+            for block in cut(file, _BLOCK_BYTES):
+                for line in block.removesuffix(b"\n").split(b"\n"):
+                    if not line.strip(blank):
+                        continue
+                    cells = split(line.removesuffix(b"\r"), mark)
+                    if line.count(b'"') % 2:
+                        found.open_quotes += 1
+                    if cells is None or len(cells) != source.width:
+                        found.wrong_width += 1
+                        yield None
+                    else:
+                        yield [plain_text(cell) for cell in cells]
+
+
+def _parquet_records(source: ParquetSource) -> Iterator[Sequence[Any]]:
+    import pyarrow.parquet as pq
+
+    for path in source.paths:
+        with readable(Path(path)), pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+class _Tally:
+    """Counts what the cells of one column are."""
+
+    def __init__(self, name: str, role: str, kind: Kind) -> None:
+        self.found = ColumnCheck(name, kind, role)
+        self.dialect = Dialect()
+        self._kind = replace(kind, keep_missing=False)
+        self._bare = replace(self._kind, missing=())
+        self._keeps = kind.keep_missing
+        self._numeric = isinstance(kind, (Number, Whole, Cyclic))
+        self._known: dict[Any, tuple[str, float]] = {}
+        self._counts: Counter[Any] = Counter()  # of cells that were not understood
+        self._codes: Counter[float] = Counter()  # of numbers that look like missing codes
+        self._tenths = [0] * _TENTHS
+        self._levels: Counter[int] = Counter()
+
+    def add_broken(self) -> None:
+        """A record whose line cannot be split: the cell is missing."""
+        self.found.cells += 1
+        self.found.empty += 1
+
+    def add(self, cell: Any) -> bool:
+        """Count a cell; whether a fit would know its value (or keeps missing ones)."""
+        found = self.found
+        found.cells += 1
+        what, value = self._read(cell)
+        if what == "known" or what == "outside":
+            found.outside += what == "outside"
+            self._note_value(value)
+            return True
+        if what == "empty":
+            found.empty += 1
+        elif what == "coded":
+            found.coded += 1
+        else:
+            found.unreadable += 1
+            if cell in self._counts or len(self._counts) < _KEPT:
+                self._counts[cell] += 1
+        return self._keeps
+
+    def _read(self, cell: Any) -> tuple[str, float]:
+        try:
+            if cell in self._known:
+                return self._known[cell]
+        except TypeError:  # a list
+            return "unreadable", math.nan
+        answer = self._look(cell)
+        if len(self._known) < _KEPT:
+            self._known[cell] = answer
+        return answer
+
+    def _look(self, cell: Any) -> tuple[str, float]:
+        if cell is None or cell == b"" or cell == "" or cell != cell:
+            return "empty", math.nan
+        code = self._code(cell, self._kind)
+        if math.isnan(code):
+            if not math.isnan(self._code(cell, self._bare)) or self._is_code(cell):
+                return "coded", math.nan
+            text = cell.encode() if isinstance(cell, str) else cell
+            if isinstance(text, bytes) and text.lower() in _NOT_THERE:
+                return "empty", math.nan
+            return "unreadable", math.nan
+        raw = code
+        if self._numeric:
+            raw = self._number(cell)
+        low, high = self._kind.output_range if self._numeric else self._kind.range
+        if self._kind.levels is None and not low <= raw <= high:
+            return "outside", raw
+        return "known", raw
+
+    def _code(self, cell: Any, kind: Kind) -> float:
+        if isinstance(cell, bytes):
+            return code_text(cell, kind, self.dialect)
+        return kind.code_value(cell)
+
+    def _number(self, cell: Any) -> float:
+        if isinstance(cell, bytes):
+            return code_text(cell, None, self.dialect)
+        return Number(-1e150, 1e150).code_value(cell)
+
+    def _is_code(self, cell: Any) -> bool:
+        text = cell if isinstance(cell, bytes) else str(cell).encode()
+        texts = [plain_text(str(code).encode()) for code in self._kind.missing]
+        return self.dialect.utf8(text) in texts
+
+    def _note_value(self, value: float) -> None:
+        if self._kind.levels is not None:
+            self._levels[int(value)] += 1
+            return
+        low, high = self._kind.range
+        place = int(_TENTHS * (value - low) / (high - low)) if math.isfinite(value) else 0
+        self._tenths[min(max(place, 0), _TENTHS - 1)] += 1
+        if self._numeric and value in _CODES:
+            self._codes[value] += 1
+
+    def done(self, dialect: Dialect) -> ColumnCheck:
+        """All that was counted, with hints."""
+        found = self.found
+        ordered = sorted(self._counts.items(), key=lambda one: -one[1])
+        found.unknown = [(_text(cell, dialect), count) for cell, count in ordered[:_SHOWN]]
+        if self._kind.levels is not None:
+            found.levels = {
+                level: self._levels[place] for place, level in enumerate(self._kind.levels)
+            }
+        elif sum(self._tenths):
+            found.tenth = max(self._tenths) / sum(self._tenths)
+        found.hints = self._hints(ordered, dialect)
+        return found
+
+    def _hints(self, ordered: Sequence[tuple[Any, int]], dialect: Dialect) -> list[str]:
+        found = self.found
+        hints = []
+        if found.cells and found.missing == found.cells:
+            hints.append("all of it is missing: is it the right column, and read as what it is?")
+        looks = self._looks(ordered, dialect)
+        if looks:
+            hints.append(looks)
+        for level, meant in self._respelt(ordered, dialect):
+            hints.append(f"{level!r} is not listed, {meant!r} is: spelled otherwise?")
+        if self._kind.levels is not None and found.cells > found.missing:
+            never = [level for level, count in found.levels.items() if not count]
+            if never:
+                shown = ", ".join(never[:_SHOWN]) + ("…" if len(never) > _SHOWN else "")
+                hints.append(f"never occurs: {shown}")
+        for value, count in self._codes.most_common():
+            low, high = self._kind.range
+            if count >= _OFTEN and (value < low or value > high or value in (low, high)):
+                hints.append(
+                    f"{value:g} occurs {count:,} times: a missing code? --missing "
+                    f"{found.name}={value:g}"
+                )
+        if found.tenth is not None and found.tenth >= _TAIL and sum(self._tenths) >= 2 * _TENTHS:
+            hints.append(
+                f"{found.tenth:.0%} of the values lie in one tenth of the range: a narrower range, "
+                "or the logarithm, is learnt better"
+            )
+        if found.outside and found.outside > 0.05 * max(found.cells - found.missing, 1):
+            hints.append("many values lie outside the range, and count as its edge")
+        return hints
+
+    def _looks(self, ordered: Sequence[tuple[Any, int]], dialect: Dialect) -> str | None:
+        """What most cells that could not be read look like."""
+        if self._kind.levels is not None:
+            return None
+        texts = [(cell, count) for cell, count in ordered if isinstance(cell, bytes)]
+        texts += [(cell.encode(), count) for cell, count in ordered if isinstance(cell, str)]
+        whole = sum(count for _, count in texts)
+
+        def most(pattern: re.Pattern[bytes]) -> bool:
+            like = sum(count for cell, count in texts if pattern.fullmatch(cell))
+            return like > _SOME * whole
+
+        if not whole:
+            return None
+        if most(_ISO):
+            return "looks like dates: give it as one, for example visit=2019-01-01:2024-12-31"
+        if most(_POINTED):
+            return "looks like dates, day.month.year: give the format, …:…:%d.%m.%Y"
+        if most(_SLASHED):
+            return _slashed(texts)
+        if self._numeric and most(_THOUSANDS) and dialect.decimal != b",":
+            return "looks like thousands with a sign between them: write 1000, not 1,000"
+        if self._numeric and most(_DECIMAL_COMMA):
+            return "looks like decimal commas: --decimal ,"
+        if self._numeric and most(_WITH_UNIT):
+            return "looks like numbers with a unit or a sign: leave these out, 72 in place of 72 kg"
+        if self._numeric and _found_words(texts):
+            return "looks like words: list them, for example sex=F,M"
+        if isinstance(self._kind, Date):
+            return "does not look like 2019-01-31: give the format, such as …:…:%d.%m.%Y"
+        if isinstance(self._kind, Whole):
+            return "not whole: give it as a plain range, LOW:HIGH"
+        return None
+
+    def _respelt(
+        self, ordered: Sequence[tuple[Any, int]], dialect: Dialect
+    ) -> Iterator[tuple[str, str]]:
+        """Frequent words that are levels but for capitals and blanks."""
+        if self._kind.levels is None:
+            return
+        plain = {"".join(level.lower().split()): level for level in self._kind.levels}
+        for cell, _ in ordered[:_SHOWN]:
+            text = _text(cell, dialect)
+            meant = plain.get("".join(text.lower().split()))
+            if meant is not None:
+                yield text, meant
+
+
+def _found_words(texts: Sequence[tuple[bytes, int]]) -> bool:
+    """Whether cells are a few words: letters, the same ones again and again."""
+    lettered = [count for cell, count in texts if re.search(rb"[A-Za-z\x80-\xff]", cell)]
+    return bool(lettered) and sum(lettered) >= 2 * len(lettered)
+
+
+def _slashed(texts: Sequence[tuple[bytes, int]]) -> str:
+    pairs = [(int(m[1]), int(m[2])) for cell, _ in texts if (m := _SLASHED.fullmatch(cell))]
+    if any(first > 12 for first, _ in pairs):
+        return "looks like dates, day/month/year: give the format, …:…:%d/%m/%Y"
+    if any(second > 12 for _, second in pairs):
+        return "looks like dates, month/day/year: give the format, …:…:%m/%d/%Y"
+    return "looks like dates: give the format, …:…:%d/%m/%Y or …:…:%m/%d/%Y"
+
+
+def _text(cell: Any, dialect: Dialect) -> str:
+    if isinstance(cell, bytes):
+        return dialect.utf8(cell).decode("utf-8", "replace") or cell.decode("latin-1")
+    return str(cell)

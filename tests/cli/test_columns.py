@@ -1,0 +1,101 @@
+"""Columns as the command line gives them."""
+
+import pytest
+
+from reticent.cli.columns import parse_column, parse_columns, parse_missing, with_kept_missing
+from reticent.errors import BadInput, ReticentError
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.numbers import Cyclic, Number, Whole
+from reticent.privacy.columns.words import Ordered, Words, YesNo
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("age=0:110", "age", Number(0, 110)),
+        ("t=-4e1: 50", "t", Number(-40, 50)),
+        ("children=0:12:whole", "children", Whole(0, 12)),
+        ("hour=0:24:cyclic", "hour", Cyclic(0, 24)),
+        ("sex=F,M", "sex", Words(["F", "M"])),
+        ("stage=I<II<III", "stage", Ordered(["I", "II", "III"])),
+        ("smoker=yes/no", "smoker", YesNo()),
+        ("smoker=no/yes", "smoker", YesNo()),
+        ("died=alive/dead", "died", YesNo(no="alive", yes="dead")),
+        ("flag=1/0", "flag", YesNo(no="0", yes="1")),
+        ("visit=2019-01-01:2024-12-31", "visit", Date("2019-01-01", "2024-12-31")),
+        (
+            "visit=2019-01-01:2024-12-31:%d.%m.%Y",
+            "visit",
+            Date("2019-01-01", "2024-12-31", format="%d.%m.%Y"),
+        ),
+        (
+            "at=2019-01-01T08:00:2019-01-02 12:30",
+            "at",
+            Date("2019-01-01T08:00", "2019-01-02T12:30"),
+        ),
+        ("income=<=50K,>50K", "income", Words(["<=50K", ">50K"])),
+        ('why="no, never",yes', "why", Words(["no, never", "yes"])),
+        ("unit=mg/l,g/l", "unit", Words(["mg/l", "g/l"])),
+        ('"a=b"=0:3', "a=b", Number(0, 3)),
+        ("a=b=0:3", "a=b", Number(0, 3)),
+        ('"weight (kg)"=2:150', "weight (kg)", Number(2, 150)),
+        ("weight (kg)=2:150", "weight (kg)", Number(2, 150)),
+        ("f==1+1,x", "f", Words(["=1+1", "x"])),
+        ("größe=40:220", "größe", Number(40, 220)),
+    ],
+)
+def test_what_a_column_is(text, name, kind):
+    assert parse_column(text) == (name, kind)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sex=F,M,F", "given twice"),
+        ("sex=F,,M", "level is empty"),
+        ("sex=F", "one level"),
+        ("stage=<I<II", "level is empty"),
+        ("visit=2024-12-31:2019-01-01", "did you mean visit=2019-01-01:2024-12-31"),
+        ("visit=2019-02-30:2024-12-31", "must be a date"),
+        ("visit=01.01.2019:31.12.2024", "%d.%m.%Y"),
+        ("age=110:0", "did you mean age=0:110"),
+        ("age=5:5", "no width"),
+        ("age=0:1:even", ":whole or :cyclic"),
+        ("age=0.5:3:whole", "must be whole"),
+        ("dose=0,5:2,5", "decimal point"),
+        ("age=", "says nothing"),
+        ("=0:1", "COLUMN=LOW:HIGH"),
+        ("age", "--codebook"),
+        ("a=1/2/3", "3 words"),
+        ('a="x,b', "quote does not close"),
+        ("w=" + ",".join(map(str, range(1001))), "more than 1000"),
+    ],
+)
+def test_what_is_refused_names_the_option(text, words):
+    with pytest.raises(ReticentError) as refused:
+        parse_column(text, "--noise-column")
+    assert str(refused.value).startswith("--noise-column")
+    assert words.lower() in str(refused.value).lower()
+
+
+def test_a_column_is_given_once():
+    with pytest.raises(BadInput, match="--x was given twice for column 'age'"):
+        parse_columns("--x", ["age=0:1", "age=0:2"])
+
+
+def test_missing_codes_for_all_columns_or_for_one():
+    assert parse_missing(["999, NA", "age=-1", 'age="n,a"']) == (
+        ("999", "NA"),
+        {"age": ("-1", "n,a")},
+    )
+    for empty in ("", "999,", "age=", "=999"):
+        with pytest.raises(BadInput, match="--missing"):
+            parse_missing([empty])
+
+
+def test_missing_values_are_kept_for_inputs_only():
+    kept = with_kept_missing({"age": Number(0, 1), "sex": Words(["F", "M"])}, ["age"])
+    assert kept["age"].keep_missing
+    assert not kept["sex"].keep_missing
+    with pytest.raises(BadInput, match="no such input"):
+        with_kept_missing(kept, ["weight"])
