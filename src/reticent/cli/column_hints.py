@@ -36,10 +36,19 @@ def _words(name: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", name.lower()))
 
 
+def _split(option: str, text: str) -> tuple[str, str]:
+    """Column and the rest; a range has no ``=`` in it, a label may."""
+    if option == "--classes":
+        name, _, value = text.partition("=")
+    else:
+        name, _, value = text.rpartition("=")
+    return name, value
+
+
 def check_columns(option: str, texts: Sequence[str], names: Sequence[str], file: str) -> None:
     """Refuse ``COLUMN=…`` that names no column of the file, with the words that would."""
     for text in texts:
-        name, _, value = text.rpartition("=")
+        name, value = _split(option, text)
         if name in names or not names or (len(names) == 1 and ";" in names[0]):
             continue
         meant = similar_column(name, names)

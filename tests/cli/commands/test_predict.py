@@ -197,7 +197,7 @@ def test_models_that_do_not_predict_are_refused(predict, people_csv, tmp_path):
     mean.fit(reticent.scan(people_csv)).save(tmp_path / "mean.reticent")
     answer, out = predict(people_csv, file=tmp_path / "mean.reticent")
     assert answer.code == 2
-    assert says(answer.err, "PrivateMean", "not predict")
+    assert says(answer.err, "PrivateMean", "nothing of single records", "reticent inspect")
     assert not out.exists()
 
 
