@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +78,11 @@ def _grouped(export: Export, frame: Any) -> Iterator[tuple[str, Any]]:
             if values.dtype == object:  # dates, by year
                 values = values.str[:4].astype(float)
             binned = np.digitize(values.astype(float), edges) - 1
-            labels = [f"{column} {low:g} to {high:g}" for low, high in zip(edges, edges[1:])]
+            labels = [f"{column} {low:g} to {high:g}" for low, high in pairwise(edges)]
             keys.append([labels[i] if 0 <= i < len(labels) else None for i in binned])
         else:
             keys.append(values.where(values.notna(), None).tolist())
-    names = [None if None in key else ", ".join(map(str, key)) for key in zip(*keys)]
+    names = [None if None in key else ", ".join(map(str, key)) for key in zip(*keys, strict=True)]
     frame = frame.assign(_place=names)
     for place, some in frame.groupby("_place"):
         yield str(place), some.drop(columns="_place")
