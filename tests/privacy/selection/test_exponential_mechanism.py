@@ -199,10 +199,10 @@ def test_public_counts_bound_how_far_the_others_reach():
 def whole_sensitivity(form, n):
     """The furthest that one count moves a score: all others in one cell, the record in each of two.
 
-    In whole numbers.
+    Or in none. In whole numbers.
     """
-    unit = np.eye(CELLS, dtype=int).astype(object)
-    found = [[form((n - 1) * unit[a] + unit[b]) for b in range(CELLS)] for a in range(CELLS)]
+    unit = np.vstack([np.eye(CELLS, dtype=int), np.zeros((1, CELLS), dtype=int)]).astype(object)
+    found = [[form((n - 1) * a + b) for b in unit] for a in unit]
     return max(max(row) - min(row) for row in found)
 
 
