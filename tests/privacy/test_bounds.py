@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent import BadInput, Bounds, BoundsMissing, scan
+from reticent import BadInput, Bounds, BoundsMissing, Number, scan
 from reticent.privacy.columns.words import Labels
 
 

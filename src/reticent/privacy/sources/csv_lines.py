@@ -141,8 +141,8 @@ def read_header(file: BinaryIO, path: object, dialect: Dialect) -> tuple[str, ..
         raise BadInput(f"{path} is empty: its first line must name the columns.")
     if len(line) >= LONGEST_HEADER - 3 and not line.endswith(b"\n"):  # a mark may be gone
         raise BadInput(
-            f"The first line of {path} has more than {LONGEST_HEADER} bytes. Choose fewer columns, or use "
-            "Parquet."
+            f"The first line of {path} has more than {LONGEST_HEADER} bytes. Choose fewer columns, "
+            "or use Parquet."
         )
     wrong = f"The first line of {path} must name the columns"
     try:
