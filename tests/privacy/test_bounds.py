@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent import BadInput, Bounds, BoundsMissing, Curator, Gaussian, Sum, scan
+from reticent import BadInput, Bounds, BoundsMissing, Curator, Gaussian, Number, Sum, scan
 from reticent.privacy.columns.words import Labels
 
 
@@ -380,7 +380,7 @@ def test_bounds_by_position_follow_the_columns():
     bounds, fields = Bounds(x={"c": (0, 1)}, classes={"a": ["x", "y"]}).resolve(
         scan(frame), targets=True
     )
-    assert [(f.key, f.classes) for f in fields] == [("c", None), ("a", ("x", "y"))]
+    assert [(f.key, f.kind) for f in fields] == [("c", Number(0, 1)), ("a", Labels(("x", "y")))]
     for wrong in (2, 4):
         with pytest.raises(BadInput, match=f"X has 3 features, but the bounds are for {wrong}"):
             Bounds(x=[(0, 1)] * wrong).resolve(scan(frame), targets=False)

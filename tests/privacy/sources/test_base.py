@@ -63,7 +63,7 @@ def records():
 @pytest.fixture(scope="module")
 def expected(records):
     columns = [records["a"], records["k"], records["flag"], records["label"], records["a"]]
-    columns[3] = [CLASSES.index(v) if v in CLASSES else 0 for v in columns[3]]
+    columns[3] = [CLASSES.index(v) if v in CLASSES else None for v in columns[3]]
     return np.array([[math.nan if v is None else float(v) for v in c] for c in columns]).T
 
 
