@@ -33,6 +33,7 @@ from reticent.models.mixtures.mixed_columns import (
     as_table,
     distance_encoding,
     encode_complete,
+    encoded_bounds,
     encoded_names,
     encoded_units,
     rounding_variances,
@@ -81,6 +82,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         # where scaled coordinates begin, and one of their units, in the columns' own
         self._offset, self._half_ranges = encoded_units(bounds, self._encoding)
         self.encoded_names_ = encoded_names(bounds, self._encoding)
+        self.encoded_bounds_ = encoded_bounds(bounds, self._encoding)
         self.mean_ = self._offset + moments.mean * self._half_ranges
         self.mean_sd_ = moments.mean_sd * self._half_ranges
         self._learn_directions(moments, moments.scale * self._half_ranges)

@@ -38,6 +38,7 @@ from reticent.models.mixtures.complete_records import CompleteRecords, of_comple
 from reticent.models.mixtures.mixed_columns import (
     distance_encoding,
     encode_complete,
+    encoded_bounds,
     encoded_edges,
     encoded_names,
     encoded_units,
@@ -135,6 +136,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         offset, scale = encoded_units(curator.bounds, encoding)
         self.cluster_centers_ = offset + scale * self._centres
         self.encoded_names_ = encoded_names(curator.bounds, encoding)
+        self.encoded_bounds_ = encoded_bounds(curator.bounds, encoding)
         self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
         self.cluster_sizes_sd_ = clusters.sizes_sd[order]
 

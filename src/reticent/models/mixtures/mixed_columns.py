@@ -180,6 +180,19 @@ def encoded_edges(encoding: tuple[int, ...]) -> tuple[Array, Array]:
     return np.array(low), np.array(high)
 
 
+def encoded_bounds(bounds: Bounds, encoding: tuple[int, ...]) -> Bounds:
+    """Bounds of the encoded coordinates, by the names of these: what a table or an axis shows."""
+    if not encoding:
+        return bounds
+    kinds: list[Kind] = []
+    for kind, code, width in zip(bounds.x_kinds, encoding, encoded_widths(encoding), strict=True):
+        if code == NUMBER:
+            kinds.append(kind)
+        else:
+            kinds += [Number(-1.0 if code == CYCLE else 0.0, 1.0)] * width
+    return bounds.with_columns(tuple(kinds), tuple(encoded_names(bounds, encoding)), None)
+
+
 def encode_complete(unit: Array, encoding: tuple[int, ...]) -> Array:
     """Encoded coordinates (n, D) of scaled records; NaN for a record that lacks a value."""
     lacking = np.isnan(unit).any(axis=1)

@@ -25,7 +25,7 @@ _FINE = 160  # points along each side of a map, for borders
 @styled
 def draw_clusters(presenter: "ClusterPresenter", width: float) -> Figure:
     """Draw clusters of two columns on a map; of others along each column's range."""
-    if len(presenter.columns) == 2:
+    if len(presenter.columns) == 2 and presenter.model.n_features_in_ == 2:
         return _draw_cluster_map(presenter, width)
     centres = presenter.model.cluster_centers_
     names = [truncate_name(name) for name in presenter.columns[:MOST_COLUMNS]]

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.row_maps.grid_counts import GridCounts
-from reticent.reporting.formatting import format_short, format_with_error
+from reticent.reporting.formatting import format_short, format_with_error, printable
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -39,6 +40,18 @@ class ClusterPresenter(Presenter["KMeans"]):
         "cluster: the number of the nearest centre; cluster_distance: how far it is, in "
         "half-ranges of the columns."
     )
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of a centre's numbers: of mixed columns, as they are encoded."""
+        return self.model.encoded_bounds_
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of a centre's numbers."""
+        if self.model.encoded_bounds_ is self.model.releases_[0].bounds:
+            return super().columns
+        return [printable(name) for name in self.model.encoded_names_]
 
     def subject(self) -> str:
         """The number of clusters: "3 clusters of"."""
@@ -84,7 +97,7 @@ class ClusterPresenter(Presenter["KMeans"]):
     def sections(self) -> list[Section]:
         """One section: the clusters on a map of two columns, or in each column's range."""
         caption = "Where the centre of each cluster lies in each column’s range."
-        if len(self.columns) == 2:
+        if len(self.columns) == 2 and self.columns == super().columns:
             caption = (
                 "The clusters on a map: numbers are the centres, lines the borders between them."
             )
@@ -150,4 +163,7 @@ class ClusterPresenter(Presenter["KMeans"]):
     def transform_rows(self, records: NDArray[np.float64]) -> list[list[str]]:
         """Give each record its nearest cluster and the distance, as they are written."""
         distances = self.model.transform(records)
-        return [[str(int(row.argmin())), f"{row.min():.4g}"] for row in distances]
+        return [
+            ["", ""] if np.isnan(row[0]) else [str(int(row.argmin())), f"{row.min():.4g}"]
+            for row in distances
+        ]

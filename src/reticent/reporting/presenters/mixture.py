@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reticent.privacy.row_maps.mixture_moments import ResidualMoments
+from reticent.privacy.row_maps.mixture_moments import LevelMoments, ResidualMoments
 from reticent.reporting.attack_curve import percent
-from reticent.reporting.formatting import decimal_places, format_count, format_with_error
+from reticent.reporting.formatting import decimal_places, format_count, format_with_error, printable
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -49,6 +49,9 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             "means": model.means_.tolist(),
             "covariances": model.covariances_.tolist(),
             "weights_noise_sd": self._weight_noise(),
+            "level_probabilities": {
+                name: chances.tolist() for name, chances in model.level_probabilities_.items()
+            },
         }
 
     def _weight_noise(self) -> float:
@@ -56,7 +59,11 @@ class MixturePresenter(Presenter["GaussianMixture"]):
 
         By the last release of counts: the last release of moments but one.
         """
-        moments = [release for release in self.model.releases_ if release.is_of(ResidualMoments)]
+        moments = [
+            release
+            for release in self.model.releases_
+            if release.is_of(ResidualMoments, LevelMoments)
+        ]
         if self.model.n_components_ == 1 or len(moments) < 2:
             return 0.0
         return float(moments[-2].sd[0]) / moments[-2].n
@@ -69,11 +76,22 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         for k in np.argsort(-model.weights_):
             spread = np.sqrt(np.diag(model.covariances_[k]))
             cells = [
-                format_with_error(mean, sd)
-                for mean, sd in zip(model.means_[k], spread, strict=True)
+                self._likely_level(j, k) or format_with_error(mean, sd)
+                for j, (mean, sd) in enumerate(zip(model.means_[k], spread, strict=True))
             ]
             rows.append([f"{100 * model.weights_[k]:.1f} %", *cells[: len(names)]])
         return Table(["share", *names], rows)
+
+    def _likely_level(self, j: int, k: int) -> str:
+        """The likeliest word of a component with its chance; nothing for a column of numbers."""
+        bounds = self.model.releases_[0].bounds
+        levels = bounds.x_kinds[j].levels
+        name = bounds.x_names[j] if bounds.x_names else f"x{j}"
+        if levels is None or name not in self.model.level_probabilities_:
+            return ""
+        chances = self.model.level_probabilities_[name][k]
+        best = int(chances.argmax())
+        return f"{printable(levels[best])} {100 * chances[best]:.0f} %"
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of the components."""
