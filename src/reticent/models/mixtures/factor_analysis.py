@@ -31,6 +31,7 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import of_complete
 from reticent.models.mixtures.mixed_columns import (
     as_table,
+    check_encoded_width,
     distance_encoding,
     encode_complete,
     encoded_bounds,
@@ -65,6 +66,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
         encoding = distance_encoding(bounds)
+        check_encoded_width(encoding)
         columns = sum(encoded_widths(encoding)) if encoding else len(bounds.x)
         if self.n_components > columns:
             raise BadInput(

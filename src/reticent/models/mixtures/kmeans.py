@@ -36,6 +36,7 @@ from reticent.inference.mixtures.weighted_kmeans import (
 from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.mixed_columns import (
+    check_encoded_width,
     distance_encoding,
     encode_complete,
     encoded_bounds,
@@ -45,6 +46,7 @@ from reticent.models.mixtures.mixed_columns import (
 )
 from reticent.models.mixtures.settings import KMEANS
 from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums, bins_for
 from reticent.privacy.row_maps.mixture_moments import metric, residual_moments
@@ -113,6 +115,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
 
     def _check(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1, KMEANS.most_clusters)
+
+    def _validate_before_charge(self, bounds: Bounds) -> None:
+        check_encoded_width(distance_encoding(bounds))
 
     def learn(self, curator: Oracle) -> None:
         """Find centres from a grid, or by searching in the directions of most variance."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import BadInput
 from reticent.models.mixtures.settings import MIXTURE
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
@@ -27,8 +28,13 @@ from reticent.privacy.row_maps.column_encoding import (
 __all__ = [
     "MixedColumns",
     "as_table",
+    "check_encoded_width",
     "distance_encoding",
+    "encode_complete",
+    "encoded_bounds",
+    "encoded_edges",
     "encoded_names",
+    "encoded_units",
     "level_codes",
     "rounding_variances",
 ]
@@ -191,6 +197,17 @@ def encoded_bounds(bounds: Bounds, encoding: tuple[int, ...]) -> Bounds:
         else:
             kinds += [Number(-1.0 if code == CYCLE else 0.0, 1.0)] * width
     return bounds.with_columns(tuple(kinds), tuple(encoded_names(bounds, encoding)), None)
+
+
+def check_encoded_width(encoding: tuple[int, ...]) -> None:
+    """Refuse columns of words with so many levels that a covariance of these has no room."""
+    width = sum(encoded_widths(encoding))
+    most = math.isqrt(MIXTURE.most_covariance_numbers)
+    if any(encoding) and width > most:
+        raise BadInput(
+            f"The levels of all columns are {width} numbers, more than {most}: join rare levels "
+            "into groups, or choose fewer columns."
+        )
 
 
 def encode_complete(unit: Array, encoding: tuple[int, ...]) -> Array:
