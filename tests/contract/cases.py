@@ -32,6 +32,9 @@ from reticent.privacy.row_maps.mixture_moments import (
     CellCounts,
     CentredGram,
     LengthCounts,
+    LevelCounts,
+    WordTable,
+    level_moments,
     metric,
     residual_moments,
 )
@@ -209,6 +212,52 @@ STATISTICS |= {
     "nearest centre": (_moments(_MAPS[0], "none", (1, 1, 0), hard=True), BOX, True),
 }
 
+# a number, seven words, and a cycle
+TABLE = reticent.Bounds(
+    x=[(-2.0, 3.0), reticent.Words([f"w{i}" for i in range(7)]), reticent.Cyclic(-1e-3, 1e3)]
+)
+_WORDS = (
+    WordTable(1, tuple(tuple(np.log(np.roll(np.arange(1, 8) / 28, k)).tolist()) for k in (0, 3))),
+    WordTable(2, ((-0.1, -3.0), (-2.0, -0.2))),
+)
+_FIRST = metric(np.array([[3.0], [0.0], [0.0]]), [[1.0], [-1.0]])
+_ENCODED = (0, 7, -1)  # ten numbers
+STATISTICS |= {
+    "levels": (LevelCounts(((1, 7), (2, 2))), TABLE, True),
+    "levels by component": (
+        level_moments(_FIRST, levels=(-0.5, 0.0), words=_WORDS),
+        TABLE,
+        False,
+    ),
+    "mixture of numbers and words": (
+        residual_moments(
+            _FIRST,
+            radius=(0.5, 0.2),
+            levels=(-0.5, 0.0),
+            second="full",
+            weights=(1, 4, 4),
+            words=_WORDS,
+        ),
+        TABLE,
+        False,
+    ),
+    "centred moments of mixed columns": (
+        CentredGram(metric(np.eye(9), np.zeros((1, 9)), (0, -7, -1)), 0.5, 0.7),
+        TABLE,
+        False,
+    ),
+    "mixed columns": (
+        ColumnMoments((0.0,) * 10, (1.0,) * 10, (1.0,) * 10, 10.0, _ENCODED),
+        TABLE,
+        False,
+    ),
+    "mixed columns, standardised": (
+        ScaledGram((0.1,) * 10, (2.0,) * 10, 2.5, _ENCODED),
+        TABLE,
+        False,
+    ),
+}
+
 STATISTICS |= {
     "grid": (GridCounts(3, 4), BOX, True),
     "leaves": (LeafSums(3, 2, (1, 2, 4, 1, 1, 2, 1, 8)), BOX, False),
@@ -265,8 +314,12 @@ ESTIMATORS = {
         stages=2, basis=9, **{**COMMON, "bounds": TURNING}
     ),
     "FactorAnalysis": reticent.FactorAnalysis(2, **COMMON),
+    "FactorAnalysis of mixed columns": reticent.FactorAnalysis(
+        2, rotation="varimax", **{**COMMON, "bounds": TABLE}
+    ),
     "PCA": reticent.PCA(2, **COMMON),
     "KMeans": reticent.KMeans(3, **COMMON),
+    "KMeans of mixed columns": reticent.KMeans(3, **{**COMMON, "bounds": TABLE}),
     "LabelGPRegressor": reticent.LabelGPRegressor(
         ConstantKernel(1e5) * RBF(100.0),
         stages=2,
@@ -280,6 +333,9 @@ ESTIMATORS = {
         bins=3, **GIVEN, **{**COMMON, "bounds": MIXED}
     ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
+    "GaussianMixture of mixed columns": reticent.GaussianMixture(
+        2, **{**COMMON, "epsilon": 100.0, "bounds": TABLE}
+    ),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),

@@ -31,8 +31,10 @@ from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import of_complete
 from reticent.models.mixtures.mixed_columns import (
     as_table,
+    check_encoded_width,
     distance_encoding,
     encode_complete,
+    encoded_bounds,
     encoded_names,
     encoded_units,
     rounding_variances,
@@ -64,6 +66,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
         encoding = distance_encoding(bounds)
+        check_encoded_width(encoding)
         columns = sum(encoded_widths(encoding)) if encoding else len(bounds.x)
         if self.n_components > columns:
             raise BadInput(
@@ -81,6 +84,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         # where scaled coordinates begin, and one of their units, in the columns' own
         self._offset, self._half_ranges = encoded_units(bounds, self._encoding)
         self.encoded_names_ = encoded_names(bounds, self._encoding)
+        self.encoded_bounds_ = encoded_bounds(bounds, self._encoding)
         self.mean_ = self._offset + moments.mean * self._half_ranges
         self.mean_sd_ = moments.mean_sd * self._half_ranges
         self._learn_directions(moments, moments.scale * self._half_ranges)

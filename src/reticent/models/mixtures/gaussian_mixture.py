@@ -11,6 +11,9 @@ Proof: gaussian_mixture.md, privacy/row_maps/mixture_moments.md.
                   covariance for all components
     4 components  residuals with a covariance for each component
 
+With columns of words (mixed_steps.py) the same stages look at indicators of levels as numbers until
+the centres are found, and then at numbers and levels one by one.
+
 Between releases everything is computed from releases. The schedule is fixed beforehand but for what
 releases decide: a private comparison ends the search for components if one normal distribution fits
 better, and then all that is left is spent on that one.
@@ -47,6 +50,7 @@ from reticent.models.mixtures.em_steps import (
 from reticent.models.mixtures.mixed_columns import (
     MixedColumns,
     as_table,
+    check_encoded_width,
     level_codes,
     rounding_variances,
 )
@@ -55,7 +59,6 @@ from reticent.models.mixtures.mixed_steps import (
     as_latent_classes,
     mixed_em_step,
     refine_single,
-    with_weights,
 )
 from reticent.models.mixtures.mixed_steps import fits_better as mixed_fits_better
 from reticent.models.mixtures.record_view import RecordView
@@ -74,7 +77,10 @@ COVARIANCE_TYPES = ("full", "tied", "diag", "spherical")
 class GaussianMixture(PrivateEstimator):
     """Mixture of normal distributions, with differential privacy.
 
-    A density, soft clusters, and synthetic records drawn from it.
+    A density, soft clusters, and synthetic records drawn from it. Of mixed columns, each component
+    is a latent class: a normal distribution of numbers, dates and many whole numbers, and
+    independent of it the probabilities of the levels of each column of words, of few whole numbers,
+    and of twelve cells of a cycle. A record that lacks a value adds nothing.
 
     Parameters
     ----------
@@ -103,7 +109,10 @@ class GaussianMixture(PrivateEstimator):
     weights_ : array of shape (n_components_,)
     means_ : array of shape (n_components_, n_features)
     covariances_ : array of shape (n_components_, n_features, n_features)
-        In the columns' own units, whatever the type of covariance.
+        In the columns' own units, whatever the type of covariance; in columns of words, means and
+        variances of the codes 0, 1, and so on.
+    level_probabilities_ : dict of name to array of shape (n_components_, levels)
+        Probabilities of the levels of each column of words in each component.
     pooled_mean_, pooled_covariance_ : arrays
         Those of one normal distribution for all records, from the first stage.
     guarantee_, releases_, n_features_in_, feature_names_in_
@@ -112,7 +121,8 @@ class GaussianMixture(PrivateEstimator):
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: counts of lengths, moments
-    of all records, and moments of residuals under responsibilities, stage by stage. Must be public:
+    of all records, and moments of residuals under responsibilities, stage by stage; with columns of
+    words also counts of their levels, of all records and under responsibilities. Must be public:
     the bounds, the number of records, all parameters. ``score``, ``score_samples``, ``predict`` and
     ``predict_proba`` read the records they are given without protection; ``sample`` reads none.
 
@@ -156,6 +166,7 @@ class GaussianMixture(PrivateEstimator):
                 "degrees_of_freedom_prior must be None, or a number of more "
                 f"than {least}, not {nu!r}."
             )
+        check_encoded_width(MixedColumns.of(bounds).encoding)
         numbers = int(self.n_components) * len(bounds.x) ** 2
         most = MIXTURE.most_covariance_numbers
         if numbers > most:
@@ -191,10 +202,22 @@ class GaussianMixture(PrivateEstimator):
         one = replace(one, chances=tuple(margin[None] for margin in margins.chances))
         numbers = view.of(columns.coordinates()[0])
         mixture = self._learn_latent_classes(view, numbers, margins, pooled, one, count_sd)
-        if self.weight_concentration_prior != 1.0:
-            sizes = view.complete.number * mixture.weights + self.weight_concentration_prior - 1
-            mixture = with_weights(mixture, sizes / sizes.sum())
+        mixture = self._with_priors(mixture, one, view.complete.number)
         self._publish_mixed(mixture, one, columns, view.curator.bounds)
+
+    def _with_priors(
+        self, mixture: LatentClassMixture, one: LatentClassMixture, n: float
+    ) -> LatentClassMixture:
+        """Latent classes under the priors for weights, means and covariances (MAP)."""
+        alpha = float(self.weight_concentration_prior)
+        kappa, nu = float(self.mean_precision_prior), self.degrees_of_freedom_prior
+        if (alpha, kappa, nu) == (1.0, 0.0, None):
+            return mixture
+        if mixture.normal is None or one.normal is None:
+            sizes = n * mixture.weights + alpha - 1
+            return replace(mixture, weights=sizes / sizes.sum())
+        normal = map_estimate(mixture.normal, one.normal, n, alpha, kappa, nu)
+        return replace(mixture, weights=normal.weights, normal=normal)
 
     def _learn_latent_classes(
         self,

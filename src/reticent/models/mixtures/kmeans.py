@@ -36,14 +36,17 @@ from reticent.inference.mixtures.weighted_kmeans import (
 from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.mixed_columns import (
+    check_encoded_width,
     distance_encoding,
     encode_complete,
+    encoded_bounds,
     encoded_edges,
     encoded_names,
     encoded_units,
 )
 from reticent.models.mixtures.settings import KMEANS
 from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums, bins_for
 from reticent.privacy.row_maps.mixture_moments import metric, residual_moments
@@ -113,6 +116,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     def _check(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1, KMEANS.most_clusters)
 
+    def _validate_before_charge(self, bounds: Bounds) -> None:
+        check_encoded_width(distance_encoding(bounds))
+
     def learn(self, curator: Oracle) -> None:
         """Find centres from a grid, or by searching in the directions of most variance."""
         noise = curator.noise_multiplier
@@ -135,6 +141,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         offset, scale = encoded_units(curator.bounds, encoding)
         self.cluster_centers_ = offset + scale * self._centres
         self.encoded_names_ = encoded_names(curator.bounds, encoding)
+        self.encoded_bounds_ = encoded_bounds(curator.bounds, encoding)
         self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
         self.cluster_sizes_sd_ = clusters.sizes_sd[order]
 

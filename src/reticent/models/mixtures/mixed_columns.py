@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import BadInput
 from reticent.models.mixtures.settings import MIXTURE
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
@@ -27,8 +28,13 @@ from reticent.privacy.row_maps.column_encoding import (
 __all__ = [
     "MixedColumns",
     "as_table",
+    "check_encoded_width",
     "distance_encoding",
+    "encode_complete",
+    "encoded_bounds",
+    "encoded_edges",
     "encoded_names",
+    "encoded_units",
     "level_codes",
     "rounding_variances",
 ]
@@ -178,6 +184,30 @@ def encoded_edges(encoding: tuple[int, ...]) -> tuple[Array, Array]:
         low += [edges[0]] * width
         high += [edges[1]] * width
     return np.array(low), np.array(high)
+
+
+def encoded_bounds(bounds: Bounds, encoding: tuple[int, ...]) -> Bounds:
+    """Bounds of the encoded coordinates, by the names of these: what a table or an axis shows."""
+    if not encoding:
+        return bounds
+    kinds: list[Kind] = []
+    for kind, code, width in zip(bounds.x_kinds, encoding, encoded_widths(encoding), strict=True):
+        if code == NUMBER:
+            kinds.append(kind)
+        else:
+            kinds += [Number(-1.0 if code == CYCLE else 0.0, 1.0)] * width
+    return bounds.with_columns(tuple(kinds), tuple(encoded_names(bounds, encoding)), None)
+
+
+def check_encoded_width(encoding: tuple[int, ...]) -> None:
+    """Refuse columns of words with so many levels that a covariance of these has no room."""
+    width = sum(encoded_widths(encoding))
+    most = math.isqrt(MIXTURE.most_covariance_numbers)
+    if any(encoding) and width > most:
+        raise BadInput(
+            f"The levels of all columns are {width} numbers, more than {most}: join rare levels "
+            "into groups, or choose fewer columns."
+        )
 
 
 def encode_complete(unit: Array, encoding: tuple[int, ...]) -> Array:

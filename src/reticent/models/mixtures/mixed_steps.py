@@ -37,7 +37,6 @@ __all__ = [
     "fits_better",
     "mixed_em_step",
     "refine_single",
-    "with_weights",
 ]
 
 Array = NDArray[np.float64]
@@ -150,14 +149,6 @@ def mixed_em_step(
         )
     )
     return LatentClassMixture(weights, normal, chances)
-
-
-def with_weights(mixture: LatentClassMixture, weights: Array) -> LatentClassMixture:
-    """The same components with other weights."""
-    normal = mixture.normal
-    if normal is not None:
-        normal = NormalMixture(weights, normal.means, normal.roots)
-    return LatentClassMixture(weights, normal, mixture.chances)
 
 
 def _word_tables(columns: MixedColumns, mixture: LatentClassMixture) -> tuple[WordTable, ...]:

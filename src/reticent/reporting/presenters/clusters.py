@@ -5,9 +5,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.row_maps.grid_counts import GridCounts
+<<<<<<< HEAD
 from reticent.reporting.columns import Column, encoded_columns, input_columns
 from reticent.reporting.formatting import format_short, format_with_error
+=======
+from reticent.reporting.formatting import format_short, format_with_error, printable
+>>>>>>> refs/heads/kmix
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -40,6 +45,18 @@ class ClusterPresenter(Presenter["KMeans"]):
         "cluster: the number of the nearest centre; cluster_distance: how far it is, in "
         "half-ranges of the columns."
     )
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of a centre's numbers: of mixed columns, as they are encoded."""
+        return self.model.encoded_bounds_
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of a centre's numbers."""
+        if self.model.encoded_bounds_ is self.model.releases_[0].bounds:
+            return super().columns
+        return [printable(name) for name in self.model.encoded_names_]
 
     def subject(self) -> str:
         """The number of clusters: "3 clusters of"."""
@@ -97,7 +114,11 @@ class ClusterPresenter(Presenter["KMeans"]):
     def sections(self) -> list[Section]:
         """One section: the clusters on a map of two columns, or in each column's range."""
         caption = "Where the centre of each cluster lies in each column’s range."
+<<<<<<< HEAD
         if self.on_map:
+=======
+        if len(self.columns) == 2 and self.columns == super().columns:
+>>>>>>> refs/heads/kmix
             caption = (
                 "The clusters on a map: numbers are the centres, lines the borders between them."
             )
@@ -163,6 +184,7 @@ class ClusterPresenter(Presenter["KMeans"]):
     def transform_rows(self, records: NDArray[np.float64]) -> list[list[str]]:
         """Give each record its nearest cluster and the distance, as they are written."""
         distances = self.model.transform(records)
+<<<<<<< HEAD
         return [[str(int(row.argmin())), f"{row.min():.4g}"] for row in distances]
 
 
@@ -173,3 +195,9 @@ def _format_centre(column: Column, value: float) -> str:
     if column.kind.levels is not None or column.is_date:
         return column.show(column.nearest(value))
     return f"{value:.4g}"
+=======
+        return [
+            ["", ""] if np.isnan(row[0]) else [str(int(row.argmin())), f"{row.min():.4g}"]
+            for row in distances
+        ]
+>>>>>>> refs/heads/kmix

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+<<<<<<< HEAD
 from reticent.reporting.columns import encoded_columns
 from reticent.reporting.formatting import format_count, format_short
+=======
+from reticent.privacy.bounds import Bounds
+from reticent.reporting.formatting import format_count, format_short, format_with_error, printable
+>>>>>>> refs/heads/kmix
 from reticent.reporting.presenter import (
     SCREEN,
     Block,
@@ -56,6 +61,18 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
     @abstractmethod
     def _variance_note(self, k: int) -> str:
         """How much of the variance a component explains, if that is known."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """Bounds of what factors load: of mixed columns, as they are encoded."""
+        return self.model.encoded_bounds_
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of what factors load."""
+        if self.model.encoded_bounds_ is self.model.releases_[0].bounds:
+            return super().columns
+        return [printable(name) for name in self.model.encoded_names_]
 
     def subject(self) -> str:
         return f"{format_count(len(self.model.components_), self.full_kind)} of"
@@ -162,7 +179,10 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def transform_rows(self, records: Values) -> list[list[str]]:
         """Give each record its factors, as they are written."""
-        return [[f"{value:.4g}" for value in row] for row in self.model.transform(records)]
+        return [
+            ["" if np.isnan(value) else f"{value:.4g}" for value in row]
+            for row in self.model.transform(records)
+        ]
 
 
 class FactorPresenter(LoadingPresenter["FactorAnalysis"]):

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.row_maps.mixture_moments import ResidualMoments
+from reticent.privacy.row_maps.mixture_moments import LevelMoments, ResidualMoments
 from reticent.reporting.attack_curve import percent
+<<<<<<< HEAD
 from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import (
     decimal_places,
@@ -15,6 +16,9 @@ from reticent.reporting.formatting import (
     format_with_error,
     printable,
 )
+=======
+from reticent.reporting.formatting import decimal_places, format_count, format_with_error, printable
+>>>>>>> refs/heads/kmix
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -64,9 +68,13 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             "covariances": model.covariances_.tolist(),
             "weights_noise_sd": self._weight_noise(),
             "level_probabilities": {
+<<<<<<< HEAD
                 column.name: dict(zip(self.level_names(column), chances.T.tolist(), strict=True))
                 for column in input_columns(model)
                 if (chances := self.level_chances(column)) is not None
+=======
+                name: chances.tolist() for name, chances in model.level_probabilities_.items()
+>>>>>>> refs/heads/kmix
             },
         }
 
@@ -75,7 +83,11 @@ class MixturePresenter(Presenter["GaussianMixture"]):
 
         By the last release of counts: the last release of moments but one.
         """
-        moments = [release for release in self.model.releases_ if release.is_of(ResidualMoments)]
+        moments = [
+            release
+            for release in self.model.releases_
+            if release.is_of(ResidualMoments, LevelMoments)
+        ]
         if self.model.n_components_ == 1 or len(moments) < 2:
             return 0.0
         return float(moments[-2].sd[0]) / moments[-2].n
@@ -88,8 +100,13 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         for k in np.argsort(-model.weights_):
             spread = np.sqrt(np.diag(model.covariances_[k]))
             cells = [
+<<<<<<< HEAD
                 self._cell(column, k, mean, sd)
                 for column, mean, sd in zip(columns, model.means_[k], spread, strict=False)
+=======
+                self._likely_level(j, k) or format_with_error(mean, sd)
+                for j, (mean, sd) in enumerate(zip(model.means_[k], spread, strict=True))
+>>>>>>> refs/heads/kmix
             ]
             rows.append([f"{100 * model.weights_[k]:.1f} %", *cells])
         return Table(["share", *(column.heading for column in columns)], rows)
@@ -131,6 +148,17 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         names = self.level_names(column)
         order = np.argsort(-chances[k], kind="stable")[:_MOST_WORDS]
         return ", ".join(f"{names[i]} {100 * chances[k, i]:.0f} %" for i in order)
+
+    def _likely_level(self, j: int, k: int) -> str:
+        """The likeliest word of a component with its chance; nothing for a column of numbers."""
+        bounds = self.model.releases_[0].bounds
+        levels = bounds.x_kinds[j].levels
+        name = bounds.x_names[j] if bounds.x_names else f"x{j}"
+        if levels is None or name not in self.model.level_probabilities_:
+            return ""
+        chances = self.model.level_probabilities_[name][k]
+        best = int(chances.argmax())
+        return f"{printable(levels[best])} {100 * chances[best]:.0f} %"
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of the components."""
