@@ -26,11 +26,7 @@ _FINE = 160  # points along each side of a map, for borders
 @styled
 def draw_clusters(presenter: "ClusterPresenter", width: float) -> Figure:
     """Draw clusters of two columns on a map; of others along each column's range."""
-<<<<<<< HEAD
     if presenter.on_map:
-=======
-    if len(presenter.columns) == 2 and presenter.model.n_features_in_ == 2:
->>>>>>> refs/heads/kmix
         return _draw_cluster_map(presenter, width)
     centres = presenter.model.cluster_centers_
     columns = encoded_columns(presenter.model)[:MOST_COLUMNS]

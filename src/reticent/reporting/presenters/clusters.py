@@ -7,12 +7,8 @@ from numpy.typing import NDArray
 
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.row_maps.grid_counts import GridCounts
-<<<<<<< HEAD
 from reticent.reporting.columns import Column, encoded_columns, input_columns
-from reticent.reporting.formatting import format_short, format_with_error
-=======
 from reticent.reporting.formatting import format_short, format_with_error, printable
->>>>>>> refs/heads/kmix
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -114,11 +110,7 @@ class ClusterPresenter(Presenter["KMeans"]):
     def sections(self) -> list[Section]:
         """One section: the clusters on a map of two columns, or in each column's range."""
         caption = "Where the centre of each cluster lies in each column’s range."
-<<<<<<< HEAD
         if self.on_map:
-=======
-        if len(self.columns) == 2 and self.columns == super().columns:
->>>>>>> refs/heads/kmix
             caption = (
                 "The clusters on a map: numbers are the centres, lines the borders between them."
             )
@@ -184,8 +176,10 @@ class ClusterPresenter(Presenter["KMeans"]):
     def transform_rows(self, records: NDArray[np.float64]) -> list[list[str]]:
         """Give each record its nearest cluster and the distance, as they are written."""
         distances = self.model.transform(records)
-<<<<<<< HEAD
-        return [[str(int(row.argmin())), f"{row.min():.4g}"] for row in distances]
+        return [
+            ["", ""] if np.isnan(row[0]) else [str(int(row.argmin())), f"{row.min():.4g}"]
+            for row in distances
+        ]
 
 
 def _format_centre(column: Column, value: float) -> str:
@@ -195,9 +189,3 @@ def _format_centre(column: Column, value: float) -> str:
     if column.kind.levels is not None or column.is_date:
         return column.show(column.nearest(value))
     return f"{value:.4g}"
-=======
-        return [
-            ["", ""] if np.isnan(row[0]) else [str(int(row.argmin())), f"{row.min():.4g}"]
-            for row in distances
-        ]
->>>>>>> refs/heads/kmix

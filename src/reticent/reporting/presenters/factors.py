@@ -7,13 +7,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-<<<<<<< HEAD
-from reticent.reporting.columns import encoded_columns
-from reticent.reporting.formatting import format_count, format_short
-=======
 from reticent.privacy.bounds import Bounds
-from reticent.reporting.formatting import format_count, format_short, format_with_error, printable
->>>>>>> refs/heads/kmix
+from reticent.reporting.columns import encoded_columns
+from reticent.reporting.formatting import format_count, format_short, printable
 from reticent.reporting.presenter import (
     SCREEN,
     Block,

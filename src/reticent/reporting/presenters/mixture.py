@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.mixture_moments import LevelMoments, ResidualMoments
 from reticent.reporting.attack_curve import percent
-<<<<<<< HEAD
 from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import (
     decimal_places,
@@ -16,9 +15,6 @@ from reticent.reporting.formatting import (
     format_with_error,
     printable,
 )
-=======
-from reticent.reporting.formatting import decimal_places, format_count, format_with_error, printable
->>>>>>> refs/heads/kmix
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -68,13 +64,9 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             "covariances": model.covariances_.tolist(),
             "weights_noise_sd": self._weight_noise(),
             "level_probabilities": {
-<<<<<<< HEAD
                 column.name: dict(zip(self.level_names(column), chances.T.tolist(), strict=True))
                 for column in input_columns(model)
                 if (chances := self.level_chances(column)) is not None
-=======
-                name: chances.tolist() for name, chances in model.level_probabilities_.items()
->>>>>>> refs/heads/kmix
             },
         }
 
@@ -100,13 +92,8 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         for k in np.argsort(-model.weights_):
             spread = np.sqrt(np.diag(model.covariances_[k]))
             cells = [
-<<<<<<< HEAD
                 self._cell(column, k, mean, sd)
                 for column, mean, sd in zip(columns, model.means_[k], spread, strict=False)
-=======
-                self._likely_level(j, k) or format_with_error(mean, sd)
-                for j, (mean, sd) in enumerate(zip(model.means_[k], spread, strict=True))
->>>>>>> refs/heads/kmix
             ]
             rows.append([f"{100 * model.weights_[k]:.1f} %", *cells])
         return Table(["share", *(column.heading for column in columns)], rows)
@@ -134,7 +121,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         low, high = column.kind.range
         edges = np.linspace(low, high, chances.shape[1] + 1)[:-1]
         if column.kind.cells == chances.shape[1]:
-            edges = np.arange(chances.shape[1]) + low + 0.5
+            edges = np.arange(chances.shape[1], dtype=np.float64) + low + 0.5
         return [column.show(edge) for edge in edges]
 
     def _cell(self, column: Column, k: int, mean: float, sd: float) -> str:

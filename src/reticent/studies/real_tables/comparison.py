@@ -75,7 +75,7 @@ def _grouped(export: Export, frame: Any) -> Iterator[tuple[str, Any]]:
     for column, edges in export.groups.items():
         values = frame[column]
         if edges:
-            if values.dtype == object:  # dates, by year
+            if values.dtype.kind not in "iuf":  # dates, by year
                 values = values.str[:4].astype(float)
             binned = np.digitize(values.astype(float), edges) - 1
             labels = [f"{column} {low:g} to {high:g}" for low, high in pairwise(edges)]
@@ -128,7 +128,7 @@ def _predict(model: Any, frame: Any) -> tuple[Any, Any]:
 
 def _cells(name: str, export: Export, model: Any, frame: Any) -> Iterator[Place]:
     numbers = frame[export.output]
-    if numbers.dtype == object:
+    if numbers.dtype.kind not in "iuf":
         numbers = numbers.map({"no": 0.0, "yes": 1.0})
     frame = frame.assign(_output=numbers)
     cells = {", ".join(str(row[key]) for key in export.groups): row for row in model.table_}
