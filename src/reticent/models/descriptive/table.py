@@ -307,7 +307,8 @@ class _Estimates:
         if smooth:
             counts, spread = shrink_counts(released, sd**2)
 
-        counts = counts * min(1.0, self.n / max(float(counts.sum()), 1.0))
+        if counts.sum() > self.n:  # which negative cells, put to zero, have lifted it to
+            counts = self.n * project_onto_simplex(counts.ravel() / self.n).reshape(counts.shape)
 
         def margin(kept: tuple[int, ...]) -> tuple[Array, Array]:
             value = summed(counts, kept, self.keys)

@@ -43,7 +43,7 @@ class TablePresenter(Presenter["PrivateTable"]):
     """Counts, means, rates, totals and quantiles by group."""
 
     clipping = (
-        "A record that lacks a key is in no cell, and one that lacks a value counts in the cell but "
+        "A record that lacks a key is in no cell; one that lacks a value counts in its cell, but "
         "not in what is told of that value. A value outside its range counts as the nearest edge."
     )
 
@@ -183,12 +183,14 @@ class TablePresenter(Presenter["PrivateTable"]):
         return np.array(values, dtype=float), np.array([row[f"{name}{_NOISE}"] for row in rows])
 
     def ends(self, name: str) -> tuple[float | None, float | None]:
-        """Where bands end because nothing lies beyond: counts at 0, rates at 0 and 1."""
+        """Where bands end because nothing lies beyond: counts at 0, means where values do."""
         if name == "count":
             return 0.0, None
-        if name.endswith("_rate"):
-            return 0.0, 1.0
-        return None, None
+        names = self.bounds.x_names or [f"column {j}" for j in range(len(self.bounds.x))]
+        column, _, what = name.rpartition("_")
+        if what == "total" or column not in names:
+            return None, None
+        return self.bounds.x_kinds[names.index(column)].output_range
 
     def quality(self) -> Quality:
         """The noise of a count beside the average count."""
