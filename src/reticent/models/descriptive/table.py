@@ -166,6 +166,11 @@ class PrivateTable(PrivateEstimator):
 
     def _check(self) -> None:
         check_integer("bins", self.bins, 2, _MOST_BINS)
+        for name in ("count", "smooth"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise BadInput(
+                    f"{name} must be True or False, not {getattr(self, name)!r}.", parameter=name
+                )
         asked = self._wanted()
         if not self.count and not asked.averaged and not asked.quantile:
             raise BadInput(

@@ -69,7 +69,7 @@ def draw_histograms(presenter: "HistogramPresenter", width: float) -> Figure:
         )
         axes.axhline(0, color=LIGHT["muted"], lw=0.7)
         axes.set(xlabel=truncate_name(name), ylabel="records")
-        if presenter.model.labels_[j] is not None:
+        if presenter.model.levels_[j] is not None:
             labels = [truncate_name(one, 12) for one in presenter.bin_names(j, edges)]
             axes.set_xticks(centres, labels, rotation=90 if len(labels) > 6 else 0)
     return figure

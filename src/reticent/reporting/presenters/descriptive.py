@@ -180,7 +180,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
     def results(self) -> Json:
         """Edges and counts of each column, and the noise of a count."""
         model = self.model
-        columns = zip(self.columns, model.edges_, model.counts_, model.labels_, strict=True)
+        columns = zip(self.columns, model.edges_, model.counts_, model.levels_, strict=True)
         found = {
             name: {"edges": edges.tolist(), "counts": counts.tolist()}
             | ({} if labels is None else {"levels": labels})
@@ -194,7 +194,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
         Levels of words stay apart.
         """
         model = self.model
-        columns = zip(self.columns, model.edges_, model.counts_, model.labels_, strict=True)
+        columns = zip(self.columns, model.edges_, model.counts_, model.levels_, strict=True)
         return [
             (name, *merge_bins(edges, counts, model.counts_sd_, len(counts) if labels else most))
             for name, edges, counts, labels in columns
@@ -203,7 +203,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
     def bin_names(self, column: int, edges: Values) -> list[str]:
         """What bins of a column are called: levels, whole numbers, days, or from – to."""
         kind = self.bounds.x_kinds[column]
-        labels = self.model.labels_[column]
+        labels = self.model.levels_[column]
         if labels is not None:
             return [printable(label) for label in labels]
         return [_bin_name(kind, low, high) for low, high in pairwise(edges.tolist())]
