@@ -78,7 +78,7 @@ def test_a_single_record_is_enough_to_be_protected(model):
     """Nothing divides by n − 1, and what is told of one record is noise."""
     one = clone(model).fit(*split(model, records(1)[:1]))
     assert one.releases_[0].n == 1
-    assert all(np.isfinite(told).all() for told in answers(one, split(model, records(5))[0]))
+    assert all(np.isfinite(told).all() for told in answers(one, split(model, whole(records(5)))[0]))
 
 
 def test_a_search_of_one_record_is_refused_before_it_is_charged(tmp_path):

@@ -1,4 +1,4 @@
-"""PrivateTable: right on average, as noisy as stated, margins that agree, sensible in small cells."""
+"""PrivateTable: right on average, as noisy as stated, margins that agree, small cells."""
 
 from datetime import date
 
