@@ -77,7 +77,7 @@ def test_a_rate_alone_is_of_yes_and_no():
     [
         ((), ("--by", "--mean")),
         (("--by", "age=0:110"), ("edges", "0:18:65:110")),
-        (("--by", "sx=F,M"), ("sx", "Did you mean")),
+        (("--by", "sx=F,M"), ("--by", "no column", "sx")),
         ((*SEX, "--mean", "stay"), ("--mean",)),
         ((*SEX, "--mean", "stay=0:30:60"), ("--mean", "range")),
         ((*SEX, "--mean", "stay=0:60", "--total", "stay=0:50"), ("otherwise",)),

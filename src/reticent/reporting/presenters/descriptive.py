@@ -53,7 +53,7 @@ _MOST_PAIRED = 10  # columns of the report's table of correlations
 _MEAN = ("column", "mean ± privacy noise")
 _SPREAD = "standard deviation ±"
 _BY_COLUMN = (
-    "A record that lacks a value is left out of that column. A value outside its range counts as "
+    "A record that lacks a value is left out of that column; a value outside its range counts as "
     "the nearest edge."
 )
 _LEAST_DIGITS = 2  # of a correlation
@@ -292,7 +292,7 @@ class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
     """Means, standard deviations and correlations of columns."""
 
     clipping = (
-        "A record that lacks a value is left out. A value outside its range counts as the "
+        "A record that lacks a value is left out; a value outside its range counts as the "
         "nearest edge."
     )
 

@@ -44,7 +44,7 @@ class TablePresenter(Presenter["PrivateTable"]):
 
     clipping = (
         "A record that lacks a key is in no cell; one that lacks a value counts in its cell, but "
-        "not in what is told of that value. A value outside its range counts as the nearest edge."
+        "not in what is told of that value; a value outside its range counts as the nearest edge."
     )
 
     @property
@@ -160,7 +160,7 @@ class TablePresenter(Presenter["PrivateTable"]):
 
     def figure(self, width: float, output: int = 0) -> "Figure":
         """Draw the cells, ``width`` inches wide."""
-        from reticent.reporting.figures.table import draw_table
+        from reticent.reporting.figures.descriptive import draw_table
 
         return draw_table(self, width)
 
