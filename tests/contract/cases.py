@@ -20,12 +20,14 @@ from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals,
 from reticent.privacy.row_maps.class_gram import GramByClass, class_stage
 from reticent.privacy.row_maps.column_moments import (
     ColumnCounts,
+    ColumnMeans,
     ColumnMoments,
     MeanSum,
     MomentGram,
     ScaledGram,
 )
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
+from reticent.privacy.row_maps.group_sums import GroupSums
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
 from reticent.privacy.row_maps.label_sum import label_sum
 from reticent.privacy.row_maps.mixture_moments import (
@@ -58,12 +60,40 @@ TURNING = reticent.Bounds(
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
 MIXED = reticent.Bounds(x=[(-2.0, 3.0), ["0", "55", "110"]], y=(-1e-3, 1e3))
+KINDS = reticent.Bounds(x=[["F", "M"], reticent.Whole(0, 3), bool])
+YESNO = (-0.5, 0.5, 1.5)  # edges of its bins
 
 # statistic, bounds, whether the sensitivity is attained by some pair of records
 STATISTICS = {
     "mean in a box": (MeanSum(3, 3), BOX, True),
     "mean in a ball": (MeanSum(3, 1), BALL, True),
+    "mean in a ball, counted": (MeanSum(3, 1, counted=True), BALL, True),
+    "means of columns": (ColumnMeans((1.0, 2.0, 1.0), False), BOX, True),
+    "means of columns, pure": (ColumnMeans((1.0, 2.0, 1.0), True), BOX, True),
     "counts": (ColumnCounts(7, BOX), BOX, True),
+    "counts of kinds": (ColumnCounts(7, KINDS), KINDS, True),
+    "groups, counted": (
+        GroupSums(BOX, (0,), ((-2.0, 0.0, 3.0),), (), (), (), 1.0, False),
+        BOX,
+        True,
+    ),
+    "groups": (
+        GroupSums(BOX, (0,), ((-2.0, 0.0, 3.0),), (1, 2), (), (), 0.0, True),
+        BOX,
+        True,
+    ),
+    "groups, pure": (
+        GroupSums(BOX, (0,), ((-2.0, 0.0, 3.0),), (1,), (2,), ((-1e-3, 5.0, 1e3),), 0.0, False),
+        BOX,
+        True,
+    ),
+    "groups of kinds": (
+        GroupSums(
+            KINDS, (0, 1), ((-0.5, 0.5, 1.5), (-0.5, 1.5, 3.5)), (2,), (2,), (YESNO,), 0.75, True
+        ),
+        KINDS,
+        True,
+    ),
     "moments in a box": (MomentGram(3, 3), BOX, True),
     "moments in a ball": (MomentGram(3, 1), BALL, True),
 }
@@ -339,6 +369,10 @@ ESTIMATORS = {
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
+    "PrivateTable": reticent.PrivateTable(quantile=[0], mean=[0], **COMMON),
+    "PrivateTable by groups": reticent.PrivateTable(
+        by=[(0, [-2, 0, 3]), (1, [0, 40, 110])], mean=[2], smooth=True, **COMMON
+    ),
     # with one candidate, since which one is chosen is chance
     "PrivateSearch": reticent.PrivateSearch(
         reticent.PrivateMean(), [{}], expected_runs=2, **COMMON
@@ -355,6 +389,8 @@ ESTIMATORS = {
 PURE = (
     "PrivateMean",
     "PrivateHistogram",
+    "PrivateTable",
+    "PrivateTable by groups",
     *(
         name
         for name, model in ESTIMATORS.items()
