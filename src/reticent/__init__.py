@@ -43,6 +43,7 @@ _HOMES = {
     "reticent.models.mixtures.gaussian_mixture": ("GaussianMixture",),
     "reticent.models.bandits.local": ("LocalBanditClient", "LocalBanditServer"),
     "reticent.models.descriptive.mean": ("PrivateMean",),
+    "reticent.models.descriptive.table": ("PrivateTable",),
     "reticent.obfuscation.obfuscator": ("Obfuscator",),
     "reticent.models.selection.private_search": ("PrivateSearch",),
     "reticent.models.serialization": ("load",),
@@ -90,6 +91,7 @@ __all__ = [
     "PrivateHistogram",
     "PrivateMean",
     "PrivateSearch",
+    "PrivateTable",
     "Pure",
     "Release",
     "ReleaseRefused",
@@ -128,6 +130,7 @@ if TYPE_CHECKING:
     from reticent.models.descriptive.covariance import PrivateCovariance
     from reticent.models.descriptive.histogram import PrivateHistogram
     from reticent.models.descriptive.mean import PrivateMean
+    from reticent.models.descriptive.table import PrivateTable
     from reticent.models.gp.binned_regressor import BinnedGPRegressor
     from reticent.models.gp.classifier import GPClassifier
     from reticent.models.gp.label_regressor import LabelGPRegressor

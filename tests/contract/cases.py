@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 
 import reticent
 from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.axes import Axis
 from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
 from reticent.privacy.row_maps.basis_features import FeatureMap
 from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
@@ -44,7 +45,16 @@ PLANE = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1e-3, 1e3))
 LEVELS = reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3)).with_noise_column(1)
 PAIR = reticent.Bounds(x=[(-2.0, 3.0)], y=[(0.0, 110.0), (-1e-3, 1e3)])
 CLASSED = reticent.Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], classes=[0, 1, 2])
+MIXED = reticent.Bounds(
+    x=[reticent.Cyclic(-2.0, 3.0), reticent.Words([f"w{i}" for i in range(7)])], y=(-1e-3, 1e3)
+)
+MIXED_CLASSED = reticent.Bounds(x=MIXED.x_kinds, classes=[0, 1, 2])
+TURNING = reticent.Bounds(
+    x=[reticent.Cyclic(-2.0, 3.0), reticent.Number(0.0, 110.0, keep_missing=True)], y=(-1e-3, 1e3)
+)
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
+
+MIXED = reticent.Bounds(x=[(-2.0, 3.0), ["0", "55", "110"]], y=(-1e-3, 1e3))
 
 # statistic, bounds, whether the sensitivity is attained by some pair of records
 STATISTICS = {
@@ -92,6 +102,13 @@ def _class_stage(w: float, r: float, link: str):
     )
 
 
+def _mixed_map(constant: int = 0, second: Axis | None = None):
+    """Features of a cycle and of words, or of another second input; they are no longer than R."""
+    axes = [Axis("circle"), second or Axis("words", 7)]
+    basis, _, _ = AnovaPriors(2, 0, axes=axes).choose(12)
+    return FeatureMap(basis, (0.5,) * 12, 0.25, ((-1.0, 1.0),) * 2, constant=constant)
+
+
 BENT = (-1.0, -0.2, 0.1, 0.3, 1.0)
 STATISTICS |= {
     "moments of inputs": (InputMoments(2), PLANE, True),
@@ -113,12 +130,40 @@ STATISTICS |= {
     "two outputs, later stage, warped": (_stage(1.3, 0.1, outputs=2, warp=(BENT,)), PAIR, False),
 }
 STATISTICS |= {
+    "moments of mixed inputs": (InputMoments(2), MIXED, True),
+    "counts of mixed inputs": (InputCounts(2, (16, 7)), MIXED, True),
+    "mixed inputs": (stage(_mixed_map(), np.zeros((1, 12)), [0.5]), MIXED, True),
+    "mixed inputs, later stage": (
+        stage(_mixed_map(), np.linspace(-1.3, 1.3, 12)[None], [0.1]),
+        MIXED,
+        False,
+    ),
+    "ordered levels": (
+        stage(_mixed_map(-1, Axis("ordered", 5)), np.zeros((1, 12)), [0.5]),
+        PLANE,
+        True,
+    ),
+    "many words": (
+        stage(_mixed_map(-1, Axis("words", 500)), np.zeros((1, 12)), [0.5]),
+        PLANE,
+        True,
+    ),
+    "classes of mixed inputs": (
+        class_stage(
+            _mixed_map(-1), np.outer(np.linspace(-3, 3, 12), [1.0, -0.4, -0.6]), 0.3, "softmax"
+        ),
+        MIXED_CLASSED,
+        False,
+    ),
+}
+STATISTICS |= {
     "first stage of classes": (_class_stage(0.0, 0.6, "softmax"), CLASSED, True),
     "later stage of classes": (_class_stage(3.0, 0.3, "softmax"), CLASSED, True),
     "linear stage of classes": (_class_stage(1.0, 0.7, "linear"), CLASSED, True),
     "by class": (GramByClass(_stage(0.0, 0.5).feature_map, 3, 0.5), CLASSED, True),
 }
 CELLS = Grid(((-2.0, 0.0, 0.5, 3.0), (0.0, 50.0, 110.0)), ())
+BY_WORD = Grid(((-2.0, 0.0, 3.0), (-0.5, 0.5, 1.5, 2.5)), ())
 SOME = Grid(CELLS.edges, (0, 0, -1, 1, 1, 2))
 STATISTICS |= {
     "counts in regions": (BinCounts(SOME, PLANE), PLANE, True),
@@ -126,6 +171,9 @@ STATISTICS |= {
     "sums in regions": (BinSums(SOME, PLANE, True), PLANE, True),
     "labels in regions": (LabelSums(SOME, PLANE, True, (0,) * 3), PLANE, True),
     "outputs in regions": (BinTotals(SOME, PLANE), PLANE, True),
+    "counts in bins": (BinCounts(CELLS, PLANE), PLANE, True),
+    "sums by word": (BinSums(BY_WORD, MIXED, True), MIXED, True),
+    "labels by word": (LabelSums(BY_WORD, MIXED, False, (5,) * 6), MIXED, True),
 }
 
 
@@ -213,6 +261,9 @@ ESTIMATORS = {
         noise_column=1,
         **{**COMMON, "bounds": reticent.Bounds(x=[(-2.0, 3.0), (0.1, 110.0)], y=(-1e-3, 1e3))},
     ),
+    "GPRegressor of mixed columns": reticent.GPRegressor(
+        stages=2, basis=9, **{**COMMON, "bounds": TURNING}
+    ),
     "FactorAnalysis": reticent.FactorAnalysis(2, **COMMON),
     "PCA": reticent.PCA(2, **COMMON),
     "KMeans": reticent.KMeans(3, **COMMON),
@@ -221,6 +272,12 @@ ESTIMATORS = {
         stages=2,
         learn_kernel=False,
         **{**COMMON, "bounds": PLANE},
+    ),
+    "LabelGPRegressor of words": reticent.LabelGPRegressor(
+        stages=2, learn_kernel=False, **{**COMMON, "bounds": MIXED}
+    ),
+    "BinnedGPRegressor of words": reticent.BinnedGPRegressor(
+        bins=3, **GIVEN, **{**COMMON, "bounds": MIXED}
     ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
     "PrivateMean": reticent.PrivateMean(**COMMON),

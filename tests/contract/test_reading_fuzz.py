@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 import reticent
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources.base import Field, Source, scan
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.streams.stream import Stream
@@ -333,7 +334,7 @@ def test_a_dtype_is_usable_or_not_whatever_the_cells_are(number):
     """Columns that hold anything at all are refused as numbers, and polars' as labels too, by their
     dtypes.
     """
-    wanted = Field("x") if number else Field("x", ("no", "yes"))
+    wanted = Field("x") if number else Field("x", Labels(("no", "yes")))
     for odd in ODD_CELLS.values():
         told = set()
         for cells in ([1.0, 2.0], [1.0, odd]):

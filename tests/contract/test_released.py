@@ -77,7 +77,7 @@ RELEASED = {
     ),
     "regression with a kernel": (
         reticent.GPRegressor(bounds=PLANE, **GIVEN, **PROMISE),
-        [("ResidualGram", 1)] * 24,
+        [("InputMoments", 1)] + [("ResidualGram", 1)] * 23,
     ),
     "classes": (
         reticent.GPClassifier(bounds=CLASSED, basis=6, learn_kernel=False, **MUCH),

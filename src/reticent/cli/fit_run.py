@@ -13,6 +13,8 @@ from reticent.cli.column_hints import check_columns
 from reticent.cli.columns import DataOptions, column_name, split_name
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
+from reticent.cli.table_columns import TABLE_COLUMNS, table_columns
+from reticent.codebook import read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.sources.base import Source
@@ -60,6 +62,11 @@ def checked(
             raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
     predicts = model.outputs and own.get("kind") != "count"
     _check_targets(word, model, y, classes, predicts=predicts)
+    given = [("--x", x), ("--y", y), ("--classes", classes)]
+    if "by" in model.options:
+        given += [(f"--{name}", own.get(name) or ()) for name in TABLE_COLUMNS]
+        codebook = about_data.get("codebook")
+        x, own = table_columns(x, own, None if codebook is None else read_codebook(codebook))
     said = DataOptions.read(x=x, y=y, classes=classes, **about_data)
     columns = said.columns(
         outputs=predicts, labels=model.labels, noise_column=own.get("noise_column")
@@ -73,7 +80,7 @@ def checked(
         raise _not_given("inputs", data, names, outputs or labels)
     if predicts and not (outputs or labels):
         raise _not_given("classes" if model.labels else "output", data, names, columns.x)
-    for option, texts in (("--x", x), ("--y", y), ("--classes", classes)):
+    for option, texts in given:
         check_columns(option, texts, names, Path(data).name)
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):

@@ -32,6 +32,9 @@ MODEL_WORDS = {
     "mixture": ModelWord("GaussianMixture", ("n_components", "covariance_type")),
     "histogram": ModelWord("PrivateHistogram", ("bins",)),
     "covariance": ModelWord("PrivateCovariance"),
+    "table": ModelWord(
+        "PrivateTable", ("bins", "by", "count", "mean", "rate", "total", "quantile", "smooth")
+    ),
     "gp": ModelWord("GPRegressor", ("noise", "noise_column", "basis"), outputs=True),
     "gp-binned": ModelWord("BinnedGPRegressor", ("bins", "kind", "protect", "noise"), outputs=True),
     "gp-labels": ModelWord("LabelGPRegressor", ("noise", "mechanism"), outputs=True),

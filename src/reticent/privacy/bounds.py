@@ -7,6 +7,7 @@ a record cannot make anything fail, and it cannot go further than the bounds all
 a codebook or from common knowledge, never from the data.
 """
 
+import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, BoundsMissing
-from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.base import Kind, exact_text
 from reticent.privacy.columns.kinds import (
     KINDS,
     as_literal,
@@ -30,7 +31,7 @@ from reticent.privacy.columns.kinds import (
 from reticent.privacy.columns.numbers import Number
 from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.noise_column import NoiseColumn
-from reticent.privacy.schema import resolve, shaped
+from reticent.privacy.schema import by_position, resolve, shaped
 from reticent.privacy.sources.base import Field, Source
 from reticent.validation import is_integer
 
@@ -95,12 +96,17 @@ class Bounds:
     ) -> None:
         x_names, x_kinds, broadcast = read_columns("x", x)
         y_names, y_kinds, _ = read_columns("y", y) if y is not None else (None, (), False)
-        x_kinds, y_kinds = with_missing_codes((x_names, x_kinds), (y_names, y_kinds), missing)
-        _check_outputs(y_kinds)
+        labelled: tuple[str, ...] | None = None
         if classes is not None:
             if y is not None:
                 raise BadInput("Give either y (numbers) or classes (labels), not both.")
-            y_names, classes = _classes(classes)
+            labelled, classes = _classes(classes)
+        x_kinds, y_kinds = with_missing_codes(
+            (x_names, x_kinds), (y_names, y_kinds), missing, labels=(labelled, classes)
+        )
+        _check_outputs(y_kinds)
+        if classes is not None:
+            y_names = labelled
         fields = {
             "x_kinds": x_kinds,
             "y_kinds": y_kinds,
@@ -197,7 +203,7 @@ class Bounds:
             classes = {fields["y_names"][0]: classes}
         level = fields.get("level")
         return cls(x, y=y, classes=classes, norm=fields["norm"])._with(
-            noise_column=None if level is None else NoiseColumn(**level)
+            noise_column=None if level is None else NoiseColumn.from_dict(level)
         )
 
     def with_noise_column(self, column: str | int) -> "Bounds":
@@ -230,8 +236,12 @@ class Bounds:
             )
         at = known.index(column)
         low, high = self.x[at]
-        if type(self.x_kinds[at]) is not Number:
-            raise BadInput(f"The noise column {column!r} must be a number, with a range.")
+        kind = self.x_kinds[at]
+        if type(kind) is not Number or kind.keep_missing:
+            raise BadInput(
+                f"The noise column {column!r} must be a number, with a range such as (0.1, 5); a "
+                "record whose level is missing does not count."
+            )
         if not low > 0:
             raise BadInput(
                 f"The noise column {column!r} needs a lower bound above 0, not {low:g}: a record "
@@ -243,13 +253,15 @@ class Bounds:
                 f"Beside the noise column {column!r} there must be at least one input with bounds."
             )
         names = self.x_names and self.x_names[:at] + self.x_names[at + 1 :]
-        level = NoiseColumn(at, column if isinstance(column, str) else None, low, high)
+        level = NoiseColumn(
+            at, column if isinstance(column, str) else None, low, high, kind.missing
+        )
         kinds = self.x_kinds[:at] + self.x_kinds[at + 1 :]
         return self._with(x_kinds=kinds, x_names=names, noise_column=level)
 
     def without_noise_column(self, level: NoiseColumn) -> "Bounds":
         """What `with_noise_column` was asked of."""
-        noise = Number(level.low, level.high)
+        noise = level.kind
         kinds = (*self.x_kinds[: level.at], noise, *self.x_kinds[level.at :])
         names = self.x_names and (
             *self.x_names[: level.at],
@@ -266,6 +278,10 @@ class Bounds:
         """Bounds of a source's columns, and the columns to ask it for (`schema.resolve`)."""
         return resolve(self, source, targets=targets)
 
+    def with_indicators(self) -> "Bounds":
+        """The same bounds with an input for each number that may be missing: whether it is."""
+        return by_position(self)[0]
+
     def with_columns(
         self,
         x_kinds: tuple[Kind, ...],
@@ -276,6 +292,10 @@ class Bounds:
         return self._with(
             x_kinds=x_kinds, x_names=x_names, noise_column=noise_column, broadcast=False
         )
+
+    def with_kinds(self, x_kinds: tuple[Kind, ...]) -> "Bounds":
+        """The same bounds with other kinds of the same inputs."""
+        return self._with(x_kinds=x_kinds)
 
     def inputs_alone(self) -> "Bounds":
         """The bounds of the inputs, without those of the outputs."""
@@ -399,11 +419,9 @@ def checked_bounds(bounds: object) -> Bounds:
         )
     if not all(type(kind) in KINDS for kind in bounds.x_kinds + bounds.y_kinds):
         raise BadInput("The kinds of columns must be reticent's own; subclasses are not taken.")
-    return Bounds._with(
-        bounds,
-        x_kinds=tuple(kinds_from_dicts([kind.to_dict() for kind in bounds.x_kinds])),
-        y_kinds=tuple(kinds_from_dicts([kind.to_dict() for kind in bounds.y_kinds])),
-    )
+    # By way of a text: all numbers, words, names and labels are then of Python's own classes, and
+    # everything is checked anew. A label of a class of the caller's own would see records.
+    return Bounds.from_dict(json.loads(json.dumps(Bounds.to_dict(bounds))))
 
 
 def _number(what: str, value: object) -> float:
@@ -416,6 +434,12 @@ def _number(what: str, value: object) -> float:
 
 def _check_outputs(kinds: Sequence[Kind]) -> None:
     for kind in kinds:
+        if kind.keep_missing:
+            raise BadInput(
+                "keep_missing is for inputs: a record whose output is missing has nothing to learn "
+                "from.",
+                parameter="y",
+            )
         if not kind.has_output_range:
             raise BadInput(
                 f"An output is a number, a whole number, or yes and no, not {kind.name}. Words are "
@@ -438,6 +462,7 @@ def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
             "classes must be the list of all labels that can occur, for example ['no', 'yes']."
         )
     labels = [label.item() if isinstance(label, np.generic) else label for label in given]
+    labels = [exact_text(label) if isinstance(label, str) else label for label in labels]
     texts = all(isinstance(label, str) for label in labels)
     numbers = all(isinstance(label, (bool, int, float)) for label in labels)
     if len(labels) < 2 or len(set(labels)) < len(labels) or not (texts or numbers):

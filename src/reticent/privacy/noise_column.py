@@ -7,12 +7,15 @@ residual has the same noise, low, in every record. (Appendix D of the DP-GP pape
 bound on the variance; it is the lower one that limits a record.)
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import BadInput
+from reticent.privacy.columns.numbers import Number
 from reticent.privacy.sources.base import Field, Source
 
 __all__ = ["NoiseColumn"]
@@ -31,11 +34,18 @@ class NoiseColumn:
     name: str | None
     low: float
     high: float
+    missing: tuple[str | float, ...] = ()  # codes that mean "missing"
+
+    @property
+    def kind(self) -> Number:
+        """The column by itself: a number."""
+        return Number(self.low, self.high, missing=self.missing)
 
     def clip(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
         """Levels within the range: outside counts as the edge.
 
-        Missing, zero and below as the high end, which counts least.
+        Zero and below as the high end, which counts least; so does what is missing, which
+        `weights` leaves out.
         """
         with np.errstate(all="ignore"):
             known = np.where(levels > _NOTHING, levels, self.high)  # not so for NaN
@@ -52,12 +62,28 @@ class NoiseColumn:
         """
         if source.names is not None and self.name is not None:
             if self.name in source.names:
-                return Field(self.name)
+                return Field(self.name, self.kind)
             return None
         if source.width - source.targets == inputs + 1:
-            return Field(self.at)
+            return Field(self.at, self.kind)
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain JSON values; ``NoiseColumn(**fields)`` is the inverse."""
-        return {"at": self.at, "name": self.name, "low": self.low, "high": self.high}
+        """Give plain JSON values; `from_dict` is the inverse."""
+        fields: dict[str, Any] = {
+            "at": self.at,
+            "name": self.name,
+            "low": self.low,
+            "high": self.high,
+        }
+        if self.missing:
+            fields["missing"] = list(self.missing)
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> "NoiseColumn":
+        """Rebuild a column from `to_dict`, checked anew."""
+        column = cls(**{**fields, "missing": tuple(fields.get("missing", ()))})
+        if not column.kind.low > 0:
+            raise BadInput("A noise column needs a lower bound above 0.")
+        return column

@@ -40,18 +40,26 @@ class BlockSum:
 def public_records(bounds: Bounds) -> NDArray[np.float64]:
     """Three raw records that are nobody's.
 
-    The lower ends of all ranges, their middles, and their upper ends.
+    The lower ends of all ranges, their middles, and their upper ends; of words and whole numbers
+    the first, a middle and the last.
     """
-    ranges = [*bounds.x]
+    columns = [
+        _public_codes(*ends, kind.cells)
+        for ends, kind in zip(bounds.x, bounds.x_kinds, strict=True)
+    ]
     if bounds.noise_column is not None:
-        ranges.append((bounds.noise_column.low, bounds.noise_column.high))
-    ranges += bounds.y
-    low, high = np.array(ranges).T
-    records = np.stack([low, low / 2 + high / 2, high])
+        columns.append(_public_codes(bounds.noise_column.low, bounds.noise_column.high, None))
+    columns += [_public_codes(low, high, None) for low, high in bounds.y]
     if bounds.classes is not None:
-        labels = np.array([0, 0, len(bounds.classes) - 1])
-        records = np.column_stack([records, labels])
-    return records
+        columns.append((0.0, 0.0, len(bounds.classes) - 1.0))
+    return np.array(columns, dtype=np.float64).T.copy()
+
+
+def _public_codes(low: float, high: float, cells: int | None) -> tuple[float, float, float]:
+    if cells is None:
+        return low, low / 2 + high / 2, high
+    first = low + 0.5
+    return first, first + cells // 2, high - 0.5
 
 
 def try_out(enforced: Enforced, bounds: Bounds) -> None:
@@ -61,14 +69,16 @@ def try_out(enforced: Enforced, bounds: Bounds) -> None:
     """
     block_sum = BlockSum(enforced, bounds)
     records = public_records(bounds)
+    if not enforced.complete_records:
+        records = np.vstack([records, np.full(records.shape[1], np.nan)])
     with record_failures() as failures:
         block_sum(records)
         block_sum(records[:1])
     if failures:
         raise BadInput(
             f"{failures[0]}. It was asked for rows of the middle and the ends "
-            "of the bounds, scaled, which are no records: ask it yourself for "
-            "those of np.zeros((2, columns)) to see why."
+            "of the bounds, scaled, which are no records (and of NaN, where it does not ask for "
+            "complete_records): ask it yourself for those of np.zeros((2, columns)) to see why."
         )
 
 

@@ -26,6 +26,7 @@ from reticent.privacy.statistics.assignment_moments import (
     EnforcedAssignmentMoments,
 )
 from reticent.privacy.statistics.cell_sum import EnforcedCellSum
+from reticent.privacy.statistics.column_sum import BITS, EnforcedColumnSum
 from reticent.privacy.statistics.counts import EnforcedCounts
 from reticent.privacy.statistics.enforced import Enforced
 from reticent.privacy.statistics.gram import EnforcedGram
@@ -63,6 +64,8 @@ def _contribution(enforced: Enforced, record: Record) -> list[int]:
         return _sum_row(enforced, record)
     if isinstance(enforced, EnforcedCounts):
         return _counts(enforced, record)
+    if isinstance(enforced, EnforcedColumnSum):
+        return _column_values(enforced, record)
     assert isinstance(enforced, EnforcedAssignmentMoments)
     return _moments(enforced, record)
 
@@ -161,6 +164,18 @@ def _cell_row(enforced: EnforcedCellSum, record: Record) -> list[int]:
         row[part * enforced.cells + math.trunc(cell)] = short[part]
     row[enforced.own * enforced.cells :] = short[enforced.own :]
     return row
+
+
+# ---- ColumnSum
+
+
+def _column_values(enforced: EnforcedColumnSum, record: Record) -> list[int]:
+    """The values, each at most one; then for each column what a record that has it counts as."""
+    found = _ask(lambda: enforced.statistic.values(record), 1, enforced.columns)
+    scaled = [value * 2.0**BITS for value in found]
+    values = [_clip_number(value, 2**BITS) for value in scaled]
+    counts = [0 if math.isnan(value) else enforced.count_weight for value in scaled]
+    return values + counts
 
 
 # ---- Gram

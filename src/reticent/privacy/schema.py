@@ -18,7 +18,7 @@ from reticent.privacy.sources.base import Field, Source
 if TYPE_CHECKING:
     from reticent.privacy.bounds import Bounds
 
-__all__ = ["resolve", "shaped"]
+__all__ = ["by_position", "resolve", "shaped"]
 
 
 def shaped(bounds: "Bounds", source: Source, *, targets: bool) -> Source:
@@ -51,6 +51,23 @@ def resolve(
     if bounds.noise_column is not None:
         fields += tuple(filter(None, [bounds.noise_column.field(source, len(bounds.x))]))
     return bounds, fields + _outputs(bounds, source, fields)
+
+
+def by_position(bounds: "Bounds") -> tuple["Bounds", tuple[Field, ...]]:
+    """Bounds and columns of records that are rows: inputs, a noise level, then outputs or a label.
+
+    For streams and bandits, which have no source. Beside a number that may be missing stands
+    whether it is.
+    """
+    given = bounds.columns_in
+    concrete, fields = _with_indicators(bounds, range(given))
+    if concrete.x_kinds == bounds.x_kinds:
+        concrete = bounds
+    if bounds.noise_column is not None:
+        fields += (Field(given, bounds.noise_column.kind),)
+        given += 1
+    outputs = enumerate(_output_kinds(bounds))
+    return concrete, fields + tuple(Field(given + i, kind) for i, kind in outputs)
 
 
 def _inputs(

@@ -7,6 +7,7 @@ __all__ = [
     "NOT_SIGNED",
     "decimal_places",
     "format_count",
+    "format_in_range",
     "format_number",
     "format_number_up",
     "format_short",
@@ -66,6 +67,23 @@ def format_short(number: float, digits: int | None = None) -> str:
     else:
         text = f"{number:z.{max(digits or 4, 4)}g}"
     return text.replace("e-0", "e-")
+
+
+def format_in_range(number: float, low: float, high: float) -> str:
+    """Write a number in four digits, or as many as tell a thousandth of its range.
+
+    >>> format_in_range(45.00826, 45.0, 45.02), format_in_range(18.3333, 0, 110)
+    ('45.00826', '18.33')
+    """
+    shown = format_short(number)
+    places = min(3 - floor(log10(high - low)), 12)
+    if "e" in shown or places <= len(shown.partition(".")[2]):
+        return shown
+    separator = ""
+    if abs(number) >= 9999.5:
+        separator = ","
+    longer = f"{number:z{separator}.{places}f}"
+    return longer.rstrip("0").rstrip(".")
 
 
 def format_short_up(number: float, digits: int = 4) -> str:

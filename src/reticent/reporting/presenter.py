@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from reticent.reporting.columns import column_names
+from reticent.reporting import released_checks
+from reticent.reporting.columns import Column, column_names, input_columns
 from reticent.reporting.formatting import join_names
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ class Presenter(ABC, Generic[Model]):
     """
 
     clipping = (
-        "A missing value counts as the middle of its range, a value outside as the nearest edge."
+        "A record that lacks a value is left out; a number outside its range counts as the nearest "
+        "edge."
     )
     uncertainty = "The ± covers the privacy noise only, not what such values change."
     about_quality = (
@@ -170,6 +172,22 @@ class Presenter(ABC, Generic[Model]):
         return column_names(self.model)
 
     @property
+    def titles(self) -> list[str]:
+        """What the inputs are called in sentences: their labels, or else their names."""
+        return [column.title for column in self.given_columns]
+
+    @property
+    def headings(self) -> list[str]:
+        """What the inputs are called on axes and in tables, with their units."""
+        return [column.heading for column in self.given_columns]
+
+    @property
+    def given_columns(self) -> list[Column]:
+        """The inputs that are columns of the data: all but indicators of missing values."""
+        columns = input_columns(self.model)
+        return [columns[i] for i in self.bounds.given_inputs()]
+
+    @property
     def statement(self) -> str:
         """The guarantee, exactly."""
         return self.guarantee.statement
@@ -180,7 +198,7 @@ class Presenter(ABC, Generic[Model]):
 
     def title(self) -> str:
         """What was released: "Means of age and height"."""
-        return f"{self.subject()} {join_names(self.columns)}"
+        return f"{self.subject()} {join_names(self.titles)}"
 
     @abstractmethod
     def results(self) -> Json:
@@ -207,6 +225,13 @@ class Presenter(ABC, Generic[Model]):
         return []
 
     def notes(self, medium: Medium = SCREEN) -> list[str]:
+        """What readers must know before they use the results, by the releases alone.
+
+        Records that were left out or misread, and results that say next to nothing.
+        """
+        return [*released_checks.notes(self.model), *self._model_notes(medium)]
+
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if the results say next to nothing."""
         return []
 

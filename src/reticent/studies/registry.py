@@ -70,6 +70,12 @@ STUDIES = {
         "coverage; error falls with ε.",
         repeats=40,
     ),
+    "gp-missing": Study(
+        "own.missing_values",
+        "Outputs or inputs missing in 10 to 60 % of the records: bias, coverage and the number of "
+        "complete records, regression and classes.",
+        repeats=40,
+    ),
     "gp-dimensions": Study(
         "own.dimensions",
         "One to eight inputs, 2,000 to 200,000 records: error relative to predicting the mean "

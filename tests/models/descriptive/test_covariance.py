@@ -1,6 +1,7 @@
 """PrivateCovariance: right on average, positive semi-definite for every draw."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from reticent import BadInput, Bounds, PrivateCovariance
@@ -58,8 +59,28 @@ def test_stated_noise_of_covariances_far_from_the_middle():
     models = [
         PrivateCovariance(bounds=Bounds(x=(-1, 1)), epsilon=50, delta=1e-5) for _ in range(400)
     ]
-    seen = np.array([model.fit(data).releases_[0].matrix() / 50 for model in models])
+    seen = np.array([model.fit(data).releases_[0].matrix() for model in models])
+    seen /= seen[:, :1, :1]  # by the released number of complete records
     raw = (
         seen[:, 1:, 1:] - seen[:, 0, 1:, None] * seen[:, 0, None, 1:]
     )  # before the projection to the cone
     assert raw.std(axis=0) == pytest.approx(models[0].covariance_sd_, rel=0.12)
+
+
+def test_records_that_lack_a_value_are_left_out():
+    data = np.random.default_rng(0).multivariate_normal([1, -2], TRUTH, size=20_000)
+    whole = data[:8000].copy()
+    data[8000:14_000, 0] = np.nan
+    data[14_000:, 1] = np.nan
+    model = PrivateCovariance(bounds=Bounds(x=(-20, 20)), epsilon=3, delta=1e-5).fit(data)
+    assert abs(model.count_ - 8000) < 6 * model.count_sd_
+    assert (np.abs(model.mean_ - whole.mean(axis=0)) < 6 * model.mean_sd_).all()
+    error = np.abs(model.covariance_ - np.cov(whole.T, bias=True))
+    assert (error < 6 * model.covariance_sd_).all()
+
+
+def test_words_have_no_covariance():
+    bounds = Bounds(x={"sex": ["F", "M"], "age": (0, 110)})
+    frame = pd.DataFrame({"sex": ["F", "M"], "age": [1, 2]})
+    with pytest.raises(BadInput, match="PrivateHistogram"):
+        PrivateCovariance(bounds=bounds, epsilon=1, delta=1e-6).fit(frame)

@@ -1,12 +1,15 @@
 """PrivateHistogram: counts, quantiles, and what noise does to them."""
 
+from datetime import date
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from reticent import BadInput, Bounds, PrivateHistogram
+from reticent import BadInput, Bounds, Ordered, PrivateHistogram, Whole
 from reticent.inference.linalg import project_onto_simplex
 from reticent.models.base import COMMON as FOR_ALL
 
@@ -19,7 +22,7 @@ def test_counts_of_known_records():
     )
     model = PrivateHistogram(bins=10, bounds=Bounds(x=(0, 10)), epsilon=100, delta=1e-6).fit(data)
     assert np.round(model.counts_[0] / 1000).tolist() == [2, 1, 0, 0, 1, 1, 0, 0, 0, 1]
-    assert np.round(model.counts_[1] / 1000).tolist() == [2, 0, 0, 0, 0, 1, 0, 0, 0, 3]
+    assert np.round(model.counts_[1] / 1000).tolist() == [2, 0, 0, 0, 0, 0, 0, 0, 0, 3]
     assert model.edges_[0].tolist() == list(range(11))
 
 
@@ -54,6 +57,44 @@ def test_a_norm_bound_keeps_the_edges():
     ).fit(data)
     expected = np.histogram(data[:, 0], bins=model.edges_[0])[0]
     assert np.abs(model.counts_[0] - expected).max() < 10
+
+
+def test_bins_by_kind():
+    frame = pd.DataFrame(
+        {
+            "sex": ["F"] * 6000 + ["M"] * 2000 + ["unknown"] * 2000,
+            "stage": ["I", "II", "III", "II"] * 2500,
+            "children": [0, 1, 2, 25] * 2500,
+            "visit": ["2020-01-01", "2020-01-31"] * 5000,
+            "weight": [70.0, np.nan] * 5000,
+        }
+    )
+    kinds = {
+        "sex": ["F", "M"],
+        "stage": Ordered(["I", "II", "III"]),
+        "children": Whole(0, 24),
+        "visit": (date(2020, 1, 1), date(2020, 1, 31)),
+        "weight": (0, 100),
+    }
+    model = PrivateHistogram(bins=10, bounds=Bounds(x=kinds), epsilon=50, delta=1e-6).fit(frame)
+    rounded = [np.round(counts / 1000).tolist() for counts in model.counts_]
+    assert rounded[0] == [6, 2]
+    assert [len(counts) for counts in model.counts_] == [2, 3, 9, 8, 10]  # 3 numbers, 4 days a bin
+    assert np.round(model.counts_[2] / 2500).tolist() == [3, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert rounded[3] == [5, 0, 0, 0, 0, 0, 0, 5]
+    assert rounded[4] == [0, 0, 0, 0, 0, 0, 0, 5, 0, 0]
+    assert model.labels_ == [["F", "M"], ["I", "II", "III"], None, None, None]
+    assert model.probabilities()[0] == pytest.approx([0.75, 0.25], abs=0.01)
+    assert model.probabilities()[4].sum() == pytest.approx(1)
+    median = model.quantile(0.5)
+    assert np.isnan(median[0])
+    assert median[1] == 1
+    assert 0 <= median[2] <= 2
+    assert np.isfinite(model.score(frame))
+    words = PrivateHistogram(bounds=Bounds(x={"sex": ["F", "M"]}), **COMMON).fit(frame)
+    assert words.counts_.shape == (1, 2)
+    with pytest.raises(BadInput, match="'sex'"):
+        words.quantile(0.5)
 
 
 @pytest.mark.parametrize("bins", [1, 0, -3, 2.5, True, 10**6, "ten"])

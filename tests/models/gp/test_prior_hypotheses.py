@@ -92,7 +92,7 @@ def test_what_is_kept_is_made_in_one_thread_whoever_asks(monkeypatch):
     """
     seen = []
 
-    def made(*given):
+    def made(*given, **options):
         seen.extend(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
         return given
 

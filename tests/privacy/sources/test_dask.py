@@ -14,6 +14,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.columns.words import Labels
 from reticent.privacy.sources.base import Field, scan
 from reticent.privacy.sources.dask import _partition_total
 from tests.contract.odd_cells import ODD_CELLS
@@ -26,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Port 8787 is already in use:UserWarning"),
 ]
 
-FIELDS = (Field("a"), Field("label", ("no", "yes")), Field("k"))
+FIELDS = (Field("a"), Field("label", Labels(("no", "yes"))), Field("k"))
 N = 4000
 
 
@@ -118,8 +119,7 @@ def test_columns_are_checked_by_the_metadata(frame):
     unread = dd.from_pandas(frame, npartitions=2).map_partitions(broken, meta=frame.iloc[:0])
     source = scan(unread)
     source.check(FIELDS)
-    with pytest.raises(BadInput, match="'unused' has dtype"):
-        source.check([Field("unused")])
+    source.check([Field("unused")])  # a text may be one of a number
     with pytest.raises(BadInput, match="no column 'b'"):
         source.check([Field("b")])
     with pytest.raises(BadInput, match="y cannot be given"):
@@ -137,7 +137,7 @@ def test_a_partition_is_read_cell_by_cell_whatever_dtype_it_turned_out_to_have()
     """Where the frame promises numbers, one record may make a column of its partition one of
     objects.
     """
-    fields = (Field(0), Field(1, ("a", "b")))
+    fields = (Field(0), Field(1, Labels(("a", "b"))))
     work = (fields, lambda rows: rows[[0, 2, 3]], 10)
     for odd in ODD_CELLS.values():
         cells = np.empty((2, 4), dtype=object)

@@ -25,7 +25,32 @@ __all__ = ["MODEL_OPTIONS", "fit_and_show", "fit_command", "read_bins"]
 # the models that have it
 MODEL_OPTIONS = {
     "bins": option(
-        str, "NUMBER", "histogram, gp-binned: number of bins of each column; gp-binned also 12,8."
+        str,
+        "NUMBER",
+        "histogram, gp-binned, table: number of bins of each column; gp-binned also 12,8.",
+    ),
+    "by": option(
+        list[str],
+        "COLUMN=…",
+        "table: a key, whose groups are told apart: sex=F,M, or edges age=0:18:65:110; one each.",
+    ),
+    "count": (
+        Annotated[
+            bool | None,
+            typer.Option("--count/--no-count", help="table: the number of records of each group."),
+        ],
+        None,
+    ),
+    "mean": option(list[str], "COLUMN=LOW:HIGH", "table: a column whose mean is told."),
+    "rate": option(list[str], "COLUMN", "table: a column of yes and no; died=alive/dead."),
+    "total": option(list[str], "COLUMN=LOW:HIGH", "table: a column whose sum is told."),
+    "quantile": option(list[str], "COLUMN=LOW:HIGH", "table: a column whose quartiles are told."),
+    "smooth": (
+        Annotated[
+            bool | None,
+            typer.Option("--smooth", help="table: small groups borrow from the others."),
+        ],
+        None,
     ),
     "kind": option(str, "KIND", "gp-binned: mean of the output, or count of records (no --y)."),
     "protect": option(
@@ -81,8 +106,9 @@ def fit_command(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="mean, histogram, covariance, gp, gp-binned or gp-labels (regressions; the last "
-            "has public inputs), classifier, kmeans, mixture, factors or components.",
+            help="mean, histogram, covariance, table (by group), gp, gp-binned or gp-labels "
+            "(regressions; the last has public inputs), classifier, kmeans, mixture, factors or "
+            "components.",
         ),
     ],
     data: Records,

@@ -5,17 +5,22 @@ Proof: joint.md.
 Public of a call are: whether it is one round or several, the lengths of its outermost containers,
 and the shapes and dtypes of arrays and frames. Only these are checked, before anything is charged.
 All that lies inside belongs to the people whose rounds they are, and is read cell by cell
-(`privacy.sources.cell_values`): what is not a number, or does not fit, is missing in its own round,
-and changes nothing in any other.
+by the kinds of the bounds (`privacy.sources.codes`): what is not of its kind, or does not fit, is
+missing in its own round, and changes nothing in any other.
 """
 
+from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.privacy.bounds import Bounds
+from reticent.privacy.schema import by_position
 from reticent.privacy.sources import cell_values as cells
+from reticent.privacy.sources.base import Field
+from reticent.privacy.sources.codes import code_rows
 
 __all__ = ["AskedRounds", "ToldRounds"]
 
@@ -32,13 +37,15 @@ class ToldRounds:
     """
 
     def __init__(
-        self, candidate: object, reward: object, inputs: int, several: bool | None = None
+        self, candidate: object, reward: object, bounds: Bounds, several: bool | None = None
     ) -> None:
         _check_several(several)
         self._rewards = _container(reward)
         self._candidates = _container(candidate)
         self._reward = reward
         self._candidate = candidate
+        self._fields = by_position(bounds)[1]
+        inputs = bounds.columns_in
         self._inputs = inputs
         if several is None:
             self._several = self._rewards is not None
@@ -67,7 +74,7 @@ class ToldRounds:
             _refuse_rounds(inputs)
 
     def read(self) -> Array:
-        """The records: (rounds, inputs + 1), candidates and then the reward.
+        """The codes of the records: (rounds, inputs + 1), candidates and then the reward.
 
         NaN where something is missing.
         """
@@ -79,8 +86,12 @@ class ToldRounds:
             candidates = [_unwrapped(self._candidate)]
         elif self.count == 1 and isinstance(candidates, list) and len(candidates) != 1:
             candidates = [candidates]
+        reward = self._fields[-1]
         return np.hstack(
-            [_read_rows(candidates, self.count, self._inputs), _read_rows(rewards, self.count, 1)]
+            [
+                _read_rows(candidates, self.count, self._inputs, self._fields[:-1]),
+                _read_rows(rewards, self.count, 1, [Field(0, reward.kind)]),
+            ]
         )
 
 
@@ -91,9 +102,11 @@ class AskedRounds:
     an array of two dimensions, or a list that holds lists. Everything else is one set.
     """
 
-    def __init__(self, candidates: object, inputs: int, several: bool | None = None) -> None:
+    def __init__(self, candidates: object, bounds: Bounds, several: bool | None = None) -> None:
         _check_several(several)
         container = _container(candidates)
+        self._fields = by_position(bounds.inputs_alone())[1]
+        inputs = bounds.columns_in
         self._inputs = inputs
         if container is None or len(container) == 0:
             _refuse_sets(inputs)
@@ -115,7 +128,7 @@ class AskedRounds:
             self.count = 1
 
     def read(self) -> Array | list[Array]:
-        """The sets: (rounds, candidates, inputs) of an array.
+        """The codes of the sets: (rounds, candidates, inputs) of an array.
 
         Of a list each by itself, (candidates, inputs).
         """
@@ -124,11 +137,9 @@ class AskedRounds:
                 sets: list[object] = self._container
             else:
                 sets = [self._container]
-            return [_read_set(candidates, self._inputs) for candidates in sets]
-        table = cells.numbers(self._container)
-        if self.several:
-            return table
-        return table[None]
+            return [_read_set(candidates, self._inputs, self._fields) for candidates in sets]
+        rows = code_rows(self._container.reshape(-1, self._inputs), self._fields)
+        return rows.reshape(self.count, -1, len(self._fields))
 
 
 def _check_several(several: object) -> None:
@@ -176,17 +187,17 @@ def _is_set(value: object) -> bool:
     return container is not None and container.ndim >= 2
 
 
-def _read_set(value: object, inputs: int) -> Array:
+def _read_set(value: object, inputs: int, fields: Sequence[Field]) -> Array:
     """One person's candidates, (candidates, inputs).
 
     They are that person's own: nothing about them fails.
     """
     container = _container(value)
     if container is None:
-        return np.empty((0, inputs))
+        return np.empty((0, len(fields)))
     if isinstance(container, np.ndarray) and not _is_table(container, len(container), inputs):
-        return np.full((len(container), inputs), np.nan)
-    return _read_rows(container, len(container), inputs)
+        container = [None] * len(container)
+    return _read_rows(container, len(container), inputs, fields)
 
 
 def _check_rows(container: Container, count: int, columns: int, inputs: int) -> None:
@@ -205,10 +216,10 @@ def _is_table(container: NDArray[Any], count: int, columns: int) -> bool:
     return container.shape == (count, columns) or (columns == 1 and container.shape == (count,))
 
 
-def _read_rows(container: Container, count: int, columns: int) -> Array:
+def _read_rows(container: Container, count: int, columns: int, fields: Sequence[Field]) -> Array:
     if isinstance(container, list):
         container = cells.list_cells(container, columns)
-    return cells.numbers(container).reshape(count, columns)
+    return code_rows(container.reshape(count, columns), fields)
 
 
 def _refuse_rounds(inputs: int) -> NoReturn:

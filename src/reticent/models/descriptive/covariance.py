@@ -1,12 +1,15 @@
 """Means and covariances, with differential privacy, from one Gram matrix. Proof: covariance.md.
 
-The Gram matrix of (1, u), for scaled records u, holds n, Σu and Σuuᵀ; one release gives all.
+The Gram matrix of (1, u), for scaled records u, holds Σ1, Σu and Σuuᵀ over the records that lack no
+value; one release gives all.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.models.base import PrivateEstimator
+from reticent.models.descriptive.columns import has_mean, missing_apart, refuse_columns
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.column_moments import MomentGram
 
@@ -15,6 +18,8 @@ __all__ = ["PrivateCovariance"]
 
 class PrivateCovariance(PrivateEstimator):
     """Means and covariances of all columns, with differential privacy.
+
+    They are of the complete records: one that lacks a value is left out.
 
     Parameters
     ----------
@@ -30,6 +35,8 @@ class PrivateCovariance(PrivateEstimator):
     mean_sd_, covariance_sd_ : arrays
         Standard deviations of the privacy noise in the means, and (to first order) in the
         covariances.
+    count_, count_sd_ : float
+        Noisy number of complete records, from 1 to n, and the standard deviation of its noise.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
@@ -51,18 +58,27 @@ class PrivateCovariance(PrivateEstimator):
 
     _pure = False
 
+    def _bounds(self) -> Bounds:
+        return missing_apart(super()._bounds(), words=True)
+
+    def _validate_before_charge(self, bounds: Bounds) -> object:
+        refuse_columns(bounds, "covariance", has_mean)
+        return None
+
     def learn(self, curator: Oracle) -> None:
         """Release the Gram matrix once; the rest is arithmetic on it."""
         bounds = curator.bounds
-        n = curator.n
         release = curator.release(MomentGram(len(bounds.x), bounds.radius2))
-        moments = release.matrix() / n
-        sd = release.matrix_sd() / n
-        mean = moments[0, 1:]  # the corner, Σ1, is n and known
+        sums = release.matrix()
+        self.count_ = float(np.clip(sums[0, 0], 1.0, curator.n))
+        self.count_sd_ = float(release.matrix_sd()[0, 0])
+        moments = sums / self.count_
+        sd = release.matrix_sd() / self.count_
+        mean = moments[0, 1:]
         half_ranges = bounds.unscale(np.ones(len(mean))) - bounds.unscale(np.zeros(len(mean)))
         units = np.outer(half_ranges, half_ranges)
         self.mean_ = bounds.unscale(mean)
-        self.mean_sd_ = sd[0, 1:] * half_ranges
+        self.mean_sd_ = np.hypot(sd[0, 1:], mean * sd[0, 0]) * half_ranges
         self.covariance_ = _nearest_covariance(moments[1:, 1:] - np.outer(mean, mean)) * units
         std = np.sqrt(np.diag(self.covariance_))
         std = np.where(std > 0, std, 1.0)
@@ -70,7 +86,9 @@ class PrivateCovariance(PrivateEstimator):
         product = np.outer(mean, sd[0, 1:])
         # On the diagonal both means have the same noise
         of_means = product**2 + product.T**2 + 2 * np.diag(np.diag(product) ** 2)
-        self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + of_means) * units
+        # d(M/c − s sᵀ/c²)/dc = −(M/c − 2 m mᵀ)/c
+        of_count = (moments[1:, 1:] - 2 * np.outer(mean, mean)) * sd[0, 0]
+        self.covariance_sd_ = np.sqrt(sd[1:, 1:] ** 2 + of_means + of_count**2) * units
 
     def score_samples(self, X: object) -> NDArray[np.float64]:
         """Log-density of each record under the fitted normal distribution, on the bounds' scale.

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.cell_values import number, text_number
+from reticent.privacy.sources.cell_values import number, text_number, text_of
 
 __all__ = ["Codes", "Kind", "exact_text", "plain_text"]
 
@@ -26,6 +27,36 @@ def plain_text(text: bytes) -> bytes:
 def exact_text(text: str) -> str:
     """A text of Python's own class: a subclass could compare as it likes."""
     return str.encode(text, "utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
+
+
+def _plain_codes(given: Any) -> tuple[MissingCode, ...]:
+    """Codes that mean "missing", as texts and numbers of Python's own classes."""
+    if isinstance(given, (str, int, float, np.number)):
+        given = (given,)
+    if not isinstance(given, (Sequence, set, frozenset, np.ndarray)) or isinstance(given, bytes):
+        raise BadInput(
+            f"Missing codes are a list of texts and numbers, such as [999, 'NA'], not {given!r}.",
+            parameter="missing",
+        )
+    codes: list[MissingCode] = []
+    for code in given:
+        if isinstance(code, str):
+            codes.append(exact_text(code))
+            continue
+        if isinstance(code, (bool, np.bool_)) or not isinstance(code, (int, float, np.number)):
+            raise BadInput(
+                f"A missing code is a text or a number, such as 999 or 'NA', not {code!r}.",
+                parameter="missing",
+            )
+        try:
+            number_code = float(code)
+        except (OverflowError, TypeError, ValueError):
+            number_code = math.inf
+        if math.isinf(number_code):
+            raise BadInput("A missing code must be a finite number.", parameter="missing")
+        if not math.isnan(number_code):  # missing anyway
+            codes.append(number_code)
+    return tuple(dict.fromkeys(codes))
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,17 +86,20 @@ class Kind(ABC):
     ordered: ClassVar[bool] = True  # whether neighbouring codes are alike
 
     def __post_init__(self) -> None:
-        codes: Any = self.missing
-        if isinstance(codes, (str, int, float)):
-            codes = (codes,)
-        for code in codes:
-            if isinstance(code, bool) or not isinstance(code, (str, int, float, np.number)):
-                raise BadInput(
-                    f"A missing code is a text or a number, such as 999 or 'NA', not {code!r}.",
-                    parameter="missing",
-                )
-        plain = tuple(exact_text(c) if isinstance(c, str) else float(c) for c in codes)
-        object.__setattr__(self, "missing", plain)
+        object.__setattr__(self, "missing", _plain_codes(self.missing))
+        if not isinstance(self.keep_missing, (bool, np.bool_)):
+            raise BadInput(
+                f"keep_missing is True or False, not {self.keep_missing!r}.",
+                parameter="keep_missing",
+            )
+        object.__setattr__(self, "keep_missing", bool(self.keep_missing))
+        for what in ("label", "unit"):
+            text = getattr(self, what)
+            if text is None:
+                continue
+            if not isinstance(text, str) or not text.isprintable():
+                raise BadInput(f"The {what} of a column is a printable text, not {text!r}.")
+            object.__setattr__(self, what, exact_text(text))
 
     def __repr__(self) -> str:
         given = ", ".join(
@@ -105,16 +139,41 @@ class Kind(ABC):
     def code_text(self, text: bytes) -> float:
         """Code of a text, in UTF-8."""
 
+    def code_texts(self, texts: Sequence[bytes]) -> Codes:
+        """`code_text` of each of some texts."""
+        return np.array([self.code_text(text) for text in texts], dtype=np.float64)
+
     def code_value(self, value: object) -> float:
         """Code of a Python object; what is neither text nor number is missing."""
-        try:
-            if isinstance(value, str):
-                return self.code_text(value.encode("utf-8", "surrogatepass"))
-            if isinstance(value, bytes):
-                return self.code_text(value)
-            return float(self.code_numbers(np.array([number(value)]))[0])
-        except Exception:  # an object that pretends
-            return math.nan
+        text = text_of(value)
+        if text is not None:
+            return self.code_text(text)
+        return float(self.code_numbers(np.array([number(value)]))[0])
+
+    def code_values(self, values: Sequence[object]) -> Codes:
+        """`code_value` of each of some objects; a text that is there often is read once."""
+        codes = np.empty(len(values))
+        texts: dict[bytes, list[int]] = {}
+        others: list[int] = []
+        for place, value in enumerate(values):
+            text = text_of(value)
+            if text is None:
+                others.append(place)
+            else:
+                texts.setdefault(text, []).append(place)
+        codes[others] = self._code_objects([values[place] for place in others])
+        for places, code in zip(texts.values(), self.code_texts(list(texts)), strict=True):
+            codes[places] = code
+        return codes
+
+    def _code_objects(self, values: Sequence[object]) -> Codes:
+        """`code_value` of objects that are no texts."""
+        return self.code_numbers(np.array([number(value) for value in values], dtype=np.float64))
+
+    @property
+    def missing_code(self) -> float:
+        """Code of a cell that is not there."""
+        return self.code_text(b"")
 
     def _filled(self, codes: Codes) -> Codes:
         """The codes; with ``keep_missing``, missing ones as the middle of the range."""
@@ -134,14 +193,17 @@ class Kind(ABC):
     def _missing_numbers(self) -> tuple[float, ...]:
         numbers = []
         for code in self.missing:
-            value = text_number(code.encode()) if isinstance(code, str) else code
+            value = code
+            if isinstance(value, str):
+                value = text_number(value.encode("utf-8", "surrogatepass"))
             if not math.isnan(value):
                 numbers.append(value)
         return tuple(numbers)
 
     @cached_property
     def _missing_texts(self) -> frozenset[bytes]:
-        return frozenset(plain_text(c.encode()) for c in self.missing if isinstance(c, str))
+        texts = [code for code in self.missing if isinstance(code, str)]
+        return frozenset(plain_text(code.encode("utf-8", "surrogatepass")) for code in texts)
 
     # ---- the way back: for people
 

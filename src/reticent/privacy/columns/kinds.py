@@ -178,20 +178,29 @@ def _is_one_column(given: object) -> bool:
     return len(given) == 2 and all(isinstance(one, scalars) for one in given)
 
 
-def with_missing_codes(x: Columns, y: Columns, missing: Any) -> list[tuple[Kind, ...]]:
-    """Add the codes that mean "missing" to the columns they are given for."""
+def with_missing_codes(
+    x: Columns,
+    y: Columns,
+    missing: Any,
+    labels: tuple[tuple[str, ...] | None, Sequence[Any] | None] = (None, None),
+) -> list[tuple[Kind, ...]]:
+    """Add the codes that mean "missing" to the columns they are given for.
+
+    A label that is not listed is missing anyway: its codes are checked, and not kept.
+    """
     if missing is None:
         return [x[1], y[1]]
     named = isinstance(missing, Mapping)
     if named:
-        known = {*(x[0] or ()), *(y[0] or ())}
+        known = {*(x[0] or ()), *(y[0] or ()), *(labels[0] or ())}
         for name in missing:
             if name not in known:
+                columns = ", ".join(map(repr, sorted(known))) or "none has a name"
                 raise BadInput(
-                    f"missing names the column {name!r}, which has no bounds. Columns: "
-                    f"{', '.join(map(repr, sorted(known)))}.",
+                    f"missing names the column {name!r}, which has no bounds. Columns: {columns}.",
                     parameter="missing",
                 )
+    _check_labels(labels, missing)
     changed = []
     for names, kinds in (x, y):
         coded = []
@@ -201,6 +210,23 @@ def with_missing_codes(x: Columns, y: Columns, missing: Any) -> list[tuple[Kind,
                 codes = missing.get(names[place], ()) if names is not None else ()
             if isinstance(codes, (str, int, float)):
                 codes = (codes,)
-            coded.append(replace(kind, missing=(*kind.missing, *codes)))
+            plain = Number(0, 1, missing=codes).missing
+            coded.append(replace(kind, missing=(*kind.missing, *plain)))
         changed.append(tuple(coded))
     return changed
+
+
+def _check_labels(
+    labels: tuple[tuple[str, ...] | None, Sequence[Any] | None], missing: Any
+) -> None:
+    """Refuse a label that is a missing code as well."""
+    names, classes = labels
+    codes = missing
+    if isinstance(missing, Mapping):
+        codes = missing.get(names[0], ()) if names is not None else ()
+    for code in Number(0, 1, missing=codes).missing:
+        if classes is not None and code in classes:
+            raise BadInput(
+                f"{code!r} is a label and means missing: it can be one of them only.",
+                parameter="missing",
+            )

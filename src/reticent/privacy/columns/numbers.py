@@ -1,6 +1,7 @@
 """Columns of numbers: in a range, whole, or coming round."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -48,9 +49,21 @@ def _short(value: float) -> str:
     return f"{value:.12g}"
 
 
+class _Numbers(Kind):
+    """Abstract: a number, or the text of one."""
+
+    def code_text(self, text: bytes) -> float:
+        """Code of the number that a text stands for."""
+        return float(self.code_texts([text])[0])
+
+    def code_texts(self, texts: Sequence[bytes]) -> Codes:
+        """`code_text` of each of some texts."""
+        return self.code_numbers(np.array([text_number(text) for text in texts], dtype=np.float64))
+
+
 @final
 @dataclass(frozen=True, repr=False)
-class Number(Kind):
+class Number(_Numbers):
     """A number from ``low`` to ``high``; one outside is moved to the edge.
 
     >>> Number(0, 110, missing=[999]).code_text(b" 42.5 ")
@@ -80,10 +93,6 @@ class Number(Kind):
             return self._filled(values)
         return self._filled(self._known(values))
 
-    def code_text(self, text: bytes) -> float:
-        """The number that a text stands for."""
-        return float(self.code_numbers(np.array([text_number(text)]))[0])
-
     def values(self, codes: Codes) -> list[Any]:
         """The numbers."""
         return [None if math.isnan(code) else float(code) for code in codes]
@@ -100,7 +109,7 @@ class Number(Kind):
 
 @final
 @dataclass(frozen=True, repr=False)
-class Whole(Kind):
+class Whole(_Numbers):
     """A whole number from ``low`` to ``high``, both included; 2.5 is not one, and is missing.
 
     >>> Whole(0, 15).range
@@ -144,10 +153,6 @@ class Whole(Kind):
         known[np.floor(known) != known] = np.nan
         return self._filled(np.clip(known, self.low, self.high))
 
-    def code_text(self, text: bytes) -> float:
-        """The number that a text stands for."""
-        return float(self.code_numbers(np.array([text_number(text)]))[0])
-
     def values(self, codes: Codes) -> list[Any]:
         """The nearest whole numbers."""
         return [
@@ -165,7 +170,7 @@ class Whole(Kind):
 
 @final
 @dataclass(frozen=True, repr=False)
-class Cyclic(Kind):
+class Cyclic(_Numbers):
     """A number that comes round: ``high`` is ``low`` again, as for hours, months and directions.
 
     Values outside are moved by whole periods.
@@ -199,10 +204,6 @@ class Cyclic(Kind):
             turned = known - period * np.floor((known - self.low) / period)
         turned = np.where(turned >= self.high, self.low, np.maximum(turned, self.low))
         return self._filled(np.where(np.isfinite(known), turned, np.nan))
-
-    def code_text(self, text: bytes) -> float:
-        """The number that a text stands for, within the first period."""
-        return float(self.code_numbers(np.array([text_number(text)]))[0])
 
     def values(self, codes: Codes) -> list[Any]:
         """The numbers."""

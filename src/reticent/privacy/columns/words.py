@@ -30,6 +30,7 @@ __all__ = [
 
 MOST_LEVELS = 1000
 MISSING_LEVEL = "missing"  # the name of the level of words that are missing
+_FORMULAS = ("=", "@", "＝", "＠")
 _YES = ("yes", "y", "true", "t", "1")
 _NO = ("no", "n", "false", "f", "0")
 
@@ -38,6 +39,19 @@ class _Levels(Kind):
     """Abstract: one of some words."""
 
     _given: tuple[str, ...]
+
+    def _check(self) -> None:
+        """Refuse levels that could never be told from missing values."""
+        for place, level in enumerate(self._given):
+            if self.code_text(level.encode()) != place:
+                raise BoundsMissing(
+                    f"The level {level!r} is among the missing codes: it can be one of them only."
+                )
+        if self.keep_missing and MISSING_LEVEL in self._given:
+            raise BoundsMissing(
+                f"keep_missing=True adds a level {MISSING_LEVEL!r}, and one is called so already. "
+                "Rename it, or leave keep_missing out: what is listed is kept."
+            )
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -75,8 +89,12 @@ class _Levels(Kind):
         """Positions of the levels that are these numbers."""
         known = self._known(values)
         codes = np.full(len(known), self._unknown)
-        for value, place in self._numbers.items():
-            codes[known == value] = place
+        if self._numbers:
+            levels = np.array(sorted(self._numbers))
+            nearest = np.minimum(np.searchsorted(levels, known), len(levels) - 1)
+            places = np.array([self._numbers[level] for level in levels.tolist()], dtype=np.float64)
+            found = levels[nearest] == known
+            codes[found] = places[nearest[found]]
         return codes
 
     def code_text(self, text: bytes) -> float:
@@ -120,9 +138,7 @@ def _checked_levels(what: str, given: object) -> tuple[str, ...]:
             plain = int(plain)
         if not isinstance(plain, (str, int, float)) or isinstance(plain, bool):
             raise BoundsMissing(f"A level is a text or a number, not {level!r}.")
-        if isinstance(plain, str):
-            plain = exact_text(plain)
-        levels.append(str(plain).strip(" \t"))
+        levels.append(exact_text(str(plain)).strip(" \t"))
     if any(not level for level in levels):
         raise BoundsMissing(
             "A level is empty. An empty cell is missing anyway: leave it out of the list, or keep "
@@ -133,6 +149,12 @@ def _checked_levels(what: str, given: object) -> tuple[str, ...]:
         raise BoundsMissing(f"The level {repeated[0]!r} is given twice: name each level once.")
     if any(not level.isprintable() for level in levels):
         raise BoundsMissing("A level holds a line break or another sign that cannot be printed.")
+    formulas = [level for level in levels if level.lstrip("'")[:1] in _FORMULAS]
+    if formulas:
+        raise BoundsMissing(
+            f"The level {formulas[0]!r} would run as a formula in a spreadsheet: rename it in the "
+            "data first."
+        )
     if len(levels) < 2:
         raise BoundsMissing(
             f"A column with the one level {', '.join(levels)!r} tells nothing: leave it out, or "
@@ -163,6 +185,7 @@ class Words(_Levels):
         super().__post_init__()
         object.__setattr__(self, "words", _checked_levels("Words", self.words))
         object.__setattr__(self, "_given", self.words)
+        self._check()
 
     def describe(self) -> str:
         """A,B,C."""
@@ -186,6 +209,7 @@ class Ordered(_Levels):
         super().__post_init__()
         object.__setattr__(self, "words", _checked_levels("Ordered words", self.words))
         object.__setattr__(self, "_given", self.words)
+        self._check()
 
     def describe(self) -> str:
         """A<B<C."""
@@ -214,6 +238,7 @@ class YesNo(_Levels):
         object.__setattr__(self, "no", no)
         object.__setattr__(self, "yes", yes)
         object.__setattr__(self, "_given", (no, yes))
+        self._check()
 
     @property
     def output_range(self) -> tuple[float, float]:
@@ -251,7 +276,7 @@ class YesNo(_Levels):
 class Labels(Kind):
     """Labels of a classification: one of ``classes``, texts or numbers; others are missing.
 
-    1 equals 1.0, True and the text "1" in a file, but the class "1" is a text in a frame.
+    1 is 1.0, True and the text "1", in files and frames alike.
     """
 
     classes: tuple[str | int | float | bool, ...]
@@ -275,11 +300,8 @@ class Labels(Kind):
 
     def code_numbers(self, values: Codes) -> Codes:
         """Positions of the classes that are these numbers."""
-        codes = np.full(len(values), np.nan)
-        for known, place in reversed(self._table.items()):
-            if not isinstance(known, (str, bytes)):
-                codes[values == known] = place
-        return codes
+        found, where = np.unique(values, return_inverse=True)
+        return self.code_values(found.tolist())[where]
 
     def code_text(self, text: bytes) -> float:
         """Position of the class that a text in a file stands for."""
@@ -288,6 +310,10 @@ class Labels(Kind):
     def code_value(self, value: object) -> float:
         """Position of the class that equals the value."""
         return label(value, self._table)
+
+    def code_values(self, values: Sequence[object]) -> Codes:
+        """`code_value` of each of some objects."""
+        return np.array([label(value, self._table) for value in values], dtype=np.float64)
 
     def values(self, codes: Codes) -> list[Any]:
         """The classes."""
@@ -338,9 +364,17 @@ class MissingIndicator(Kind):
         """1 if the text means nothing."""
         return float(math.isnan(self._plain.code_text(text)))
 
+    def code_texts(self, texts: Sequence[bytes]) -> Codes:
+        """1 where a text means nothing."""
+        return np.isnan(self._plain.code_texts(texts)).astype(np.float64)
+
     def code_value(self, value: object) -> float:
         """1 if the value means nothing."""
         return float(math.isnan(self._plain.code_value(value)))
+
+    def code_values(self, values: Sequence[object]) -> Codes:
+        """1 where a value means nothing."""
+        return np.isnan(self._plain.code_values(values)).astype(np.float64)
 
     def values(self, codes: Codes) -> list[Any]:
         """No and yes."""

@@ -164,9 +164,9 @@ def _ends(slope: Array, curve: Array, low: float, high: float) -> tuple[Array, A
 
 
 def _range(enforced: Enforced) -> tuple[int, int]:
-    """What a record can add to its cell, in grid steps."""
+    """What a record can add to its cell, in grid steps: 0 among others, for it may be in none."""
     if isinstance(enforced, EnforcedCounts):
-        return 1, 1
+        return 0, 1
     assert isinstance(enforced, EnforcedCellSum)
     most = math.isqrt(enforced.limit2)
     if enforced.limit1 is not None:

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.statistics.exact_sum import Total, add_up
 
 __all__ = ["Field", "Source", "check_features", "scan"]
@@ -33,11 +35,7 @@ BlockSum: TypeAlias = Callable[[NDArray[np.float64]], NDArray[Any]]
 _MOST_NAMES = 20  # of columns, in an error message
 
 _NUMBERS: frozenset[DtypeKind] = frozenset({"number", "text", "category", "any"})
-_READABLE: dict[str, frozenset[DtypeKind]] = {
-    "number": _NUMBERS,
-    "date": frozenset({"text", "category", "moment", "any"}),
-    "indicator": _NUMBERS | {"moment"},
-}
+_DATES: frozenset[DtypeKind] = frozenset({"text", "category", "moment", "any"})
 _AS_WORDS = {
     "words": "words",
     "ordered": "words",
@@ -48,6 +46,9 @@ _AS_WORDS = {
 _CONVERT = "Convert the column first: to numbers, texts or dates."
 _ADVICE: dict[DtypeKind, str] = {
     "moment": "Give its bounds as dates, such as (date(2019, 1, 1), date(2024, 12, 31)).",
+}
+_DATE_ADVICE: dict[DtypeKind, str] = {
+    "number": "If its digits are dates, say how: Date(low, high, format='%Y%m%d').",
 }
 
 
@@ -139,12 +140,24 @@ class Source(ABC):
         for field in fields:
             dtype_kind, dtype = self.kind(self.position(field.key))
             kind = "number"
-            if field.kind is not None:
+            readable = _NUMBERS
+            if isinstance(field.kind, Date):
                 kind = field.kind.name
-            if dtype_kind not in _READABLE.get(kind, _READABLE["number"]):
+                readable = _DATES
+                if field.kind.format is not None:  # digits: 20190131 as %Y%m%d
+                    readable |= {"number"}
+            elif isinstance(field.kind, MissingIndicator):
+                kind = field.kind.of.name
+                readable |= {"moment"}  # the column itself is checked, too
+            elif field.kind is not None:
+                kind = field.kind.name
+            if dtype_kind not in readable:
+                advice = _ADVICE.get(dtype_kind, _CONVERT)
+                if isinstance(field.kind, Date):
+                    advice = _DATE_ADVICE.get(dtype_kind, _CONVERT)
                 raise BadInput(
                     f"Column {field.key!r} has dtype {dtype} and cannot be read as "
-                    f"{_AS_WORDS.get(kind, 'numbers')}. {_ADVICE.get(dtype_kind, _CONVERT)}"
+                    f"{_AS_WORDS.get(kind, 'numbers')}. {advice}"
                 )
 
 

@@ -8,7 +8,7 @@ alone, and no cell whatever raises, warns or changes anything but its own result
   beyond float64 goes.
 * As the text of a number (CSV): the same, for what `_NUMBER` accepts: "1", "-1.5e3", " .5 ", "inf",
   "nan".
-* As a label: the position of the equal class; NaN, missing, for everything else.
+* As a label: the position of the class that it stands for; NaN, missing, for everything else.
 * As a record of a list: its cells if it has as many as there are columns, which is public; else all
   missing.
 
@@ -39,6 +39,8 @@ __all__ = [
     "plain_array",
     "text_label",
     "text_number",
+    "text_of",
+    "without_masked",
 ]
 
 Label: TypeAlias = str | int | float | bool
@@ -53,9 +55,8 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_NUMBER = 1000  # bytes; a longer text is not a number
+# Nothing else is hashed, but bytes: a deeply nested tuple would end the process.
 _NUMBERS = (Real, Decimal, np.bool_)
-# Nothing else is hashed: a deeply nested tuple would end the process.
-_LABELS = (str, bytes, *_NUMBERS)
 
 
 def number(value: object) -> float:
@@ -85,8 +86,17 @@ def numbers(values: NDArray[Any]) -> Column:
 def plain_array(values: NDArray[Any]) -> NDArray[Any]:
     """Return an array of NumPy's own type; what is masked is missing (None, among objects)."""
     if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(np.ma.filled(values.astype(object), None))
+        return without_masked(np.ma.getdata(values), np.ma.getmaskarray(values))
     return np.asarray(values)
+
+
+def without_masked(values: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return a copy with what is masked missing: no time among moments, None among objects."""
+    if values.dtype.kind == "M":
+        return np.where(mask, np.datetime64("NaT"), values)
+    cells = values.astype(object)
+    cells[mask] = None
+    return cells
 
 
 def list_cells(records: Sequence[object], width: int) -> NDArray[np.object_]:
@@ -143,8 +153,24 @@ def text_number(text: bytes) -> float:
     return math.nan
 
 
+def text_of(value: object) -> bytes | None:
+    """The bytes of a text, in UTF-8; None for what is no text, or only pretends to be one."""
+    try:
+        if isinstance(value, str):
+            return str.encode(value, "utf-8", "surrogatepass")
+        if isinstance(value, bytes):
+            return bytes.__add__(value, b"")
+    except Exception:
+        return None
+    return None
+
+
 def label_table(classes: Sequence[Label]) -> LabelTable:
-    """Return the position of each class, under the class itself and under its bytes in a file."""
+    """Return the position of each class, under the class itself and under its bytes.
+
+    A text of a number stands for the number as well, and a text of a truth value for that, as long
+    as no class is that itself.
+    """
     table: LabelTable = {}
     for position, label in enumerate(classes):
         table.setdefault(label, position)
@@ -153,21 +179,31 @@ def label_table(classes: Sequence[Label]) -> LabelTable:
         elif isinstance(label, (bool, np.bool_)):
             for text in (str(label), str(label).lower(), str(label).upper()):
                 table.setdefault(text.encode(), position)
+    for position, label in enumerate(classes):
+        if isinstance(label, str):
+            value = text_number(label.encode("utf-8", "surrogatepass"))
+            if not math.isnan(value):
+                table.setdefault(value, position)
+            elif label.lower() in ("true", "false"):
+                table.setdefault(label.lower() == "true", position)
     return table
 
 
 def labels(values: Iterable[object], table: LabelTable) -> Column:
-    """Return the position of the class that each value equals, else NaN.
-
-    1 equals 1.0 and True, but not "1".
-    """
+    """Return the position of the class that each value stands for, else NaN."""
     return np.array([label(value, table) for value in values], dtype=np.float64)
 
 
 def label(value: object, table: LabelTable) -> float:
-    """Return the position of the class that a value equals, else NaN."""
+    """Return the position of the class that a value stands for, else NaN.
+
+    1 is 1.0, True and the text "1", as in a file.
+    """
+    text = text_of(value)
+    if text is not None:
+        return text_label(text, table)
     try:
-        if isinstance(value, _LABELS):
+        if isinstance(value, _NUMBERS):
             return table.get(value, math.nan)
         return math.nan
     except Exception:  # an object that pretends
@@ -179,6 +215,7 @@ def text_label(text: bytes, table: LabelTable) -> float:
 
     By its bytes, else by its number, else NaN.
     """
-    if text in table:
-        return table[text]
-    return table.get(text_number(text), math.nan)
+    place = table.get(text)
+    if place is None:
+        place = table.get(text_number(text), math.nan)
+    return place

@@ -3,7 +3,8 @@
 Fast where the cells allow it, and the same as asking the kind cell by cell. Proof: reading.md.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,44 +16,64 @@ from numpy.typing import NDArray
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
-from reticent.privacy.columns.words import MissingIndicator
+from reticent.privacy.columns.words import Labels, MissingIndicator
+from reticent.privacy.sources.base import Field
 from reticent.privacy.sources.cell_values import Column, number, numbers, text_number
 from reticent.privacy.sources.csv_dialect import Dialect
 
-__all__ = ["code_array", "code_text", "code_texts"]
+__all__ = ["code_array", "code_rows", "code_text", "code_texts", "is_plain"]
 
 # Numbers that every version of arrow reads as Python does: never out of range, no spaces, no plus
 # sign.
 _PLAIN_NUMBER = r"^-?[0-9]{1,20}(\.[0-9]{0,40})?([eE][+-]?[0-9]{1,2})?$"
-_MICROSECONDS_A_DAY = 86_400e6
 
 
 def code_array(values: NDArray[Any], kind: Kind | None) -> Column:
     """Return the codes of the cells of an array of one column, of any dtype."""
     if values.dtype.kind == "M":
         return _code_moments(values, kind)
+    if values.dtype.kind == "m":  # as a list they would be whole numbers
+        return np.full(len(values), math.nan if kind is None else kind.missing_code)
     if values.dtype.kind in "biuf":
+        if isinstance(kind, Labels):  # beyond 2^53 two labels may be one float64
+            found, where = np.unique(values, return_inverse=True)
+            return kind.code_values(found.tolist())[where]
         plain = numbers(values)
         if kind is None:
             return plain
         return kind.code_numbers(plain)
     if kind is None:
         return np.array([number(value) for value in values.tolist()], dtype=np.float64)
-    return np.array([kind.code_value(value) for value in values.tolist()], dtype=np.float64)
+    return kind.code_values(values.tolist())
+
+
+def code_rows(table: NDArray[Any], fields: Sequence[Field]) -> NDArray[np.float64]:
+    """Return the codes of records that are rows of an array; fields are columns by position."""
+    if table.dtype.kind in "biuf" and all(is_plain(field.kind) for field in fields):
+        return numbers(table[:, [int(field.key) for field in fields]])
+    codes = np.empty((len(table), len(fields)))
+    for place, field in enumerate(fields):
+        codes[:, place] = code_array(table[:, int(field.key)], field.kind)
+    return codes
+
+
+def is_plain(kind: Kind | None) -> bool:
+    """Whether the codes of numbers are the numbers."""
+    if kind is None:
+        return True
+    return isinstance(kind, Number) and not kind.missing and not kind.keep_missing
 
 
 def _code_moments(values: NDArray[Any], kind: Kind | None) -> Column:
     """Return the codes of NumPy's moments: days since 1970-01-01, where dates are wanted."""
-    moments = values.astype("datetime64[us]")
-    missing = np.isnat(moments)
-    days = moments.astype(np.int64) / _MICROSECONDS_A_DAY
-    days[missing] = np.nan
+    if kind is None:
+        return np.full(len(values), np.nan)
     if isinstance(kind, Date):
-        return kind.code_days(days)
+        return kind.code_moments(values)
     if isinstance(kind, MissingIndicator) and isinstance(kind.of, Date):
-        known = replace(kind.of, keep_missing=False).code_days(days)
+        known = replace(kind.of, keep_missing=False).code_moments(values)
         return np.isnan(known).astype(np.float64)
-    return np.full(len(values), np.nan)
+    return np.full(len(values), kind.missing_code)
 
 
 def code_texts(cells: pa.Array, kind: Kind | None, dialect: Dialect | None = None) -> Column:
@@ -65,7 +86,7 @@ def code_texts(cells: pa.Array, kind: Kind | None, dialect: Dialect | None = Non
         return _text_numbers(dialect.plain_numbers(cells))
     if _reads_numbers(kind):
         return kind.code_numbers(_text_numbers(dialect.plain_numbers(cells)))
-    return _each(cells, lambda text: kind.code_text(dialect.utf8(text)))
+    return _each(cells, lambda texts: _level_codes(texts, kind, dialect))
 
 
 def code_text(text: bytes, kind: Kind | None, dialect: Dialect) -> float:
@@ -75,7 +96,19 @@ def code_text(text: bytes, kind: Kind | None, dialect: Dialect) -> float:
         return plain
     if _reads_numbers(kind):
         return float(kind.code_numbers(np.array([plain]))[0])
-    return kind.code_text(dialect.utf8(text))
+    return float(_level_codes([text], kind, dialect)[0])
+
+
+def _level_codes(texts: Sequence[bytes], kind: Kind, dialect: Dialect) -> Column:
+    """Return the codes of words and dates; a level that is a number has the decimal sign, too."""
+    codes = kind.code_texts([dialect.utf8(text) for text in texts])
+    if dialect.decimal == b"." or kind.levels is None:
+        return codes
+    missing = kind.missing_code
+    unknown = np.isnan(codes) | (codes == missing)
+    for place in np.flatnonzero(unknown).tolist():
+        codes[place] = kind.code_text(dialect.plain_number(dialect.utf8(texts[place])))
+    return codes
 
 
 def _reads_numbers(kind: Kind) -> bool:
@@ -94,13 +127,15 @@ def _text_numbers(cells: pa.Array) -> Column:
     others = ~plain.to_numpy(zero_copy_only=False)
     if others.any():
         result = result.copy()
-        result[others] = _each(cells.filter(pa.array(others)), text_number)
+        result[others] = _each(
+            cells.filter(pa.array(others)), lambda texts: np.array(list(map(text_number, texts)))
+        )
     return result
 
 
-def _each(cells: pa.Array, function: Callable[[bytes], float]) -> Column:
+def _each(cells: pa.Array, function: Callable[[list[bytes]], Column]) -> Column:
     """Return ``function`` of the bytes of each cell, computed once per different cell."""
     encoded = cells.cast(pa.large_binary()).fill_null(b"").dictionary_encode()
-    values = np.array([function(text) for text in encoded.dictionary.to_pylist()])
+    values = function(encoded.dictionary.to_pylist())
     result: Column = values[encoded.indices.to_numpy(zero_copy_only=False)]
     return result

@@ -4,6 +4,7 @@ A record is a line that is not blank (csv_lines.py). Plain lines are cut into fi
 ones by themselves. Proof: reading.md, 5.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import final
@@ -153,4 +154,6 @@ class CsvSource(FileSource):
 
 def _missing(kind: Kind | None) -> float:
     """Code of a cell that a broken line does not have."""
-    return code_text(b"", kind, Dialect())
+    if kind is None:
+        return math.nan
+    return kind.missing_code

@@ -22,6 +22,17 @@ __all__ = ["SEPARATORS", "Dialect", "find_dialect", "header_line"]
 SEPARATORS = (b",", b";", b"\t", b"|")
 LONGEST_HEADER = 2**24  # bytes
 _BOM = b"\xef\xbb\xbf"
+_ENCODINGS = frozenset(
+    {
+        *("ascii", "utf-8", "gbk", "gb18030", "gb2312", "big5", "big5hkscs", "cp950", "cp949"),
+        *("euc_jp", "euc_kr", "shift_jis", "cp932", "koi8-r", "koi8-u", "tis-620", "kz1048"),
+        *(f"iso8859-{part}" for part in range(1, 17) if part != 12),
+        *(f"cp{page}" for page in range(1250, 1259)),
+        *("cp437", "cp720", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858"),
+        *("cp860", "cp861", "cp862", "cp863", "cp865", "cp866", "cp869", "cp874", "cp1125"),
+        *("mac-roman", "mac-latin2", "mac-cyrillic", "mac-greek", "mac-turkish", "mac-iceland"),
+    }
+)
 _OTHER_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
@@ -36,6 +47,10 @@ class Dialect:
     separator: bytes = b","
     decimal: bytes | None = b"."
     encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoding is not None:
+            object.__setattr__(self, "encoding", known_encoding(self.encoding))
 
     def plain_number(self, text: bytes) -> bytes:
         """The text of a number with a decimal point; the empty text for another decimal sign."""
@@ -78,8 +93,6 @@ def find_dialect(
         raise BadInput(
             f"The decimal sign is a point or a comma, not {decimal!r}.", parameter="decimal"
         )
-    if encoding is not None:
-        encoding = _known_encoding(encoding)
     if separator is None:
         with readable(path), path.open("rb") as file:
             mark = _told_separator(file, path)
@@ -90,12 +103,13 @@ def find_dialect(
         sign = decimal.encode()
     elif mark == b";":
         sign = None
+    dialect = Dialect(mark, sign, encoding)
     if sign == mark:
         raise BadInput(
             f"The decimal sign and the separator are both {decimal!r}: one of them is another.",
             parameter="decimal",
         )
-    return Dialect(mark, sign, encoding)
+    return dialect
 
 
 def header_line(file: BinaryIO, path: Path | object) -> bytes:
@@ -153,13 +167,16 @@ def _said_separator(separator: object) -> bytes:
     )
 
 
-def _known_encoding(encoding: object) -> str:
-    """An encoding of which ASCII is a part, so that separators and line ends are themselves."""
-    ascii_signs = bytes(range(128))
+def known_encoding(encoding: object) -> str:
+    """One of Python's own encodings of which ASCII is a part.
+
+    So separators and line ends are themselves, and no program of the caller's, as which a codec
+    can be registered, sees the cells.
+    """
     try:
-        if isinstance(encoding, str) and ascii_signs.decode(encoding).encode() == ascii_signs:
-            return codecs.lookup(encoding).name
-    except (LookupError, UnicodeError):
+        if isinstance(encoding, str) and codecs.lookup(encoding).name in _ENCODINGS:
+            return str(codecs.lookup(encoding).name)
+    except (LookupError, UnicodeError, TypeError, AttributeError):
         pass
     raise BadInput(
         f"The encoding {encoding!r} is not known, or is not one that ASCII is part of. Usual ones: "

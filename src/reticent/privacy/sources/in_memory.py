@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind
-from reticent.privacy.columns.numbers import Number
 from reticent.privacy.sources.base import DtypeKind, Field, Source, check_features
-from reticent.privacy.sources.cell_values import list_cells, numbers
-from reticent.privacy.sources.codes import code_array
+from reticent.privacy.sources.cell_values import list_cells, numbers, without_masked
+from reticent.privacy.sources.codes import code_array, is_plain
 
 __all__ = ["ListSource", "MemorySource"]
 
@@ -115,9 +114,7 @@ class MemorySource(Source):
         if part.array.dtype != np.float64:
             return None
         places = [self.position(f.key) for f in fields]
-        if places != list(range(self.width)) or not all(
-            _reads_floats_as_they_are(f.kind) for f in fields
-        ):
+        if places != list(range(self.width)) or not all(is_plain(f.kind) for f in fields):
             return None
         view = part.array.view()
         view.flags.writeable = False  # nobody downstream may change the caller's data
@@ -300,13 +297,6 @@ class _Lists(_Part):
         _fill(block, wanted, list_cells(self.records[start:stop], self.width), None)
 
 
-def _reads_floats_as_they_are(kind: Kind | None) -> bool:
-    """Whether the codes of float64 numbers are the numbers."""
-    if kind is None:
-        return True
-    return isinstance(kind, Number) and not kind.missing and not kind.keep_missing
-
-
 def _fill(
     block: NDArray[np.float64],
     wanted: Sequence[_Wanted],
@@ -316,9 +306,7 @@ def _fill(
     """Write an array of cells, of shape (rows, columns), into its places of a block."""
     plain: list[tuple[int, int]] = []
     if cells.dtype.kind in "biuf" and mask is None:
-        plain = [
-            (place, column) for place, column, kind in wanted if _reads_floats_as_they_are(kind)
-        ]
+        plain = [(place, column) for place, column, kind in wanted if is_plain(kind)]
     if plain:
         places, columns = (_run(list(p)) for p in zip(*plain, strict=True))
         block[:, places] = numbers(cells[:, columns])
@@ -328,8 +316,7 @@ def _fill(
             continue
         values = cells[:, column]
         if mask is not None:
-            values = values.astype(object)
-            values[mask[:, column]] = None
+            values = without_masked(values, mask[:, column])
         block[:, place] = code_array(values, kind)
 
 
@@ -385,10 +372,9 @@ def _as_array(cells: nw.Series[Any], dtype_kind: DtypeKind) -> NDArray[Any]:
         if dtype_kind == "number":
             return cells.to_numpy()
         if dtype_kind == "moment":
-            moments = cells.cast(nw.Datetime("us"))
             if getattr(cells.dtype, "time_zone", None) is not None:
-                moments = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            return np.asarray(moments.to_numpy(), dtype="datetime64[us]")
+                cells = cells.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            return cells.to_numpy()
     except Exception:  # a dtype that NumPy lacks, such as 128-bit integers
         pass
     return np.fromiter(_values(cells), dtype=object, count=len(cells))

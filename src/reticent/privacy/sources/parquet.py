@@ -129,8 +129,6 @@ def _arrow_codes(cells: pa.Array, kind: Kind | None) -> Column:
 
 def _as_array(cells: pa.Array) -> NDArray[Any]:
     t = pa.types
-    if t.is_date(cells.type) or t.is_timestamp(cells.type):
-        return np.asarray(cells.cast(pa.timestamp("us"), safe=False).to_numpy(zero_copy_only=False))
     if t.is_dictionary(cells.type):
         return np.fromiter(cells.to_pylist(), dtype=object, count=len(cells))
     return np.asarray(cells.to_numpy(zero_copy_only=False))

@@ -161,5 +161,6 @@ def _key(enforced: EnforcedPartitionedGram) -> tuple[Hashable, ...]:
         enforced.feature_limit2,
         enforced.bits,
         enforced.output_limit,
+        enforced.complete_records,
         enforced.feature_map,
     )

@@ -36,9 +36,11 @@ from reticent.privacy.ledger.ledger import RELATIONS, Ledger, check_account
 from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
 from reticent.privacy.process import check_process, identity
 from reticent.privacy.random_bits import seeded_bits
-from reticent.privacy.record_sum import BlockSum, public_records, try_out
+from reticent.privacy.record_sum import BlockSum, try_out
 from reticent.privacy.release import Release
+from reticent.privacy.schema import by_position
 from reticent.privacy.sources.cell_values import list_cells, numbers, plain_array
+from reticent.privacy.sources.codes import code_rows
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import Enforced, enforce
 from reticent.privacy.statistics.exact_products import check_blas
@@ -113,7 +115,7 @@ class Stream:
         check_choice("relation", relation, RELATIONS)
         check_account(ledger, dataset)
         # int: the noise is made from products, and those of NumPy's integers would wrap around
-        self.bounds = bounds
+        self.bounds, self._fields = by_position(bounds)
         self._event = event
         self._correlation = correlation
         self._steps = int(steps)
@@ -158,14 +160,24 @@ class Stream:
                 "which is charged."
             )
 
-    def add(self, statistic: Statistic, records: NDArray[Any] | Sequence[object]) -> None:
+    def add(
+        self,
+        statistic: Statistic,
+        records: NDArray[Any] | Sequence[object],
+        *,
+        coded: bool = False,
+    ) -> None:
         """Add raw records (inputs, then the output, one row each) to this step's sum.
 
-        Nothing can fail for what is in them.
+        Nothing can fail for what is in them. Cells are read by the kinds of the bounds; with
+        ``coded`` they are codes already (`codes.code_rows`).
         """
         with self._lock:
             enforced = self._enforced_once(statistic)
-            width = public_records(self.bounds).shape[1]
+            if coded:
+                width = len(self._fields)
+            else:
+                width = 1 + max(int(field.key) for field in self._fields)
             if isinstance(records, np.ndarray):
                 table = plain_array(records)
             else:
@@ -174,15 +186,18 @@ class Stream:
                 raise BadInput(
                     f"Records of this stream are rows of {width} numbers: inputs, then the output."
                 )
-            added = read_safely(lambda: self._added(enforced, table), "Nothing was added.")
+            added = read_safely(lambda: self._added(enforced, table, coded), "Nothing was added.")
             rows = self.rows + len(records)
             total = self._total + added
             self.rows = rows  # with no call between the two: if interrupted, both or none
             self._total = total
 
-    def _added(self, enforced: Enforced, records: NDArray[Any]) -> Integers | int:
+    def _added(self, enforced: Enforced, records: NDArray[Any], coded: bool) -> Integers | int:
         """Return the exact sum over raw records, in grid steps; 0 without records."""
-        cells = numbers(records)
+        if coded:
+            cells = numbers(records)
+        else:
+            cells = code_rows(records, self._fields)
         block_sum = BlockSum(enforced, self.bounds)
         total = Total()
         with one_blas_thread():

@@ -6,12 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
+from reticent.reporting.columns import input_columns
+from reticent.reporting.figures.axes import (
+    LINES,
+    block_width,
+    label_blocks,
+    label_input,
+    label_map,
+)
 from reticent.reporting.figures.palette import DEPTHS, HUES, LIGHT, hue, shades
 from reticent.reporting.figures.style import (
     DASHED,
     Axes,
     Figure,
-    MaxNLocator,
     PercentFormatter,
     crossed,
     shaded,
@@ -21,9 +28,11 @@ from reticent.reporting.figures.style import (
 from reticent.reporting.formatting import truncate_name
 from reticent.reporting.presenters.class_probabilities import (
     ClassProbabilities,
+    probability_curves,
     probability_grid,
     probability_lines,
 )
+from reticent.reporting.presenters.effects import draws_map
 from reticent.reporting.presenters.input_distribution import input_ranges
 
 if TYPE_CHECKING:
@@ -33,19 +42,21 @@ __all__ = ["draw_class_effects", "draw_classification", "rank_classes"]
 
 _SURE = (0.5, 0.7, 0.9, 1.0)  # where a class is drawn darker
 _WIDTHS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of bands
-_DASHES: Any = ("solid", DASHED, (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 _WORTH_A_NAME = 0.03  # of a map
+_GROUP = 0.62  # of the distance of two words: what the marks of all classes take together
 _PERCENT = PercentFormatter(1, symbol=" %")
 
 
 @styled
 def draw_classification(presenter: "ClassificationPresenter", width: float) -> Figure:
     """Draw the probabilities along one input, maps of two, or a panel for each of several."""
-    inputs = len(presenter.columns)
-    if inputs == 1:
+    if len(input_columns(presenter.model)) == 1:
         return _draw_probability_curve(presenter, width)
-    if inputs == 2:
+    if draws_map(presenter.model):
         return _draw_class_map(presenter, width)
+    curves = probability_curves(presenter.model)
+    if curves:
+        return _draw_level_curves(presenter, curves, width)
     return draw_class_effects(presenter, width)
 
 
@@ -53,6 +64,44 @@ def _draw_probability_curve(presenter: "ClassificationPresenter", width: float) 
     figure, (axes,) = sheet(1, 1, width, 0.4 * width + 1.1, presenter.guarantee)
     lines = probability_lines(presenter.model)
     _draw_lines(figure, [axes], lines, presenter, width, rank_classes(lines))
+    return figure
+
+
+def _draw_level_curves(
+    presenter: "ClassificationPresenter", curves: list[ClassProbabilities], width: float
+) -> Figure:
+    """Of a number and a word: a curve of the chance for each level, and the usual two slices."""
+    lines = probability_lines(presenter.model)
+    figure, panels = sheet(1 + len(lines), 3, width, 2.4, presenter.guarantee, sharey=True)
+    reference = presenter.reference
+    assert reference is not None
+    axes = panels[0]
+    for place, curve in enumerate(curves):
+        low, high = curve.bands["privacy"]
+        (at,) = curve.at
+        colour = hue(place)
+        axes.fill_between(at, low[:, reference], high[:, reference], color=colour, alpha=0.16, lw=0)
+        axes.plot(
+            at,
+            curve.probabilities[:, reference],
+            color=colour,
+            lw=1.7,
+            ls=LINES[place % len(LINES)],
+            label=truncate_name(curve.level, 16),
+        )
+    (word,) = (c for c in input_columns(presenter.model) if c.categories is not None)
+    title = truncate_name(word.title, 20)
+    axes.legend(title=title, loc="best", handlelength=1.8, alignment="left")
+    axes.set(xlim=(at[0], at[-1]), ylim=(0, 1))
+    label_input(axes, curves[0].columns[0], curves[0].heading)
+    _draw_lines(figure, panels[1:], lines, presenter, width, rank_classes(lines))
+    axes.yaxis.set_major_formatter(_PERCENT)
+    event = truncate_name(f"{presenter.output} is {presenter.class_names()[reference]}")
+    for panel in panels:
+        name = ""
+        if panel.get_subplotspec().is_first_col():  # type: ignore[union-attr]
+            name = f"chance: {event}"
+        panel.set_ylabel(name)
     return figure
 
 
@@ -78,9 +127,8 @@ def _draw_class_map(presenter: "ClassificationPresenter", width: float) -> Figur
     shaded(figure, panels[1], found.at, found.width, _WIDTHS, shades(len(_WIDTHS) - 1), **scale)
     titles = ("likeliest class, stronger where surer", "width of its 95 % band")
     for axes, title in zip(panels, titles, strict=False):
-        axes.set(
-            title=title, xlabel=truncate_name(found.names[0]), ylabel=truncate_name(found.names[1])
-        )
+        axes.set_title(title)
+        label_map(axes, found.columns)
     crossed(panels[0], input_ranges(presenter.model)[1], 0.7, (0, (1, 2)))
     _draw_lines(figure, panels[2:], lines, presenter, width, rank)
     return figure
@@ -175,10 +223,12 @@ def _draw_lines(
             _draw_classes(axes, line, names, rank)
         else:
             _draw_one(axes, line, reference, names[reference])
-        axes.set(
-            xlim=(line.at[0][0], line.at[0][-1]), ylim=(0, 1), xlabel=truncate_name(line.names[0])
-        )
-        axes.xaxis.set_major_locator(MaxNLocator(5))
+        places = line.places
+        beyond = line.inset / (1 - 2 * line.inset) * (places[-1] - places[0])
+        axes.set(xlim=(places[0] - beyond, places[-1] + beyond), ylim=(0, 1))
+        label_input(axes, line.columns[0] if line.columns else None, line.heading)
+        if line.separate:
+            label_blocks(axes, places, [line.show(code) for code in line.at[0]])
         axes.yaxis.set_major_formatter(_PERCENT)
         if axes.get_subplotspec().is_first_col() or len(panels) == 2:  # type: ignore[union-attr]
             label = f"chance of each {truncate_name(presenter.output)}"
@@ -199,20 +249,69 @@ def _draw_lines(
 
 def _draw_one(axes: Axes, line: ClassProbabilities, reference: int, name: str) -> None:
     """The chance of one class of two, with its band by causes."""
-    (at,) = line.at
-    for part, words in (("privacy", "and privacy noise"), ("model", "model’s doubt")):
-        low, high = line.bands[part]
-        axes.fill_between(
-            at, low[:, reference], high[:, reference], color=LIGHT[part], lw=0, label=words
+    first = True
+    for at, of in _pieces(line):
+        for part, words in (("privacy", "and privacy noise"), ("model", "model’s doubt")):
+            low, high = line.bands[part]
+            axes.fill_between(
+                at,
+                low[of, reference],
+                high[of, reference],
+                color=LIGHT[part],
+                lw=0,
+                label=words if first else None,
+            )
+        axes.plot(
+            at,
+            line.probabilities[of, reference],
+            color=LIGHT["accent"],
+            lw=1.8,
+            label=f"chance of {truncate_name(name)}" if first else None,
         )
-    axes.plot(
-        at,
-        line.probabilities[:, reference],
-        color=LIGHT["accent"],
-        lw=1.8,
-        label=f"chance of {truncate_name(name)}",
-    )
+        first = False
     axes.axhline(0.5, color=LIGHT["rule"], lw=0.8, zorder=0)
+
+
+def _pieces(line: ClassProbabilities) -> list[tuple[Any, Any]]:
+    """Where a line is drawn, and which of its points: all at once, or a block at each value."""
+    places = line.places
+    if not line.separate:
+        return [(places, slice(None))]
+    reach = block_width(places) * np.array([-1, 1])
+    return [(at + reach, [i, i]) for i, at in enumerate(places)]
+
+
+def _draw_class_bars(
+    axes: Axes, line: ClassProbabilities, names: list[str], rank: dict[int, int]
+) -> None:
+    """At each value a mark for the chance of each class, side by side, with its band."""
+    low, high = line.bands["privacy"]
+    places = line.places
+    shown = len(rank) + (len(rank) < len(names))
+    step = _GROUP * float(places[1] - places[0]) / max(shown, 1)
+    for order, (c, place) in enumerate(rank.items()):
+        at = places + step * (order - (shown - 1) / 2)
+        axes.bar(at, (high - low)[:, c], 0.8 * step, low[:, c], color=hue(place), alpha=0.25, lw=0)
+        chance = line.probabilities[:, c]
+        axes.hlines(
+            chance,
+            at - 0.4 * step,
+            at + 0.4 * step,
+            color=hue(place),
+            lw=1.8,
+            label=truncate_name(names[c], 16),
+        )
+    if len(rank) < len(names):
+        others = line.probabilities[:, [c for c in range(len(names)) if c not in rank]].sum(axis=1)
+        at = places + step * (shown - 1) / 2
+        axes.hlines(
+            others,
+            at - 0.4 * step,
+            at + 0.4 * step,
+            color=LIGHT["muted"],
+            lw=1.2,
+            label=f"{len(names) - len(rank)} others",
+        )
 
 
 def _draw_classes(
@@ -222,11 +321,14 @@ def _draw_classes(
 
     Classes beyond those that have a colour are added up.
     """
+    if line.separate:
+        _draw_class_bars(axes, line, names, rank)
+        return
     (at,) = line.at
     low, high = line.bands["privacy"]
     for c, place in rank.items():
         axes.fill_between(at, low[:, c], high[:, c], color=hue(place), alpha=0.16, lw=0)
-        dashes = _DASHES[place % len(_DASHES)]
+        dashes = LINES[place % len(LINES)]
         axes.plot(
             at,
             line.probabilities[:, c],

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
+from reticent.reporting.columns import encoded_columns
 from reticent.reporting.figures.palette import LIGHT, STEPS, shades
 from reticent.reporting.figures.style import Axes, Figure, on_ranges, sheet, styled
 from reticent.reporting.formatting import truncate_name
@@ -25,14 +26,13 @@ _FINE = 160  # points along each side of a map, for borders
 @styled
 def draw_clusters(presenter: "ClusterPresenter", width: float) -> Figure:
     """Draw clusters of two columns on a map; of others along each column's range."""
-    if len(presenter.columns) == 2:
+    if presenter.on_map:
         return _draw_cluster_map(presenter, width)
     centres = presenter.model.cluster_centers_
-    names = [truncate_name(name) for name in presenter.columns[:MOST_COLUMNS]]
-    ends = presenter.bounds.x
-    figure, axes = on_ranges(names, ends, width, 0.5, presenter.guarantee)
-    for row in range(len(names)):
-        low, high = ends[row]
+    columns = encoded_columns(presenter.model)[:MOST_COLUMNS]
+    figure, axes = on_ranges(columns, width, 0.5, presenter.guarantee)
+    for row, column in enumerate(columns):
+        low, high = column.ends
         for k, value in enumerate((centres[:, row] - low) / (high - low)):
             _draw_number(axes, value, row, k)
     return figure
@@ -43,7 +43,7 @@ def _draw_cluster_map(presenter: "ClusterPresenter", width: float) -> Figure:
     model = presenter.model
     figure, (axes,) = sheet(1, 1, width, 0.78 * width, presenter.guarantee)
     (x0, x1), (y0, y1) = presenter.bounds.x
-    names = presenter.columns
+    names = presenter.headings
     found = _ground(model.releases_)
     if found is not None:
         density, least = found

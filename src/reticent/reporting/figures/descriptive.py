@@ -3,12 +3,16 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reticent.reporting.figures.axes import label_blocks, label_input
 from reticent.reporting.figures.palette import LIGHT
-from reticent.reporting.figures.style import Figure, draw_cells, on_ranges, sheet, styled
-from reticent.reporting.formatting import format_with_error, truncate_name
+from reticent.reporting.figures.style import Axes, Figure, draw_cells, on_ranges, sheet, styled
+from reticent.reporting.formatting import truncate_name
 from reticent.reporting.presenter import MOST_COLUMNS
+from reticent.reporting.presenters.descriptive import format_mean
 from reticent.reporting.presenters.effects import BAND
+from reticent.reporting.released_counts import ReleasedCounts
 
 if TYPE_CHECKING:
     from reticent.reporting.presenters.descriptive import (
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["draw_correlations", "draw_histograms", "draw_means"]
 
 _MOST_BARS = 60
+_MOST_UPRIGHT = 10  # bars of words, beside each other
+_MOST_LYING = 16  # bars of words, below each other
 _MOST_WRITTEN = 10  # columns whose correlations are written as numbers
 
 
@@ -27,14 +33,13 @@ _MOST_WRITTEN = 10  # columns whose correlations are written as numbers
 def draw_means(presenter: "MeanPresenter", width: float) -> Figure:
     """Draw each mean with its 95 % band of privacy noise, on the range of its column."""
     model = presenter.model
-    names = [truncate_name(name) for name in presenter.columns[:MOST_COLUMNS]]
-    ends = presenter.bounds.x
-    figure, axes = on_ranges(names, ends, width, 0.5, presenter.guarantee)
-    for row in range(len(names)):
-        low, high = ends[row]
+    columns = presenter.given_columns[:MOST_COLUMNS]
+    figure, axes = on_ranges(columns, width, 0.5, presenter.guarantee)
+    for row, column in enumerate(columns):
+        low, high = column.ends
         mean = model.mean_[row]
         sd = model.mean_sd_[row]
-        at = (mean - low) / (high - low)
+        at = (min(max(mean, column.limits[0]), column.limits[1]) - low) / (high - low)
         axes.errorbar(
             at,
             row,
@@ -46,7 +51,7 @@ def draw_means(presenter: "MeanPresenter", width: float) -> Figure:
             capsize=3,
         )
         axes.annotate(
-            format_with_error(mean, sd),
+            format_mean(column, mean, sd),
             (min(max(at, 0.12), 0.88), row),
             (0, 6),
             textcoords="offset points",
@@ -61,21 +66,62 @@ def draw_histograms(presenter: "HistogramPresenter", width: float) -> Figure:
     """Draw each column's counts as released, with whiskers for 95 % of the privacy noise."""
     columns = presenter.merged(_MOST_BARS)[:MOST_COLUMNS]
     figure, panels = sheet(len(columns), min(2, len(columns)), width, 2.4, presenter.guarantee)
-    for axes, (name, edges, counts, noise) in zip(panels, columns, strict=True):
+    for axes, counted in zip(panels, columns, strict=True):
+        if counted.by_value and len(counted.counts) > _MOST_UPRIGHT:
+            _draw_lying_bars(axes, counted)
+            continue
+        edges = counted.edges
         centres = (edges[1:] + edges[:-1]) / 2
-        axes.bar(centres, counts, 0.92 * np.diff(edges), color=LIGHT["model"])
-        axes.errorbar(
-            centres, counts, BAND * noise, fmt="none", ecolor=LIGHT["accent"], elinewidth=0.9
-        )
+        width_of_bars = 0.92 * np.diff(edges)
+        if counted.by_value:
+            width_of_bars = np.full(len(centres), 0.7)
+        counts, reach = _shown_counts(counted)
+        axes.bar(centres, counts, width_of_bars, color=LIGHT["model"])
+        axes.errorbar(centres, counts, reach, fmt="none", ecolor=LIGHT["accent"], elinewidth=0.9)
         axes.axhline(0, color=LIGHT["muted"], lw=0.7)
-        axes.set(xlabel=truncate_name(name), ylabel="records")
+        label_input(axes, counted.column, counted.column.heading)
+        if counted.by_value:
+            label_blocks(axes, centres, counted.names())
+        axes.set(ylabel="records", ylim=(0, None))
     return figure
+
+
+def _shown_counts(counted: ReleasedCounts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Counts that are not negative, and their 95 % bands of noise, (2, bins) from them."""
+    counts = np.maximum(counted.counts, 0.0)
+    low = np.maximum(counted.counts - BAND * counted.sd, 0.0)
+    high = np.maximum(counted.counts + BAND * counted.sd, 0.0)
+    return counts, np.array([counts - low, high - counts])
+
+
+def _draw_lying_bars(axes: Axes, counted: ReleasedCounts) -> None:
+    """Many words: bars that lie, those with most records, with the names beside them."""
+    order = np.argsort(-counted.counts, kind="stable")[:_MOST_LYING]
+    order = np.sort(order)
+    counts, reach = _shown_counts(counted)
+    rows = np.arange(len(order))
+    names = counted.names()
+    axes.barh(rows, counts[order], 0.75, color=LIGHT["model"])
+    axes.errorbar(
+        counts[order],
+        rows,
+        xerr=reach[:, order],
+        fmt="none",
+        ecolor=LIGHT["accent"],
+        elinewidth=0.9,
+    )
+    axes.set_yticks(rows, [truncate_name(names[i], 16) for i in order])
+    title = counted.column.heading
+    if len(order) < len(counts):
+        title = f"{title}: {len(order)} of {len(counts)} values"
+    axes.set(title=truncate_name(title, 40), xlabel="records", ylim=(len(order) - 0.4, -0.6))
+    axes.set_xlim(0, None)
 
 
 @styled
 def draw_correlations(presenter: "CovariancePresenter", width: float) -> Figure:
     """Draw the correlations as a map, with their numbers where there is room."""
-    names = presenter.columns[:MOST_COLUMNS]
+    names = presenter.titles[:MOST_COLUMNS]
     count = len(names)
     size = min(width, 0.75 * count + 1.4)
     figure, (axes,) = sheet(1, 1, size, 0.85 * size, presenter.guarantee)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.reporting.columns import encoded_columns
 from reticent.reporting.figures.style import Figure, draw_cells, sheet, styled
 from reticent.reporting.formatting import truncate_name
 from reticent.reporting.presenter import MOST_COLUMNS
@@ -27,7 +28,7 @@ def draw_factors(presenter: "LoadingPresenter[Any]", width: float) -> Figure:
         darkest = max(float(np.abs(loadings).max()), 1e-9)
         images = loadings[:_MOST_IMAGES].reshape(-1, side, side) / darkest
         return _draw_images(images, width, presenter.guarantee)
-    names = presenter.columns[:MOST_COLUMNS]
+    names = [column.heading for column in encoded_columns(presenter.model)[:MOST_COLUMNS]]
     count = len(loadings)
     size = min(width, 0.6 * count + 2.2)
     figure, (axes,) = sheet(1, 1, size, 0.34 * len(names) + 0.7, presenter.guarantee)

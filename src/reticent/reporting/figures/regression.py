@@ -5,14 +5,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent.reporting.figures.palette import LIGHT, STEPS, shades
+from reticent.reporting.columns import input_columns
+from reticent.reporting.figures.axes import (
+    LINES,
+    block_width,
+    label_blocks,
+    label_input,
+    label_map,
+)
+from reticent.reporting.figures.palette import LIGHT, STEPS, hue, shades
 from reticent.reporting.figures.style import (
     DASHED,
     Axes,
     Figure,
-    FixedLocator,
     MaxNLocator,
     Patch,
+    PercentFormatter,
     crossed,
     shaded,
     sheet,
@@ -24,19 +32,20 @@ from reticent.reporting.presenters.effects import (
     BAND,
     EffectLine,
     RegressionOutput,
+    draws_map,
     effect_grid,
     effect_lines,
+    level_curves,
 )
 from reticent.reporting.presenters.input_distribution import input_ranges
 
 if TYPE_CHECKING:
     from reticent.reporting.presenters.regression import BaseRegressionPresenter
 
-__all__ = ["draw_effects", "draw_regression"]
+__all__ = ["draw_bins", "draw_effects", "draw_line", "draw_regression", "frame_axes"]
 
 # of the axis of what is known, above and below, for guesses, and for bins that lie outside
 _ROOM = 0.25
-_BLOCK = 0.15  # of the distance of two values: half the width that each is drawn with
 _CAUSES = {
     "model": "model’s doubt",
     "privacy": "and privacy noise",
@@ -49,11 +58,13 @@ def draw_regression(
     presenter: "BaseRegressionPresenter[Any]", output: RegressionOutput, width: float
 ) -> Figure:
     """Draw one output: a curve of one input, a map of two, or the effect of each of several."""
-    inputs = len(presenter.columns)
-    if inputs == 1:
+    if len(input_columns(presenter.model)) == 1:
         return _draw_effect(presenter, output, width)
-    if inputs == 2:
+    if draws_map(presenter.model):
         return _draw_surface(presenter, output, width)
+    curves = level_curves(output)
+    if curves:
+        return _draw_level_curves(presenter, output, curves, width)
     return draw_effects(presenter, output, width)
 
 
@@ -68,9 +79,65 @@ def _draw_effect(
         if bins is not None:
             draw_bins(axes, bins)
     frame_axes(axes, [line])
-    axes.set_ylabel(truncate_name(output.name))
+    _label_output(axes, output)
     _legend(figure, axes, width, [line])
     return figure
+
+
+def _draw_level_curves(
+    presenter: "BaseRegressionPresenter[Any]",
+    output: RegressionOutput,
+    curves: Sequence[EffectLine],
+    width: float,
+) -> Figure:
+    """Of a number and a word: a curve along the number for each level, and the usual two slices."""
+    lines = effect_lines(output)
+    figure, panels = sheet(1 + len(lines), 3, width, 2.4, presenter.guarantee, sharey=True)
+    axes = panels[0]
+    for place, curve in enumerate(curves):
+        low, high = curve.band("privacy")
+        colour = hue(place)
+        axes.fill_between(curve.at, low, high, color=colour, alpha=0.16, lw=0)
+        known = np.where(curve.extrapolated, np.nan, curve.mean)
+        guess = np.where(curve.extrapolated, curve.mean, np.nan)
+        dashes = LINES[place % len(LINES)]
+        axes.plot(curve.at, known, color=colour, lw=1.7, ls=dashes, label=curve.level)
+        axes.plot(curve.at, guess, color=colour, lw=1.0, ls=DASHED)
+    axes.set_xlim(curves[0].at[0], curves[0].at[-1])
+    label_input(axes, curves[0].column, curves[0].heading)
+    for axes, line in zip(panels[1:], lines, strict=True):
+        draw_line(axes, line)
+    frame_axes(panels[0], [*curves, *lines])
+    for axes in panels:
+        if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
+            _label_output(axes, output)
+    _level_legend(panels[0], presenter)
+    _legend(figure, panels[1], width, lines)
+    return figure
+
+
+def _level_legend(axes: Axes, presenter: "BaseRegressionPresenter[Any]") -> None:
+    """Name the curves of the levels inside their panel, where there is most room."""
+    (word,) = (column for column in input_columns(presenter.model) if column.categories is not None)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles,
+        [truncate_name(label, 16) for label in labels],
+        title=truncate_name(word.title, 20),
+        loc="best",
+        handlelength=1.8,
+        alignment="left",
+    )
+
+
+def _label_output(axes: Axes, output: RegressionOutput) -> None:
+    """Name the output on the axis, with its unit; rates in percent."""
+    column = output.column
+    name = column.heading
+    if column.is_rate:
+        name = f"rate of {column.title} = {column.show(1.0)}"
+        axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
+    axes.set_ylabel(truncate_name(name))
 
 
 def _draw_surface(
@@ -80,8 +147,11 @@ def _draw_surface(
     figure, panels = sheet(4, 2, width, 2.7, presenter.guarantee)
     found = effect_grid(output)
     lines = effect_lines(output)
-    name = truncate_name(output.name)
+    name = truncate_name(output.column.heading)
     maps = {f"mean of {name}": found.mean, "standard deviation of the mean": found.std["privacy"]}
+    scale = {}
+    if output.column.is_rate:
+        scale["format"] = PercentFormatter(1, symbol=" %")
     for axes, (title, values) in zip(panels, maps.items(), strict=False):
         levels = MaxNLocator(STEPS - 1).tick_values(float(values.min()), float(values.max()))
         shaded(
@@ -92,15 +162,15 @@ def _draw_surface(
             levels,
             shades(len(levels) - 1),
             ticks=levels[::2],
+            **scale,
         )
-        axes.set(
-            title=title, xlabel=truncate_name(found.names[0]), ylabel=truncate_name(found.names[1])
-        )
+        axes.set_title(title)
+        label_map(axes, found.columns)
     crossed(panels[0], input_ranges(output.model)[1])
     for axes, line in zip(panels[2:], lines, strict=True):
         draw_line(axes, line)
         frame_axes(axes, [line])
-        axes.set_ylabel(name)
+        _label_output(axes, output)
     _legend(figure, panels[2], width, lines)
     return figure
 
@@ -115,7 +185,7 @@ def draw_effects(
     for axes, line in zip(panels, lines, strict=True):
         draw_line(axes, line)
         if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
-            axes.set_ylabel(truncate_name(output.name))
+            _label_output(axes, output)
     frame_axes(panels[0], lines)
     _legend(figure, panels[0], width, lines)
     return figure
@@ -124,16 +194,15 @@ def draw_effects(
 def draw_line(axes: Axes, line: EffectLine) -> None:
     """The mean and its bands.
 
-    Of an input with two values a block at each, since nothing is known between them.
+    Of words, and of numbers with two values, a block at each: nothing is between them.
     """
-    width = line.at[-1] - line.at[0]
-    pieces: list[tuple[Any, Any]] = [(line.at, slice(None))]
-    if line.inset:
-        pieces = [(at + _BLOCK * width * np.array([-1, 1]), [i, i]) for i, at in enumerate(line.at)]
+    places = line.places
+    pieces: list[tuple[Any, Any]] = [(places, slice(None))]
+    if line.blocks:
+        reach = block_width(places) * np.array([-1, 1])
+        pieces = [(at + reach, [i, i]) for i, at in enumerate(places)]
     for part in reversed(line.std):
-        half_width = BAND * line.std[part]
-        low = line.mean - half_width
-        high = line.mean + half_width
+        low, high = line.band(part)
         for at, of in pieces:
             if at is not pieces[0][0]:
                 label = None
@@ -153,21 +222,22 @@ def draw_line(axes: Axes, line: EffectLine) -> None:
             label="mean" if at is pieces[0][0] else None,
         )
     if line.extrapolated.any():
-        half_width = BAND * list(line.std.values())[-1]
+        low, high = line.band(list(line.std)[-1])
         beside = np.convolve(line.extrapolated, np.ones(3), "same") > 0  # from where the bands end
         axes.fill_between(
             line.at,
-            line.mean - half_width,
-            line.mean + half_width,
+            low,
+            high,
             beside,
             color=LIGHT["rule"],
             lw=0,
         )
         axes.plot(line.at, guess, color=LIGHT["accent"], lw=1.8, ls=DASHED)
-    beyond = line.inset / (1 - 2 * line.inset) * width
-    axes.set_xlim(line.at[0] - beyond, line.at[-1] + beyond)
-    axes.xaxis.set_major_locator(FixedLocator(line.at.tolist()) if line.inset else MaxNLocator(5))
-    axes.set_xlabel(truncate_name(line.name))
+    beyond = line.inset / (1 - 2 * line.inset) * (places[-1] - places[0])
+    axes.set_xlim(places[0] - beyond, places[-1] + beyond)
+    label_input(axes, line.column, line.heading)
+    if line.blocks:
+        label_blocks(axes, places, [line.show(code) for code in line.at])
 
 
 def frame_axes(axes: Axes, drawn: Sequence[EffectLine]) -> None:
@@ -176,15 +246,20 @@ def frame_axes(axes: Axes, drawn: Sequence[EffectLine]) -> None:
     A guess, or a bin with few records, may be anywhere.
     """
     ends = [
-        one.mean + sign * np.where(one.extrapolated, 0.0, BAND * list(one.std.values())[-1])
-        for one in drawn
-        for sign in (-1, 1)
+        np.where(one.extrapolated, one.mean, end) for one in drawn for end in one.band(_widest(one))
     ]
     low = min(float(one.min()) for one in ends)
     high = max(float(one.max()) for one in ends)
     room = _ROOM * (high - low)
     wanted = axes.get_ylim()
     axes.set_ylim(max(wanted[0], low - room), min(wanted[1], high + room))
+
+
+def _widest(line: EffectLine) -> str:
+    """The cause whose band is the widest that is drawn: of one of several curves, of the mean."""
+    if line.level:
+        return "privacy"
+    return list(line.std)[-1]
 
 
 def draw_bins(axes: Axes, found: ReleasedBins) -> None:

@@ -16,13 +16,23 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+    PercentFormatter,
+    ScalarFormatter,
+)
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
 from reticent.privacy.accounting.guarantee import Guarantee
+from reticent.reporting.columns import Column
 from reticent.reporting.figures.palette import LIGHT, STEPS
+from reticent.reporting.formatting import truncate_name
 
 __all__ = [
     "DASHED",
@@ -30,11 +40,13 @@ __all__ = [
     "Axes",
     "Figure",
     "FixedLocator",
+    "FuncFormatter",
     "LogLocator",
     "MaxNLocator",
     "NullLocator",
     "Patch",
     "PercentFormatter",
+    "ScalarFormatter",
     "Shown",
     "bare",
     "check_fitted",
@@ -150,21 +162,19 @@ def sheet(
 
 
 def on_ranges(
-    names: Sequence[str],
-    ranges: Sequence[tuple[float, float]],
-    width: float,
-    height: float,
-    guarantee: Guarantee,
+    columns: Sequence[Column], width: float, height: float, guarantee: Guarantee
 ) -> tuple[Figure, Axes]:
     """Give a figure with a row of this height for each column, from 0 to 1 over its range."""
+    names = [truncate_name(column.heading) for column in columns]
     figure, (axes,) = sheet(1, 1, width, height * len(names) + 0.3, guarantee)
-    for row, ends in zip(range(len(names)), ranges, strict=False):
+    for row, column in enumerate(columns):
         axes.hlines(row, 0, 1, color=LIGHT["rule"], lw=2)
-        for end, value, align in zip((0, 1), ends, ("left", "right"), strict=True):
+        for end, value, align in zip((0, 1), column.shown_ends, ("left", "right"), strict=True):
             at = (end, row)
             below = (0, -13)
+            shown = truncate_name(value, 16)
             axes.annotate(
-                f"{value:g}", at, below, textcoords="offset points", ha=align, color=LIGHT["muted"]
+                shown, at, below, textcoords="offset points", ha=align, color=LIGHT["muted"]
             )
     axes.set_yticks(range(len(names)), names)
     axes.set(xlim=(-0.04, 1.04), ylim=(len(names) - 0.4, -0.6), xticks=[])

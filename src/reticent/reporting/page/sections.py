@@ -14,7 +14,7 @@ from sklearn.base import clone
 import reticent
 from reticent.models.serialization import NOT_STORED
 from reticent.reporting.attack_curve import composed_mu
-from reticent.reporting.columns import output_names, public_ranges
+from reticent.reporting.columns import output_names, public_columns
 from reticent.reporting.formatting import (
     format_count,
     format_number,
@@ -93,12 +93,11 @@ def public(presenter: "Presenter[Any]") -> "Json":
     most = "one record"
     if presenter.guarantee.records_per_person > 1:
         most = f"{presenter.guarantee.records_per_person} records"
-    columns = [
-        [name, format_number(low), format_number(high)]
-        for name, low, high in public_ranges(presenter.model)
-    ]
+    columns = public_columns(presenter.model)
+    head = ["column", "values", "stands for missing"]
     return {
         "n": presenter.releases[0].n,
+        "head": head[: len(columns[0])],
         "columns": columns,
         "classes": presenter.class_names(),
         "norm": presenter.bounds.norm,

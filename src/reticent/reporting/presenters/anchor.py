@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from reticent.reporting.columns import column_names
-from reticent.reporting.formatting import format_short
+from reticent.reporting.columns import input_columns
 from reticent.reporting.presenters.input_distribution import input_medians, input_ranges
 
 if TYPE_CHECKING:
@@ -15,17 +14,25 @@ __all__ = ["anchor_sentences"]
 
 def anchor_sentences(model: "PrivateEstimator", medium: "Medium") -> list[str]:
     """Say where the other inputs are while one is moved; nothing for a model with one input."""
-    if model.n_features_in_ == 1:
+    columns = input_columns(model)
+    if len(columns) == 1:
         return []
+    words = any(column.kind.levels is not None for column in columns)
+    numbers = any(column.kind.levels is None for column in columns)
     place = "in the middle of their ranges"
+    levels = "at their first level"
+    noisy = ""
     if input_medians(model) is not None:
-        place = "near their medians, as far as the noisy counts tell them"
+        place = "near their medians"
+        levels = "at their most frequent level"
+        noisy = ", as far as the noisy counts tell them"
+    places = [place] * numbers + [levels] * words
     anchor = ", ".join(
-        f"{name} {format_short(value)}"
-        for name, value in zip(column_names(model), input_ranges(model)[1], strict=True)
+        column.at(value) for column, value in zip(columns, input_ranges(model)[1], strict=True)
     )
     return [
-        f"Each {medium.effect} moves one input and leaves the others {place}: {anchor}.",
+        f"Each {medium.effect} moves one input and leaves the others "
+        f"{' or '.join(places)}{noisy}: {anchor}.",
         "There may be nobody with some of these combinations: what is said of "
         "them rests on the prior.",
     ]

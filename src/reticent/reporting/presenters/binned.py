@@ -48,7 +48,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
 
     caption = (
         f"{BaseRegressionPresenter.caption} With one input, the bins are drawn as they were "
-        "released, with 95 % of their privacy noise; a count can come out below zero."
+        "released, with 95 % of their privacy noise."
     )
 
     def _counts_records(self) -> bool:
@@ -56,7 +56,8 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
 
     def _has_one_axis(self) -> bool:
         """Whether the bins are those of one input, in a row."""
-        return self.model.n_features_in_ == 1 and self.model._params["regions"] is None
+        one = self.model.n_features_in_ == 1 and self.model._params["regions"] is None
+        return one and self.given_columns[0].categories is None
 
     def released_bins(self) -> ReleasedBins | None:
         """Give the bins of a model with one input and no regions; None for others."""
@@ -66,7 +67,8 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
         edges = model.edges_[0]
         if self._counts_records():
             width = np.diff(edges)
-            return ReleasedBins(edges, model.counts_ / width, model.counts_sd_ / width)
+            counts = np.maximum(model.counts_, 0.0)
+            return ReleasedBins(edges, counts / width, model.counts_sd_ / width)
         ((low, high),) = self.bounds.y
         middle = low / 2 + high / 2
         least = np.maximum(_LEAST_SIGNAL * model.counts_sd_, 0.5)
@@ -103,6 +105,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
     def _bin_table(self) -> Table:
         model = self.model
         edges = model.edges_[0]
+        column = self.given_columns[0]
         fitted = "mean"
         if self._counts_records():
             fitted = "records"
@@ -110,10 +113,10 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
         for i, (count, sd) in enumerate(zip(model.counts_, model.counts_sd_, strict=True)):
             released = f"{count:,.0f}"
             if sd > 0:
-                released = format_with_error(count, sd)
-            interval = f"{edges[i]:g} – {edges[i + 1]:g}"
+                released = format_with_error(max(count, 0.0), sd)
+            interval = f"{column.show(edges[i])} – {column.show(edges[i + 1])}"
             rows.append([interval, released, format_with_error(model.bins_[i], model.bins_sd_[i])])
-        return Table([self.columns[0], "released count ± noise", f"fitted {fitted} ±"], rows)
+        return Table([column.heading, "released count ± noise", f"fitted {fitted} ±"], rows)
 
     def remarks(self, medium: Medium) -> list[str]:
         """How density and bins are to be read."""
@@ -134,5 +137,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
                 "average, which is added back."
             )
         if (model.counts_ < 0).any():
-            remarks.append("Negative counts are noise around zero, shown as they were released.")
+            remarks.append(
+                "Counts that noise has made negative are shown as 0; the release keeps them."
+            )
         return [*remarks, *super().remarks(medium)]

@@ -4,19 +4,28 @@ Computed from a fitted classifier, so from releases only; lines along one input 
 regression do (`input_distribution`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.reporting.columns import column_names
-from reticent.reporting.formatting import printable
+from reticent.reporting.columns import Column, as_given, input_columns
+from reticent.reporting.formatting import format_short, printable
 from reticent.reporting.presenter import Json
-from reticent.reporting.presenters.effects import GRID, MOST_LINES, POINTS
+from reticent.reporting.presenters.effects import (
+    GRID,
+    MOST_LEVELS,
+    MOST_LINES,
+    POINTS,
+    block_inset,
+    level_points,
+)
 from reticent.reporting.presenters.input_distribution import (
+    AnchoredLine,
     anchored_lines,
     box_points,
+    frequent_levels,
     grid_points,
 )
 
@@ -30,6 +39,8 @@ __all__ = [
     "class_names",
     "format_band",
     "format_probability",
+    "probability_curve_readings",
+    "probability_curves",
     "probability_grid",
     "probability_lines",
     "probability_readings",
@@ -37,21 +48,58 @@ __all__ = [
 ]
 
 Values = NDArray[np.float64]
-_MOST_READ = 3  # classes that are told under the pointer
+_MOST_READ = 8  # classes that are told under the pointer
 
 
 @dataclass(frozen=True)
 class ClassProbabilities:
     """Probabilities along a line, (points, classes), or on a grid of two inputs, (y, x, classes).
 
-    ``names`` and ``at``: of each input, its name and values. ``bands``: lowest and highest
+    ``names`` and ``at``: of each input, its name and codes. ``bands``: lowest and highest
     probability, by the model's own uncertainty ("model") and with the privacy noise ("privacy").
+    ``separate``: each value is shown by itself, as words are. ``level``: of another input, where
+    there is a line for each.
     """
 
     names: tuple[str, ...]
     at: tuple[Values, ...]
     probabilities: Values
     bands: dict[str, tuple[Values, Values]]
+    columns: tuple[Column, ...] = ()
+    separate: bool = False
+    level: str = ""
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """What the inputs are called in sentences."""
+        if not self.columns:
+            return self.names
+        return tuple(column.title for column in self.columns)
+
+    @property
+    def heading(self) -> str:
+        """What the first input is called on an axis, with its unit."""
+        if not self.columns:
+            return self.names[0]
+        return self.columns[0].heading
+
+    def show(self, code: float, axis: int = 0) -> str:
+        """A value of an input, with its unit."""
+        if not self.columns:
+            return format_short(code)
+        return self.columns[axis].show_with_unit(code)
+
+    @property
+    def places(self) -> Values:
+        """Where points stand on the axis: blocks of categories are one apart."""
+        if self.separate and self.columns and self.columns[0].categories is not None:
+            return np.arange(len(self.at[0]), dtype=np.float64)
+        return self.at[0]
+
+    @property
+    def inset(self) -> float:
+        """Room beyond the ends, as a fraction of the axis."""
+        return block_inset(len(self.at[0])) if self.separate else 0.0
 
     @property
     def likeliest(self) -> NDArray[np.intp]:
@@ -78,12 +126,14 @@ class AverageProbabilities:
     """Averages over the box.
 
     ``likeliest``: the probability of the likeliest class. ``widths``: of its band, by cause.
-    ``fractions``: of the box, where each class is the likeliest.
+    ``fractions``: of the box, where each class is the likeliest. ``means``: of each class's
+    probability.
     """
 
     likeliest: float
     widths: dict[str, float]
     fractions: list[float]
+    means: list[float]
 
 
 def class_names(model: "GPClassifier") -> list[str]:
@@ -99,31 +149,80 @@ def reference_class(model: "GPClassifier") -> int | None:
 
 
 def _probabilities(
-    model: "GPClassifier", names: tuple[str, ...], at: tuple[Values, ...], points: Values
+    model: "GPClassifier",
+    names: tuple[str, ...],
+    at: tuple[Values, ...],
+    points: Values,
+    columns: tuple[Column, ...] = (),
+    *,
+    separate: bool = False,
+    level: str = "",
 ) -> ClassProbabilities:
+    records = as_given(model.releases_[0].bounds, points)
     shape = (*(len(values) for values in reversed(at)), len(model.classes_))
     bands = {}
     for part in ("model", "privacy"):
-        low, high = model.predict_proba_band(points, privacy=part == "privacy")
-        bands[part] = (low.reshape(shape), high.reshape(shape))
-    return ClassProbabilities(names, at, model.predict_proba(points).reshape(shape), bands)
+        low, high = model.predict_proba_band(records, privacy=part == "privacy")
+        bands[part] = (_within(low).reshape(shape), _within(high).reshape(shape))
+    probabilities = _within(model.predict_proba(records)).reshape(shape)
+    return ClassProbabilities(names, at, probabilities, bands, columns, separate, level)
+
+
+def _within(probabilities: Values) -> Values:
+    """Probabilities from 0 to 1, whatever rounding has done to them."""
+    return np.clip(probabilities, 0.0, 1.0)
 
 
 def probability_lines(model: "GPClassifier", points: int = POINTS) -> list[ClassProbabilities]:
     """Give the line along each input; with very many inputs, those that matter most."""
     found = [
-        _probabilities(model, (name,), (line[:, j],), line)
-        for j, (name, line) in enumerate(anchored_lines(model, points))
+        _line_probabilities(model, _drawn_levels(model, line))
+        for line in anchored_lines(model, points)
     ]
     largest = sorted(range(len(found)), key=lambda j: -found[j].largest_change())[:MOST_LINES]
     return [found[j] for j in sorted(largest)]
 
 
+def _drawn_levels(model: "GPClassifier", line: AnchoredLine) -> AnchoredLine:
+    """The line; of very many words, with the most frequent ones."""
+    if line.column.categories is None:
+        return line
+    drawn = frequent_levels(model, line.index, MOST_LEVELS)
+    return replace(line, points=line.points[np.isin(line.at, drawn)])
+
+
+def _line_probabilities(
+    model: "GPClassifier", line: AnchoredLine, level: str = ""
+) -> ClassProbabilities:
+    return _probabilities(
+        model,
+        (line.column.name,),
+        (line.at,),
+        line.points,
+        (line.column,),
+        separate=line.separate,
+        level=level,
+    )
+
+
+def probability_curves(model: "GPClassifier") -> list[ClassProbabilities]:
+    """Give of a number and a word the line along the number for each level; [] for others.
+
+    For two classes: with more, a line for each of them is enough for one drawing.
+    """
+    if reference_class(model) is None:
+        return []
+    lines = level_points(model)
+    if lines is None:
+        return []
+    return [_line_probabilities(model, line, level) for level, line in lines]
+
+
 def probability_grid(model: "GPClassifier") -> ClassProbabilities:
     """Give the probabilities on a grid over the box of two inputs."""
     x, y, points = grid_points(model, GRID)
-    first, second = column_names(model)
-    return _probabilities(model, (first, second), (x, y), points)
+    first, second = input_columns(model)
+    return _probabilities(model, (first.name, second.name), (x, y), points, (first, second))
 
 
 def average_probabilities(model: "GPClassifier") -> AverageProbabilities:
@@ -136,24 +235,49 @@ def average_probabilities(model: "GPClassifier") -> AverageProbabilities:
     }
     fractions = [float((found.likeliest == c).mean()) for c in range(len(model.classes_))]
     return AverageProbabilities(
-        float(found.of_likeliest(found.probabilities).mean()), widths, fractions
+        float(found.of_likeliest(found.probabilities).mean()),
+        widths,
+        fractions,
+        found.probabilities.mean(axis=0).tolist(),
     )
 
 
 def probability_readings(panel: ClassProbabilities) -> Json:
     """Give what a reader is told at each point under the pointer.
 
-    The likeliest classes, their probabilities, and the band of the first.
+    The classes, the likeliest first, their probabilities, and the band of the first.
     """
     flat = panel.probabilities.reshape(-1, panel.probabilities.shape[-1])
     top = np.argsort(-flat, axis=1, kind="stable")[:, :_MOST_READ]
     low, high = (panel.of_likeliest(end).ravel() for end in panel.bands["privacy"])
     values = {"chances": np.take_along_axis(flat, top, axis=1).T, "low": low, "high": high}
     return {
-        "names": panel.names,
+        "names": panel.titles,
+        "inset": panel.inset,
         "at": [[float(f"{value:.4g}") for value in axis] for axis in panel.at],
+        "said": [
+            [panel.show(value, axis) for value in values] for axis, values in enumerate(panel.at)
+        ],
         "likeliest": top.T.tolist(),
         **{name: np.round(rows, 3).tolist() for name, rows in values.items()},
+    }
+
+
+def probability_curve_readings(curves: list[ClassProbabilities], reference: int) -> Json:
+    """Give what a reader is told of several curves: each level's probability and band."""
+    first = probability_readings(curves[0])
+    return {
+        **{key: first[key] for key in ("names", "inset", "at", "said")},
+        "chances_of": reference,
+        "curves": [
+            {
+                "level": curve.level,
+                "chance": np.round(curve.probabilities[:, reference], 3).tolist(),
+                "low": np.round(curve.bands["privacy"][0][:, reference], 3).tolist(),
+                "high": np.round(curve.bands["privacy"][1][:, reference], 3).tolist(),
+            }
+            for curve in curves
+        ],
     }
 
 

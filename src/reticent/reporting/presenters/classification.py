@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.reporting.columns import output_names
+from reticent.reporting.columns import input_columns, output_names
 from reticent.reporting.formatting import format_short, join_names
 from reticent.reporting.presenter import (
     PAGE,
@@ -25,12 +25,15 @@ from reticent.reporting.presenters.class_probabilities import (
     class_names,
     format_band,
     format_probability,
+    probability_curve_readings,
+    probability_curves,
     probability_grid,
     probability_lines,
     probability_readings,
     reference_class,
 )
-from reticent.reporting.presenters.effects import MOST_LINES
+from reticent.reporting.presenters.count_tables import count_tables, undrawn_levels
+from reticent.reporting.presenters.effects import MOST_LINES, draws_map, level_points
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +45,8 @@ __all__ = ["ClassificationPresenter"]
 
 Values = NDArray[np.float64]
 
+_SCREEN_CLASSES = 5  # that have a column in a table on a terminal
+_PAGE_CLASSES = 8
 _POINTS = 7  # along an input, of tables on a terminal and of --json
 _ROWS = 11  # of a table in the report
 _MOST_NAMED = 5  # inputs that are told of
@@ -89,7 +94,7 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             low, high = line.bands["privacy"]
             columns = {"chances": line.probabilities, "low": low, "high": high}
             effects[line.names[0]] = {
-                "at": line.at[0].tolist(),
+                "at": _plain(line),
                 "likeliest": [labels[c] for c in line.likeliest],
                 **{
                     name: dict(zip(labels, values.T.tolist(), strict=True))
@@ -109,31 +114,69 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
         return [Block([self._short_table(line) for line in lines])]
 
     def _short_table(self, line: ClassProbabilities) -> Table:
-        """Probabilities along an input: of the second of two classes, or of the likeliest."""
+        """Probabilities along an input: of the second of two classes, or of each."""
         labels = self.class_names()
         reference = self.reference
         low, high = line.bands["privacy"]
+        text_columns = 0
+        if line.columns and line.columns[0].kind.levels is not None:
+            text_columns = 1
         rows = []
         for i, at in enumerate(line.at[0]):
-            c = reference
-            named = []
-            if c is None:
-                c = int(line.likeliest[i])
-                named = [labels[c]]
-            probability = format_probability(line.probabilities[i, c])
-            rows.append([format_short(at), *named, probability, format_band(low[i, c], high[i, c])])
+            shown = _value(line, at)
+            if reference is not None:
+                chance = format_probability(line.probabilities[i, reference])
+                rows.append([shown, chance, format_band(low[i, reference], high[i, reference])])
+            else:
+                rows.append([shown, *self._chances(line, i, _SCREEN_CLASSES)])
         if reference is None:
-            head = [line.names[0], "likeliest", "chance", "95 % band"]
+            head = [line.heading, *self._class_heads(_SCREEN_CLASSES)]
         else:
-            head = [line.names[0], f"chance of {labels[reference]}", "95 % band"]
-        return Table(head, rows, text_columns=0)
+            head = [line.heading, f"chance of {labels[reference]}", "95 % band"]
+        return Table(head, rows, text_columns=text_columns)
+
+    def _told_classes(self, most: int) -> list[int]:
+        """The classes that have a column in a table: all, or the likeliest on average."""
+        labels = self.class_names()
+        if len(labels) <= most:
+            return list(range(len(labels)))
+        mean = average_probabilities(self.model).means
+        return sorted(sorted(range(len(labels)), key=lambda c: -mean[c])[: most - 1])
+
+    def _class_heads(self, most: int) -> list[str]:
+        labels = self.class_names()
+        told = self._told_classes(most)
+        heads = [labels[c] for c in told]
+        if len(told) < len(labels):
+            heads.append(f"{len(labels) - len(told)} others")
+        return heads
+
+    def _chances(
+        self, line: ClassProbabilities, i: int, most: int, band: bool = False
+    ) -> list[str]:
+        """The chance of every class at a point, with its band if wanted; others added up."""
+        told = self._told_classes(most)
+        low, high = line.bands["privacy"]
+        cells = []
+        for c in told:
+            cell = format_probability(line.probabilities[i, c])
+            if band:
+                cell = f"{cell} ({format_band(low[i, c], high[i, c])})"
+            cells.append(cell)
+        if len(told) < line.probabilities.shape[-1]:
+            rest = 1 - float(line.probabilities[i, told].sum())
+            cells.append(format_probability(max(rest, 0.0)))
+        return cells
 
     def sections(self) -> list[Section]:
         """One section: class probabilities along each input, and on a map of two."""
         lines = probability_lines(self.model)
         panels = [probability_readings(line) for line in lines]
-        remarks = self.remarks(PAGE)
-        if len(self.columns) == 2:
+        remarks = [*self.remarks(PAGE), *undrawn_levels(input_columns(self.model))]
+        curves = probability_curves(self.model)
+        if curves:
+            panels = [probability_curve_readings(curves, self.reference or 0), *panels]
+        elif draws_map(self.model):
             panels = [probability_readings(probability_grid(self.model))] * 2 + panels
         if len(self.columns) > MOST_LINES:
             remarks.append(
@@ -145,7 +188,10 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
                 self.title(),
                 self._description(lines),
                 self._caption(),
-                [self._long_table(line) for line in lines],
+                [
+                    *(self._long_table(line) for line in [*curves, *lines]),
+                    *count_tables(self.model),
+                ],
                 findings=self._largest_effects(lines),
                 remarks=remarks,
                 output=self.output,
@@ -156,7 +202,7 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
     def _description(self, lines: list[ClassProbabilities]) -> str:
         """Say in words what the drawing shows, for those who do not see it."""
         shows = "Chances of the classes, with their 95 % bands"
-        if len(self.columns) == 2:
+        if draws_map(self.model):
             shows = (
                 "A map of the likeliest class, one of the width of its 95 % band, "
                 "and chances along each input"
@@ -169,10 +215,17 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
         (at,) = line.at
         ends = [
             f"{labels[line.likeliest[i]]} is likeliest with "
-            f"{format_probability(line.probabilities[i].max())} at {format_short(at[i])}"
-            for i in (0, -1)
+            f"{format_probability(line.probabilities[i].max())} at {line.show(at[i])}"
+            for i in self._described_points(line)
         ]
-        return f"Along {line.names[0]}: {', '.join(ends)}."
+        return f"Along {line.titles[0]}: {', '.join(ends)}."
+
+    @staticmethod
+    def _described_points(line: ClassProbabilities) -> list[int]:
+        """The ends of a line; all blocks."""
+        if line.separate:
+            return list(range(len(line.at[0])))
+        return [0, -1]
 
     def _caption(self) -> str:
         two = self.reference is not None
@@ -185,7 +238,10 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
                 "The line is the chance. The bands hold about 95 % each: the model’s own doubt, "
                 "and that with the privacy noise."
             )
-        if len(self.columns) != 2:
+        if self.reference is not None and level_points(self.model) is not None:
+            word = next(c for c in input_columns(self.model) if c.categories is not None)
+            return f"{caption} The first drawing has one curve for each {word.title}."
+        if not draws_map(self.model):
             return caption
         boundary = ""
         if two:
@@ -207,11 +263,23 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             at = line.at[0]
             low = int(values.argmin())
             high = int(values.argmax())
+            least = format_probability(values[low])
+            most = format_probability(values[high])
+            first = line.show(at[low])
+            last = line.show(at[high])
             sentence = (
-                f"along {line.names[0]} the chance of {labels[c]} lies between "
-                f"{format_probability(values[low])} (at {format_short(at[low])}) and "
-                f"{format_probability(values[high])} (at {format_short(at[high])})"
+                f"along {line.titles[0]} the chance of {labels[c]} lies between {least} "
+                f"(at {first}) and {most} (at {last})"
             )
+            if line.separate:
+                sentence = (
+                    f"the chance of {labels[c]} is lowest for {line.titles[0]} = {first}, {least}, "
+                    f"and highest for {last}, {most}"
+                )
+            if least == most:
+                sentence = (
+                    f"by {line.titles[0]} the chance of {labels[c]} hardly differs: about {most}"
+                )
             found.append((float(np.ptp(values)), sentence))
         found.sort(key=lambda pair: -pair[0])
         return [sentence for _, sentence in found[:_MOST_NAMED]]
@@ -222,30 +290,23 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
         (at,) = line.at
         low, high = line.bands["privacy"]
         rows = []
-        for i in np.unique(np.linspace(0, len(at) - 1, _ROWS).round().astype(int)):
-            first, second = np.argsort(-line.probabilities[i], kind="stable")[:2]
-            c = first
+        chosen = np.arange(len(at))
+        if not line.separate:
+            chosen = np.unique(np.linspace(0, len(at) - 1, _ROWS).round().astype(int))
+        for i in chosen:
+            shown = _value(line, at[i])
             if reference is not None:
-                c = reference
-            probability = format_probability(line.probabilities[i, c])
-            band = format_band(low[i, c], high[i, c])
-            if reference is not None:
-                rows.append([format_short(at[i]), probability, band])
+                probability = format_probability(line.probabilities[i, reference])
+                band = format_band(low[i, reference], high[i, reference])
+                rows.append([shown, probability, band])
             else:
-                runner_up = format_probability(line.probabilities[i, second])
-                rows.append(
-                    [
-                        format_short(at[i]),
-                        labels[first],
-                        probability,
-                        band,
-                        f"{labels[second]} {runner_up}",
-                    ]
-                )
-        head = [line.names[0], "likeliest", "chance", "95 % band", "next"]
+                rows.append([shown, *self._chances(line, int(i), _PAGE_CLASSES, band=True)])
+        first = line.heading
+        if line.level:
+            first = f"{line.heading}, {line.level}"
         if reference is not None:
-            head = [line.names[0], f"chance of {labels[reference]}", "95 % band"]
-        return Table(head, rows)
+            return Table([first, f"chance of {labels[reference]}", "95 % band"], rows)
+        return Table([first, *self._class_heads(_PAGE_CLASSES)], rows)
 
     def figure(self, width: float, output: int = 0) -> "Figure":
         """Draw the class probabilities, ``width`` inches wide."""
@@ -273,15 +334,13 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
         return Quality(self.about_quality, [Table(head, rows)])
 
     def remarks(self, medium: Medium) -> list[str]:
-        """How missing labels count, and where the other inputs are fixed."""
-        first = self.class_names()[0]
+        """What becomes of unknown labels, and where the other inputs are fixed."""
         return [
-            "A label that is missing, or not among the classes, counts as the first class, "
-            f"{first}.",
+            "A record whose label is missing, or not among the classes, is left out.",
             *anchor_sentences(self.model, medium),
         ]
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if the probabilities are hardly known."""
         lines = probability_lines(self.model, _POINTS)
         if np.median(np.concatenate([line.width for line in lines])) >= _UNKNOWN:
@@ -290,9 +349,9 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             ]
         if min(float(line.probabilities[..., 0].min()) for line in lines) > _SUSPICIOUS:
             return [
-                f"nearly every record counted as {self.class_names()[0]}. Labels that are not "
-                "among the classes do: compare the spelling and capitals of the classes with the "
-                "file."
+                f"nearly every record seems to be {self.class_names()[0]}. Records with labels "
+                "that are not among the classes are left out: compare the spelling and capitals of "
+                "the classes with the file."
             ]
         return []
 
@@ -311,3 +370,17 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
             "The bands hold, approximately, as far as that is so and labels are drawn "
             "independently.",
         ]
+
+
+def _plain(line: ClassProbabilities) -> list[object]:
+    """Values of the input for machines."""
+    if not line.columns:
+        return line.at[0].tolist()
+    return line.columns[0].plain(line.at[0])
+
+
+def _value(line: ClassProbabilities, code: float) -> str:
+    """A value of the input in a table, whose head has the unit."""
+    if not line.columns:
+        return format_short(code)
+    return line.columns[0].show(code)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.grid_counts import GridCounts
+from reticent.reporting.columns import Column, encoded_columns, input_columns
 from reticent.reporting.formatting import format_short, format_with_error
 from reticent.reporting.presenter import (
     PAGE,
@@ -47,10 +48,16 @@ class ClusterPresenter(Presenter["KMeans"]):
             return f"{count} clusters of"
         return "One cluster of"
 
+    @property
+    def on_map(self) -> bool:
+        """Whether clusters are drawn on a map: of two numbers."""
+        columns = input_columns(self.model)
+        return len(columns) == 2 and all(column.categories is None for column in columns)
+
     def results(self) -> Json:
         """Centre and size of each cluster, with the noise of the size."""
         model = self.model
-        names = self.columns
+        names = [column.name for column in encoded_columns(model)]
         clusters = zip(
             model.cluster_centers_.tolist(),
             model.cluster_sizes_,
@@ -70,12 +77,18 @@ class ClusterPresenter(Presenter["KMeans"]):
 
     def _table(self, most: int | None = None) -> Table:
         model = self.model
+        columns = encoded_columns(model)[:most]
         rows = []
         for k, centre in enumerate(model.cluster_centers_):
             noise = max(float(model.cluster_sizes_sd_[k]), 1.0)
             size = format_with_error(float(model.cluster_sizes_[k]), noise)
-            rows.append([str(k), size, *(f"{value:.4g}" for value in centre[:most])])
-        return Table(["cluster", "records ± privacy noise", *self.columns[:most]], rows)
+            cells = [
+                _format_centre(column, value)
+                for column, value in zip(columns, centre, strict=False)
+            ]
+            rows.append([str(k), size, *cells])
+        heads = [column.heading for column in columns]
+        return Table(["cluster", "records ± privacy noise", *heads], rows)
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of centres and sizes."""
@@ -84,7 +97,7 @@ class ClusterPresenter(Presenter["KMeans"]):
     def sections(self) -> list[Section]:
         """One section: the clusters on a map of two columns, or in each column's range."""
         caption = "Where the centre of each cluster lies in each column’s range."
-        if len(self.columns) == 2:
+        if self.on_map:
             caption = (
                 "The clusters on a map: numbers are the centres, lines the borders between them."
             )
@@ -125,7 +138,7 @@ class ClusterPresenter(Presenter["KMeans"]):
         )
         return Quality(self.about_quality, sentences=[noise])
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if clusters are smaller than the noise lets one see."""
         model = self.model
         small = [
@@ -151,3 +164,12 @@ class ClusterPresenter(Presenter["KMeans"]):
         """Give each record its nearest cluster and the distance, as they are written."""
         distances = self.model.transform(records)
         return [[str(int(row.argmin())), f"{row.min():.4g}"] for row in distances]
+
+
+def _format_centre(column: Column, value: float) -> str:
+    """Write where a centre lies: a share, the nearest word, a date, or a number."""
+    if column.is_rate:
+        return f"{100 * min(max(value, 0.0), 1.0):.0f} %"
+    if column.kind.levels is not None or column.is_date:
+        return column.show(column.nearest(value))
+    return f"{value:.4g}"

@@ -1,13 +1,14 @@
 """Means, histograms and correlations of single columns."""
 
+from dataclasses import replace
 from itertools import combinations
-from math import floor
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.reporting.attack_curve import percent
+from reticent.reporting.columns import Column
 from reticent.reporting.formatting import decimal_places, format_number, format_with_error
 from reticent.reporting.presenter import (
     PAGE,
@@ -20,6 +21,8 @@ from reticent.reporting.presenter import (
     Section,
     Table,
 )
+from reticent.reporting.presenters.count_tables import format_released_count
+from reticent.reporting.released_counts import ReleasedCounts, released_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +36,7 @@ __all__ = [
     "HistogramPresenter",
     "MeanPresenter",
     "column_means",
+    "format_mean",
     "merge_bins",
     "noisy_means_note",
 ]
@@ -86,10 +90,10 @@ class _ColumnPresenter(Presenter[WithMeans], Generic[WithMeans]):
     """What models of single columns that have means share."""
 
     def _mean_rows(self) -> list[list[str]]:
-        columns = zip(self.columns, self.model.mean_, self.model.mean_sd_, strict=True)
-        return [[name, format_with_error(mean, sd)] for name, mean, sd in columns]
+        columns = zip(self.given_columns, self.model.mean_, self.model.mean_sd_, strict=True)
+        return [[_mean_name(column), format_mean(column, mean, sd)] for column, mean, sd in columns]
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
 
     def quality(self) -> Quality:
@@ -107,6 +111,24 @@ class _ColumnPresenter(Presenter[WithMeans], Generic[WithMeans]):
             tables,
             remarks=[*self.remarks(PAGE), *self._drawn_columns()],
         )
+
+
+def _mean_name(column: Column) -> str:
+    """What a mean is of: "Age (years)", "died = yes"."""
+    if column.is_rate:
+        return f"{column.title} = {column.show(1.0)}"
+    return column.heading
+
+
+def format_mean(column: Column, mean: float, sd: float) -> str:
+    """Write a mean with its noise: a rate in percent, a date with its noise in days."""
+    if column.is_rate:
+        return f"{format_with_error(100 * min(max(mean, 0.0), 1.0), 100 * sd)} %"
+    if column.is_date:
+        low, high = column.ends
+        days = format_number(sd, 2)
+        return f"{column.show(min(max(mean, low), high))} ± {days} days"
+    return format_with_error(mean, sd)
 
 
 class MeanPresenter(_ColumnPresenter["PrivateMean"]):
@@ -151,49 +173,53 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
         return "Histograms of"
 
     def results(self) -> Json:
-        """Edges and counts of each column, and the noise of a count."""
+        """Edges and counts of each column, and the noise of a count; words by name."""
         model = self.model
-        columns = zip(self.columns, model.edges_.tolist(), model.counts_.tolist(), strict=True)
-        return {
-            "noise_sd": model.counts_sd_,
-            "histogram": {
-                name: {"edges": edges, "counts": counts} for name, edges, counts in columns
-            },
-        }
+        found: Json = {}
+        for counted in released_counts(model):
+            values: Json = {"edges": counted.edges.tolist(), "counts": counted.counts.tolist()}
+            if counted.column.kind.levels is not None:
+                values["levels"] = counted.names()
+            found[counted.column.name] = values
+        return {"noise_sd": model.counts_sd_, "histogram": found}
 
-    def merged(self, most: int) -> list[tuple[str, Values, Values, float]]:
-        """Give for each column its name, and edges, counts and noise of at most ``most`` bins."""
-        model = self.model
-        columns = zip(self.columns, model.edges_, model.counts_, strict=True)
-        return [
-            (name, *merge_bins(edges, counts, model.counts_sd_, most))
-            for name, edges, counts in columns
-        ]
+    def merged(self, most: int) -> list[ReleasedCounts]:
+        """Give the counts of each column in at most ``most`` bins; words stay apart."""
+        found = []
+        for counted in released_counts(self.model):
+            if not counted.by_value:
+                edges, counts, sd = merge_bins(counted.edges, counted.counts, counted.sd, most)
+                counted = replace(counted, edges=edges, counts=counts, sd=sd)
+            found.append(counted)
+        return found
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of counts with bars for each column, of merged bins."""
         blocks = []
-        for name, edges, counts, noise in self.merged(_SCREEN_BINS):
+        for counted in self.merged(_SCREEN_BINS):
+            counts = counted.counts
+            noise = counted.sd
             most = max(*counts, 1.0)
             spread = f"{noise:.1g}"
             if noise >= 1:
                 spread = f"{noise:,.0f}"
             bars = [max(count, 0) / most for count in counts]
-            rows = _bin_rows(edges, counts)
+            rows = _bin_rows(counted)
+            name = counted.column.heading
             blocks.append(Block([Table([name, f"count ± {spread}"], rows, bars=bars)]))
         return blocks
 
     def sections(self) -> list[Section]:
         """One section: the histograms, and their counts in merged bins."""
         tables = [
-            Table([name, f"records ± {format_number(noise, 2)}"], _bin_rows(edges, counts))
-            for name, edges, counts, noise in self.merged(_PAGE_BINS)
+            Table(
+                [counted.column.heading, f"records ± {format_number(counted.sd, 2)}"],
+                _bin_rows(counted),
+            )
+            for counted in self.merged(_PAGE_BINS)
         ]
         title = self.title()
-        caption = (
-            "Counts as they were released, with 95 % bands of privacy noise; a "
-            "count can come out below zero."
-        )
+        caption = "Counts of the records, with 95 % bands of privacy noise."
         return [
             Section(
                 title,
@@ -212,7 +238,8 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
 
     def quality(self) -> Quality:
         """The noise of a count beside the average count."""
-        usual = f"{self.releases[0].n / self.model.counts_.shape[1]:,.0f}"
+        bins = float(np.mean([len(counts) for counts in self.model.counts_]))
+        usual = f"{self.releases[0].n / bins:,.0f}"
         noise = format_number(self.model.counts_sd_, 2)
         counts = (
             f"Each count has a privacy noise of ± {noise}; a bin holds {usual} records on average."
@@ -221,19 +248,16 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
 
     def remarks(self, medium: Medium) -> list[str]:
         """What negative counts are, if there are any."""
-        if (self.model.counts_ >= 0).all():
+        if all((np.asarray(counts) >= 0).all() for counts in self.model.counts_):
             return []
-        return ["Negative counts are noise around zero, shown as they were released."]
+        return ["Counts that noise has made negative are shown as 0; the release keeps them."]
 
 
-def _bin_rows(edges: Values, counts: Values) -> list[list[str]]:
-    """Write bins and their counts.
-
-    A released count is a whole number plus 1/2, which would always be rounded to an even one:
-    counts are rounded down.
-    """
+def _bin_rows(counted: ReleasedCounts) -> list[list[str]]:
+    """Write bins and their counts."""
     return [
-        [f"{edges[i]:g} – {edges[i + 1]:g}", f"{floor(count):,}"] for i, count in enumerate(counts)
+        [name, format_released_count(count)]
+        for name, count in zip(counted.names(), counted.counts, strict=True)
     ]
 
 
@@ -288,13 +312,13 @@ class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
         for j, (row, sd) in enumerate(zip(self._mean_rows(), spread_sd, strict=True)):
             spread = "0"
             if not np.isnan(sd):
-                spread = format_with_error(self.model.covariance_[j, j] ** 0.5, sd)
+                spread = _format_spread(self.given_columns[j], self.model.covariance_[j, j], sd)
             rows.append([*row, spread])
         return Table([*_MEAN, _SPREAD], rows)
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """Tables of the columns and of the correlations with their noise."""
-        names = self.columns
+        names = self.titles
         if len(names) == 1:
             return [Block([self._column_table()])]
         # the table is symmetric: values below the diagonal, their noise above it
@@ -320,7 +344,7 @@ class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
         return [self._section(caption, [self._column_table(), self._pair_table()])]
 
     def _pair_table(self) -> Table:
-        names = self.columns
+        names = self.titles
         _, correlation_sd = self.noise()
         rows = []
         for i, j in combinations(range(min(len(names), _MOST_PAIRED)), 2):
@@ -341,6 +365,16 @@ class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
     def remarks(self, medium: Medium) -> list[str]:
         """That the noise is known to first order only."""
         return ["The ± of standard deviations and correlations is approximate."]
+
+
+def _format_spread(column: Column, variance: float, sd: float) -> str:
+    """Write a standard deviation: of a rate in percent, of a date in days."""
+    if column.is_rate:
+        return f"{format_with_error(100 * variance**0.5, 100 * sd)} %"
+    shown = format_with_error(variance**0.5, sd)
+    if column.is_date:
+        return f"{shown} days"
+    return shown
 
 
 def _known(sd: float) -> float | None:

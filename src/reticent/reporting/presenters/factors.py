@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.reporting.formatting import format_count, format_short, format_with_error
+from reticent.reporting.columns import encoded_columns
+from reticent.reporting.formatting import format_count, format_short
 from reticent.reporting.presenter import (
     SCREEN,
     Block,
@@ -18,7 +19,7 @@ from reticent.reporting.presenter import (
     Section,
     Table,
 )
-from reticent.reporting.presenters.descriptive import column_means, noisy_means_note
+from reticent.reporting.presenters.descriptive import column_means, format_mean, noisy_means_note
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +65,8 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def image_side(self) -> int:
         """How many pixels wide a factor is if the columns can be the pixels of an image, else 0."""
+        if any(kind.cells is not None for kind in self.bounds.x_kinds):  # answers, not pixels
+            return 0
         ranges = self.bounds.x
         side = isqrt(len(ranges))
         square = side * side == len(ranges)
@@ -73,9 +76,10 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def results(self) -> Json:
         model = self.model
+        names = [column.name for column in encoded_columns(model)]
         return {
-            **column_means(self.columns, model.mean_, model.mean_sd_),
-            "columns": self.columns,
+            **column_means(names, model.mean_, model.mean_sd_),
+            "columns": names,
             "components": model.components_.tolist(),
             "loadings": self.loadings().tolist(),
         }
@@ -84,8 +88,9 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
         model = self.model
         loadings = self.loadings()
         rows = []
-        for j, name in enumerate(self.columns):
-            mean = format_with_error(float(model.mean_[j]), float(model.mean_sd_[j]))
+        for j, column in enumerate(encoded_columns(self.model)):
+            name = column.heading
+            mean = format_mean(column, float(model.mean_[j]), float(model.mean_sd_[j]))
             correlations = [f"{value:z.2f}".replace("-", "−") for value in loadings[:, j]]
             rows.append([name, mean, *correlations])
         return Table(["column", "mean ± privacy noise", *self._names()], rows)
@@ -121,7 +126,7 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def _findings(self) -> list[str]:
         """The columns that go along with each factor most."""
-        names = self.columns
+        names = [column.title for column in encoded_columns(self.model)]
         findings = []
         for k, (title, row) in enumerate(zip(self._names(), self.loadings(), strict=True)):
             strongest = [
@@ -147,8 +152,9 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
         )
         return Quality(self.about_quality, sentences=[noise])
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
-        return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
+    def _model_notes(self, medium: Medium) -> list[str]:
+        ranges = tuple(column.ends for column in encoded_columns(self.model))
+        return noisy_means_note(ranges, self.model.mean_sd_, medium)
 
     def transform_names(self) -> list[str]:
         """Names of the columns that `transform_rows` gives."""

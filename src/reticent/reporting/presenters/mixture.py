@@ -3,10 +3,18 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.privacy.row_maps.mixture_moments import ResidualMoments
 from reticent.reporting.attack_curve import percent
-from reticent.reporting.formatting import decimal_places, format_count, format_with_error
+from reticent.reporting.columns import Column, input_columns
+from reticent.reporting.formatting import (
+    decimal_places,
+    format_count,
+    format_number,
+    format_with_error,
+    printable,
+)
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -28,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["MixturePresenter"]
 
 _SCREEN_COLUMNS = 8  # of a table on a terminal
+_MOST_WORDS = 3  # of a column, in a table
+
+Values = NDArray[np.float64]
 
 
 class MixturePresenter(Presenter["GaussianMixture"]):
@@ -37,18 +48,26 @@ class MixturePresenter(Presenter["GaussianMixture"]):
 
     def subject(self) -> str:
         """The number of components of the mixture."""
-        return f"Mixture of {format_count(self.model.n_components_, 'normal law')} for"
+        parts = "normal law"
+        if getattr(self.model, "level_probabilities_", {}):
+            parts = "part"
+        return f"Mixture of {format_count(self.model.n_components_, parts)} for"
 
     def results(self) -> Json:
         """Weight, mean and covariance of each component."""
         model = self.model
         return {
-            "columns": self.columns,
+            "columns": [column.name for column in input_columns(model)],
             "components": model.n_components_,
             "weights": model.weights_.tolist(),
             "means": model.means_.tolist(),
             "covariances": model.covariances_.tolist(),
             "weights_noise_sd": self._weight_noise(),
+            "level_probabilities": {
+                column.name: dict(zip(self.level_names(column), chances.T.tolist(), strict=True))
+                for column in input_columns(model)
+                if (chances := self.level_chances(column)) is not None
+            },
         }
 
     def _weight_noise(self) -> float:
@@ -64,16 +83,54 @@ class MixturePresenter(Presenter["GaussianMixture"]):
     def _components(self, most: int | None = None) -> Table:
         """Each component's weight, and its mean ± standard deviation in the first columns."""
         model = self.model
-        names = self.columns[:most]
+        columns = input_columns(model)[:most]
         rows = []
         for k in np.argsort(-model.weights_):
             spread = np.sqrt(np.diag(model.covariances_[k]))
             cells = [
-                format_with_error(mean, sd)
-                for mean, sd in zip(model.means_[k], spread, strict=True)
+                self._cell(column, k, mean, sd)
+                for column, mean, sd in zip(columns, model.means_[k], spread, strict=False)
             ]
-            rows.append([f"{100 * model.weights_[k]:.1f} %", *cells[: len(names)]])
-        return Table(["share", *names], rows)
+            rows.append([f"{100 * model.weights_[k]:.1f} %", *cells])
+        return Table(["share", *(column.heading for column in columns)], rows)
+
+    def level_chances(self, column: Column) -> Values | None:
+        """Chances of the levels of a column in each component, (components, levels).
+
+        None for numbers.
+        """
+        found = getattr(self.model, "level_probabilities_", {})
+        names = self.bounds.x_names
+        key = f"x{[one.name for one in input_columns(self.model)].index(column.name)}"
+        if names is not None:
+            key = next(name for name in names if printable(name) == column.name)
+        if key not in found:
+            return None
+        return np.clip(found[key], 0.0, 1.0)
+
+    def level_names(self, column: Column) -> list[str]:
+        """Names of these levels; of the cells of a cycle, where each begins."""
+        chances = self.level_chances(column)
+        assert chances is not None
+        if column.categories is not None and len(column.categories) == chances.shape[1]:
+            return [column.show(code) for code in column.categories]
+        low, high = column.kind.range
+        edges = np.linspace(low, high, chances.shape[1] + 1)[:-1]
+        if column.kind.cells == chances.shape[1]:
+            edges = np.arange(chances.shape[1]) + low + 0.5
+        return [column.show(edge) for edge in edges]
+
+    def _cell(self, column: Column, k: int, mean: float, sd: float) -> str:
+        """A component in one column: mean ± standard deviation, or its most frequent words."""
+        chances = self.level_chances(column)
+        if chances is None and column.is_date:
+            low, high = column.ends
+            return f"{column.show(min(max(mean, low), high))} ± {format_number(sd, 2)} days"
+        if chances is None:
+            return format_with_error(mean, sd)
+        names = self.level_names(column)
+        order = np.argsort(-chances[k], kind="stable")[:_MOST_WORDS]
+        return ", ".join(f"{names[i]} {100 * chances[k, i]:.0f} %" for i in order)
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of the components."""
@@ -86,6 +143,8 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             "Each part as an ellipse that holds 86 % of it, drawn thicker where it "
             "has more records; its mean is a dot."
         )
+        if getattr(self.model, "level_probabilities_", {}):
+            caption = f"{caption} Of words, the chance of each in each part, the largest first."
         return [
             Section(
                 title,
@@ -113,10 +172,12 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         second = np.diagonal(model.covariances_, axis1=1, axis2=2) + deviation**2
         spread = np.sqrt(model.weights_ @ second)
         pooled = np.sqrt(np.diag(model.pooled_covariance_))
-        numbers = zip(self.columns, mean, model.pooled_mean_, spread, pooled, strict=True)
+        names = [column.heading for column in input_columns(model)]
+        numbers = zip(names, mean, model.pooled_mean_, spread, pooled, strict=True)
         return [
             [name, *(f"{value:z,.{decimal_places(values[-1] / 10)}f}" for value in values)]
-            for name, *values in numbers
+            for column, (name, *values) in zip(input_columns(model), numbers, strict=True)
+            if self.level_chances(column) is None and column.kind.levels is None
         ]
 
     def quality(self) -> Quality:
@@ -141,11 +202,13 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         """How the components are to be read."""
         found = self.model.n_components_
         wanted = self.model._params["n_components"]
-        columns = len(self.columns)
+        columns = len(input_columns(self.model))
         remarks = [
             "Each part: its share of the records, and in each column its mean ± "
             "the standard deviation of its records."
         ]
+        if getattr(self.model, "level_probabilities_", {}):
+            remarks.append("Of words, those that are most frequent in the part.")
         if found < wanted:
             remarks.append(
                 f"{wanted} components were asked for; the noise at this budget carries {found}, or "
@@ -158,7 +221,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             )
         return remarks
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if the components are as wide as the ranges."""
         spread = np.sqrt(np.diagonal(self.model.covariances_, axis1=1, axis2=2).max(axis=0))
         low, high = np.array(self.bounds.x).T

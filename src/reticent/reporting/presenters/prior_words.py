@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent.reporting.columns import column_names
+from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import format_short
 from reticent.reporting.presenter import Json, Medium
 
@@ -27,7 +27,7 @@ def kernel_parts(output: "RegressionOutput") -> list[Json] | None:
     """
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, RationalQuadratic, WhiteKernel
 
-    names = column_names(output.model)
+    names = [column.name for column in input_columns(output.model)]
     parts = []
     for factors in _terms(output.kernel):
         constants = [one.constant_value for one in factors if isinstance(one, ConstantKernel)]
@@ -75,14 +75,15 @@ def default_prior(output: "RegressionOutput") -> Json | None:
     }
 
 
-def prior_sentences(found: Json, medium: Medium) -> list[str]:
+def prior_sentences(found: Json, medium: Medium, column: Column) -> list[str]:
     """Say what the kernel takes for usual, from the results of one output.
 
     Parts that change along the same inputs are told together. These are numbers of the prior,
     learned or given, and are called so: nobody should read them as results.
     """
+    title = column.title
     if found["default_prior"] is not None:
-        return [_default_sentence(found["output"], found["default_prior"], len(found["effects"]))]
+        return [_default_sentence(column, found["default_prior"], len(found["effects"]))]
     if found["kernel_parts"] is None:
         return [f"kernel: {found['kernel']}"]
     together: dict[tuple[str, ...], list[dict[str, Any]]] = {}
@@ -91,7 +92,7 @@ def prior_sentences(found: Json, medium: Medium) -> list[str]:
     sized = []
     for names, parts in together.items():
         size = float(np.hypot.reduce([part["std"] for part in parts]))
-        sized.append((size, _part_sentence(found["output"], size, names, parts)))
+        sized.append((size, _part_sentence(title, size, names, parts)))
     sized.sort(key=lambda pair: -pair[0])
     sentences = [sentence for _, sentence in sized[:_MOST_PARTS]]
     if len(sized) > _MOST_PARTS:
@@ -102,8 +103,13 @@ def prior_sentences(found: Json, medium: Medium) -> list[str]:
     return sentences
 
 
-def _default_sentence(output: str, prior: Json, inputs: int) -> str:
-    size = f"prior: {output} usually varies by ±{format_short(prior['std'], 2)}"
+def _default_sentence(column: Column, prior: Json, inputs: int) -> str:
+    spread = format_short(prior["std"], 2)
+    if column.is_rate:
+        spread = f"{format_short(100 * prior['std'], 2)} %"
+    elif column.unit:
+        spread = f"{spread} {column.unit}"
+    size = f"prior: {column.title} usually varies by ±{spread}"
     if inputs > 1:
         orders = zip(prior["shares"], _ORDERS, strict=False)
         fractions = ", ".join(
@@ -132,10 +138,13 @@ def _part_sentence(
 
 def _varying(lengths: dict[str, float | None], effects: Json) -> tuple[str, ...]:
     """The inputs along which something changes within their range."""
-    width = {name: effect["at"][-1] - effect["at"][0] for name, effect in effects.items()}
-    return tuple(
-        name for name, length in lengths.items() if length is not None and length < width[name]
-    )
+    found = []
+    for name, length in lengths.items():
+        first, *_, last = effects[name]["at"]
+        numbers = isinstance(first, (int, float))
+        if length is not None and (not numbers or length < last - first):
+            found.append(name)
+    return tuple(found)
 
 
 def _span(lengths: list[float]) -> str:

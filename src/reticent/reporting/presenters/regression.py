@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.reporting.columns import output_names
+from reticent.privacy.columns.numbers import Number
+from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import (
     decimal_places,
+    format_in_range,
     format_number,
     format_short,
     format_with_error,
     join_names,
+    printable,
 )
 from reticent.reporting.presenter import (
     PAGE,
@@ -26,14 +29,17 @@ from reticent.reporting.presenter import (
     Table,
 )
 from reticent.reporting.presenters.anchor import anchor_sentences
+from reticent.reporting.presenters.count_tables import count_tables, undrawn_levels
 from reticent.reporting.presenters.effects import (
-    BAND,
     MOST_LINES,
     EffectLine,
     RegressionOutput,
     average_std,
+    curve_readings,
+    draws_map,
     effect_grid,
     effect_lines,
+    level_curves,
     readings,
     regression_outputs,
 )
@@ -99,6 +105,11 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         "levels."
     )
 
+    caption_of_rates = (
+        "The line is the rate. The bands should hold 95 % each, one around the other: the model’s "
+        "own doubt, and that with the privacy noise."
+    )
+
     @property
     def outputs(self) -> list[RegressionOutput]:
         """The outputs of the model."""
@@ -106,7 +117,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
 
     def subject(self) -> str:
         """The predicted outputs and from what: "dose, predicted from"."""
-        return f"{join_names(output_names(self.model))}, predicted from"
+        return f"{join_names([output.title for output in self.outputs])}, predicted from"
 
     def results(self) -> Json:
         """The effects of the inputs on the output, or on each of several."""
@@ -118,12 +129,13 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
     def effects(self, output: RegressionOutput) -> Json:
         """Give the effects of the inputs on one output, its kernel and its noise."""
         effects = {}
-        for j, (name, points) in enumerate(anchored_lines(self.model, _POINTS)):
-            mean, std = output.predict_with_std(points)
-            parts = output.variance_parts(points)
-            effects[name] = {
-                "at": points[:, j].tolist(),
-                "mean": mean.tolist(),
+        for line in anchored_lines(self.model, _POINTS):
+            records = output.given(line.points)
+            mean, std = output.predict_with_std(records)
+            parts = output.variance_parts(records)
+            effects[line.column.name] = {
+                "at": line.column.plain(line.at),
+                "mean": np.clip(mean, *output.limits).tolist(),
                 "std": std.tolist(),
                 "model_std": np.sqrt(parts["model"]).tolist(),
                 "privacy_std": np.sqrt(parts["privacy"]).tolist(),
@@ -142,16 +154,21 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         """Whether the function is a density of records."""
         return False
 
-    def _noise_sentence(self, output: RegressionOutput, size: str) -> str:
-        """Say how far single outputs are from the function; ``size`` if that is one number."""
+    def _noise_sentences(self, output: RegressionOutput, size: str) -> list[str]:
+        """Say how far single outputs are from the function; ``size`` if that is one number.
+
+        Nothing of yes and no, which are never near it.
+        """
         if self._counts_records():
-            return _COUNT_NOISE
+            return [_COUNT_NOISE]
+        if output.column.is_rate:
+            return []
         if output.noise is None:
-            return (
-                f"{output.name} spreads in each record by a known level of its own around the "
+            return [
+                f"{output.title} spreads in each record by a known level of its own around the "
                 "function"
-            )
-        return f"{output.name} spreads by about {size} around the function"
+            ]
+        return [f"{output.title} spreads by about {size} around the function"]
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A block for each output: a table of its effect along each input."""
@@ -160,59 +177,79 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         for output in outputs:
             heading = ""
             if len(outputs) > 1:
-                heading = output.name
+                heading = output.title
             found = self.effects(output)
+            columns = {column.name: column for column in input_columns(self.model)}
             tables = [
-                _effect_table(name, output.name, effect)
+                _effect_table(columns[name], output, effect)
                 for name, effect in found["effects"].items()
             ]
             noise = ""
             if output.noise is not None:
-                noise = f"{output.noise:,.{decimal_places(output.noise)}f}"
-            sentences = [*prior_sentences(found, medium), self._noise_sentence(output, noise)]
+                size = output.noise * _factor(output)
+                noise = f"{size:,.{decimal_places(size)}f}{_unit(output)}"
+            sentences = [
+                *prior_sentences(found, medium, output.column),
+                *self._noise_sentences(output, noise),
+            ]
             blocks.append(Block(tables, sentences, heading))
         return blocks
 
     def sections(self) -> list[Section]:
         """A section for each output: its effects as curves, and on a map of two inputs."""
         remarks = self.remarks(PAGE)
-        columns = len(self.columns)
-        if columns > MOST_LINES:
+        columns = input_columns(self.model)
+        if len(columns) > MOST_LINES:
             remarks.append(
-                f"Of {columns} columns, the {MOST_LINES} along which the output moves most are "
-                "drawn."
+                f"Of {len(columns)} columns, the {MOST_LINES} along which the output moves most "
+                "are drawn."
             )
+        remarks += undrawn_levels(columns)
         return [self._section(output, remarks) for output in self.outputs]
 
     def _section(self, output: RegressionOutput, remarks: list[str]) -> Section:
         lines = effect_lines(output)
-        panels = [readings(line) for line in lines]
-        if len(self.columns) == 2:
-            panels = [readings(effect_grid(output))] * 2 + panels
+        panels = [readings(line, output) for line in lines]
+        curves = level_curves(output)
+        if curves:
+            panels = [curve_readings(curves, output), *panels]
+        elif draws_map(self.model):
+            panels = [readings(effect_grid(output), output)] * 2 + panels
         caption = self.caption
         noise = ""
-        if output.noise is None:
+        if output.column.is_rate:
+            caption = self.caption_of_rates
+        elif output.noise is None:
             caption = self.caption_without_noise
         else:
-            noise = format_number(output.noise, 2)
+            size = format_number(output.noise * _factor(output), 2)
+            noise = f"{size}{_unit(output)}"
         heading = ""
         if output.several:
-            heading = output.name
-        described = " ".join(_described_line(line) for line in lines[:_MOST_DESCRIBED])
+            heading = output.title
+        if curves:
+            word = next(
+                column for column in input_columns(self.model) if column.categories is not None
+            )
+            caption = f"{caption} The first drawing has one curve for each {word.title}."
+        described = " ".join(_described_line(line, output) for line in lines[:_MOST_DESCRIBED])
         return Section(
             self.title(),
-            f"The mean of {output.name} with its 95 % bands. {described}",
+            f"The {_mean_word(output)} with its 95 % bands. {described}",
             caption,
-            [_band_table(output.name, line) for line in lines],
+            [
+                *(_band_table(output, line) for line in [*curves, *lines]),
+                *count_tables(self.model),
+            ],
             heading=heading,
             findings=[
-                *_largest_effects(output.name, lines),
-                *prior_sentences(self.effects(output), PAGE),
-                self._noise_sentence(output, noise),
+                *_largest_effects(output, lines),
+                *prior_sentences(self.effects(output), PAGE, output.column),
+                *self._noise_sentences(output, noise),
                 *_extrapolation_sentences(lines),
             ],
             remarks=remarks,
-            output=output.name,
+            output=output.title,
             readings=panels,
         )
 
@@ -255,9 +292,9 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
         """Say of which inputs two values alone are shown."""
         low, _, high = input_ranges(self.model)
         found = [
-            f"{name} at {format_short(low[j])} or {format_short(high[j])}"
-            for j, (name, binary) in enumerate(
-                zip(self.columns, binary_inputs(self.model), strict=True)
+            f"{column.title} at {column.show(low[j])} or {column.show(high[j])}"
+            for j, (column, binary) in enumerate(
+                zip(input_columns(self.model), binary_inputs(self.model), strict=True)
             )
             if binary
         ]
@@ -268,17 +305,17 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
             "nothing is said of values between."
         ]
 
-    def notes(self, medium: Medium = SCREEN) -> list[str]:
+    def _model_notes(self, medium: Medium) -> list[str]:
         """Say so if an output is hardly known better than before the fit."""
-        points = np.vstack([points for _, points in anchored_lines(self.model, _POINTS)])
+        points = np.vstack([line.points for line in anchored_lines(self.model, _POINTS)])
         notes = []
         for output in self.outputs:
-            _, std = output.predict_with_std(points)
+            _, std = output.predict_with_std(output.given(points))
             if np.median(std) < _UNKNOWN * output.prior_std:
                 continue
             function = "the function"
             if output.several:
-                function = f"the function of {output.name}"
+                function = f"the function of {output.title}"
             notes.append(
                 f"{function} is hardly better known than before the fit: {medium.budget} "
                 "is too small for so few records."
@@ -309,8 +346,8 @@ class RegressionPresenter(BaseRegressionPresenter["GPRegressor"]):
     """Gaussian-process regression."""
 
     clipping = (
-        "A missing value counts as the middle of its range, an input outside as the nearest edge; "
-        "an output outside counts as it is, and its residuals are clipped."
+        "A record that lacks a value is left out; an input outside its range counts as the nearest "
+        "edge; an output outside counts as it is, and its residuals are clipped."
     )
 
 
@@ -323,48 +360,135 @@ class LabelPresenter(BaseRegressionPresenter["LabelGPRegressor"]):
         return [unprotected, *super().remarks(medium)]
 
 
-def _effect_table(name: str, output: str, effect: Json) -> Table:
+def _factor(output: RegressionOutput) -> float:
+    """What values are multiplied by when they are written: 100 for rates."""
+    if output.column.is_rate:
+        return 100.0
+    return 1.0
+
+
+def _unit(output: RegressionOutput) -> str:
+    """What stands behind a value of an output: " %", " kg" or nothing."""
+    if output.column.is_rate:
+        return " %"
+    if output.column.unit:
+        return f" {output.column.unit}"
+    return ""
+
+
+def _mean_word(output: RegressionOutput) -> str:
+    """What the function is: "mean of weight", "rate of died = yes"."""
+    column = output.column
+    if column.is_rate:
+        return f"rate of {column.title} = {column.show(1.0)}"
+    return f"mean of {column.title}"
+
+
+def _effect_table(column: Column, output: RegressionOutput, effect: Json) -> Table:
+    factor = _factor(output)
     points = zip(effect["at"], effect["mean"], effect["std"], strict=True)
-    rows = [[format_short(at), format_with_error(mean, sd)] for at, mean, sd in points]
-    return Table([name, f"{output} ±"], rows, text_columns=0)
+    rows = [
+        [_written(column, at), format_with_error(factor * mean, factor * sd)]
+        for at, mean, sd in points
+    ]
+    head = f"{output.title} ±"
+    if output.column.is_rate:
+        head = f"{output.title} = {output.column.show(1.0)} ± (%)"
+    elif output.column.unit:
+        head = f"{output.title} ± ({output.column.unit})"
+    text_columns = 0
+    if column.kind.levels is not None:
+        text_columns = 1
+    return Table([column.heading, head], rows, text_columns=text_columns)
 
 
-def _described_line(line: EffectLine) -> str:
+def _written(column: Column, value: object) -> str:
+    """A value that `Column.plain` gave."""
+    if isinstance(value, (int, float)):
+        return column.show(float(value))
+    return printable(str(value))
+
+
+def _written_mean(output: RegressionOutput, value: float) -> str:
+    """A mean as print has it, with as many digits as its range deserves: "12.3", "45.2 %"."""
+    factor = _factor(output)
+    low, high = output.column.kind.output_range
+    shown = format_in_range(float(f"{factor * value:.4g}"), factor * low, factor * high)
+    if high - low < abs(value) / 100:  # four digits do not tell
+        shown = format_in_range(factor * value, factor * low, factor * high)
+    if "e" in shown:
+        shown = format_number(factor * value)
+    return f"{shown.replace('-', '−')}{_unit(output)}"
+
+
+def _described_line(line: EffectLine, output: RegressionOutput) -> str:
     """Say in words what the drawing of a line shows, for those who do not see it."""
     mean = line.mean[line.known]
     at = line.at[line.known]
 
     def point(index: int) -> str:
-        return f"{format_number(mean[index])} at {format_number(at[index])}"
+        return f"{_written_mean(output, mean[index])} at {line.show_with_unit(at[index])}"
 
+    if line.separate:
+        return f"By {line.title}: {', '.join(point(i) for i in range(len(at)))}."
     beyond = "; beyond, a guess"
     if line.known.all():
         beyond = ""
     return (
-        f"Along {line.name}: from {point(0)} to {point(-1)}, lowest {point(int(mean.argmin()))}, "
+        f"Along {line.title}: from {point(0)} to {point(-1)}, lowest {point(int(mean.argmin()))}, "
         f"highest {point(int(mean.argmax()))}{beyond}."
     )
 
 
-def _largest_effects(output: str, lines: Sequence[EffectLine]) -> list[str]:
+def _largest_effects(output: RegressionOutput, lines: Sequence[EffectLine]) -> list[str]:
     """The inputs that matter most, the first of them first.
 
     Where records are, since elsewhere a curve is a guess.
     """
     moved = {line.name: float(np.ptp(line.mean[line.known])) for line in lines}
     largest = sorted(lines, key=lambda line: -moved[line.name])[:_MOST_NAMED]
-    return [
-        f"along {line.name}{_populated_words(line)} the mean of {output} moves by "
-        f"{format_number(moved[line.name], 2)}"
-        for line in largest
-    ]
+    found = []
+    for line in largest:
+        size = f"{format_number(_factor(output) * moved[line.name], 2)}{_unit(output)}"
+        if line.separate and line.column is not None and line.column.categories is not None:
+            least = int(line.mean.argmin())
+            most = int(line.mean.argmax())
+            low = line.show(line.at[least])
+            high = line.show(line.at[most])
+            error = float(np.hypot(line.std["privacy"][least], line.std["privacy"][most]))
+            if moved[line.name] < error:
+                found.append(
+                    f"by {line.title} the {_mean_word(output)} differs by {size}, less than its "
+                    "error"
+                )
+                continue
+            found.append(
+                f"the {_mean_word(output)} is lowest for {line.title} = {low} and {size} higher "
+                f"for {high}"
+            )
+            continue
+        found.append(
+            f"along {line.title}{_populated_words(line)} the {_mean_word(output)} moves by {size}"
+        )
+    return found
+
+
+def _end(line: EffectLine, code: float) -> str:
+    """An end of where records are, in round numbers."""
+    column = line.column
+    if column is None or type(column.kind) is Number:
+        low, high = line.at[0], line.at[-1]
+        if high - low < max(abs(low), abs(high)) / 10:  # two digits do not tell
+            return line.show(code)
+        return format_number(code, 2)
+    return line.show(code)
 
 
 def _populated_words(line: EffectLine) -> str:
-    if len(line.at) > 2 and not line.extrapolated.any():
+    if not line.blocks and not line.extrapolated.any():
         return ""
     low, high = line.populated
-    return f" from {format_number(low, 2)} to {format_number(high, 2)}"
+    return f" from {_end(line, low)} to {_end(line, high)}"
 
 
 def _extrapolation_sentences(lines: Sequence[EffectLine]) -> list[str]:
@@ -374,8 +498,8 @@ def _extrapolation_sentences(lines: Sequence[EffectLine]) -> list[str]:
         if line.extrapolated.any():
             low, high = line.populated
             sentences.append(
-                f"hardly any records have {line.name} outside {format_number(low, 2)} to "
-                f"{format_number(high, 2)}, as counts tell"
+                f"hardly any records have {line.title} outside {_end(line, low)} to "
+                f"{_end(line, high)}, as counts tell"
             )
     if not sentences:
         return []
@@ -386,32 +510,51 @@ def _extrapolation_sentences(lines: Sequence[EffectLine]) -> list[str]:
     ]
 
 
-def _band_table(output: str, line: EffectLine) -> Table:
-    """The mean along an input with its bands, at a few points."""
-    chosen = np.unique(np.linspace(0, len(line.at) - 1, _ROWS).round().astype(int))
+def _band_table(output: RegressionOutput, line: EffectLine) -> Table:
+    """The mean along an input with its bands, at a few points; of words at each."""
+    chosen = np.arange(len(line.at))
+    if not line.separate:
+        chosen = np.unique(np.linspace(0, len(line.at) - 1, _ROWS).round().astype(int))
     bands = [cause for cause in ("privacy", "noise") if cause in line.std]
-    digits = decimal_places(float(np.median(line.std[bands[-1]])))
+    factor = _factor(output)
+    digits = decimal_places(factor * float(np.median(line.std[bands[-1]])))
 
     def written(value: float) -> str:
-        return f"{value:z,.{digits}f}".replace("-", "−")
+        return f"{factor * value:z,.{digits}f}".replace("-", "−")
 
     rows = []
     for i in chosen:
-        mean = line.mean[i]
-        row = [format_number(line.at[i]), written(mean)]
+        row = [line.show(line.at[i]), written(line.mean[i])]
         for cause in bands:
-            half = BAND * line.std[cause][i]
-            row.append(f"{written(mean - half)} to {written(mean + half)}")
+            low, high = line.band(cause)
+            row.append(f"{written(low[i])} to {written(high[i])}")
         rows.append(row)
-    head = [line.name, f"mean of {output}", "95 % band of the mean", f"95 % of {output}"]
+    unit = _unit(output).strip()
+    if unit:
+        unit = f" ({unit})"
+    first = line.heading
+    if line.level:
+        first = f"{line.heading}, {line.level}"
+    head = [
+        first,
+        f"{_mean_word(output)}{unit}",
+        "95 % band of the mean",
+        f"95 % of {output.title}",
+    ]
+    if output.column.is_rate:
+        head[2] = "95 % band"
     return Table(head[: 2 + len(bands)], rows)
 
 
 def _uncertainty_table(output: RegressionOutput, points: dict[str, Values]) -> Table:
     """Standard deviations of an output by their causes, on average over each set of points."""
-    name = output.name
+    name = output.title
     fractions = {_BOX: 1.0, _RECORDS: _BEST_KNOWN}
-    found = [average_std(output, at, fractions[place]) for place, at in points.items()]
+    factor = _factor(output)
+    found = [
+        {cause: factor * std for cause, std in average_std(output, at, fractions[place]).items()}
+        for place, at in points.items()
+    ]
     causes = {
         "the model’s own doubt": "model",
         "privacy noise": "privacy",
@@ -419,6 +562,12 @@ def _uncertainty_table(output: RegressionOutput, points: dict[str, Values]) -> T
         f"spread of {name} around the mean": "noise",
         f"all: error of one {name}": "output",
     }
+    if output.column.is_rate:
+        causes = {
+            "the model’s own doubt": "model",
+            "privacy noise": "privacy",
+            f"both: error of the {_mean_word(output)}": "function",
+        }
     # the same digits for all, so that they can be added up
     digits = decimal_places(min(min(std.values()) for std in found))
     rows = [
@@ -426,4 +575,7 @@ def _uncertainty_table(output: RegressionOutput, points: dict[str, Values]) -> T
         for words, cause in causes.items()
         if cause in found[0]
     ]
-    return Table([f"{name}, standard deviation", *points], rows)
+    unit = _unit(output).strip()
+    if unit:
+        unit = f" ({unit})"
+    return Table([f"{name}, standard deviation{unit}", *points], rows)

@@ -7,8 +7,12 @@
     element.className = name;
     return element;
   };
-  const shown = (value) => Number(value.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 4 }).replace("-", "−");
-  const band = (mean, reach) => `${shown(mean - reach)} to ${shown(mean + reach)}`;
+  const shown = (value, { factor, digits }) =>
+    (factor * value).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }).replace(/^-(?=[0.,]*$)/, "").replace("-", "−");
+  const band = (mean, reach, scale) => {
+    const ends = [mean - reach, mean + reach].map((end) => Math.min(Math.max(end, scale.low ?? end), scale.high ?? end));
+    return `${ends.map((end) => shown(end, scale)).join(" to ")}${scale.unit}`;
+  };
   const percent = (share) => `${Number((100 * share).toPrecision(share > 0.1 ? 2 : 1))} %`;
   const within = (value, most) => Math.min(Math.max(value, 0), most);
 
@@ -32,7 +36,7 @@
 
     const tell = () => {
       const { panel, index } = now;
-      const { names, at, ends = [], inset = 0, mean, known, spread, likeliest, chances, low, high } = panels[panel];
+      const { names, at, said, ends = [], inset = 0, scale, curves, mean, known, spread, likeliest, chances, chances_of, low, high } = panels[panel];
       const [left, top, right, bottom] = places[panel];
       const i = index.length > 1 ? index[1] * at[0].length + index[0] : index[0];
       const share = index.map((one, k) => one / (at[k].length - 1));
@@ -43,18 +47,27 @@
       cross.style.top = `${100 * top}%`;
       cross.style.height = `${100 * (bottom - top)}%`;
       if (index.length > 1) spot.style.top = `${100 * (bottom - share[1] * (bottom - top))}%`;
-      const where = names.map((name, k) => `${name} ${shown(at[k][index[k]])}`).join(", ");
+      const where = names.map((name, k) => `${name} ${said[k][index[k]]}`).join(", ");
+      const nobody = ends.some(([first, last], k) => at[k][index[k]] < first || at[k][index[k]] > last);
+      const guess = nobody ? " A guess: hardly any records are there." : "";
+      if (curves) {
+        const each = curves.map((one) => classes
+          ? `${one.level} ${percent(one.chance[i])} (95 % band ${percent(one.low[i])} to ${percent(one.high[i])})`
+          : `${one.level} ${shown(one.mean[i], scale)}${scale.unit} (95 % band ${band(one.mean[i], one.known[i], scale)})`);
+        const what = classes ? `the chance of ${classes[chances_of]}` : `the mean of ${output}`;
+        reading.textContent = `At ${where} ${what} is: ${each.join("; ")}.${guess}`;
+        return;
+      }
       if (classes) {
         const others = likeliest.slice(1).map((one, k) => `${classes[one[i]]} ${percent(chances[k + 1][i])}`).join(", ");
         reading.textContent =
           `At ${where}: ${classes[likeliest[0][i]]} ${percent(chances[0][i])} (95 % band ${percent(low[i])} to ${percent(high[i])}), ${others}.`;
         return;
       }
-      const single = spread ? `; 95 % of ${output} lies in ${band(mean[i], spread[i])}` : "";
-      const nobody = ends.some(([first, last], k) => at[k][index[k]] < first || at[k][index[k]] > last);
-      const guess = nobody ? " A guess: hardly any records are there." : "";
+      const rate = scale.factor === 100;
+      const single = spread && !rate ? `; 95 % of ${output} lies in ${band(mean[i], spread[i], scale)}` : "";
       reading.textContent =
-        `At ${where} the mean of ${output} is ${shown(mean[i])} (95 % band ${band(mean[i], known[i])})${single}.${guess}`;
+        `At ${where} the ${rate ? "rate" : "mean"} of ${output} is ${shown(mean[i], scale)}${scale.unit} (95 % band ${band(mean[i], known[i], scale)})${single}.${guess}`;
     };
 
     const point = (event) => {

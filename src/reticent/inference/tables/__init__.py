@@ -1,0 +1,1 @@
+"""Tables by group: estimates from noisy cells, and a model of the groups."""

@@ -1,0 +1,173 @@
+"""Estimates of the cells of a table, and of its margins, from noisy sums.
+
+All cells have the same design: y = Aθ + noise of one variance, where θ holds the number of records,
+for each averaged value the number P of records that have it and their sum S, and for each binned
+value the counts of its bins. Least squares is then one small matrix for all cells, and sums over
+cells are the least-squares estimates of the margins: these agree with the cells exactly.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+__all__ = ["CellDesign", "bounded_ratio", "margin_sets", "nonnegative_counts", "summed"]
+
+Array = NDArray[np.float64]
+_STEPS = 300  # of the projection to counts that are not negative
+_GRID = 257  # values that a mean is tried at
+_FAR = 8.0  # standard deviations
+_CHUNK = 4096  # cells at a time
+
+
+@dataclass(frozen=True)
+class CellDesign:
+    """What the released numbers of a cell say of it.
+
+    ``count_weight``: of the number for the count itself, 0 if there is none. ``averaged``: how many
+    values are averaged. ``bins``: how many bins each binned value has.
+    """
+
+    count_weight: float
+    averaged: int
+    bins: tuple[int, ...]
+
+    @property
+    def parameters(self) -> int:
+        """Length of θ: the count, then P and S of each averaged value, then counts in bins."""
+        return 1 + 2 * self.averaged + sum(self.bins)
+
+    def present(self, value: int) -> int:
+        """Place in θ of the number of records that have an averaged value."""
+        return 1 + 2 * value
+
+    def binned(self, value: int) -> slice:
+        """Places in θ of the counts in a binned value's bins."""
+        first = 1 + 2 * self.averaged + sum(self.bins[:value])
+        return slice(first, first + self.bins[value])
+
+    def matrix(self) -> Array:
+        """A: each released number in terms of θ."""
+        rows = []
+        unit = np.eye(self.parameters)
+        if self.count_weight > 0:
+            rows.append(self.count_weight * unit[0])
+        for value in range(self.averaged):
+            present = unit[self.present(value)]
+            total = unit[self.present(value) + 1]
+            rows += [(present + total) / 2, (present - total) / 2, unit[0] - present]
+        for value in range(len(self.bins)):
+            counts = unit[self.binned(value)]
+            rows += [*counts, unit[0] - counts.sum(axis=0)]
+        return np.array(rows)
+
+    def estimate(self, numbers: Array) -> tuple[Array, Array]:
+        """θ of each cell, shape (parameters, cells), and its covariance by that of one number.
+
+        ``numbers`` has shape (released numbers, cells).
+        """
+        a = self.matrix()
+        covariance: Array = np.asarray(np.linalg.inv(a.T @ a), dtype=np.float64)
+        return covariance @ (a.T @ numbers), covariance
+
+
+# ---- margins
+
+
+def margin_sets(keys: int) -> Iterator[tuple[int, ...]]:
+    """Which keys are kept in each margin: all but none, down to the grand total."""
+    for size in range(keys - 1, -1, -1):
+        yield from combinations(range(keys), size)
+
+
+def summed(cells: Array, kept: tuple[int, ...], keys: int) -> Array:
+    """Sum over the keys that are not kept; ``cells`` has the keys as its last axes."""
+    first = cells.ndim - keys
+    away = tuple(first + axis for axis in range(keys) if axis not in kept)
+    return cells.sum(axis=away)
+
+
+def nonnegative_counts(target: Array, margins: Array | None = None, weight: float = 1.0) -> Array:
+    """Counts c ≥ 0 of all cells that are as close as possible to what was released.
+
+    Distances of the cells from ``target``, and of all margins from those of ``margins`` (if left
+    out, of ``target``), each by its number of cells and ``weight`` times; so that putting negative
+    cells to zero does not add up in the margins. Each margin is a projection of the cells, so the
+    problem is as well conditioned as the number of margins, and gradients solve it.
+    """
+    if margins is None:
+        margins = target
+        if (target >= 0).all():
+            return target
+    keys = target.ndim
+    sets = list(margin_sets(keys))
+    c = np.maximum(target, 0.0)
+    ahead = c
+    momentum = 1.0
+    rate = 1.0 / (1.0 + weight * len(sets))
+    for _ in range(_STEPS):
+        gradient = ahead - target
+        for kept in sets:
+            gradient = gradient + weight * _spread(ahead - margins, kept)
+        before = c
+        c = np.maximum(ahead - rate * gradient, 0.0)
+        following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
+        ahead = c + (momentum - 1) / following * (c - before)
+        momentum = following
+    return c
+
+
+def _spread(cells: Array, kept: tuple[int, ...]) -> Array:
+    """The mean over the keys that are not kept, in all cells."""
+    away = tuple(axis for axis in range(cells.ndim) if axis not in kept)
+    return np.broadcast_to(cells.mean(axis=away, keepdims=True), cells.shape)
+
+
+# ---- ratios
+
+
+def bounded_ratio(
+    total: Array, present: Array, covariance: Array, variance: Array
+) -> tuple[Array, Array]:
+    """Posterior mean and standard deviation of m = S/P ∈ [−1, 1], given noisy S and P, (k,) each.
+
+    Noise is Gaussian, with ``covariance`` (2, 2) of (S, P) times ``variance`` (k,). The prior is
+    flat on m and on P > 0: a cell whose records are lost in the noise says that m is anything, and
+    a large one that it is S/P, with the error of the delta method.
+    """
+    means = []
+    spreads = []
+    for first in range(0, len(total), _CHUNK):
+        some = slice(first, first + _CHUNK)
+        mean, spread = _ratio(total[some], present[some], covariance, variance[some])
+        means.append(mean)
+        spreads.append(spread)
+    return np.concatenate(means), np.concatenate(spreads)
+
+
+def _ratio(total: Array, present: Array, covariance: Array, variance: Array) -> tuple[Array, Array]:
+    precision = np.linalg.inv(covariance)
+    noise = np.sqrt(variance)
+    known = present > _FAR * noise * covariance[1, 1] ** 0.5
+    safe = np.where(known, present, 1.0)
+    ratio = np.clip(total / safe, -1.0, 1.0)
+    square = covariance[0, 0] - 2 * ratio * covariance[0, 1] + ratio**2 * covariance[1, 1]
+    width = _FAR * np.sqrt(square) * noise / safe
+    low = np.where(known, np.maximum(ratio - width, -1.0), -1.0)
+    high = np.where(known, np.minimum(ratio + width, 1.0), 1.0)
+    m = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _GRID)
+    # along (S, P) = P·(m, 1): a = vᵀWv, b = vᵀWy
+    a = m**2 * precision[0, 0] + 2 * m * precision[0, 1] + precision[1, 1]
+    b = (m * precision[0, 0] + precision[0, 1]) * total[:, None] + (
+        m * precision[0, 1] + precision[1, 1]
+    ) * present[:, None]
+    log_density = b**2 / a / (2 * variance[:, None]) - np.log(a) / 2
+    log_density += log_ndtr(b / np.sqrt(a * variance[:, None]))
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    density /= density.sum(axis=1, keepdims=True)
+    mean = (density * m).sum(axis=1)
+    spread = np.sqrt((density * (m - mean[:, None]) ** 2).sum(axis=1))
+    return mean, spread

@@ -1,0 +1,157 @@
+"""Free checks: what a model's releases tell about how its records were read.
+
+They cost nothing, since they are computed from what was released anyway.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reticent.privacy.row_maps.input_marginals import InputCounts
+from reticent.reporting.columns import input_columns
+from reticent.reporting.registry import unwrap_search
+from reticent.reporting.released_counts import ReleasedCounts, released_counts
+
+if TYPE_CHECKING:
+    from reticent.models.base import PrivateEstimator
+
+__all__ = ["complete_number", "complete_share", "notes"]
+
+_CLEAR = 3.0  # standard deviations of the noise: what is said must be clear
+_NEARLY_ALL_COMPLETE = 0.98  # share of the records: above it nothing is said
+_NEARLY_ALL_IN_ONE = 0.97  # of the records in one bin
+_NEARLY_ALL_ONE_WORD = 0.995
+_LEAST_BINS = 4  # of numbers, for one bin to say something
+_MOST_NAMED = 5  # columns
+_CHECK = "Compare ranges, units, levels, decimal signs and missing codes with the file."
+
+
+def notes(model: "PrivateEstimator") -> list[str]:
+    """Give what looks wrong about how records were read, by the releases alone.
+
+    How many records are complete, where that is clearly not all of them; and columns of which
+    nearly all records lie in one bin.
+    """
+    found = unwrap_search(model)
+    if not hasattr(found, "releases_"):
+        return []
+    return [*_incomplete(found), *_one_bin(found)]
+
+
+def complete_share(model: "PrivateEstimator") -> tuple[float, float] | None:
+    """Give the share of the records that lack no value, and the sd of its noise.
+
+    None where releases do not tell. The model's own estimate (``n_complete_``), or from counts.
+    """
+    n = model.releases_[0].n
+    estimate = getattr(model, "n_complete_", None)
+    if estimate is not None:
+        number = float(getattr(estimate, "mean", estimate))
+        sd = float(getattr(estimate, "sd", getattr(model, "n_complete_sd_", 0.0)))
+        return min(number / n, 1.0), sd / n
+    counted = [release for release in model.releases_ if release.is_of(InputCounts)]
+    if not counted:
+        return None
+    columns = len(input_columns(model))  # every column counts all complete records
+    sizes = len(counted[0].value)
+    number = float(np.mean([one.value.sum() for one in counted])) / columns
+    sd = float(counted[0].sd[0]) * (sizes / len(counted)) ** 0.5 / columns
+    return min(max(number / n, 0.0), 1.0), sd / n
+
+
+def complete_number(model: "PrivateEstimator") -> float:
+    """Give the number of complete records; all of them where no clear difference is told."""
+    n = model.releases_[0].n
+    found = complete_share(model)
+    if found is None:
+        return float(n)
+    share, sd = found
+    if share + _CLEAR * sd >= 1:
+        return float(n)
+    return max(share * n, 1.0)
+
+
+def _incomplete(model: "PrivateEstimator") -> list[str]:
+    found = complete_share(model)
+    if found is None:
+        return _incomplete_columns(model)
+    share, sd = found
+    if not _clearly_less(share, sd):
+        return []
+    return [
+        f"about {_about(share, sd)} of the records have all the values that the model needs; the "
+        f"others were left out. Was everything read? {_CHECK}"
+    ]
+
+
+def _about(share: float, sd: float) -> str:
+    """A share with its privacy noise: "62 % (± 3 %)"; without it where it would be ± 0 %."""
+    shown = f"{100 * max(share, 0.0):.0f} %"
+    if sd < 0.005:
+        return shown
+    return f"{shown} (± {100 * sd:.0f} %)"
+
+
+def _clearly_less(share: float, sd: float) -> bool:
+    return share < _NEARLY_ALL_COMPLETE and share + _CLEAR * sd < 1
+
+
+def _incomplete_columns(model: "PrivateEstimator") -> list[str]:
+    """The same by column, for means and histograms, where each column is on its own."""
+    n = model.releases_[0].n
+    shares = []
+    for counted in released_counts(model):
+        sd = counted.sd * len(counted.counts) ** 0.5
+        shares.append((counted.column.title, counted.total / n, sd / n))
+    if not shares and hasattr(model, "mean_") and hasattr(model, "counts_"):
+        for column, count in zip(input_columns(model), model.counts_, strict=True):
+            shares.append((column.title, float(count) / n, float(model.counts_sd_) / n))
+    lacking = [
+        f"about {_about(share, sd)} of the records have a value of {name}"
+        for name, share, sd in shares
+        if _clearly_less(share, sd)
+    ]
+    if not lacking:
+        return []
+    more = len(lacking) - _MOST_NAMED
+    if more > 0:
+        lacking = [*lacking[:_MOST_NAMED], f"and {more} more columns lack values"]
+    return [f"{'; '.join(lacking)}; the others were left out. Was everything read? {_CHECK}"]
+
+
+def _one_bin(model: "PrivateEstimator") -> list[str]:
+    found = []
+    for counted in released_counts(model):
+        place = _crowded_bin(counted)
+        if place is not None:
+            found.append(_one_bin_sentence(counted, place))
+    return found[:_MOST_NAMED]
+
+
+def _crowded_bin(counted: ReleasedCounts) -> int | None:
+    """The bin that clearly holds nearly all records, if there is one."""
+    enough = _NEARLY_ALL_IN_ONE
+    if counted.by_value:
+        enough = _NEARLY_ALL_ONE_WORD
+    elif len(counted.counts) < _LEAST_BINS:
+        return None
+    place = int(counted.counts.argmax())
+    noise = counted.sd * len(counted.counts) ** 0.5
+    if counted.total < 2 * _CLEAR * noise:  # hardly anything was counted
+        return None
+    others = counted.total - float(counted.counts[place])
+    if others + _CLEAR * noise > 2 * (1 - enough) * counted.total:
+        return None
+    if others > (1 - enough) * counted.total:
+        return None
+    return place
+
+
+def _one_bin_sentence(counted: ReleasedCounts, place: int) -> str:
+    column = counted.column
+    where = counted.names()[place].replace(" – ", " to ")
+    if counted.by_value:
+        said = f"nearly all records have {column.title} = {where}"
+    else:
+        said = f"nearly all of {column.title} lies in one bin, {where}"
+    return f"{said}: was the column read as it should be? {_CHECK}"

@@ -1,0 +1,86 @@
+"""Free checks of how records were read, from releases alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import reticent
+from reticent.reporting.released_checks import complete_share, notes
+from reticent.reporting.released_counts import released_counts
+
+
+def frame(n=20_000):
+    random = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "age": random.uniform(0, 100, n),
+            "sex": random.choice(["F", "M"], n, p=[0.6, 0.4]),
+            "dose": random.uniform(0, 100, n),
+        }
+    )
+
+
+COLUMNS = {"age": (0, 100), "sex": ["F", "M"], "dose": (0, 100)}
+
+
+def histogram(records):
+    bounds = reticent.Bounds(x=COLUMNS)
+    return reticent.PrivateHistogram(bounds=bounds, epsilon=1.0, delta=1e-6).fit(records)
+
+
+def regression(records, **columns):
+    bounds = reticent.Bounds(x=columns, y={"dose": (0, 100)})
+    return reticent.GPRegressor(bounds=bounds, epsilon=3.0, delta=1e-6).fit(records)
+
+
+def test_nothing_is_said_of_records_that_were_read():
+    assert notes(histogram(frame())) == []
+
+
+def test_a_column_in_one_bin_is_told():
+    records = frame()
+    records["dose"] = 1.5  # a decimal comma, a wrong unit
+    (note,) = notes(histogram(records))
+    assert note.startswith("nearly all of dose lies in one bin, 0 to 10: was the column read")
+
+
+def test_one_word_for_nearly_everybody_is_told_by_its_name():
+    records = frame()
+    records["sex"] = "M"
+    (note,) = notes(histogram(records))
+    assert note.startswith("nearly all records have sex = M: was the column read")
+
+
+def test_columns_that_lack_values_are_told_with_their_share():
+    records = frame()
+    records.loc[:8000, "age"] = np.nan
+    (note,) = notes(histogram(records))
+    assert "about 60 % of the records have a value of age" in note
+    assert "were left out" in note
+
+
+def test_the_share_of_complete_records_of_a_regression_is_that_of_its_counts():
+    records = frame()
+    records.loc[:8000, "sex"] = "?"
+    model = regression(records, age=(0, 100), sex=["F", "M"])
+    share, sd = complete_share(model)
+    assert abs(share - 0.6) < 4 * sd + 0.02
+    (note,) = notes(model)
+    assert "of the records have all the values that the model needs" in note
+    assert notes(regression(frame(), age=(0, 100), sex=["F", "M"])) == []
+
+
+def test_counts_of_words_are_those_of_each_level():
+    (sex,) = (one for one in released_counts(histogram(frame())) if one.column.name == "sex")
+    assert sex.by_value
+    assert sex.names() == ["F", "M"]
+    assert sex.counts == pytest.approx([12_000, 8_000], abs=300)
+
+
+def test_notes_are_part_of_report_and_notebook(tmp_path):
+    records = frame()
+    records["dose"] = 1.5
+    model = histogram(records)
+    model.report(tmp_path / "report.html")
+    for page in ((tmp_path / "report.html").read_text(), model._repr_html_()):
+        assert "Note: nearly all of dose lies in one bin" in page
