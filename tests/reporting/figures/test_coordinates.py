@@ -272,12 +272,17 @@ def test_the_density_of_one_column_is_the_mixtures():
     assert density == pytest.approx(0.3 * norm.pdf(at, 2, 1) + 0.7 * norm.pdf(at, 6, 0.5))
 
 
-def test_what_a_pointer_reads_is_the_line_to_four_digits():
-    line = effect_lines(RegressionOutput(kept("gp", columns=("age",))))[0]
-    read = readings(line)
-    assert list(read) == ["names", "ends", "inset", "at", "mean", "known", "spread"]
+def test_what_a_pointer_reads_is_the_line_to_the_digits_of_its_doubt():
+    output = RegressionOutput(kept("gp", columns=("age",)))
+    line = effect_lines(output)[0]
+    read = readings(line, output)
+    keys = ["names", "ends", "inset", "at", "said", "scale", "mean", "known", "spread"]
+    assert list(read) == keys
+    assert len(read["said"][0]) == len(line.at)
     assert (read["ends"], read["inset"]) == ([line.populated], 0.0)
-    assert read["mean"] == pytest.approx(line.mean, rel=1e-3)
-    assert read["known"] == pytest.approx(BAND * line.std["privacy"], rel=1e-3)
-    assert read["spread"] == pytest.approx(BAND * line.std["noise"], rel=1e-3)
-    assert all(value == float(f"{value:.4g}") for value in read["mean"])
+    digits = read["scale"]["digits"]
+    assert 10.0**-digits < np.median(line.std["privacy"])  # finer than what is known
+    exact = 10.0 ** -(digits + 1)
+    assert read["mean"] == pytest.approx(line.mean, abs=exact)
+    assert read["known"] == pytest.approx(BAND * line.std["privacy"], abs=exact)
+    assert read["spread"] == pytest.approx(BAND * line.std["noise"], abs=exact)

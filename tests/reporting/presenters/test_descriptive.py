@@ -99,7 +99,7 @@ def test_counts_are_whole_numbers_and_bars_are_as_long_as_they_are_large(capsys)
     assert rows[0] == ["a", "count", "±", "4"]
     assert [row[:4] for row in rows[1:]] == [
         ["0", "–", "25", "10"],
-        ["25", "–", "50", "-4"],
+        ["25", "–", "50", "0"],
         ["50", "–", "75", "36"],
         ["75", "–", "100", "0"],
     ]
@@ -107,7 +107,7 @@ def test_counts_are_whole_numbers_and_bars_are_as_long_as_they_are_large(capsys)
     assert [line.count("█") for line in second.splitlines()[1:]] == [9, 18, 27, 36]
     tables = HistogramPresenter(model).sections()[0].tables
     assert tables[0].head == ["a", "records ± 4"]
-    assert [row[1] for row in tables[0].rows] == ["10", "-4", "36", "0"]
+    assert [row[1] for row in tables[0].rows] == ["10", "0", "36", "0"]
     assert HistogramPresenter(model).results()["histogram"]["a"]["counts"] == [
         10.5,
         -3.5,

@@ -6,6 +6,8 @@ Tables and numbers are theirs.
 import numpy as np
 import pytest
 
+import reticent
+from reticent.reporting.columns import Column
 from reticent.reporting.presenter import PAGE, SCREEN
 from reticent.reporting.presenters.class_probabilities import (
     average_probabilities,
@@ -79,7 +81,7 @@ def test_averages_over_the_box_add_up(plane):
 
 def test_a_grid_has_a_row_for_each_value_of_the_second_input(plane):
     found = effect_grid(RegressionOutput(plane))
-    assert found.names == ("age", "dose")
+    assert [column.name for column in found.columns] == ["age", "dose"]
     assert found.mean.shape == (41, 41)
     assert found.mean[0] == pytest.approx(3 + 0.05 * found.x + 2)
     assert found.mean[:, -1] == pytest.approx(3 + 5 - found.y)
@@ -100,7 +102,7 @@ def test_a_norm_shortens_the_lines_that_it_must():
     model = Regression(lambda x: x[:, 0], BOX, norm=10.0)
     low, middle, high = input_ranges(model)
     assert (low.tolist(), middle.tolist(), high.tolist()) == ([40, -2], [50, 0], [60, 2])
-    assert [points[-1].tolist() for _, points in anchored_lines(model, 5)] == [[60, 0], [50, 2]]
+    assert [line.points[-1].tolist() for line in anchored_lines(model, 5)] == [[60, 0], [50, 2]]
 
 
 def test_without_counts_nobody_knows_where_people_are(plane):
@@ -187,8 +189,9 @@ def test_what_there_is_no_room_for_is_in_json_and_only_a_terminal_says_so():
         for j in range(7)
     ]
     found = {"output": "y", "default_prior": None, "kernel_parts": parts, "effects": effects}
-    screen = prior_sentences(found, SCREEN)
-    page = prior_sentences(found, PAGE)
+    column = Column("y", reticent.Number(0, 10))
+    screen = prior_sentences(found, SCREEN, column)
+    page = prior_sentences(found, PAGE, column)
     assert len(screen) == len(page) == 6
     assert "±7 " in screen[0]  # the largest first
     assert "2 more" in screen[-1]
@@ -231,7 +234,7 @@ def test_numbers_for_machines_are_the_models(plane):
     assert prior["std"] == pytest.approx(0.5 * 10 / 2)  # the range of the output is 10
     assert prior["shares"] == pytest.approx([2 / 3, 1 / 3])  # of two inputs there are no triples
     assert prior["length"] == pytest.approx(0.4)
-    (told,) = prior_sentences(found, SCREEN)
+    (told,) = prior_sentences(found, SCREEN, RegressionOutput(plane).column)
     assert says(told, "yield", "±2.5", "67 % single", "33 % pairs", "40 %")
 
 
@@ -314,11 +317,18 @@ def test_the_page_of_two_classes_tells_the_second_ones_chance():
     assert len(page.readings) == 4
 
 
-def test_the_page_of_more_classes_tells_the_likeliest_and_the_next():
+def test_the_page_of_more_classes_tells_the_chance_of_every_class():
     model = Classifier(three, {"age": (0.0, 100.0)}, classes=["low", "mid", "high"])
     page = ClassificationPresenter(model).sections()[0]
-    assert page.tables[0].rows[0] == ["0", "low", "70 %", "60 to 80 %", "mid 20 %"]
-    assert page.tables[0].rows[10] == ["100", "high", "85 %", "75 to 95 %", "mid 10 %"]
+    table = page.tables[0]
+    assert table.head == ["age", "low", "mid", "high"]
+    assert table.rows[0] == [
+        "0",
+        "70 % (60 to 80 %)",
+        "20 % (10 to 30 %)",
+        "10 % (< 0.1 % to 20 %)",
+    ]
+    assert [cell.split(" (")[0] for cell in table.rows[10]] == ["100", "5 %", "10 %", "85 %"]
     (found,) = page.findings
     assert says(found, "age", "high", "10 % (at 0)", "85 % (at 80)")
     assert len(page.readings) == 1
@@ -345,7 +355,7 @@ def test_what_is_shown_of_a_classifier_in_a_terminal(capsys, monkeypatch):
     assert text.splitlines()[6].split()[1:] == ["50", "%", "40", "to", "60", "%"]
     model = Classifier(three, {"age": (0.0, 60.0)}, classes=["low", "mid", "high"])
     text = printed_summary(capsys, ClassificationPresenter(model))
-    assert text.splitlines()[1].split() == ["0", "low", "70", "%", "60", "to", "80", "%"]
+    assert text.splitlines()[1].split() == ["0", "70", "%", "20", "%", "10", "%"]
 
 
 def test_machines_are_told_the_chance_of_each_class():
@@ -364,7 +374,7 @@ def test_machines_are_told_the_chance_of_each_class():
     [
         ((0.5, 0.5), 0.1, None),
         ((0.5, 0.5), 0.45, "hardly known"),
-        ((0.99, 0.01), 0.1, "nearly every record counted as no"),
+        ((0.99, 0.01), 0.1, "nearly every record seems to be no"),
         ((0.97, 0.03), 0.1, None),
     ],
 )
@@ -375,9 +385,9 @@ def test_chances_that_say_nothing_or_look_misspelt_are_noted(chances, doubt, wor
     assert notes == [] if words is None else words in notes[0]
 
 
-def test_a_missing_label_is_said_to_count_as_the_first():
+def test_a_record_without_a_label_is_said_to_be_left_out():
     assert (
         ClassificationPresenter(Classifier(logistic, BOX))
         .remarks(SCREEN)[0]
-        .endswith("counts as the first class, no.")
+        .endswith("or not among the classes, is left out.")
     )

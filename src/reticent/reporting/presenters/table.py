@@ -43,9 +43,8 @@ class TablePresenter(Presenter["PrivateTable"]):
     """Counts, means, rates, totals and quantiles by group."""
 
     clipping = (
-        "A record that lacks a key is in no cell, and one that lacks a value counts in the cell "
-        "but not in what is told of that value. A value outside its range counts as the nearest "
-        "edge."
+        "A record that lacks a key is in no cell, one that lacks a value counts in the cell but "
+        "not in what is told of that value. A value outside its range counts as the nearest edge."
     )
 
     @property
