@@ -49,9 +49,7 @@ def test_the_count_costs_nothing(norm1, nonnegative):
     assert squares.max() <= counted.sensitivity2
     if norm1 is None:
         assert squares.max() >= 0.999 * counted.sensitivity2
-        against_none = (
-            (rows**2).sum(axis=1).max()
-        )  # a complete record replaced by an incomplete one
+        against_none = (rows**2).sum(axis=1).max()  # complete replaced by incomplete
         assert 0.999 * counted.sensitivity2 <= against_none <= counted.sensitivity2
     else:
         assert abs(apart).sum(axis=-1).max() <= counted.sensitivity1

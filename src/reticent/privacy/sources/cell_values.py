@@ -217,5 +217,7 @@ def text_label(text: bytes, table: LabelTable) -> float:
     """
     place = table.get(text)
     if place is None:
-        return table.get(text_number(text), math.nan)
+        place = table.get(text_number(text))
+    if place is None:
+        return math.nan
     return place
