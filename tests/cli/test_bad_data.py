@@ -146,3 +146,18 @@ def test_a_byte_order_mark_and_mixed_encodings_are_read(fit, run, tmp_path):
     said = " ".join(shown.out.split())
     assert "Complete 60 (100%)" in said
     assert "20 cells are not UTF-8, and are read as Windows-1252, and 20 are" in said
+
+
+def test_dates_with_a_format_and_codes_are_shown_as_they_were_read(run, tmp_path):
+    lines = [f"{1 + i % 28:02}.0{1 + i % 9}.2020,{i % 40},{i % 7}" for i in range(200)]
+    (tmp_path / "d.csv").write_text("visit,age,y\n" + "\n".join(lines))
+    answer = run(
+        *("fit", "gp", tmp_path / "d.csv", "--x", "visit=2020-01-01:2020-12-31:%d.%m.%Y"),
+        *("--x", "age=0:40", "--missing", "age=0", "--y", "y=0:6", "--basis", 6),
+        *(*PROMISE, "--out", tmp_path / "m.reticent"),
+    )
+    assert answer.code == 0, answer.err
+    assert "nan" not in answer.out.lower()
+    assert "2020-12-31" in answer.out
+    bounds = reticent.load(tmp_path / "m.reticent").releases_[0].bounds
+    assert bounds.x_kinds[1].missing == (0.0,)
