@@ -25,7 +25,7 @@ schema, never a value of a record.
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,8 @@ class Codebook:
         if labels:
             wanted["classes"] = {labels[0]: self.labels(labels[0])}
         elif outputs:
-            wanted["y"] = {name: self.kinds[name] for name in outputs}
+            # a record without an output says nothing of it, whatever is kept as an input
+            wanted["y"] = {name: replace(self.kinds[name], keep_missing=False) for name in outputs}
         return Bounds(**wanted)
 
     def labels(self, name: str) -> list[str]:

@@ -34,6 +34,7 @@ def fit(run, data, budget, tmp_path):
         (["--x", "sex=F,M,F"], "The level 'F' is given twice"),
         (["--x", "sex=F,,M"], "A level is empty"),
         (["--x", "sex=F"], "one level tells nothing"),
+        (["--x", "sex==1+1,M"], "'=1+1' would run as a formula in a spreadsheet"),
         (["--x", "visit=2024-12-31:2019-01-01"], "Did you mean visit=2019-01-01:2024-12-31?"),
         (["--x", "visit=2020-13-01:2020-14-01"], "must be a date such as"),
         (["--x", "sex=" + ",".join(map(str, range(1001)))], "1001 levels are more than 1000"),
@@ -116,23 +117,21 @@ def test_five_hundred_levels_work(fit, tmp_path):
     assert answer.code == 0, answer.err
 
 
-def test_a_level_that_is_a_formula_stays_text(run, tmp_path):
-    cells = "\n".join(f"{value},{level}" for value in range(30) for level in ("=1+1", "b"))
+def test_words_that_are_formulas_stay_text_in_what_is_written(run, tmp_path):
+    """As levels they are refused; in a file to be predicted they are copied as text."""
+    cells = "\n".join(f"{value},{level}" for value in range(30) for level in ("a", "b"))
     (tmp_path / "f.csv").write_text(f"y,f\n{cells}\n")
     answer = run(
-        *("fit", "gp", tmp_path / "f.csv", "--x", "f==1+1,b", "--y", "y=0:30", "--basis", 2),
+        *("fit", "gp", tmp_path / "f.csv", "--x", "f=a,b", "--y", "y=0:30", "--basis", 2),
         *(*PROMISE, "--out", tmp_path / "m.reticent", "--quiet"),
     )
     assert answer.code == 0, answer.err
-    assert (
-        run(
-            "predict", tmp_path / "m.reticent", tmp_path / "f.csv", "--out", tmp_path / "p.csv"
-        ).code
-        == 0
-    )
-    first = (tmp_path / "p.csv").read_text().splitlines()[1]
-    assert first.startswith("'=1+1,")
-    assert first.split(",")[1]  # it is a level, so it is predicted
+    (tmp_path / "new.csv").write_text("f\n=1+1\na\n")
+    new = ("predict", tmp_path / "m.reticent", tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    assert run(*new).code == 0
+    _, first, second = (tmp_path / "p.csv").read_text().splitlines()
+    assert first == "'=1+1,,,"
+    assert second.split(",")[1]
 
 
 def test_a_byte_order_mark_and_mixed_encodings_are_read(fit, run, tmp_path):
@@ -146,3 +145,18 @@ def test_a_byte_order_mark_and_mixed_encodings_are_read(fit, run, tmp_path):
     said = " ".join(shown.out.split())
     assert "Complete 60 (100%)" in said
     assert "20 cells are not UTF-8, and are read as Windows-1252, and 20 are" in said
+
+
+def test_dates_with_a_format_and_codes_are_shown_as_they_were_read(run, tmp_path):
+    lines = [f"{1 + i % 28:02}.0{1 + i % 9}.2020,{i % 40},{i % 7}" for i in range(200)]
+    (tmp_path / "d.csv").write_text("visit,age,y\n" + "\n".join(lines))
+    answer = run(
+        *("fit", "gp", tmp_path / "d.csv", "--x", "visit=2020-01-01:2020-12-31:%d.%m.%Y"),
+        *("--x", "age=0:40", "--missing", "age=0", "--y", "y=0:6", "--basis", 6),
+        *(*PROMISE, "--out", tmp_path / "m.reticent"),
+    )
+    assert answer.code == 0, answer.err
+    assert "nan" not in answer.out.lower()
+    assert "2020-12-31" in answer.out
+    bounds = reticent.load(tmp_path / "m.reticent").releases_[0].bounds
+    assert bounds.x_kinds[1].missing == (0.0,)

@@ -13,6 +13,7 @@ A name or a word that holds one of the signs ``= , < / :`` stands in double quot
 """
 
 import csv
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import Labels, Ordered, Words, YesNo
 from reticent.privacy.sources.base import Source, scan
+from reticent.privacy.sources.cell_values import text_number
 
 __all__ = [
     "DATA_OPTIONS",
@@ -296,8 +298,17 @@ def with_missing(
                     f"--missing {code}: this is a level of column {name!r}. Take it out of the "
                     "levels, or of the missing codes."
                 )
-        coded[name] = replace(kind, missing=(*kind.missing, *codes)) if codes else kind
+        meant = [_missing_code(kind, code) for code in codes]
+        coded[name] = replace(kind, missing=(*kind.missing, *meant)) if codes else kind
     return coded
+
+
+def _missing_code(kind: Kind, code: str) -> str | float:
+    """A code of a column of numbers is a number, if it is one."""
+    value = text_number(code.encode())
+    if isinstance(kind, (Number, Whole, Cyclic)) and math.isfinite(value):
+        return value
+    return code
 
 
 # ---- all that is said about a file

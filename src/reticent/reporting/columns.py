@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -272,6 +273,8 @@ def as_given(bounds: "Bounds", codes: Values) -> Any:
     for i in bounds.given_inputs():
         kind = bounds.x_kinds[i]
         values = kind.values(_not_missing(kind, codes[:, i]))
+        if isinstance(kind, Date):  # as moments, since texts may have a format of their own
+            values = [None if one is None else datetime.fromisoformat(one) for one in values]
         after = i + 1
         if after < len(bounds.x_kinds) and isinstance(bounds.x_kinds[after], MissingIndicator):
             lacking = codes[:, after] > 0.5
