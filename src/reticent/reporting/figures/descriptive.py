@@ -11,12 +11,12 @@ from reticent.reporting.presenter import MOST_COLUMNS
 from reticent.reporting.presenters.effects import BAND
 
 if TYPE_CHECKING:
+    from reticent.reporting.presenters.binned import TablePresenter
     from reticent.reporting.presenters.descriptive import (
         CovariancePresenter,
         HistogramPresenter,
         MeanPresenter,
     )
-    from reticent.reporting.presenters.table import TablePresenter
 
 __all__ = ["draw_correlations", "draw_histograms", "draw_means", "draw_table"]
 
