@@ -16,7 +16,14 @@ from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.axes import Axis
 from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
 from reticent.privacy.row_maps.basis_features import FeatureMap
-from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
+from reticent.privacy.row_maps.binned_sums import (
+    BinCounts,
+    BinSums,
+    BinTotals,
+    Grid,
+    GroupSums,
+    LabelSums,
+)
 from reticent.privacy.row_maps.class_gram import GramByClass, class_stage
 from reticent.privacy.row_maps.column_moments import (
     ColumnCounts,
@@ -27,7 +34,6 @@ from reticent.privacy.row_maps.column_moments import (
     ScaledGram,
 )
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
-from reticent.privacy.row_maps.group_sums import GroupSums
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
 from reticent.privacy.row_maps.label_sum import label_sum
 from reticent.privacy.row_maps.mixture_moments import (

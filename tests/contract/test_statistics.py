@@ -18,13 +18,12 @@ from reticent.privacy.sources.base import scan
 from reticent.privacy.statistics.assignment_moments import AssignmentMoments
 from reticent.privacy.statistics.base import RowStatistic, Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
-from reticent.privacy.statistics.column_sum import ColumnSum
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import add_up
 from reticent.privacy.statistics.gram import Gram
 from reticent.privacy.statistics.partitioned_gram import PartitionedGram
-from reticent.privacy.statistics.sum import Sum
+from reticent.privacy.statistics.sum import ColumnSum, Sum
 from tests.contract.cases import BOX, NASTY, STATISTICS, all_of, records
 
 each = pytest.mark.parametrize(

@@ -26,12 +26,11 @@ from reticent.privacy.statistics.assignment_moments import (
     EnforcedAssignmentMoments,
 )
 from reticent.privacy.statistics.cell_sum import EnforcedCellSum
-from reticent.privacy.statistics.column_sum import BITS, EnforcedColumnSum
 from reticent.privacy.statistics.counts import EnforcedCounts
 from reticent.privacy.statistics.enforced import Enforced
 from reticent.privacy.statistics.gram import EnforcedGram
 from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram
-from reticent.privacy.statistics.sum import EnforcedSum
+from reticent.privacy.statistics.sum import COLUMN_BITS, EnforcedColumnSum, EnforcedSum
 
 __all__ = ["reference_sum"]
 
@@ -172,8 +171,8 @@ def _cell_row(enforced: EnforcedCellSum, record: Record) -> list[int]:
 def _column_values(enforced: EnforcedColumnSum, record: Record) -> list[int]:
     """The values, each at most one; then for each column what a record that has it counts as."""
     found = _ask(lambda: enforced.statistic.values(record), 1, enforced.columns)
-    scaled = [value * 2.0**BITS for value in found]
-    values = [_clip_number(value, 2**BITS) for value in scaled]
+    scaled = [value * 2.0**COLUMN_BITS for value in found]
+    values = [_clip_number(value, 2**COLUMN_BITS) for value in scaled]
     counts = [0 if math.isnan(value) else enforced.count_weight for value in scaled]
     return values + counts
 

@@ -18,7 +18,7 @@ PRESENTERS = {  # module in `reporting.presenters` and class, by the name of the
     "PrivateMean": ("descriptive", "MeanPresenter"),
     "PrivateHistogram": ("descriptive", "HistogramPresenter"),
     "PrivateCovariance": ("descriptive", "CovariancePresenter"),
-    "PrivateTable": ("table", "TablePresenter"),
+    "PrivateTable": ("binned", "TablePresenter"),
     "GaussianMixture": ("mixture", "MixturePresenter"),
     "KMeans": ("clusters", "ClusterPresenter"),
     "FactorAnalysis": ("factors", "FactorPresenter"),

@@ -16,8 +16,8 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Whole
 from reticent.privacy.columns.words import YesNo
+from reticent.privacy.row_maps.binned_sums import GroupSums
 from reticent.privacy.row_maps.column_moments import bin_edges
-from reticent.privacy.row_maps.group_sums import GroupSums
 
 __all__ = ["MARGIN", "QUARTILES", "Key", "TableLayout", "Wanted", "layout_of", "wanted"]
 

@@ -27,11 +27,10 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.row_maps.column_encoding import encode
-from reticent.privacy.statistics.column_sum import ColumnSum
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.gram import Gram
-from reticent.privacy.statistics.sum import Sum
+from reticent.privacy.statistics.sum import ColumnSum, Sum
 
 __all__ = [
     "FARTHEST",

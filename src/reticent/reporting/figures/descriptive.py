@@ -15,12 +15,12 @@ from reticent.reporting.presenters.effects import BAND
 from reticent.reporting.released_counts import ReleasedCounts
 
 if TYPE_CHECKING:
+    from reticent.reporting.presenters.binned import TablePresenter
     from reticent.reporting.presenters.descriptive import (
         CovariancePresenter,
         HistogramPresenter,
         MeanPresenter,
     )
-    from reticent.reporting.presenters.table import TablePresenter
 
 __all__ = ["draw_correlations", "draw_histograms", "draw_means", "draw_table"]
 
