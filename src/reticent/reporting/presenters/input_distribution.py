@@ -133,9 +133,13 @@ def _bin_fractions(model: "PrivateEstimator") -> tuple[Values, float]:
     first = model.releases_[0]
     counted = [release for release in model.releases_ if release.is_of(InputCounts)]
     if counted:
-        counts = np.mean([one.value for one in counted], axis=0)
-        fractions = counts.reshape(len(first.bounds.x), -1) / first.n
-        noise = float(counted[0].sd[0]) * (fractions.shape[1] / len(counted)) ** 0.5 / first.n
+        complete = getattr(model, "n_complete_", first.n)
+        decoded = [InputCounts.decode(one).counts for one in counted]
+        finest = max(len(one) for one in decoded[0])
+        fractions = (
+            np.mean([[_spread(one, finest) for one in each] for each in decoded], axis=0) / complete
+        )
+        noise = float(counted[0].sd[0]) * (finest / len(counted)) ** 0.5 / complete
         return fractions, noise
     if first.is_of(LabelSum):
         public = LabelSum.decode(first)
@@ -146,6 +150,12 @@ def _bin_fractions(model: "PrivateEstimator") -> tuple[Values, float]:
     if _has_bins(model):
         return _binned_fractions(model)
     return np.empty((0, 0)), np.inf
+
+
+def _spread(counts: Values, bins: int) -> Values:
+    """Counts in equal bins, or of levels, spread over more bins of the same range."""
+    place = np.arange(bins) * len(counts) // bins
+    return np.asarray(counts[place] / np.bincount(place)[place])
 
 
 def _has_bins(model: "PrivateEstimator") -> bool:
