@@ -137,7 +137,7 @@ Cell = tuple[str, str, float]
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Compute and tabulate."""
-    shares = _SHARES
+    shares: tuple[float, ...] = _SHARES
     n = _N
     if quick:
         shares = (_SHARES[0], _SHARES[2])
