@@ -299,7 +299,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         state = self._initial_state(curator, prior, stages, densities)
         refinable = self._can_refine(prior, curator.bounds)
         for k in range(stages):
-            review = k in STAGED_FIT.review_stages and 2 * k <= stages
+            review = k in STAGED_FIT.review_stages and 2 * k <= self._releases
             if review and self.kernel is not None:
                 state = self._zoom_to_records(curator, state, k, stages)
             can_review = review and refinable and k > state.first_stage
