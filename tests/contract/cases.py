@@ -450,6 +450,7 @@ def _labels(reach: float, squares: float):
     corners = np.array([(a, b) for a in (-1.0, 0.0, 1.0) for b in (-1.0, 0.0, 1.0)])
     ordinary = PLANE.inputs_alone().scale(records(400)[:, :2])
     inputs = np.unique(np.vstack([corners, ordinary]) + 0.0, axis=0)
+    inputs = inputs[~np.isnan(inputs).any(axis=1)]
     columns = np.cos(np.outer(inputs @ [1.0, 2.0], np.arange(1, 5)))
     columns /= np.sqrt(np.square(columns).sum(axis=1))[:, None]
     centre = np.zeros(len(inputs)) if reach == 1 else 0.3 * np.sin(inputs[:, 0])

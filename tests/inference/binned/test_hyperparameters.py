@@ -65,8 +65,10 @@ def test_a_mixture_has_the_moments_of_its_parts():
 @pytest.mark.parametrize("total", [None, 2.0])
 def test_cleaned_sums_of_a_mixture(total):
     each, both = two_hypotheses()
-    (one, C), (two, D) = (part.denoised_sums(total) for part in each)
-    mean, variance = both.denoised_sums(total)
+    (one, C), (two, D) = (
+        part.denoised_sums(None if total is None else (total, 0.0)) for part in each
+    )
+    mean, variance = both.denoised_sums(None if total is None else (total, 0.0))
     assert mean == pytest.approx(0.7 * one + 0.3 * two)
     assert variance == pytest.approx(0.7 * np.diag(C) + 0.3 * np.diag(D) + 0.21 * (one - two) ** 2)
 

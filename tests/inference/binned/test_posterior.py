@@ -180,7 +180,7 @@ def test_sums_are_cleaned_by_conditioning(total):
     And then also with a total that is known.
     """
     data = seen(line())
-    mean, covariance = hypothesis(data).denoised_sums(total)
+    mean, covariance = hypothesis(data).denoised_sums(None if total is None else (total, 0.0))
     C = dense(data)[0]
     before = C - np.diag(data.privacy)
     H = np.eye(4)
@@ -201,7 +201,7 @@ def test_sums_are_cleaned_by_conditioning(total):
 def test_without_privacy_noise_there_is_nothing_to_clean():
     data = replace(seen(line()), privacy=np.zeros(4))
     for total in (None, 1e3):  # a total that is wrong cannot change what is known
-        mean, covariance = hypothesis(data).denoised_sums(total)
+        mean, covariance = hypothesis(data).denoised_sums(None if total is None else (total, 0.0))
         assert mean == pytest.approx(data.value)
         assert covariance == pytest.approx(np.zeros((4, 4)))
 

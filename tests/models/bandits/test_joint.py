@@ -432,3 +432,33 @@ def test_a_tell_that_is_interrupted_is_used_up(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(ReleaseRefused, match="asked"):
         one.tell([[0.0], [0.1]], [0.1, 0.2])
+
+
+@pytest.mark.parametrize("contexts", ["private", "public"])
+def test_missing_rewards_add_nothing(contexts):
+    """Rewards of 0.9 in a range from 0 to 1: half of them missing, they stay 0.9."""
+    one = reticent.JointBandit(
+        bounds=reticent.Bounds(x=[(0, 1)], y=(0, 1)),
+        horizon=3000,
+        contexts=contexts,
+        epsilon=8,
+        delta=1e-6,
+        random_state=0,
+    )
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(3000, 1))
+    rewards = 0.9 + 0.02 * rng.normal(size=3000)
+    rewards[rng.uniform(size=3000) < 0.5] = np.nan
+    x[::10] = np.nan
+    one.ask(x[:, None, :], several=True)
+    one.tell(x, rewards)
+    mean, std = one.posterior_.moments(np.array([[0.2], [0.5], [0.8]]))
+    assert mean == pytest.approx(np.full(3, 0.9), abs=0.05)
+    assert (np.abs(mean - 0.9) < 4 * std + 0.01).all()
+
+
+def test_a_candidate_that_lacks_a_value_is_chosen_where_all_do():
+    one = bandit(random_state=0)
+    play(one, 40)
+    assert one.ask([[np.nan], [0.3], [np.nan]]) == 1
+    assert one.ask([[np.nan], [np.nan]]) in (0, 1)

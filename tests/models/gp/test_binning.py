@@ -130,28 +130,32 @@ def added(statistic):
 def test_half_counts_tell_counts_and_sums_and_squares():
     """u = 1, 0 in region 0; one record in none; u = −½ in region 2.
 
-    A missing output, u = 0, in region 1.
+    One whose output is missing is in no region, and counted behind them.
     """
     found = added(BinSums(SOME, MAP, True))
     up = found[:3]
-    down = found[3:6]
-    assert up + down == pytest.approx([2, 1, 1], abs=1e-6)
+    down = found[4:7]
+    assert up + down == pytest.approx([2, 0, 1], abs=1e-6)
     assert up - down == pytest.approx([1, 0, -0.5], abs=1e-6)
-    assert found[6] * math.sqrt(2) == pytest.approx(4 - (1 + 0.25), abs=1e-6), (
+    assert found[[3, 7]].tolist() == [1, 0]
+    assert found[8] * math.sqrt(2) == pytest.approx(3 - (1 + 0.25), abs=1e-6), (
         "records less squares, of those in regions"
     )
-    assert len(added(BinSums(SOME, MAP, False))) == 6
+    assert len(added(BinSums(SOME, MAP, False))) == 8
 
 
 def test_labels_alone_tell_sums_and_counts_are_public():
     asked = label_sums(SOME, MAP, True, MAP.scale(RECORDS)[:, :2])
     assert asked.counts == (2, 1, 1)
-    assert added(asked) == pytest.approx([1, 0, -0.5, 4 - 1.25], abs=1e-6)
+    assert added(asked) == pytest.approx([1, 0, -0.5, 0, 1, 0, 3 - 1.25], abs=1e-6)
     assert added(BinTotals(SOME, MAP)) == pytest.approx([1, 0, -0.5], abs=1e-6)
-    assert added(BinCounts(SOME, MAP)) == pytest.approx([2, 1, 1, 1]), (
-        "the last one is for no region"
+    assert added(BinCounts(SOME, MAP)) == pytest.approx([2, 1, 1, 0, 1]), (
+        "the last ones are for incomplete inputs, and for no region"
     )
-    assert len(added(BinCounts(Grid(EDGES, ()), MAP))) == 6, "none where every cell is a region"
+    assert len(added(BinCounts(Grid(EDGES, ()), MAP))) == 7, "no last where all cells are regions"
+    lacking = np.array([[np.nan, 0.3], [0.1, np.nan]])
+    counts = BinCounts(SOME, MAP).block_sum(lacking)
+    assert counts.tolist() == [0, 0, 0, 2, 0]
     told = {"name", "kind", "size", "grid", "bounds"}
     assert BinTotals(SOME, MAP).describe().keys() == told, "files hold this, and were paid for"
 

@@ -469,10 +469,13 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         )
 
     def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:
-        """In the units of the data: means within the range of y, and no number below zero."""
+        """In the units of the data: means within the range of y.
+
+        A density may be below zero, so that its integral over a bin is the bin.
+        """
         natural = self._middle + self._half * mean
         if self.kind == "count":
-            return np.maximum(natural, 0.0) * volumes
+            return np.asarray(natural * volumes)
         return np.clip(natural, self._middle - self._half, self._middle + self._half)
 
     def _spread(self, variance: Array, volumes: Array | float = 1.0) -> Array:
