@@ -117,7 +117,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         low, high = column.kind.range
         edges = np.linspace(low, high, chances.shape[1] + 1)[:-1]
         if column.kind.cells == chances.shape[1]:
-            edges = np.arange(chances.shape[1]) + low + 0.5
+            edges = low + 0.5 + np.arange(chances.shape[1], dtype=np.float64)
         return [column.show(edge) for edge in edges]
 
     def _cell(self, column: Column, k: int, mean: float, sd: float) -> str:
