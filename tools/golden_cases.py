@@ -201,9 +201,15 @@ def fits(name: str, make: Callable[..., Any], X: Any, y: Any = None, **how: Any)
 
 # ---- statistics
 
+_TABLES: dict[str, dict[str, Any]] = {
+    "counts": {"by": [(0, [0.0, 0.3, 1.0]), (1, [0.0, 5.0, 10.0])]},
+    "all": {"by": [(0, [0.0, 0.3, 1.0])], "mean": [1], "total": [1], "quantile": [1]},
+    "smooth": {"by": [(0, [0.0, 0.3, 0.6, 1.0])], "mean": [1], "smooth": True},
+}
+
 
 def statistics() -> Iterator[Case]:
-    """Means, histograms, covariances."""
+    """Means, histograms, covariances, tables."""
     X, _ = table()
     bounds = reticent.Bounds(x=box())
     ball = reticent.Bounds(x=box(), norm=4.0)
@@ -225,6 +231,9 @@ def statistics() -> Iterator[Case]:
     for model, name in ((reticent.PrivateMean, "mean"), (reticent.PrivateCovariance, "covariance")):
         within = functools.partial(model, **{**usual, "bounds": ball})
         yield fits(f"statistics: {name}, in a ball", within, X)
+    for name, options in _TABLES.items():
+        tabled = functools.partial(reticent.PrivateTable, **usual, **options)
+        yield fits(f"statistics: table, {name}", tabled, X, page=True)
     yield fits(
         "statistics: mean, of four columns",
         lambda: reticent.PrivateMean(**promise(bounds=reticent.Bounds(x=box(4)))),

@@ -20,7 +20,7 @@ from reticent.auditing.evidence import Evidence, Finding, lower_bound
 from reticent.models import base
 from reticent.privacy import noise
 from reticent.privacy.curator import Curator
-from reticent.privacy.row_maps.column_moments import MeanSum
+from reticent.privacy.row_maps.column_moments import ColumnMeans
 from tests.support.prose import says
 
 PROMISE = {"epsilon": 2.0, "delta": 0.1}
@@ -90,7 +90,7 @@ def test_the_ratio_is_that_of_the_densities():
     tables = PAIRS["mean"].tables()
     release = model.fit(tables.whole(with_a=True)).releases_[0]
     a, b = (
-        exact_sum(MeanSum(2, 2), release.bounds, tables.whole(with_a=with_a))
+        exact_sum(ColumnMeans((1.0, 1.0), False), release.bounds, tables.whole(with_a=with_a))
         for with_a in (True, False)
     )
     seen = Seen(release.value - a, release.value - b, release.scale, 2.0**-24)
@@ -196,9 +196,9 @@ def test_a_stated_noise_that_is_too_small_is_found_for_certain(monkeypatch):
 
 def test_a_sensitivity_that_is_too_small_is_found_for_certain(monkeypatch):
     """The two tables move a mean by all that is allowed: any less would be too little."""
-    sensitivity = MeanSum.__mro__[1].sensitivity2
+    sensitivity = ColumnMeans.__mro__[1].sensitivity2
     monkeypatch.setattr(
-        MeanSum.__mro__[1], "sensitivity2", property(lambda self: sensitivity.fget(self) // 2)
+        ColumnMeans.__mro__[1], "sensitivity2", property(lambda self: sensitivity.fget(self) // 2)
     )
     one = found("mean", Effort(0.0, 0.0, 0.5, most=2, least=2))
     assert one.verdict == "violated"

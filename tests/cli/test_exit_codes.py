@@ -203,7 +203,7 @@ def files(tmp_path_factory):
         ("report mean --out none/r.html", 5, "Make it first"),
         ("report mean --out r.html --ledger none.db", 2, "give --dataset"),
         ("report mean --out r.html --ledger none.db --dataset a", 5, "reticent ledger open"),
-        ("predict mean new.csv --out p.csv", 2, "Models that do: reticent fit gp"),
+        ("predict mean new.csv --out p.csv", 2, "Models that predict: gp"),
         ("predict gp none.csv --out p.csv", 5, "none.csv"),
         ("predict gp new.csv --out new.csv", 5, "choose another name"),
         ("predict no new.csv --out p.csv", 5, "reticent"),
@@ -321,7 +321,7 @@ def test_a_charge_beyond_the_cap_is_3_and_leaves_the_account_as_it_was(
     )
     assert answer.code == 3
     assert answer.err.startswith("Refused: ")
-    assert "at most epsilon = 0." in answer.err  # how much there is left to ask for
+    assert "at most --epsilon 0." in answer.err  # how much there is left to ask for
     assert run("ledger", "show", budget, "--json").out == before
     assert not (tmp_path / "b").exists()
     left = json.loads(before)[0]["left"]

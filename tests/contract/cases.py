@@ -20,18 +20,23 @@ from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals,
 from reticent.privacy.row_maps.class_gram import GramByClass, class_stage
 from reticent.privacy.row_maps.column_moments import (
     ColumnCounts,
+    ColumnMeans,
     ColumnMoments,
     MeanSum,
     MomentGram,
     ScaledGram,
 )
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
+from reticent.privacy.row_maps.group_sums import GroupSums
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
 from reticent.privacy.row_maps.label_sum import label_sum
 from reticent.privacy.row_maps.mixture_moments import (
     CellCounts,
     CentredGram,
     LengthCounts,
+    LevelCounts,
+    WordTable,
+    level_moments,
     metric,
     residual_moments,
 )
@@ -54,11 +59,41 @@ TURNING = reticent.Bounds(
 )
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
+MIXED = reticent.Bounds(x=[(-2.0, 3.0), ["0", "55", "110"]], y=(-1e-3, 1e3))
+KINDS = reticent.Bounds(x=[["F", "M"], reticent.Whole(0, 3), bool])
+YESNO = (-0.5, 0.5, 1.5)  # edges of its bins
+
 # statistic, bounds, whether the sensitivity is attained by some pair of records
 STATISTICS = {
     "mean in a box": (MeanSum(3, 3), BOX, True),
     "mean in a ball": (MeanSum(3, 1), BALL, True),
+    "mean in a ball, counted": (MeanSum(3, 1, counted=True), BALL, True),
+    "means of columns": (ColumnMeans((1.0, 2.0, 1.0), False), BOX, True),
+    "means of columns, pure": (ColumnMeans((1.0, 2.0, 1.0), True), BOX, True),
     "counts": (ColumnCounts(7, BOX), BOX, True),
+    "counts of kinds": (ColumnCounts(7, KINDS), KINDS, True),
+    "groups, counted": (
+        GroupSums(BOX, (0,), ((-2.0, 0.0, 3.0),), (), (), (), 1.0, False),
+        BOX,
+        True,
+    ),
+    "groups": (
+        GroupSums(BOX, (0,), ((-2.0, 0.0, 3.0),), (1, 2), (), (), 0.0, True),
+        BOX,
+        True,
+    ),
+    "groups, pure": (
+        GroupSums(BOX, (0,), ((-2.0, 0.0, 3.0),), (1,), (2,), ((-1e-3, 5.0, 1e3),), 0.0, False),
+        BOX,
+        True,
+    ),
+    "groups of kinds": (
+        GroupSums(
+            KINDS, (0, 1), ((-0.5, 0.5, 1.5), (-0.5, 1.5, 3.5)), (2,), (2,), (YESNO,), 0.75, True
+        ),
+        KINDS,
+        True,
+    ),
     "moments in a box": (MomentGram(3, 3), BOX, True),
     "moments in a ball": (MomentGram(3, 1), BALL, True),
 }
@@ -161,6 +196,7 @@ STATISTICS |= {
     "by class": (GramByClass(_stage(0.0, 0.5).feature_map, 3, 0.5), CLASSED, True),
 }
 CELLS = Grid(((-2.0, 0.0, 0.5, 3.0), (0.0, 50.0, 110.0)), ())
+BY_WORD = Grid(((-2.0, 0.0, 3.0), (-0.5, 0.5, 1.5, 2.5)), ())
 SOME = Grid(CELLS.edges, (0, 0, -1, 1, 1, 2))
 STATISTICS |= {
     "counts in regions": (BinCounts(SOME, PLANE), PLANE, True),
@@ -168,6 +204,9 @@ STATISTICS |= {
     "sums in regions": (BinSums(SOME, PLANE, True), PLANE, True),
     "labels in regions": (LabelSums(SOME, PLANE, True, (0,) * 3), PLANE, True),
     "outputs in regions": (BinTotals(SOME, PLANE), PLANE, True),
+    "counts in bins": (BinCounts(CELLS, PLANE), PLANE, True),
+    "sums by word": (BinSums(BY_WORD, MIXED, True), MIXED, True),
+    "labels by word": (LabelSums(BY_WORD, MIXED, False, (5,) * 6), MIXED, True),
 }
 
 
@@ -201,6 +240,52 @@ STATISTICS |= {
     "mixture": (_moments(_MAPS, "full", (1, 4, 4)), BOX, True),
     "mixture, tied": (_moments(_MAPS[0], "full", (1, 4, 4), together=True), BOX, True),
     "nearest centre": (_moments(_MAPS[0], "none", (1, 1, 0), hard=True), BOX, True),
+}
+
+# a number, seven words, and a cycle
+TABLE = reticent.Bounds(
+    x=[(-2.0, 3.0), reticent.Words([f"w{i}" for i in range(7)]), reticent.Cyclic(-1e-3, 1e3)]
+)
+_WORDS = (
+    WordTable(1, tuple(tuple(np.log(np.roll(np.arange(1, 8) / 28, k)).tolist()) for k in (0, 3))),
+    WordTable(2, ((-0.1, -3.0), (-2.0, -0.2))),
+)
+_FIRST = metric(np.array([[3.0], [0.0], [0.0]]), [[1.0], [-1.0]])
+_ENCODED = (0, 7, -1)  # ten numbers
+STATISTICS |= {
+    "levels": (LevelCounts(((1, 7), (2, 2))), TABLE, True),
+    "levels by component": (
+        level_moments(_FIRST, levels=(-0.5, 0.0), words=_WORDS),
+        TABLE,
+        False,
+    ),
+    "mixture of numbers and words": (
+        residual_moments(
+            _FIRST,
+            radius=(0.5, 0.2),
+            levels=(-0.5, 0.0),
+            second="full",
+            weights=(1, 4, 4),
+            words=_WORDS,
+        ),
+        TABLE,
+        False,
+    ),
+    "centred moments of mixed columns": (
+        CentredGram(metric(np.eye(9), np.zeros((1, 9)), (0, -7, -1)), 0.5, 0.7),
+        TABLE,
+        False,
+    ),
+    "mixed columns": (
+        ColumnMoments((0.0,) * 10, (1.0,) * 10, (1.0,) * 10, 10.0, _ENCODED),
+        TABLE,
+        False,
+    ),
+    "mixed columns, standardised": (
+        ScaledGram((0.1,) * 10, (2.0,) * 10, 2.5, _ENCODED),
+        TABLE,
+        False,
+    ),
 }
 
 STATISTICS |= {
@@ -259,18 +344,35 @@ ESTIMATORS = {
         stages=2, basis=9, **{**COMMON, "bounds": TURNING}
     ),
     "FactorAnalysis": reticent.FactorAnalysis(2, **COMMON),
+    "FactorAnalysis of mixed columns": reticent.FactorAnalysis(
+        2, rotation="varimax", **{**COMMON, "bounds": TABLE}
+    ),
     "PCA": reticent.PCA(2, **COMMON),
     "KMeans": reticent.KMeans(3, **COMMON),
+    "KMeans of mixed columns": reticent.KMeans(3, **{**COMMON, "bounds": TABLE}),
     "LabelGPRegressor": reticent.LabelGPRegressor(
         ConstantKernel(1e5) * RBF(100.0),
         stages=2,
         learn_kernel=False,
         **{**COMMON, "bounds": PLANE},
     ),
+    "LabelGPRegressor of words": reticent.LabelGPRegressor(
+        stages=2, learn_kernel=False, **{**COMMON, "bounds": MIXED}
+    ),
+    "BinnedGPRegressor of words": reticent.BinnedGPRegressor(
+        bins=3, **GIVEN, **{**COMMON, "bounds": MIXED}
+    ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
+    "GaussianMixture of mixed columns": reticent.GaussianMixture(
+        2, **{**COMMON, "epsilon": 100.0, "bounds": TABLE}
+    ),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
+    "PrivateTable": reticent.PrivateTable(quantile=[0], mean=[0], **COMMON),
+    "PrivateTable by groups": reticent.PrivateTable(
+        by=[(0, [-2, 0, 3]), (1, [0, 40, 110])], mean=[2], smooth=True, **COMMON
+    ),
     # with one candidate, since which one is chosen is chance
     "PrivateSearch": reticent.PrivateSearch(
         reticent.PrivateMean(), [{}], expected_runs=2, **COMMON
@@ -287,6 +389,8 @@ ESTIMATORS = {
 PURE = (
     "PrivateMean",
     "PrivateHistogram",
+    "PrivateTable",
+    "PrivateTable by groups",
     *(
         name
         for name, model in ESTIMATORS.items()

@@ -139,6 +139,7 @@ def cheap(model):
         is None  # which needs a range of its own; the checks' data have none
         and getattr(model, "regions", None) is None  # which are of so many inputs, and not more
         and getattr(model, "kind", "") != "count"  # which predicts no y
+        and getattr(model, "by", None) is None  # whose edges are of these bounds
     ],
     expected_failed_checks=lambda model: {
         "check_dtype_object": "It wants a TypeError when a cell is not a number. Whether a record "

@@ -30,6 +30,11 @@ def answers(model, X):
             yield np.asarray(getattr(model, name)(X), dtype=np.float64)
 
 
+def whole(data):
+    """The records that lack nothing: of the others models say NaN."""
+    return data[~np.isnan(data).any(axis=1)]
+
+
 @each
 @pytest.mark.parametrize(
     ("params", "data"),
@@ -51,7 +56,7 @@ def test_every_limit_gives_finite_numbers_and_no_warning(model, params, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one = clone(model).set_params(**params).fit(*split(model, data))
-        told = list(answers(one, split(model, records(9))[0]))
+        told = list(answers(one, split(model, whole(records(9)))[0]))
     learned = [
         v
         for k, v in vars(one).items()
@@ -73,7 +78,7 @@ def test_a_single_record_is_enough_to_be_protected(model):
     """Nothing divides by n − 1, and what is told of one record is noise."""
     one = clone(model).fit(*split(model, records(1)[:1]))
     assert one.releases_[0].n == 1
-    assert all(np.isfinite(told).all() for told in answers(one, split(model, records(5))[0]))
+    assert all(np.isfinite(told).all() for told in answers(one, split(model, whole(records(5)))[0]))
 
 
 def test_a_search_of_one_record_is_refused_before_it_is_charged(tmp_path):

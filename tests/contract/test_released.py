@@ -20,9 +20,10 @@ GIVEN = {"kernel": RBF([3.0, 50.0], "fixed"), "learn_kernel": False, "basis": 6}
 
 # what is asked for, and how many of the paid releases each takes
 RELEASED = {
-    "means": (reticent.PrivateMean(bounds=BOX, **PROMISE), [("MeanSum", 1)]),
+    "means": (reticent.PrivateMean(bounds=BOX, **PROMISE), [("ColumnMeans", 1)]),
     "counts": (reticent.PrivateHistogram(bounds=BOX, **PROMISE), [("ColumnCounts", 1)]),
     "moments": (reticent.PrivateCovariance(bounds=BOX, **PROMISE), [("MomentGram", 1)]),
+    "groups": (reticent.PrivateTable(mean=[0], bounds=BOX, **PROMISE), [("GroupSums", 1)]),
     "components, noise": (
         reticent.PCA(1, bounds=BOX, epsilon=0.05, delta=1e-6),
         [("ColumnMoments", 4), ("ScaledGram", 4)],

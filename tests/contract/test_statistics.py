@@ -18,6 +18,7 @@ from reticent.privacy.sources.base import scan
 from reticent.privacy.statistics.assignment_moments import AssignmentMoments
 from reticent.privacy.statistics.base import RowStatistic, Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
+from reticent.privacy.statistics.column_sum import ColumnSum
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import add_up
@@ -189,7 +190,7 @@ def test_descriptions_are_public_json(statistic, bounds, tight):
     assert json.loads(json.dumps(statistic.describe())) == statistic.describe()
 
 
-KINDS = [Sum, Gram, Counts, PartitionedGram, AssignmentMoments, CellSum]
+KINDS = [Sum, Gram, Counts, PartitionedGram, AssignmentMoments, CellSum, ColumnSum]
 
 
 @pytest.mark.parametrize(

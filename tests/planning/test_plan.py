@@ -285,7 +285,7 @@ def test_functions_outside_the_bounds_are_noted():
         (small(), {"n": []}, "n must be"),
         (small(), {"epsilons": [1, -1]}, "epsilons must be"),
         (small(), {"draws": 0}, "draws must be"),
-        (small(delta=0), {}, "delta > 0"),
+        (small(delta=0), {}, "above 0"),
         (small(RBF([1.0, 1.0])), {}, "cannot be used for 1 inputs"),
     ],
 )

@@ -6,9 +6,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 import reticent
 from reticent.inference.kernels.anova import Anova
+from reticent.inference.kernels.axes import LINE, Axis
 from reticent.planning.prior_draws import Effects, Function, truth
 from reticent.planning.simulated_fits import Planner
-from reticent.planning.synthetic_records import evenly
+from reticent.planning.synthetic_records import coded, evenly
 
 
 def rng(seed=0):
@@ -51,10 +52,56 @@ def test_what_is_left_out_is_said_and_keeps_the_variance():
 
 
 def test_effects_are_smooth_between_the_places_of_their_table():
-    function = Effects(Anova(0.4, (0.5, 0.3, 0.2), 0.1, 0.12), 2, rng())
+    function = Effects(Anova(0.4, (0.5, 0.3, 0.2), 0.1, 0.12), (LINE, LINE), rng())
     function._rest = 0.0
     line = np.column_stack([np.linspace(-1, 1, 2001), np.full(2001, 0.3)])
     values = function(line, rng())
     assert np.abs(np.diff(values, 2)).max() < 0.01 * values.std()
     edges = function(np.array([[-1.0, -1.0], [1.0, 1.0]]), rng())
     assert np.isfinite(edges).all()
+
+
+@pytest.mark.parametrize("axis", [Axis("words", 3), Axis("ordered", 3)], ids=lambda a: a.shape)
+def test_effects_of_levels_have_the_covariance_of_the_prior(axis):
+    kernel = Anova(variance=0.5, shares=(1.0, 0.0, 0.0), constant=0.1)
+    places = np.array([[-2 / 3], [0.0], [2 / 3]])
+    random = rng(5)
+    drawn = np.array([Effects(kernel, (axis,), random)(places, random) for _ in range(4000)])
+    found = np.cov(drawn.T)
+    assert np.trace(found) / 3 == pytest.approx(0.6, rel=0.08)  # constant and effect
+    if axis.shape == "words":
+        wanted = 0.1 + 0.5 * (np.eye(3) - 1 / 3) * 3 / 2
+        assert found == pytest.approx(wanted, abs=0.05)
+    else:
+        assert found[0, 1] > found[0, 2] + 0.1  # neighbours are alike
+
+
+def test_a_circle_closes():
+    random = rng(3)
+    function = Effects(Anova(), (Axis("circle"), LINE), random)
+    ends = function(np.array([[-1.0, 0.3], [1.0, 0.3]]), random)
+    assert ends[0] == pytest.approx(ends[1], abs=0.02)
+
+
+def test_made_up_inputs_lie_on_levels_and_are_read_as_such():
+    bounds = reticent.Bounds(
+        x=[["F", "M"], reticent.Whole(0, 4), (0, 1), reticent.Date("2020-01-01", "2020-12-31")],
+        y=(0, 1),
+    )
+    codes = bounds.unscale(evenly(bounds, 400, rng()))
+    assert set(np.round(codes[:, 0], 9)) == {0.0, 1.0}
+    assert set(np.round(codes[:, 1], 9)) == {0.0, 1.0, 2.0, 3.0, 4.0}
+    assert abs(np.mean(codes[:, 0]) - 0.5) < 0.01
+    assert len(set(codes[:, 2])) == 400
+    _, fields, source = coded(bounds, codes, np.zeros(400))
+    assert not np.isnan(np.vstack(list(source.blocks(fields)))).any()
+
+
+def test_a_plan_of_words_and_of_missing_values_that_are_kept():
+    bounds = reticent.Bounds(
+        x={"sex": ["F", "M", "D"], "age": reticent.Number(0, 110, keep_missing=True)},
+        y={"w": (0, 10)},
+    )
+    model = reticent.GPRegressor(bounds=bounds, basis=6, stages=1)
+    (row,) = reticent.plan(model, 400, [10], draws=1).rows
+    assert 0 < row.rmse < row.prior_sd

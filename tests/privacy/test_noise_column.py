@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent import BadInput, Bounds
+from reticent import BadInput, Bounds, Number, Whole
 from reticent.privacy.noise_column import NoiseColumn
 from reticent.privacy.sources.base import scan
 
@@ -14,12 +14,14 @@ LISTED = Bounds(x=[(0, 110), (0.5, 10), (0, 2)], y=(2, 150))
 
 
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=20))
-def test_weights_are_at_most_one_and_never_missing(levels):
+def test_weights_are_at_most_one_and_missing_where_levels_are(levels):
     level = NoiseColumn(1, None, 0.3, 7.0)
     weights = level.weights(np.array(levels))
-    assert ((weights >= 0.3 / 7.0) & (weights <= 1.0)).all()
-    for one, weight in zip(levels, weights.tolist(), strict=True):
-        assert level.weights(np.array([one])).tolist() == [weight]
+    missing = np.isnan(np.array(levels))
+    assert np.array_equal(np.isnan(weights), missing)
+    assert ((weights >= 0.3 / 7.0) & (weights <= 1.0))[~missing].all()
+    for one, weight in zip(levels, weights, strict=True):
+        assert np.array_equal(level.weights(np.array([one])), [weight], equal_nan=True)
 
 
 def test_what_levels_become():
@@ -41,9 +43,33 @@ def test_what_levels_become():
 )
 def test_a_level_stands_between_inputs_and_outputs(bounds):
     assert bounds.x == ((0, 110), (0, 2))
-    records = np.array([[55.0, 2.0, 5.0, 150.0], [-9.0, np.nan, np.nan, 2.0]])
-    assert bounds.scale(records).tolist() == [[0, 1, 0.1, 1], [-1, 0, 0.05, -1]]
-    assert bounds.scale(records, 64.0)[:, 2].tolist() == [0.1, 0.05]
+    records = np.array([[55.0, 2.0, 5.0, 150.0], [-9.0, np.nan, 0.0, 2.0], [1, 1, np.nan, 2]])
+    scaled = bounds.scale(records)
+    assert scaled[0].tolist() == [0, 1, 0.1, 1]
+    assert np.isnan(scaled).tolist() == [
+        [False] * 4,
+        [False, True, *[False] * 2],
+        [*[False] * 2, True, False],
+    ]
+    assert scaled[1, [0, 2, 3]].tolist() == [-1, 0.05, -1]
+    assert bounds.scale(records, 64.0)[:2, 2].tolist() == [0.1, 0.05]
+
+
+def test_a_missing_code_of_the_column_is_missing():
+    bounds = Bounds(x=[(0, 1), Number(0.5, 10, missing=[999])], y=(0, 1))
+    bounds = bounds.with_noise_column(1)
+    assert Bounds.from_dict(bounds.to_dict()) == bounds
+    source = scan(np.array([[0.5, 5.0], [0.5, 999.0], [0.5, 99.0]]), y=np.zeros(3))
+    concrete, fields = bounds.resolve(source, targets=True)
+    weights = concrete.scale(next(iter(source.blocks(fields))))[:, 1]
+    assert weights[[0, 2]].tolist() == [0.1, 0.05]
+    assert np.isnan(weights[1])
+
+
+@pytest.mark.parametrize("kind", [["a", "b"], bool, Whole(1, 9), Number(1, 2, keep_missing=True)])
+def test_a_column_that_is_no_plain_number_is_refused(kind):
+    with pytest.raises(BadInput, match="must be a number, with a range such as"):
+        Bounds(x=[(0, 1), kind], y=(0, 1)).with_noise_column(1)
 
 
 def test_the_column_is_found_by_name_or_position():

@@ -140,22 +140,25 @@ class Pair:
 
 
 _KERNEL = RBF(1.0, "fixed")
+_TABLE: dict[str, Any] = {"by": [(0, [-1, 0, 1])], "mean": [1]}
 _BINS: dict[str, Any] = {"bins": 16, "kernel": _KERNEL, "learn_kernel": False, "noise": 0.5}
 _STAGES: dict[str, Any] = {"basis": 4, "learn_kernel": False, "stages": 6, "kernel": _KERNEL}
 _INPUTS: dict[str, Any] = {"basis": 4, "learn_kernel": False, "stages": 12}
 _LABELS: dict[str, Any] = {"kernel": _KERNEL, "learn_kernel": False, "noise": 0.5, "stages": 4}
 
-# mean, histogram: opposite corners. covariance: (1, a) and (1, b) are orthogonal, so that aaᵀ and
-# bbᵀ are too. bins: the highest output, in one of two of the bins; bins-labels: the highest and the
-# lowest output in one bin. gp: an input where features have their full length, and outputs that are
-# clipped on both sides in every stage; gp-inputs: with no kernel, so that inputs are counted first,
-# which both ends of the box move. classifier: the same for classes. gp-labels: both ends of the
-# label's range at one input. mixture, kmeans, factors: corners that are orthogonal, and so many
-# records that all stages are reached.
+# mean, histogram: opposite corners. table: the highest value in one of two cells. covariance: (1,
+# a) and (1, b) are orthogonal, so that aaᵀ and bbᵀ are too. bins: the highest output, in one of
+# two of the bins; bins-labels: the highest and the lowest output in one bin. gp: an input where
+# features have their full length, and outputs that are clipped on both sides in every stage; gp-
+# inputs: with no kernel, so that inputs are counted first, which both ends of the box move.
+# classifier: the same for classes. gp-labels: both ends of the label's range at one input.
+# mixture, kmeans, factors: corners that are orthogonal, and so many records that all stages are
+# reached.
 PAIRS = {
     "mean": Pair("PrivateMean", (1, 1), (-1, -1), pure=True),
     "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1), pure=True),
     "covariance": Pair("PrivateCovariance", (1, 1, 1), (-1, -1, 1)),
+    "table": Pair("PrivateTable", (1, 1), (-1, 1), options=_TABLE, pure=True),
     "bins": Pair("BinnedGPRegressor", (-0.5, 1), (0.5, 1), 1, options=_BINS, pure=True),
     "bins-labels": Pair(
         "BinnedGPRegressor", (-0.5, 1), (-0.5, -1), 1, options={**_BINS, "protect": "labels"}

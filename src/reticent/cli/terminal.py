@@ -56,8 +56,11 @@ _INTERRUPTED = 130
 _QUOTES = "\"'"
 _MOST_COLUMNS = 100  # longer lines are hard to read
 _OPTIONS = {"expected_runs": "--runs"}  # that are not called after their parameter
-# a parameter that a message gives a value, or shows the place of one: epsilon = 0.5, noise=…
-_ASSIGNMENT = re.compile(r"""(?<![\w.-])([a-z_]+)(?: = |=)(…|"\w+"|'\w+'|[-+.\w]*\w)""")
+# a parameter that a message gives a value, or shows the place of one: epsilon = 0.5, noise=…; but
+# not what stands behind an option: in --x noise=0:3 it is a column
+_ASSIGNMENT = re.compile(
+    r"""--[\w-]+ '?[^\s=]+=|(?<![\w.-])([a-z_]+)(?: = |=)(…|"\w+"|'\w+'|[-+.\w]*\w)"""
+)
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -241,7 +244,9 @@ def _option_names(command: Callable[..., None]) -> dict[str, str]:
     for name, parameter in inspect.signature(command).parameters.items():
         for about in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(about, OptionInfo):
-                declared = [word for word in about.param_decls or () if word.startswith("--")]
+                # inside Annotated, typer takes the first declaration for the default
+                words = [str(word) for word in (about.default, *(about.param_decls or ()))]
+                declared = [word for word in words if word.startswith("--")]
                 names[name] = [*declared, f"--{name.replace('_', '-')}"][0]
     return names
 
@@ -257,6 +262,8 @@ def in_options(error: ReticentError, options: Mapping[str, str] = _OPTIONS) -> s
     '--n-init must be at least 1.'
     >>> in_options(BadInput("Ask for epsilon = 0.5, or noise=…."), {"epsilon": "--epsilon"})
     'Ask for --epsilon 0.5, or noise=….'
+    >>> in_options(BadInput("--x noise=0:3: there is no such column."), {"noise": "--noise"})
+    '--x noise=0:3: there is no such column.'
     """
 
     def assigned(found: re.Match[str]) -> str:

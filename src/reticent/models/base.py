@@ -289,8 +289,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @available_if(lambda self: hasattr(self, "score_samples"))  # type: ignore[untyped-decorator]
     def score(self, X: object, y: object = None) -> float:
-        """Mean of ``score_samples`` over the records ``X``. Not protected."""
-        return float(np.mean(self.score_samples(X)))
+        """Mean of ``score_samples`` over the complete records of ``X``. Not protected.
+
+        NaN if every record lacks a value.
+        """
+        scores = np.asarray(self.score_samples(X))
+        known = scores[~np.isnan(scores)]
+        if not len(known):
+            return math.nan
+        return float(np.mean(known))
 
     def _bounds(self) -> Bounds:
         if self.bounds is None:

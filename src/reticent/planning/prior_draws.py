@@ -1,6 +1,7 @@
 """Functions drawn from a model's own prior, known everywhere: the truth of simulated fits."""
 
 import math
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Protocol
 
@@ -8,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel, Product, Sum
 
+from reticent.inference.kernels.axes import LINE, Axis, axis_functions
 from reticent.memo import memo
+from reticent.privacy.row_maps.polynomial_basis import legendre
 
 __all__ = ["Effects", "Function", "Truth", "truth"]
 
@@ -43,13 +46,14 @@ class Truth(Protocol):
         ...
 
 
-def truth(kernel: Any, points: Array, random: Random) -> Truth:
+def truth(kernel: Any, points: Array, random: Random, axes: Sequence[Axis] = ()) -> Truth:
     """Draw a function from a Gaussian process.
 
-    ``points``: they fill the places where it is to be known.
+    ``points``: they fill the places where it is to be known. ``axes``: what lies along each input,
+    for the default prior; lines if not given.
     """
     if hasattr(kernel, "order_variances"):
-        return Effects(kernel, points.shape[1], random)
+        return Effects(kernel, axes or (LINE,) * points.shape[1], random)
     return Function(kernel, points, random)
 
 
@@ -125,21 +129,28 @@ class Effects:
     left out, as there.
     """
 
-    def __init__(self, kernel: Any, d: int, random: Random) -> None:
-        kind: Any = type(kernel)
-        self._root, known = _of_one_input(kind, kernel.linear, kernel.length)
+    def __init__(self, kernel: Any, axes: Sequence[Axis], random: Random) -> None:
+        d = len(axes)
+        self._axes = tuple(axes)
+        tables = {axis: _along(axis, kernel) for axis in set(axes)}
+        self._roots = [tables[axis][0] for axis in axes]
         self._level = math.sqrt(kernel.constant) * float(random.standard_normal())
         self._effects: list[tuple[tuple[int, ...], Array]] = []
         whole = kernel.constant + kernel.variance
         rest = 0.0
         for order, variance in enumerate(kernel.order_variances(d), 1):
-            share = variance * math.comb(d, order) / whole
-            few = 1 + int(np.argmax(share * (1 - known**order) <= _LITTLE[order - 1]))
+            combined = math.comb(d, order)
+            share = variance * combined / whole
+            few = {}
+            known = {}
+            for axis, (_, fraction) in tables.items():
+                enough = share * (1 - fraction**order) <= _LITTLE[order - 1]
+                few[axis] = 1 + int(np.argmax(enough)) if enough.any() else len(enough)
+                known[axis] = float(fraction[few[axis] - 1])
             for inputs in combinations(range(d), order):
-                self._effects.append(
-                    (inputs, math.sqrt(variance) * random.standard_normal((few,) * order))
-                )
-            rest += share * (1 - float(known[few - 1]) ** order)
+                shape = tuple(few[axes[j]] for j in inputs)
+                self._effects.append((inputs, math.sqrt(variance) * random.standard_normal(shape)))
+                rest += share / combined * (1 - math.prod(known[axes[j]] for j in inputs))
         self._rest = math.sqrt(rest * whole)
         self.left_out = rest
 
@@ -151,21 +162,46 @@ class Effects:
         values = self._level + self._rest * random.standard_normal(len(at))
         for start in range(0, len(at), _ROWS):
             rows = slice(start, start + _ROWS)
-            place = (at[rows] + 1) * ((_GRID - 1) / 2)
-            low = np.clip(place.astype(np.intp), 0, _GRID - 2)
-            part = (place - low)[:, :, None]
-            functions = (
-                self._root[low] * (1 - part) + self._root[low + 1] * part
-            )  # of each row, at each input
+            count = len(at[rows])
+            functions = [
+                _at_places(root, axis, at[rows, j])
+                for j, (root, axis) in enumerate(zip(self._roots, self._axes, strict=True))
+            ]
             for inputs, weights in self._effects:
-                few = len(weights)
-                effect = functions[:, inputs[0], :few] @ weights.reshape(few, -1)
-                for j in inputs[1:]:
+                few = weights.shape
+                effect = functions[inputs[0]][:, : few[0]] @ weights.reshape(few[0], -1)
+                for j, size in zip(inputs[1:], few[1:], strict=True):
                     effect = np.einsum(
-                        "nab,na->nb", effect.reshape(len(place), few, -1), functions[:, j, :few]
+                        "nab,na->nb", effect.reshape(count, size, -1), functions[j][:, :size]
                     )
                 values[rows] += effect[:, 0]
         return np.asarray(values)
+
+
+def _at_places(root: Array, axis: Axis, at: Array) -> Array:
+    """Values (n, K) of the functions along one input, at places (n,) of [−1, 1]."""
+    if axis.levels:
+        level = np.floor((at + 1) / 2 * axis.levels).astype(np.intp)
+        return np.asarray(root[np.clip(level, 0, axis.levels - 1)])
+    place = (at + 1) * ((_GRID - 1) / 2)
+    low = np.clip(place.astype(np.intp), 0, _GRID - 2)
+    part = (place - low)[:, None]
+    return np.asarray(root[low] * (1 - part) + root[low + 1] * part)
+
+
+def _along(axis: Axis, kernel: Any) -> tuple[Array, Array]:
+    """Functions along one input, times the roots of their variances, and fractions of the whole.
+
+    On the grid, or at the levels; and how much of the variance the first ones have.
+    """
+    if axis == LINE:
+        return _of_one_input(type(kernel), kernel.linear, kernel.length)
+    functions = axis_functions(axis, [kernel])
+    variances = functions.decays[0]
+    values = functions.mix[1:].T
+    if not axis.levels:
+        values = legendre(np.linspace(-1, 1, _GRID)) @ values
+    return values * np.sqrt(variances), np.minimum(np.cumsum(variances), 1.0)
 
 
 @memo(4)

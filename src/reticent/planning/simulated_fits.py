@@ -6,6 +6,7 @@ Functions from a model's own prior, drawn once, and how well made-up records of 
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
@@ -21,11 +22,13 @@ from reticent.planning.synthetic_records import (
     PLACES,
     SPREAD,
     MadeUp,
+    coded,
     evenly,
     fit_made_up,
     inputs,
     records,
 )
+from reticent.privacy.bounds import Bounds
 
 __all__ = ["DELTA", "NO_PRIVACY", "Planner", "Trial"]
 
@@ -79,7 +82,8 @@ class Planner:
         self.delta = float(DELTA if model.delta is None else model.delta)
         self.model: Any = clone(model).set_params(delta=self.delta, epsilon=1.0)
         self.model._event()  # refuses what cannot be fitted
-        bounds = self.model.bounds
+        bounds = _without_indicators(self.model.bounds)
+        self.model.set_params(bounds=bounds)
         if bounds.broadcast:
             raise BadInput(
                 "A plan needs a range for each input, to know how many there "
@@ -164,7 +168,8 @@ class Planner:
         one = points[:1]
         white = float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
         noise = self._noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
-        function = truth(kernel, points, random)
+        axes = getattr(self._priors, "axes", ())
+        function = truth(kernel, points, random, axes)
         outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
         return DrawnFunction(function, float(noise), float(np.mean(outside)), self._place(turn))
 
@@ -227,6 +232,7 @@ class Planner:
         data = MadeUp(X[place], self._middle + outputs, n)
         tests = evenly(self._bounds, _TESTS, fresh)  # much of the error can be near a few corners
         values = self._middle + function(self._at(tests), fresh) * self._units
+        at_tests = coded(self._bounds.inputs_alone(), self._bounds.unscale(tests))[2]
         guess = math.sqrt(np.mean((values - self._middle) ** 2))
         if basis is None:
             own = {}
@@ -244,7 +250,7 @@ class Planner:
                 fitted = fit_made_up(
                     self.model, data, self._bounds, epsilon, self._priors, seed, **other
                 )
-                mean, std = fitted.predict(self._bounds.unscale(tests), return_std=True)
+                mean, std = fitted.predict(at_tests, return_std=True)
             off = np.abs(mean - values)
             rmse = math.sqrt(np.mean(off**2))
             covered = float(np.mean(off <= _BAND * std))
@@ -252,3 +258,14 @@ class Planner:
             trials.append(Trial(rmse, math.hypot(rmse, noise), covered, *sizes, guess))
             self._progress(1)
         return trials
+
+
+def _without_indicators(bounds: Bounds) -> Bounds:
+    """Bounds of records that lack no number: made-up ones are complete."""
+    kinds = tuple(
+        replace(kind, keep_missing=False) if kind.levels is None else kind
+        for kind in bounds.x_kinds
+    )
+    if bounds.broadcast or kinds == bounds.x_kinds:
+        return bounds
+    return bounds.with_columns(kinds, bounds.x_names, bounds.noise_column)

@@ -6,9 +6,9 @@ not about people.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,13 @@ from reticent.privacy.accounting.events import Event
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.record_sum import RecordSum
-from reticent.privacy.sources.base import scan
+from reticent.privacy.sources.base import DtypeKind, Field, Source, scan
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.statistics.feature_cache import FeatureCache
 
-__all__ = ["MadeUp", "evenly", "fit_made_up", "inputs", "records"]
+__all__ = ["CodedRecords", "MadeUp", "coded", "evenly", "fit_made_up", "inputs", "records"]
 
 Array = NDArray[np.float64]
 Random = np.random.Generator
@@ -42,7 +42,7 @@ def inputs(bounds: Bounds, count: int, random: Random) -> Array:
     Scaled as models see them.
     """
     if bounds.norm is None:
-        return np.asarray(random.uniform(-1, 1, (count, len(bounds.x))))
+        return _on_levels(bounds, np.asarray(random.uniform(-1, 1, (count, len(bounds.x)))))
     half = np.array([(high - low) / 2 for low, high in bounds.x]) / bounds.norm
     d = len(half)
     ball = d / 2 * math.log(math.pi) - math.lgamma(d / 2 + 1)
@@ -68,7 +68,52 @@ def evenly(bounds: Bounds, count: int, random: Random) -> Array:
         return inputs(bounds, count, random)
     d = len(bounds.x)
     order = random.permuted(np.tile(np.arange(count), (d, 1)), axis=1).T
-    return np.asarray((order + random.random((count, d))) / count * 2 - 1)
+    return _on_levels(bounds, np.asarray((order + random.random((count, d))) / count * 2 - 1))
+
+
+def _on_levels(bounds: Bounds, unit: Array) -> Array:
+    """Scaled inputs moved to the nearest level or whole number, where a column has such."""
+    for j, kind in enumerate(bounds.x_kinds):
+        if kind.cells is not None:
+            level = np.clip(np.floor((unit[:, j] + 1) / 2 * kind.cells), 0, kind.cells - 1)
+            unit[:, j] = (2 * level + 1 - kind.cells) / kind.cells
+    return unit
+
+
+@final
+class CodedRecords(Source):
+    """Made-up records whose cells are codes already: of words, dates, numbers."""
+
+    def __init__(self, fields: Sequence[Field], rows: Array, width: int, targets: int = 0) -> None:
+        self._places = {field: place for place, field in enumerate(fields)}
+        self._rows = rows
+        self.names = None
+        self.width = width
+        self.targets = targets
+        self.known_n = len(rows)
+
+    def count(self) -> int:
+        """Return the number of records."""
+        return len(self._rows)
+
+    def kind(self, position: int) -> tuple[DtypeKind, str]:
+        """Return that a column may be of any kind."""
+        return "any", "code"
+
+    def blocks(self, fields: Sequence[Field]) -> Iterator[Array]:
+        """Yield all records at once."""
+        yield np.ascontiguousarray(self._rows[:, [self._places[field] for field in fields]])
+
+
+def coded(
+    bounds: Bounds, X: Array, y: Array | None = None
+) -> tuple[Bounds, tuple[Field, ...], CodedRecords]:
+    """Codes of inputs (and outputs) as a source; with the bounds and fields to read it by."""
+    plain = scan(X) if y is None else scan(X, y=y)
+    concrete, fields = bounds.without_names().resolve(plain, targets=y is not None)
+    rows = X if y is None else np.column_stack([X, y])
+    places = [plain.position(field.key) for field in fields]
+    return concrete, fields, CodedRecords(fields, rows[:, places], plain.width, plain.targets)
 
 
 def records(
@@ -103,7 +148,7 @@ def records(
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Made-up records, as many as can be held, that stand for ``n``; inputs in their own units."""
+    """Made-up records, as many as can be held, that stand for ``n``; inputs as codes."""
 
     X: Array
     y: Array
@@ -127,8 +172,7 @@ class _Curator:
     ) -> None:
         self.n = data.n
         self._held = len(data.X)
-        self._source = scan(data.X, y=data.y)
-        self.bounds, self._fields = bounds.without_names().resolve(self._source, targets=True)
+        self.bounds, self._fields, self._source = coded(bounds, data.X, data.y)
         self._cache = FeatureCache()
         self._seed = list(seed)
         self.event = event

@@ -83,7 +83,7 @@ class Column:
         cells = self.kind.cells
         if cells is None or (isinstance(self.kind, Whole) and cells > _FEW_WHOLE):
             return None
-        return np.asarray(np.arange(cells) + (self.kind.range[0] + 0.5), dtype=np.float64)
+        return np.arange(cells, dtype=np.float64) + (self.kind.range[0] + 0.5)
 
     @property
     def ends(self) -> tuple[float, float]:

@@ -95,7 +95,7 @@ def test_what_happens_to_odd_values_is_said(fit, run, tmp_path, command):
     if command == "inspect":
         answer = run("inspect", tmp_path / "m.reticent")
     text = " ".join(answer.out.split())
-    assert says(text, "missing", "middle", "outside", "edge")
+    assert says(text, "lacks", "left out", "outside", "edge")
     assert "covers the privacy noise only" in text
 
 
@@ -143,7 +143,7 @@ def test_spent_and_left_are_explained_where_they_do_not_add_up(fit, run, tmp_pat
 
 
 def test_a_weak_delta_and_a_small_budget_are_noted_calmly(fit, tmp_path):
-    (tmp_path / "few.csv").write_text("age\n1\n2\n3\n4\n")
+    (tmp_path / "few.csv").write_text("age\n" + "1\n2\n3\n4\n" * 10)
     answer = fit(*AGE, "--epsilon", 0.1, "--delta", 0.25, data=tmp_path / "few.csv")
     assert (answer.code, answer.err) == (0, "")
     assert "Note: --delta = 0.25" in answer.out

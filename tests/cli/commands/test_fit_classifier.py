@@ -189,11 +189,11 @@ def test_labels_may_be_numbers_and_hold_commas(fit, run, records, tmp_path):
             "given 2 times, but a classifier predicts one column",
         ),
         ([*X, "--classes", "age=1,2"], 2, "'age' is given both with --x and with --classes"),
-        ([*X, "--classes", "sick=no,yes"], 2, "There is no column 'sick'"),
+        ([*X, "--classes", "sick=no,yes"], 2, "there is no column 'sick'"),
         (
             [*X, *NO_YES, "--y", "height=40:220"],
             2,
-            "classifier predicts labels: give --classes height=LABEL,LABEL",
+            "classifier predicts labels, which have no range: in place of --y height=40:220",
         ),
         ([*X, *NO_YES, "--noise", "2"], 2, "classifier has no option --noise"),
         (
@@ -231,7 +231,7 @@ def test_other_models_have_no_classes(run, records, tmp_path):
         tmp_path / "m",
     )
     assert answer.code == 2
-    assert "delta > 0" in answer.err
+    assert "--delta must be above 0" in answer.err
 
 
 class Column:

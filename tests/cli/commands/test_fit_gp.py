@@ -176,7 +176,7 @@ def test_a_fit_that_says_nothing_is_noted():
         ([*X, *Y, *PROMISE, "--basis", 0], 2, "basis must be a whole number"),
         ([*X, *Y, *PROMISE, "--noise", -1], 2, "--noise must be a positive"),
         ([*X, *Y, *PROMISE, "--bins", 3], 2, "gp has no option --bins"),
-        ([*X, *Y, "--epsilon", 1, "--delta", 0], 2, "delta > 0"),
+        ([*X, *Y, "--epsilon", 1, "--delta", 0], 2, "--delta must be above 0"),
     ],
 )
 def test_refusals_charge_nothing(fit, budget, tmp_path, options, code, words):

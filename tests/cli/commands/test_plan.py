@@ -105,7 +105,7 @@ def test_the_command_draws(run, tmp_path, kind):
     for wrong, words in (
         (("--draws", 0), "--draws must be"),
         (("--error", -1), "--error must be"),
-        (("--delta", 0), "delta > 0"),
+        (("--delta", 0), "--delta must be above 0"),
     ):
         refused = run(
             *ASK[:-2], *wrong, "--out", out
@@ -155,7 +155,7 @@ def test_several_numbers_of_records(run):
         ((*ASK[:6], "300", "--epsilon", "1;2"), 2, "--epsilon takes positive numbers"),
         ((*ASK[:6], "300", "--out", "plan.pdf"), 2, ".png, .svg, .html"),
         ((*ASK, "--basis", "many"), 2, "--basis takes positive whole numbers"),
-        ((*ASK[:6], "300", "--delta", 0), 2, "delta > 0"),
+        ((*ASK[:6], "300", "--delta", 0), 2, "--delta must be above 0"),
         ((*ASK, "--error", -1), 2, "must be a positive number"),
         ((*ASK[:-1], 0), 2, "--draws must be at least 1"),
     ],

@@ -114,10 +114,11 @@ def test_evidence_finds_length_scale_and_second_moments_find_the_noise():
     kernels = [covariance(ConstantKernel(0.3) * RBF(length)) for length in (0.2, 3.0)]
     told = belief(x, kernels=kernels, s2=0.04, learn_noise=True, learn_kernel=True)
     A = np.eye(150)[:, ::5]
-    told.add(A, A.T @ y, 0.02, np.zeros(150), 1.0, (float(np.mean(y**2)), 0.01))
+    told.add(A, A.T @ y, 0.02, np.zeros(150), 1.0, (float(np.sum(2 * y**2 - 1)), 3.0))
     assert told.weights[0] > 0.99
     centre = told.centre
-    told.add(A, A.T @ (y - centre), 0.02, centre, 1.0, (float(np.mean((y - centre) ** 2)), 0.001))
+    squares = float(np.sum(2 * (y - centre) ** 2 - 1)), 0.3
+    told.add(A, A.T @ (y - centre), 0.02, centre, 1.0, squares)
     assert 0.05 < np.sqrt(told.s2) < 0.2
     assert len(told.posterior().parts) == 1
 

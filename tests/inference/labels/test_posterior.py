@@ -187,7 +187,7 @@ def test_clipped_labels_are_unclipped_by_the_gain(spread):
         1.0,
         np.zeros(1),
         0.3,
-        (float(np.mean(kept**2)), 1e-4),
+        (float(np.sum(2 * (kept / 0.3) ** 2 - 1)), 10.0),
     )
     assert one.centre[0] == pytest.approx(0.15, abs=0.03)
     assert one.posterior_variance > 0.9 * spread**2 / n
@@ -229,7 +229,8 @@ def test_squares_tell_the_noise_of_labels(noise):
     for _ in range(3):
         for told in (one, fixed):
             away = y - told.centre
-            told.add(A, A.T @ away, 0.01, told.centre, 1.0, (float(np.mean(away**2)), 1e-4))
+            squares = float(np.sum(2 * away**2 - 1)), 0.04
+            told.add(A, A.T @ away, 0.01, told.centre, 1.0, squares)
     assert np.sqrt(one.s2) == pytest.approx(noise, rel=0.25)
     assert fixed.s2 == 0.01
 

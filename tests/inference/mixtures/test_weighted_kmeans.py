@@ -27,13 +27,11 @@ def cost(points, weights, centres):
 
 def least_cost(points, weights, k):
     """Over all partitions: each part about its own mean."""
-    least = np.inf
-    for parts in product(range(k), repeat=len(points)):
-        which = np.eye(k)[list(parts)] * weights[:, None]
-        total = which.sum(axis=0)
-        if (total > 0).all():
-            least = min(least, cost(points, weights, which.T @ points / total[:, None]))
-    return least
+    partitions = [parts for parts in product(range(k), repeat=len(points)) if len({*parts}) == k]
+    which = np.eye(k)[np.array(partitions)] * weights[:, None]  # (partitions, points, parts)
+    sums = np.einsum("pnk,nd->pkd", which, points)
+    saved = (sums**2).sum(axis=2) / which.sum(axis=1)
+    return float(weights @ (points**2).sum(axis=1) - saved.sum(axis=1).max())
 
 
 def drawn(seed, n=7, d=2):
@@ -57,16 +55,21 @@ def test_squares_are_those_of_distances_and_never_negative(shift):
 
 
 def test_a_few_points_are_clustered_as_well_as_can_be():
-    """Restarts find the best of all partitions nearly always, and else one about as good."""
-    excess = []
-    for seed, k in product(range(6), (1, 2, 3)):
+    """Restarts find the best of all partitions, but for 0.5 % of searches.
+
+    Counted over seeds 0 to 3999 with two and three clusters: 42 of 8,000 missed it, by up to 20 %.
+    Were searches independent, more than three of 60 would miss with probability 3·10⁻⁴; seeds are
+    fixed.
+    """
+    missed = 0
+    for seed, k in product(range(30), (2, 3)):
         points, weights = drawn(seed, 6)
         found = weighted_kmeans(points, weights, k, np.random.default_rng(seed))
         assert found.shape == (k, 2)
-        excess.append(cost(points, weights, found) / least_cost(points, weights, k) - 1)
-    assert min(excess) > -1e-9
-    assert np.median(excess) < 1e-9
-    assert max(excess) < 0.1
+        excess = cost(points, weights, found) / least_cost(points, weights, k) - 1
+        assert -1e-9 < excess < 0.25
+        missed += excess > 1e-9
+    assert missed <= 3
 
 
 def test_one_cluster_is_the_weighted_mean_and_as_many_as_points_are_the_points():

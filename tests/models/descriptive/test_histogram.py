@@ -83,7 +83,7 @@ def test_bins_by_kind():
     assert np.round(model.counts_[2] / 2500).tolist() == [3, 0, 0, 0, 0, 0, 0, 0, 1]
     assert rounded[3] == [5, 0, 0, 0, 0, 0, 0, 5]
     assert rounded[4] == [0, 0, 0, 0, 0, 0, 0, 5, 0, 0]
-    assert model.labels_ == [["F", "M"], ["I", "II", "III"], None, None, None]
+    assert model.levels_ == [["F", "M"], ["I", "II", "III"], None, None, None]
     assert model.probabilities()[0] == pytest.approx([0.75, 0.25], abs=0.01)
     assert model.probabilities()[4].sum() == pytest.approx(1)
     median = model.quantile(0.5)

@@ -102,7 +102,11 @@ def test_no_two_labels_move_a_release_further_than_claimed(fitted):
         told = dict(release.statistic)
         inputs = np.frombuffer(b64decode(told["inputs"]))
         statistic = reticent.privacy.row_maps.label_sum.LabelSum(
-            **{k: v for k, v in told.items() if k not in ("name", "kind", "size")}
+            **{
+                {"reach": "clip_threshold"}.get(k, k): v
+                for k, v in told.items()
+                if k not in ("name", "kind", "size")
+            }
         )
 
         def moved(j, a, b, inputs=inputs, statistic=statistic):
@@ -221,7 +225,7 @@ def test_points_outside_the_bounds_count_as_the_edge_and_predictions_stay_inside
     inside = default.predict([[0.0], [10.0]])
     outside = default.predict([[-50.0], [1e300]])
     assert np.array_equal(inside, outside)
-    assert default.predict([[np.nan]]) == default.predict([[5.0]])
+    assert np.isnan(default.predict([[np.nan]], return_std=True)).all()
     assert (np.abs(default.predict(GRID)) <= 3).all()
 
 
@@ -341,7 +345,7 @@ def test_several_inputs_and_a_kernel_with_white_noise():
         ({"at": [[np.nan]]}, "at must be an array"),
         ({"at": "everywhere"}, "at must be an array"),
         ({"mechanism": "functional", "at": [[1.0]]}, "at is for a cloak"),
-        ({"delta": 0}, "delta > 0"),
+        ({"delta": 0}, "delta must be above 0"),
         ({"bounds": reticent.Bounds(x=[(0, 10)], y=[(0, 1), (0, 1)])}, "predicts one number"),
         ({"bounds": reticent.Bounds(x=[(0, 10)], classes=[0, 1])}, "predicts one number"),
     ],
@@ -415,7 +419,10 @@ def test_an_input_that_is_not_in_the_table_adds_nothing():
         clip_threshold=1.0,
         squares=0.0,
     )
-    assert statistic.block_sum(np.array([[0.0, 0.5], [-0.0, 0.25], [1e-300, 1.0]])) == 0.75 * 2**24
+    records = np.array([[0.0, 0.5], [-0.0, 0.25], [1e-300, 1.0], [np.nan, 1.0], [1e-300, np.nan]])
+    assert statistic.block_sum(records).tolist() == [0.75 * 2**24, 0, 0]
+    half = int(0.5**0.5 * 2**24)
+    assert statistic.block_sum(np.array([[0.0, np.nan]])).tolist() == [0, half, half]
 
 
 def test_labels_are_not_published_as_inputs():
@@ -430,3 +437,71 @@ def test_labels_are_not_published_as_inputs():
     model = reticent.LabelGPRegressor(bounds=bounds, epsilon=0.1, delta=1e-6).fit(frame)
     assert model.n_features_in_ == 1
     assert list(model.feature_names_in_) == ["age"]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_missing_labels_are_not_the_middle_of_the_range(share):
+    """A level of 2 in a range around 0, with labels that are missing more often on one side."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0, 10, size=(800, 1))
+    y = 2.0 + 0.25 * rng.normal(size=800)
+    y[rng.uniform(size=800) < share * x[:, 0] / 5] = np.nan
+    model = reticent.LabelGPRegressor(stages=4, random_state=0, **COMMON).fit(x, y)
+    there = np.isfinite(y).sum()
+    assert abs(model.n_complete_ - there) < 4 * model.n_complete_sd_ < 0.2 * there
+    mean, std = model.predict([[2.0], [8.0]], return_std=True)
+    assert (np.abs(mean - 2.0) < 2.5 * std).all()
+    assert mean[0] > 1.6
+    assert model.score(x, y) == model.score(x[np.isfinite(y)], y[np.isfinite(y)])
+
+
+def test_a_fit_of_nothing_but_missing_values_is_a_fit():
+    nothing = np.full(20, np.nan)
+    for x, y in ((np.arange(20.0)[:, None] / 2, nothing), (nothing[:, None], np.ones(20))):
+        model = reticent.LabelGPRegressor(stages=2, random_state=0, **FIXED).fit(x, y)
+        mean, std = model.predict(GRID, return_std=True)
+        assert np.isfinite(mean).all()
+        assert (std > 0.5).all()
+
+
+def test_no_missing_label_moves_a_release_further_than_claimed(fitted):
+    for release in fitted.releases_:
+        told = dict(release.statistic)
+        statistic = reticent.privacy.row_maps.label_sum.LabelSum(
+            **{
+                {"reach": "clip_threshold"}.get(k, k): v
+                for k, v in told.items()
+                if k not in ("name", "kind", "size")
+            }
+        )
+        inputs = np.frombuffer(b64decode(told["inputs"]))
+        for x in inputs[::10]:
+            ends = [
+                statistic.block_sum(np.array([[x, v]])).astype(np.int64).astype(object)
+                for v in (-1.0, 0.0, 1.0, np.nan)
+            ]
+            for one in ends[:3]:
+                moved = int(((one - ends[3]) ** 2).sum())
+                assert 0 < moved <= statistic.sensitivity2
+
+
+def test_words_have_effects_of_their_own():
+    """Three words in an order that no line fits: high, low, high."""
+    rng = np.random.default_rng(0)
+    bounds = reticent.Bounds(x={"age": (0, 10), "town": ["A", "B", "C"]}, y={"stay": (-3, 3)})
+    import pandas
+
+    frame = pandas.DataFrame(
+        {"age": rng.uniform(0, 10, 600), "town": rng.choice(["A", "B", "C", "other"], 600)}
+    )
+    level = frame.town.map({"A": 1.5, "B": -1.5, "C": 1.5, "other": -3.0})
+    frame["stay"] = level + 0.05 * frame.age + 0.2 * rng.normal(size=600)
+    model = reticent.LabelGPRegressor(
+        stages=3, bounds=bounds, epsilon=3.0, delta=1e-5, random_state=0
+    ).fit(frame)
+    queries = pandas.DataFrame({"age": [5.0] * 4, "town": ["A", "B", "C", "other"]})
+    mean, std = model.predict(queries, return_std=True)
+    assert (np.abs(mean[:3] - [1.75, -1.25, 1.75]) < np.maximum(3 * std[:3], 0.3)).all()
+    assert np.isnan(mean[3])
+    with pytest.raises(BadInput, match="no order"):
+        reticent.LabelGPRegressor(RBF(1.0), bounds=bounds, epsilon=1, delta=1e-5).fit(frame)

@@ -94,6 +94,23 @@ def test_the_same_from_arrays_parquet_and_dask(tmp_path):
         )
 
 
+def test_records_that_lack_a_value_add_nothing():
+    """Half of the records lack a value; weights and covariances are those of the others."""
+    data = two(12_000)
+    data[::2, 1] = np.nan
+    found = model().fit(data)
+    order = np.argsort(found.means_[:, 0])
+    assert found.weights_[order] == pytest.approx([0.6, 0.4], abs=0.03)
+    assert found.covariances_ == pytest.approx(np.array([np.eye(3)] * 2), abs=0.35)
+    others = model().fit(data[1::2])
+    assert found.pooled_covariance_ == pytest.approx(others.pooled_covariance_, rel=0.15)
+    query = two(4)
+    query[1, 2] = np.nan
+    assert found.predict(query)[1] == -1
+    assert np.isnan(found.predict_proba(query)[1]).all()
+    assert np.isfinite(found.score(query))
+
+
 @pytest.mark.parametrize("d", [1, 2])
 def test_one_or_two_columns_are_fitted_to_a_histogram(d):
     found = model().fit(two(8000, d))
@@ -141,7 +158,9 @@ def test_nothing_makes_it_fail_or_singular(name, epsilon):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = model(parts, epsilon, random_state=2).fit(data)
-    assert np.isfinite(found.score_samples(np.vstack([data, two(20, data.shape[1])]))).all()
+    scores = found.score_samples(np.vstack([data, two(20, data.shape[1])]))
+    assert np.array_equal(np.isnan(scores[: len(data)]), np.isnan(data).any(axis=1))
+    assert np.isfinite(scores[len(data) :]).all()
     assert (np.linalg.eigvalsh(found.covariances_) > 0).all()
     assert found.weights_.sum() == pytest.approx(1)
     assert (found.weights_ > 0).all()
@@ -163,6 +182,11 @@ def test_samples_lie_within_the_bounds_and_are_repeatable():
     assert drawn.mean(axis=0) == pytest.approx(
         np.clip(data, [0, 150], [100, 190]).mean(axis=0).to_numpy(), abs=4
     )
+    single = model(1, bounds=narrow).fit(data)
+    drawn = single.sample(40_000, random_state=0)
+    assert drawn.mean(axis=0) == pytest.approx(single.means_[0], abs=0.3)
+    sd = np.sqrt(np.diagonal(single.covariances_[0]))
+    assert drawn.std(axis=0) == pytest.approx(sd, rel=0.02), "truncated, and as wide as it was"
     ball = model(1, bounds=reticent.Bounds(x=[(-1, 1)] * 2, norm=1.0)).fit(
         np.random.default_rng(6).normal(size=(500, 2))
     )

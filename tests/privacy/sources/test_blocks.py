@@ -17,7 +17,9 @@ NAN = np.nan
 
 def rows(source, *fields):
     """All rows; labels are wanted where a field is a pair."""
-    wanted = [Field(*one) if isinstance(one, tuple) else Field(one) for one in fields]
+    wanted = [
+        Field(one[0], Labels(one[1])) if isinstance(one, tuple) else Field(one) for one in fields
+    ]
     source.check(wanted)
     blocks = list(source.blocks(wanted))
     assert all(block.flags.c_contiguous and block.dtype == np.float64 for block in blocks)
@@ -75,10 +77,10 @@ def test_outputs_have_names_where_inputs_have(y, names):
 
 def test_labels_beside_numbers():
     table = np.array([[1, "yes", 3.5], [2, "no", None], [3, "?", "x"]], dtype=object)
-    wanted = [[0, 1, 1, 3.5], [0, 0, 2, NAN], [1, 0, 3, NAN]]
+    wanted = [[0, 1, 1, 3.5], [NAN, 0, 2, NAN], [1, NAN, 3, NAN]]
     assert same(rows(scan(table), (0, (1, 3)), (1, ("no", "yes")), 0, 2), wanted)
     assert same(
-        rows(scan(pd.DataFrame({"l": ["b", "a", "c"]})), ("l", ("a", "b"))), [[1], [0], [0]]
+        rows(scan(pd.DataFrame({"l": ["b", "a", "c"]})), ("l", ("a", "b"))), [[1], [0], [NAN]]
     )
     assert same(rows(scan(np.array([[1.0], [2.0]])), (0, (1, 2))), [[0], [1]])
 
@@ -124,7 +126,7 @@ def test_rows_of_lists_and_what_is_no_row():
         rows(lists([[1.0, 2.0], 2.0, [3.0]], inputs=2), 0, 1), [[1, 2], [NAN, NAN], [NAN, NAN]]
     )
     labels = rows(lists(X, ["b", ["b"], ["b", "b"], None], inputs=None), (3, ("a", "b")))
-    assert same(labels, [[1], [1], [0], [0]])
+    assert same(labels, [[1], [1], [NAN], [NAN]])
     assert lists([]).known_n == 0
 
 
@@ -163,10 +165,10 @@ OTHER = np.array([["2020-01-01"]], dtype="M8[D]")
 @pytest.mark.parametrize(
     ("data", "numbers", "texts", "values", "mixed"),
     [
-        (NUMBER, True, False, True, True),
-        (TEXT, False, True, False, True),
+        (NUMBER, True, True, True, True),
+        (TEXT, True, True, True, True),
         (ANY, True, True, True, True),
-        (CATEGORY, False, True, True, True),
+        (CATEGORY, True, True, True, True),
         (OTHER, False, False, False, False),
     ],
 )
@@ -177,7 +179,7 @@ def test_what_a_column_can_be_read_as(data, numbers, texts, values, mixed):
         ((1, 2), values),
         ((1, "a"), mixed),
     ):
-        field = Field(0, classes)
+        field = Field(0, None if classes is None else Labels(classes))
         if usable:
             scan(data).check([field])
         else:
@@ -210,7 +212,15 @@ def test_data_without_columns():
 
 
 CSV = b'a,b,c\n1,2,no\n"3",4,"yes"\n5\n6,"7,8",yes\n\n9,x,yes\r\n10,11,no,\n" 12",13,\xff\n'
-READ = [[1, 2, 0], [3, 4, 1], [NAN, NAN, 0], [6, NAN, 1], [9, NAN, 1], [NAN, NAN, 0], [12, 13, 0]]
+READ = [
+    [1, 2, 0],
+    [3, 4, 1],
+    [NAN, NAN, NAN],
+    [6, NAN, 1],
+    [9, NAN, 1],
+    [NAN, NAN, NAN],
+    [12, 13, NAN],
+]
 
 
 @pytest.mark.parametrize("size", [1, 20, 2**22])
@@ -297,7 +307,8 @@ def test_parquet_files_one_after_the_other(tmp_path):
     assert [len(block) for block in blocks] == [4_096] * 17 + [368, 2]  # labels may be long
     assert [len(block) for block in source.blocks([Field("a")])] == [65_536, 4_464, 2]
     both = np.concatenate([long, [0, 1]])
-    assert same(np.vstack(blocks), np.column_stack([both % 2 == 0, both, both % 3 == 0, both]))
+    label = np.where(both % 2 == 0, 1.0, NAN)
+    assert same(np.vstack(blocks), np.column_stack([label, both, both % 3 == 0, both]))
 
 
 def test_kinds_of_parquet_columns(tmp_path):
@@ -316,7 +327,7 @@ def test_kinds_of_parquet_columns(tmp_path):
     pq.write_table(table, tmp_path / "t.parquet")
     source = scan(tmp_path / "t.parquet")
     kinds = [source.kind(i)[0] for i in range(source.width)]
-    assert kinds == ["number"] * 4 + ["text"] * 2 + ["category", "other"]
+    assert kinds == ["number"] * 4 + ["text"] * 2 + ["category", "moment"]
     assert same(rows(source, "whole", "real", "yes", "money"), [[1, 0.5, 1, 1]])
     label = ("z", "a")
     assert same(rows(source, ("text", label), ("large", label), ("kind", label)), [[1, 1, 1]])

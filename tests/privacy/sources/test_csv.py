@@ -1,5 +1,6 @@
 """CSV: a record is a line, and no line, however nasty, changes what any other line gives."""
 
+import codecs
 import io
 import math
 import random
@@ -10,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import BadInput
-from reticent.privacy.columns.words import Labels
+from reticent.privacy.columns.words import Labels, Words, YesNo
 from reticent.privacy.sources import csv_lines as lines
 from reticent.privacy.sources.base import Field, scan
 from reticent.privacy.sources.csv import CsvSource
+from reticent.privacy.sources.csv_dialect import Dialect
 
 FIELDS = (Field("a"), Field("b"), Field("c", Labels(("no", "yes"))))
 NAN = math.nan
-MISSING = (NAN, NAN, 0)
+MISSING = (NAN, NAN, NAN)
 
 # (line, the row that it gives)
 NASTY = {
@@ -27,7 +29,7 @@ NASTY = {
     "odd quotes": (b'"1","2"","yes"', MISSING),
     "needless quotes": (b'"1","-2.5","yes"', (1, -2.5, 1)),
     "escaped quote": (b'1,"2""",yes', (1, NAN, 1)),
-    "quoted delimiter": (b'1,2,"yes, no"', (1, 2, 0)),
+    "quoted delimiter": (b'1,2,"yes, no"', (1, 2, NAN)),
     "only quotes": (b'""', MISSING),
     "backslash": (b"1,2\\,yes", (1, NAN, 1)),
     "too few": (b"1,2", MISSING),
@@ -36,7 +38,7 @@ NASTY = {
     "too few, not UTF-8": (b"\xff\xfe", MISSING),
     "NUL": (b"1,\x00,yes", (1, NAN, 1)),
     "NUL only": (b"\x00", MISSING),
-    "not UTF-8": (b"1,2\xff,\xfe", (1, NAN, 0)),
+    "not UTF-8": (b"1,2\xff,\xfe", (1, NAN, NAN)),
     "byte-order mark": (b"\xef\xbb\xbf1,2,yes", (NAN, 2, 1)),
     "stray carriage return": (b"1,2\r3,yes", MISSING),
     "a stray carriage return between two rows": (b"1,2,yes\r3,4,no", MISSING),
@@ -55,15 +57,15 @@ NASTY = {
     "nan with a load": (b"nan(3),+nan,yes", (NAN, NAN, 1)),
     "hexadecimal": (b"0x10,0b1,yes", (NAN, NAN, 1)),
     "spaces": (b" 1.5 ,\t2,yes", (1.5, 2, 1)),
-    "spaces at a label": (b"1,2, yes", (1, 2, 0)),
+    "spaces at a label": (b"1,2, yes", (1, 2, NAN)),
     "underscores": (b"1_000,1,yes", (NAN, 1, 1)),
     "other digits": ("١,１,yes".encode(), (NAN, NAN, 1)),
     "signs": (b"+1,--1,yes", (1, NAN, 1)),
     "points": (b".5,5.,yes", (0.5, 5, 1)),
     "only a point": (b".,e5,yes", (NAN, NAN, 1)),
-    "null words": (b"NA,null,None", (NAN, NAN, 0)),
+    "null words": (b"NA,null,None", (NAN, NAN, NAN)),
     "empty fields": (b",,", MISSING),
-    "one megabyte": (b"1,2," + b"y" * 2**20, (1, 2, 0)),
+    "one megabyte": (b"1,2," + b"y" * 2**20, (1, 2, NAN)),
     "one megabyte of digits": (b"9" * 2**20 + b",2,yes", (NAN, 2, 1)),
     "one megabyte of quotes": (b'"' * 2**20, MISSING),
     "formula": (b"=1+1,2,yes", (NAN, 2, 1)),
@@ -145,7 +147,7 @@ def test_floats_survive_a_csv_file(tmp_path_factory, values, crlf):
 def test_a_line_beyond_the_limit_is_a_record_of_missing_values(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST", 100)
     path = tmp_path / "t.csv"
-    for length, row in ((100, (1, 2, 0)), (101, MISSING), (5000, MISSING)):
+    for length, row in ((100, (1, 2, NAN)), (101, MISSING), (5000, MISSING)):
         line = (b"1,2," + b"y" * 5000)[:length]
         for text in (line, line + b"\n", line + b"\n5,6,yes\n", b"5,6,yes\n" + line):
             path.write_bytes(b"a,b,c\n" + text)
@@ -184,7 +186,6 @@ def test_headers(tmp_path, text, names):
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"a,a\n1,2\n", "not unique"),
-        (b"a\xff,b\n1,2\n", "UTF-8"),
         (b'a,"b\n1,2\n', "could not be read"),
         (b"a\rb\rc\r", "LF or CRLF"),
         (b"1.5,2.5\n3,4\n", "numbers stand there"),
@@ -204,7 +205,9 @@ def test_numeric_and_boolean_labels(tmp_path):
     got = np.concatenate(
         list(scan(path).blocks([Field("a", Labels((1, 2))), Field("b", Labels((False, True)))]))
     )
-    assert sorted(map(tuple, got.tolist())) == [(0, 0), (0, 0), (1, 1), (1, 1), (1, 1)]
+    assert got[:3].tolist() == [[1, 1]] * 3
+    assert np.isnan(got[3:]).tolist() == [[True, False], [True, True]]
+    assert got[3, 1] == 0
 
 
 def test_a_tab_is_a_delimiter_in_tsv_and_a_space_in_csv(tmp_path):
@@ -212,3 +215,60 @@ def test_a_tab_is_a_delimiter_in_tsv_and_a_space_in_csv(tmp_path):
     (tmp_path / "t.csv").write_text("a\n1\n\t\n")
     assert scan(tmp_path / "t.tsv").count() == 2
     assert scan(tmp_path / "t.csv").count() == 1
+
+
+def test_an_encoding_of_the_callers_own_is_refused(tmp_path):
+    """A registered codec would see cells, and could change its mind at one of them."""
+    seen = []
+
+    def search(name):
+        if name != "spy":
+            return None
+
+        def decode(text, errors="strict"):
+            seen.append(bytes(text))
+            return "a", len(text)
+
+        return codecs.CodecInfo(lambda text, errors="strict": (b"", 0), decode, name="spy")
+
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"x,label\n0,\xe4\n")
+    codecs.register(search)
+    try:
+        for wrong in ("spy", "unicode_escape", "utf-16", "utf-7", "rot13", "nothing", 7):
+            with pytest.raises(BadInput, match="is not known, or is not one that ASCII is part of"):
+                scan(path, encoding=wrong)
+            with pytest.raises(BadInput, match="is not known"):
+                Dialect(encoding=wrong)
+    finally:
+        codecs.unregister(search)
+    assert not seen
+    label = Field("label", Labels(("a", "\u00e4")))
+    for encoding in ("latin-1", "CP1252", None):
+        assert next(scan(path, encoding=encoding).blocks([label])).tolist() == [[1]]
+    assert np.isnan(next(scan(path, encoding="utf-8").blocks([label]))).all()
+
+
+@pytest.mark.parametrize(
+    ("header", "said", "words"),
+    [
+        ("a;b,c", {}, "does not say what separates"),
+        ("a,b", {"separator": ":"}, "a comma, a semicolon, a tab or a pipe"),
+        ("a,b", {"decimal": "'"}, "a point or a comma"),
+        ("a,b", {"decimal": ","}, "are both"),
+        ("sep=:\na:b", {}, "a comma, a semicolon, a tab or a pipe"),
+    ],
+)
+def test_a_dialect_that_cannot_be_is_refused(tmp_path, header, said, words):
+    (tmp_path / "t.csv").write_text(header + "\n1,2\n")
+    with pytest.raises(BadInput, match=words):
+        scan(tmp_path / "t.csv", **said)
+
+
+def test_levels_that_are_numbers_have_the_decimal_sign_too(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1,0;0\n0,0;1\n2;1,5\n")
+    fields = [Field("a", YesNo()), Field("b", Words([0, 1], keep_missing=True))]
+    got = next(scan(tmp_path / "t.csv").blocks(fields))
+    assert got[:, 1].tolist() == [0, 1, 2]
+    assert got[:2, 0].tolist() == [1, 0]
+    assert np.isnan(got[2, 0])

@@ -119,8 +119,7 @@ def test_columns_are_checked_by_the_metadata(frame):
     unread = dd.from_pandas(frame, npartitions=2).map_partitions(broken, meta=frame.iloc[:0])
     source = scan(unread)
     source.check(FIELDS)
-    with pytest.raises(BadInput, match="'unused' has dtype"):
-        source.check([Field("unused")])
+    source.check([Field("unused")])  # a text may be one of a number
     with pytest.raises(BadInput, match="no column 'b'"):
         source.check([Field("b")])
     with pytest.raises(BadInput, match="y cannot be given"):

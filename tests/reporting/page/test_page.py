@@ -38,6 +38,7 @@ CASES = {
     "mean, seeded": lambda: made("mean", columns=("age", EVIL), random_state=1),
     "histogram": lambda: made("histogram", columns=("age", EVIL), bins=4),
     "covariance": lambda: made("covariance", columns=("age", EVIL)),
+    "table": lambda: made("table", columns=("age", EVIL), by=(("age", (0, 5, 10)),), mean=(EVIL,)),
     "gp of one": lambda: made("gp", columns=(EVIL,)),
     "gp of two": lambda: made("gp", columns=("age", EVIL)),
     "gp of two, two outputs": lambda: made(

@@ -25,8 +25,8 @@ def audit_command(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="mean, histogram, covariance, bins, bins-labels, mixture, gp, gp-inputs, kmeans, "
-            "factors, components, classifier, classifier-inputs, gp-labels, "
+            help="mean, histogram, covariance, table, bins, bins-labels, mixture, gp, gp-inputs, "
+            "kmeans, factors, components, classifier, classifier-inputs, gp-labels, "
             "gp-labels-functional, gp-labels-inducing, bandit, bandit-running, "
             "bandit-rewards, bandit-local, search or all.",
         ),

@@ -15,7 +15,6 @@ from reticent.cli.terminal import advise, aside, line, print_json, progress
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.files.csv_tables import TableWriter
 from reticent.files.output import check_new, new_text
-from reticent.obfuscation.parameters import check_parameters, check_release_number
 from reticent.reporting.formatting import format_short
 
 __all__ = ["obfuscate_command"]
@@ -198,6 +197,8 @@ def obfuscate_command(
         regions = []
     else:
         regions = _parse_regions(sensitive)
+    from reticent.obfuscation.parameters import check_parameters, check_release_number
+
     check_parameters(**{name: given[name] for name in _CHECKED_FIRST}, everywhere=everywhere)
     check_release_number(given["number"], given["releases"])
     if train_on is not None and unprotected:

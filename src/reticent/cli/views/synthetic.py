@@ -3,12 +3,11 @@
 Synthetic records from a released model, in a file that looks like the one it was fitted to.
 """
 
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.terminal import aside, line
@@ -17,7 +16,6 @@ from reticent.files.csv_tables import TableWriter
 from reticent.files.output import check_new, new_binary, new_text
 from reticent.models.serialization import load
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.sources.parquet import write_parquet
 from reticent.reporting.columns import column_names
 from reticent.reporting.registry import unwrap_search
@@ -66,21 +64,19 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
     }
 
 
-def _columns(codes: NDArray[np.float64], bounds: Bounds) -> list[Any]:
+def _columns(drawn: Any, bounds: Bounds) -> list[Any]:
     """The columns as people write them: numbers, words, ISO dates; None where a value is missing.
 
-    ``codes`` are records as a model draws them, one column for each input of the bounds.
+    ``drawn``: what a model's ``sample`` gives, an array of plain numbers or columns by name.
     """
+    if not isinstance(drawn, dict):
+        return list(drawn.T)
     columns: list[Any] = []
-    kinds = bounds.x_kinds
-    for i in bounds.given_inputs():
-        drawn = np.array(codes[:, i])
-        if i + 1 < len(kinds) and isinstance(kinds[i + 1], MissingIndicator):
-            drawn[np.round(codes[:, i + 1]) == 1] = np.nan
-        if kinds[i].name in _NUMBERS:
-            columns.append(drawn)
+    for i, values in zip(bounds.given_inputs(), drawn.values(), strict=True):
+        if bounds.x_kinds[i].name in _NUMBERS:
+            columns.append(np.array([nan if value is None else value for value in values]))
         else:
-            columns.append(kinds[i].values(drawn))
+            columns.append(values)
     return columns
 
 

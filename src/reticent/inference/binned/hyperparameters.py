@@ -86,8 +86,11 @@ class BinnedPosterior:
         """Mean variance of an observation."""
         return float(self.weights @ [hypothesis.noise2 for hypothesis in self.hypotheses])
 
-    def denoised_sums(self, total: float | None) -> tuple[Array, Array]:
-        """Mean and variances of the sums without their privacy noise."""
+    def denoised_sums(self, total: tuple[float, float] | None) -> tuple[Array, Array]:
+        """Mean and variances of the sums without their privacy noise.
+
+        ``total``: mean and variance of their sum, where it is known.
+        """
         moments = [hypothesis.denoised_sums(total) for hypothesis in self.hypotheses]
         means = np.array([mean for mean, _ in moments])
         mean = self.weights @ means

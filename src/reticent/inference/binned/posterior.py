@@ -223,10 +223,10 @@ class HypothesisPosterior:
             return box_covariance(self.mixture, box_pairs(places, places))[0] - K.T @ K
         return places.between(self.mixture, places)[0] - K.T @ K
 
-    def denoised_sums(self, total: float | None) -> tuple[Array, Array]:
+    def denoised_sums(self, total: tuple[float, float] | None) -> tuple[Array, Array]:
         """What the observed sums were before the privacy noise: mean and covariance.
 
-        Their ``total`` may be known.
+        Their ``total`` may be known: its mean and variance.
         """
         privacy = self.observations.privacy
         C = np.diag(privacy) - privacy[:, None] * self.inverse * privacy
@@ -234,8 +234,8 @@ class HypothesisPosterior:
         if total is None:
             return mean, C
         along = C.sum(axis=0)
-        along_total = max(float(along.sum()), 1e-300)
-        return mean + along * (total - mean.sum()) / along_total, C - np.outer(
+        along_total = max(float(along.sum()) + total[1], 1e-300)
+        return mean + along * (total[0] - mean.sum()) / along_total, C - np.outer(
             along, along
         ) / along_total
 

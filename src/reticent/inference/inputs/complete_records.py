@@ -8,7 +8,7 @@ from 0 to n.
 import math
 from dataclasses import dataclass
 
-from scipy.special import ndtr
+import numpy as np
 
 __all__ = ["CompleteRecords", "CompleteRecordsSettings", "complete_records"]
 
@@ -33,6 +33,8 @@ class CompleteRecordsSettings:
 
 
 _SETTINGS = CompleteRecordsSettings()
+_REACH = 9.0  # standard deviations of the noise around a count that matter
+_GRID = (np.arange(2000) + 0.5) / 2000
 
 
 @dataclass(frozen=True)
@@ -66,26 +68,16 @@ def complete_records(count: float, sd: float, n: int) -> CompleteRecords:
 
     ``sd``: standard deviation of the count's noise. The mean is in [1, n].
     """
-    # of a normal density, truncated to [0, n]
-    low = -count / sd
-    high = (n - count) / sd
-    if low > 0:  # below nothing: the tails are exact on this side only
-        inside = float(ndtr(-low) - ndtr(-high))
-    else:
-        inside = float(ndtr(high) - ndtr(low))
-    inside = max(inside, 1e-300)
-    low_density, high_density = (
-        math.exp(-min(z * z / 2, 700.0)) / math.sqrt(2 * math.pi) for z in (low, high)
-    )
-    shift = (low_density - high_density) / inside
-    slab_mean = min(max(count + sd * shift, 0.0), float(n))
-    spread = 1 + (low * low_density - high * high_density) / inside - shift**2
-    slab_variance = sd**2 * min(max(spread, 0.0), 1.0)
-    spike = _SETTINGS.all_complete * high_density / sd
-    slab = (1 - _SETTINGS.all_complete) * inside / n
-    probability = spike / (spike + slab)
-    if count >= n:  # in both tails densities vanish; the whole number is nearest
-        probability = max(probability, _SETTINGS.all_complete)
-    mean = probability * n + (1 - probability) * slab_mean
-    variance = (1 - probability) * (slab_variance + probability * (n - slab_mean) ** 2)
-    return CompleteRecords(max(mean, 1.0), math.sqrt(max(variance, 0.0)), n)
+    low, high = np.clip([count - _REACH * sd, count + _REACH * sd], 0.0, float(n))
+    places = low + (high - low) * _GRID
+    logs = -(((places - count) / sd) ** 2) / 2
+    spike = -(((n - count) / sd) ** 2) / 2
+    largest = max(float(logs.max()), spike)
+    masses = np.exp(logs - largest)
+    slab = (1 - _SETTINGS.all_complete) * float(masses.mean()) * float(high - low) / n
+    spike_mass = _SETTINGS.all_complete * math.exp(max(spike - largest, -700.0))
+    probability = spike_mass / (spike_mass + slab)
+    masses = (1 - probability) * masses / masses.sum()
+    mean = float(masses @ places) + probability * n
+    variance = float(masses @ (places - mean) ** 2) + probability * (n - mean) ** 2
+    return CompleteRecords(min(max(mean, 1.0), float(n)), math.sqrt(variance), n)

@@ -14,7 +14,7 @@ diagonal. That is so for inputs along a line; κ of words, ordered levels and cy
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -187,16 +187,47 @@ class AnovaPriors:
         self.white_noise_variance = 0.0
 
     def _variances(self, h: int) -> Array:
-        scales = self.kernels[h].order_variances(self._dimension)
+        scales = self._scales(self.kernels[h])
         decays = [functions.decays[h] for functions in self._functions]
         return np.array(
             [
                 ANOVA.constant_variance
                 if not e
-                else scales[len(e) - 1] * math.prod(decays[j][k - 1] for j, k in e)
+                else scales[len(e), self._words_among(j for j, _ in e)]
+                * math.prod(decays[j][k - 1] for j, k in e)
                 for e in self._effects
             ]
         )
+
+    def _words_among(self, inputs: Iterable[int]) -> int:
+        """How many of some inputs are words."""
+        return sum(self.axes[j].shape == "words" for j in inputs)
+
+    def _scales(self, kernel: Anova) -> dict[tuple[int, int], float]:
+        """Variance of one effect, by its order and how many of its inputs are words.
+
+        That a function differs between words is no less likely than that it is smooth: an order
+        counts half for each word in it. All effects together have the kernel's variance.
+        """
+        d = self._dimension
+        words = self._words_among(range(d))
+        plain = {(o, 0): v for o, v in enumerate(kernel.order_variances(d), 1)}
+        if not words:
+            return plain
+        scales = {}
+        total = 0.0
+        for order in range(1, min(d, 3) + 1):
+            for among in range(max(0, order - (d - words)), min(order, words) + 1):
+                halved = max(order - among / 2, 1.0)
+                low = math.floor(halved)
+                high = min(low + 1, min(d, 3))
+                # between two orders geometrically
+                share = kernel.shares[low - 1] ** (low + 1 - halved)
+                share *= kernel.shares[high - 1] ** (halved - low)
+                scales[order, among] = share / math.comb(d, order)
+                effects = math.comb(words, among) * math.comb(d - words, order - among)
+                total += effects * scales[order, among]
+        return {key: kernel.variance * share / total for key, share in scales.items()}
 
     def degree_groups(self, m: int) -> NDArray[np.int64]:
         """For each of the m leading functions, its number among those of one input.
@@ -241,9 +272,9 @@ class AnovaPriors:
     def _within_groups(self) -> Array:
         """Variance (H,) between words that share an effect, under each hypothesis."""
         shared = sum(axis.shared_fraction for axis in self.axes)
-        return np.array(
-            [shared * kernel.order_variances(self._dimension)[0] for kernel in self.kernels]
-        )
+        if not shared:
+            return np.zeros(len(self.kernels))
+        return np.array([shared * self._scales(kernel)[1, 1] for kernel in self.kernels])
 
     def sorted_words(self, basis: Basis, densities: Sequence[Array]) -> Basis:
         """The basis with contrasts of words in the order of their frequency, most frequent first.

@@ -16,6 +16,9 @@ exponentially. Averages over boxes are then products over dimensions of
 E(z) = √(π/2p)·erf(z√(p/2)), H(z) = z·E(z) + (exp(−pz²/2) − 1)/p. (Eq 1 of the DP-GP paper, with one
 factor α, and with a constant taken from H so that narrow boxes lose no digits.) Derivatives are by
 log p: ∂H = −zE/2 − (exp(−pz²/2) − 1)/p.
+
+Along words nothing is integrated: p = ∞ stands for "the same word", and boxes hold whole words,
+each of width one. Of a box with L words, a word has the share 1/L.
 """
 
 import math
@@ -36,6 +39,7 @@ from sklearn.gaussian_process.kernels import (
     Sum,
 )
 
+from reticent.inference.kernels.columns import Levels, OnColumns
 from reticent.inference.kernels.settings import INTEGRAL
 from reticent.memo import memo
 
@@ -79,7 +83,7 @@ class KernelMixture:
     """
 
     log_weights: Array  # (terms,)
-    inverse: Array  # (terms, dimensions): p, 0 for a constant
+    inverse: Array  # (terms, dimensions): p, 0 for a constant, ∞ for the same word
     d_weights: Array  # (terms, parameters): ∂ log weight
     d_inverse: Array  # (terms, dimensions, parameters): ∂ log p
 
@@ -116,6 +120,10 @@ def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMi
             np.ones((1, free)),
             np.zeros((1, dimension, free)),
         )
+    if type(kernel) is Levels:
+        return _levels_mixture(kernel, dimension, theta)
+    if type(kernel) is OnColumns:
+        return _on_columns(_mixture(kernel.kernel, len(kernel.columns), theta), kernel, dimension)
     if type(kernel) not in (RBF, Matern, RationalQuadratic):
         raise ValueError(f"{type(kernel).__name__} has no integral in closed form here.")
     log_w = np.zeros(1)
@@ -138,6 +146,29 @@ def _mixture(kernel: Kernel, dimension: int, theta: Iterator[float]) -> KernelMi
     return KernelMixture(
         log_c, inverse, np.hstack([by_shape, np.zeros((len(log_w), free))]), d_inverse
     )
+
+
+def _levels_mixture(kernel: Levels, dimension: int, theta: Iterator[float]) -> KernelMixture:
+    """All words alike with the weight of their correlation, and each by itself with the rest."""
+    value, free = _take_hyperparameter(kernel, "correlation", theta)
+    alike = float(value[0])
+    inverse = np.zeros((2, dimension))
+    inverse[1, kernel.column] = math.inf
+    d_weights = np.tile([[1.0], [-alike / (1 - alike)]], (1, free))
+    nothing = np.zeros((2, dimension, free))
+    if alike == 0:
+        return KernelMixture(np.zeros(1), inverse[1:], d_weights[1:], nothing[1:])
+    return KernelMixture(np.log([alike, 1 - alike]), inverse, d_weights, nothing)
+
+
+def _on_columns(m: KernelMixture, kernel: OnColumns, dimension: int) -> KernelMixture:
+    """A mixture along some of the inputs, constant along the others."""
+    columns = list(kernel.columns)
+    inverse = np.zeros((len(m.inverse), dimension))
+    inverse[:, columns] = m.inverse
+    d_inverse = np.zeros((len(m.inverse), dimension, m.d_inverse.shape[2]))
+    d_inverse[:, columns] = m.d_inverse
+    return KernelMixture(m.log_weights, inverse, m.d_weights, d_inverse)
 
 
 def _take_hyperparameter(kernel: Kernel, name: str, theta: Iterator[float]) -> tuple[Array, int]:
@@ -165,7 +196,8 @@ def _product_mixture(a: KernelMixture, b: KernelMixture) -> KernelMixture:
     if len(i) > INTEGRAL.max_terms:
         raise ValueError("The product has too many terms.")
     inverse = a.inverse[i] + b.inverse[j]
-    fraction = np.divide(a.inverse[i], inverse, out=np.zeros_like(inverse), where=inverse > 0)[
+    smooth = (inverse > 0) & np.isfinite(inverse)
+    fraction = np.divide(a.inverse[i], inverse, out=np.zeros_like(inverse), where=smooth)[
         :, :, None
     ]
     d_inverse = np.concatenate([fraction * a.d_inverse[i], (1 - fraction) * b.d_inverse[j]], axis=2)
@@ -216,6 +248,7 @@ class _Differences:
     width: Array
     rows: Index
     columns: Index
+    same_word: Array  # chance that a word of one and a word of the other are the same
 
 
 def box_pairs(a: Boxes, b: Boxes, *, separately: bool = False) -> BoxPairs:
@@ -264,7 +297,20 @@ def _differences(a: Boxes, b: Boxes, j: int, separately: bool) -> _Differences:
             found.append((sign, z, where.reshape(table.shape)))
             farthest2.append(np.maximum(z[:1] ** 2, z[-1:] ** 2))
     order = 2 - a.are_points - b.are_points
-    return _Differences(order, found, farthest2, width, rows.ravel(), columns.ravel())
+    same_word = _same_word(s, t, u, v)
+    return _Differences(order, found, farthest2, width, rows.ravel(), columns.ravel(), same_word)
+
+
+def _same_word(s: Array, t: Array, u: Array, v: Array) -> Array:
+    """Overlap of [s, t] and [u, v], over both their widths; points are words of width one."""
+    s, t, u, v = (
+        np.where(s == t, np.rint(s) - 0.5, s),
+        np.where(s == t, np.rint(t) + 0.5, t),
+        np.where(u == v, np.rint(u) - 0.5, u),
+        np.where(u == v, np.rint(v) + 0.5, v),
+    )
+    overlap = np.maximum(np.minimum(t, v) - np.maximum(s, u), 0.0)
+    return np.asarray(overlap / ((t - s) * (v - u)))
 
 
 def _different_intervals(boxes: Boxes, j: int) -> tuple[Array, Index]:
@@ -310,6 +356,10 @@ def _factors(p: Array, along: _Differences, gradient: bool) -> tuple[list[Array]
     values = []
     derivatives = []
     for inverse in p:
+        if math.isinf(inverse):
+            values.append(along.same_word[along.rows][:, along.columns])
+            derivatives.append(np.zeros(1))
+            continue
         value = np.zeros(1)
         derivative = np.zeros(1)
         for (sign, z, where), farthest2 in zip(along.tables, along.farthest2, strict=True):

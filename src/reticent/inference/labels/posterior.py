@@ -9,9 +9,12 @@ of them together are one linear observation of w, whose distribution is known:
     o = Gw + normal noise of covariance N,   G = Σ c_j a_j ψ_jᵀ,
     N = Σ (c_j s² + c_j² rest_j) a_j a_jᵀ + privacy noise,
 
-with c_j records at input j. What the releases say together is kept as rows b of Σ b_j v_j + noise
-of variance one, as few as span them: turning white noise leaves it white, and these sums are the
-same for every hypothesis.
+with c_j labels at input j. What the releases say together is kept as rows b of Σ b_j v̄_j + noise
+of variance one, v̄_j the mean label at an input and b_j = c_j a_j, as few as span them: turning
+white noise leaves it white, and these sums are the same for every hypothesis.
+
+Some labels may be missing: c_j is what the releases say of the number that is there
+(`missing_labels`), and what is not known of it is noise in proportion to the residuals.
 
 Hypotheses about the kernel are weighed by their evidence, and their noise by the released second
 moments: free post-processing.
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.kernels.projection import white_noise_variance
+from reticent.inference.labels.missing_labels import MissingLabels
 from reticent.inference.labels.settings import LABEL_POSTERIOR
 from reticent.inference.linalg import SMALL_JITTER, quadratic_forms, robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import (
@@ -209,7 +213,8 @@ class LabelPosterior:
     """Posterior of the function, release by release.
 
     Parameters: one covariance and one noise variance for each hypothesis; inputs and how many
-    records stand at each; the inducing inputs; whether noise and kernel are to be learned.
+    ``records`` stand at each; the inducing inputs; whether noise and kernel are to be learned.
+    ``counts`` is the expected number of labels at each input.
     """
 
     def __init__(
@@ -217,14 +222,18 @@ class LabelPosterior:
         kernels: list[AveragedKernel],
         s2: Array,
         inputs: Array,
-        counts: Array,
+        records: Array,
         at: Array,
         *,
         learn_noise: bool,
         learn_kernel: bool,
     ) -> None:
         self.inputs = inputs
-        self.counts = counts
+        self.records = records
+        self.counts = counts = records
+        mean_features = InducingFeatures.from_kernel(average_kernels(kernels), at)
+        lengths = np.sqrt(mean_features.k.diag(inputs))
+        self._missing = MissingLabels(mean_features(inputs)[0] / lengths, records)
         self._features = [InducingFeatures.from_kernel(k, at) for k in kernels]
         self._s2 = s2.copy()
         self._guess = s2.copy()
@@ -249,6 +258,12 @@ class LabelPosterior:
         """Variance of the observation noise, as far as is known."""
         return float(self.weights @ self._s2)
 
+    @property
+    def labels(self) -> tuple[float, float]:
+        """Number of labels that are not missing, as far as is known, and its standard deviation."""
+        variance = self._missing.covariance(np.ones((len(self.counts), 1)))[0, 0]
+        return float(self.counts.sum()), math.sqrt(max(float(variance), 0.0))
+
     def residual_sd(self) -> float:
         """Standard deviation of a label about the centre, as far as is known."""
         return math.sqrt(self.posterior_variance + self.s2)
@@ -260,14 +275,24 @@ class LabelPosterior:
         sd: float,
         centre: Array,
         clip_threshold: float,
-        second: tuple[float, float] | None,
+        squares: tuple[float, float] | None,
+        missing: tuple[Array, float] | None = None,
     ) -> None:
         """Condition on a release of Σ clip(v − centre, ±clip_threshold)·column.
 
         ``columns``: (inputs, k); ``value``: (k,), with noise of standard deviation ``sd``;
-        ``second``: the released mean of the squared residuals and the standard deviation of its
-        noise, or None.
+        ``squares``: the released Σ(2t² − 1) of the clipped residuals t, in units of the threshold,
+        and the standard deviation of its noise, or None; ``missing``: Σ(column, 1) over records
+        without a label, (k + 1,), and the standard deviation of its noise, or None if none is.
         """
+        if missing is not None:
+            with_number = np.column_stack([columns, np.ones(len(columns))])
+            number = float(missing[0][-1]), missing[1]
+            self._missing.add(with_number, *missing, total=number)
+            self.counts = self.records - self._missing.mean
+        second = None
+        if squares is not None:
+            second = self._mean_square(*squares, clip_threshold)
         gain = 1.0
         distortion = 0.0
         if clip_threshold < 1:  # else the bounds alone clip
@@ -283,11 +308,33 @@ class LabelPosterior:
         noise = (sd / gain) ** 2 * np.eye(len(value)) + distortion * (
             columns.T * self.counts
         ) @ columns
+        if missing is not None:
+            noise += self._missing_noise(columns, centre)
         lower = robust_cholesky(noise, SMALL_JITTER)
-        self._take(solve_lower(lower, columns.T), solve_lower(lower, observed))
+        self._take(solve_lower(lower, columns.T * self.counts), solve_lower(lower, observed))
         if second is not None:
             self._seconds.append(_SecondMoment(*second, clip_threshold, centre))
         self._weigh()
+
+    def _missing_noise(self, columns: Array, centre: Array) -> Array:
+        """Covariance that the unknown numbers of labels give to sums of residuals (k, k).
+
+        Residuals f − centre: their mean as far as it is known, which all inputs share, and a rest
+        that is taken as independent between inputs.
+        """
+        residual = self.centre - centre
+        shared = self._missing.covariance(columns * residual[:, None])
+        share = self._missing.mean / np.maximum(self.records, 1e-300)
+        own = self.records * share * (1 - share) * self.posterior_variance
+        return np.asarray(shared + (columns.T * own) @ columns)
+
+    def _mean_square(self, value: float, sd: float, clip_threshold: float) -> tuple[float, float]:
+        """Mean of the squared residuals and the sd of its noise, from Σ(2t² − 1)."""
+        labels, labels_sd = self.labels
+        excess = float(np.clip(value / labels, -1.0, 1.0))
+        error = math.hypot(sd, excess * labels_sd) / labels
+        unit = clip_threshold**2 / 2
+        return (1 + value / labels) * unit, error * unit
 
     def _take(self, rows: Array, observed: Array) -> None:
         """Add rows that were observed with noise of variance one; keep as few as span all."""
@@ -343,8 +390,8 @@ class LabelPosterior:
     def _factor(self, psi: Array, left_out: Array, s2: float) -> tuple[Array, Array, Array]:
         """A root of the covariance of the observations, the observations whitened by it, and G."""
         B = self._rows
-        G = (B * self.counts) @ psi.T
-        N = (B * (self.counts * s2 + self.counts**2 * left_out)) @ B.T + np.eye(len(B))
+        G = B @ psi.T
+        N = (B * (s2 / self.counts + left_out)) @ B.T + np.eye(len(B))
         lower = robust_cholesky(N + G @ G.T, SMALL_JITTER)
         return lower, solve_lower(lower, self._observed), G
 
@@ -355,7 +402,7 @@ class LabelPosterior:
         the labels it was learned from, so they lie nearer to it than new ones would.
         """
         lower, z, G = self._factor(psi, left_out, s2)
-        U = solve_lower(lower, G @ psi + self._rows * (self.counts * left_out + s2))
+        U = solve_lower(lower, G @ psi + self._rows * (left_out + s2 / self.counts))
         label_variance = np.square(psi).sum(axis=0) + left_out + s2 - np.square(U).sum(axis=0)
         return z @ U, float(self.counts @ np.maximum(label_variance, 0.0)) / self.counts.sum()
 

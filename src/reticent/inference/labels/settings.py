@@ -10,9 +10,11 @@ __all__ = [
     "CLOAK",
     "DESIGN",
     "LABEL_POSTERIOR",
+    "MISSING_LABELS",
     "CloakSettings",
     "DesignSettings",
     "LabelPosteriorSettings",
+    "MissingLabelSettings",
 ]
 
 
@@ -69,6 +71,28 @@ class LabelPosteriorSettings:
 
 
 @dataclass(frozen=True)
+class MissingLabelSettings:
+    """Tuned numbers of `missing_labels.MissingLabels`.
+
+    Parameters
+    ----------
+    share_sd : float
+        Standard deviation, about one half, of the share of missing labels: about uniform.
+    amplitudes : tuple of float
+        Standard deviations of how that share varies with the input.
+    largest_share : float
+        Largest share of missing labels at an input: variances stay finite.
+    negligible_row : float
+        As for `LabelPosteriorSettings`.
+    """
+
+    share_sd: float = 0.3
+    amplitudes: tuple[float, ...] = (0.0, 0.1, 0.3)
+    largest_share: float = 0.98
+    negligible_row: float = 1e-12
+
+
+@dataclass(frozen=True)
 class DesignSettings:
     """Tuned numbers of `design`.
 
@@ -122,5 +146,6 @@ class CloakSettings:
 
 
 LABEL_POSTERIOR = LabelPosteriorSettings()
+MISSING_LABELS = MissingLabelSettings()
 DESIGN = DesignSettings()
 CLOAK = CloakSettings()

@@ -46,7 +46,7 @@ def cell_splits(counts: Array, sd: float, dimension: int) -> tuple[int, ...]:
 
 
 def merge_light_cells(
-    counts: Array, cut: tuple[int, ...], dimension: int, n: int, clusters: int
+    counts: Array, cut: tuple[int, ...], dimension: int, n: float, clusters: int
 ) -> tuple[int, ...]:
     """To which block each light cell (not cut) is joined, and −1 for the others.
 

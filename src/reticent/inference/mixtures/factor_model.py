@@ -14,14 +14,17 @@ from reticent.inference.mixtures.settings import FACTOR_MODEL
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
 
 __all__ = [
+    "ROTATIONS",
     "ColumnEstimates",
     "CorrelationEstimate",
     "factor_analysis",
     "factor_log_density",
     "factor_scores",
+    "rotate_loadings",
 ]
 
 Array = NDArray[np.float64]
+ROTATIONS = ("varimax", "quartimax")
 
 
 class ColumnEstimates:
@@ -96,8 +99,9 @@ class CorrelationEstimate:
         d = len(scale)
         precision = (scale**2 / columns.variance_sd) ** 2  # how well variances are known
         expected = np.clip(columns.variance / scale**2, 0.0, 1.0)
+        weight = expected / (sd**2 + 1 / precision)  # a column that does not vary shows nothing
         length = max(
-            float(precision @ np.diag(gram)) / max(float(precision @ expected), 1e-9),
+            float(weight @ np.diag(gram)) / max(float(weight @ expected), 1e-9),
             FACTOR_MODEL.min_signal,
         )
         noise2 = (sd / length) ** 2 / 2  # outside the diagonal
@@ -160,6 +164,25 @@ def factor_em_step(covariance: Array, W: Array, psi: Array, least: float) -> tup
     S = covariance @ BG  # the only product of d²k numbers
     new = np.asarray(np.linalg.solve(G + BG.T @ S, S.T).T, dtype=np.float64)
     return new, np.maximum(np.diag(covariance) - np.einsum("ij,ij->i", new, S), least)
+
+
+def rotate_loadings(W: Array, method: str, iterations: int = FACTOR_MODEL.rotation_steps) -> Array:
+    """Loadings (d, k) in rotated factors, the one with the largest loadings first.
+
+    "varimax" maximises the variance of squared loadings within factors, "quartimax" Σ W⁴: Kaiser's
+    criteria, by singular value decompositions.
+    """
+    d, k = W.shape
+    rotation = np.eye(k)
+    within = float(method == "varimax")
+    for _ in range(iterations):
+        rotated = W @ rotation
+        target = rotated**3 - within * rotated * (rotated**2).sum(axis=0) / d
+        left, _, right = np.linalg.svd(W.T @ target)
+        rotation = left @ right
+    rotated = W @ rotation
+    order = np.argsort(-(rotated**2).sum(axis=0), kind="stable")
+    return np.asarray(rotated[:, order])
 
 
 def factor_scores(x: Array, W: Array, psi: Array) -> Array:

@@ -197,7 +197,7 @@ class NormalMixture:
 def map_estimate(
     mixture: NormalMixture,
     pooled: NormalMixture,
-    n: int,
+    n: float,
     alpha: float,
     kappa: float,
     nu: float | None,

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 
 __all__ = [
     "ADAPTIVE_GRID",
+    "BOUNDED_NORMAL",
     "FACTOR_MODEL",
+    "LATENT_CLASS",
     "MIXTURE_MOMENTS",
     "WEIGHTED_KMEANS",
     "AdaptiveGridSettings",
+    "BoundedNormalSettings",
     "FactorModelSettings",
+    "LatentClassSettings",
     "MixtureMomentSettings",
     "WeightedKMeansSettings",
 ]
@@ -163,6 +167,8 @@ class FactorModelSettings:
         Factors by which the Gram matrix may correct variances.
     em_steps : int
         Steps of EM.
+    rotation_steps : int
+        Steps of a rotation's singular value decompositions.
     """
 
     window_sd: float = 2.5
@@ -176,9 +182,57 @@ class FactorModelSettings:
     min_diagonal: float = 0.1
     scale_correction_range: tuple[float, float] = (0.5, 2.0)
     em_steps: int = 60
+    rotation_steps: int = 100
+
+
+@dataclass(frozen=True)
+class BoundedNormalSettings:
+    """Tuned numbers of `bounded_normal`. Lengths are in standard deviations.
+
+    Parameters
+    ----------
+    reach : float
+        How far from the mean an edge changes nothing.
+    cells : int
+        Cells that a density is tabulated in.
+    most_variance : float
+        Largest variance, relative to the largest that a distribution with this mean can have.
+    least_margin : float
+        How far from an edge a mean is at least, relative to the range.
+    newton_steps, least_step : int, float
+        Most steps of Newton's method, and the least fraction of one that is tried.
+    """
+
+    reach: float = 9.0
+    cells: int = 2000
+    most_variance: float = 0.9
+    least_margin: float = 1e-6
+    newton_steps: int = 60
+    least_step: float = 1e-6
+
+
+@dataclass(frozen=True)
+class LatentClassSettings:
+    """Tuned numbers of `latent_class`.
+
+    Parameters
+    ----------
+    prior_records : float
+        Records that the Dirichlet prior of the chances of a column's levels weighs.
+    least_chance : float
+        Least chance of a level, before all are divided by their sum.
+    fitting_steps : int
+        Steps of iterative proportional fitting.
+    """
+
+    prior_records: float = 1.0
+    least_chance: float = 1e-6
+    fitting_steps: int = 30
 
 
 MIXTURE_MOMENTS = MixtureMomentSettings()
 WEIGHTED_KMEANS = WeightedKMeansSettings()
 ADAPTIVE_GRID = AdaptiveGridSettings()
 FACTOR_MODEL = FactorModelSettings()
+BOUNDED_NORMAL = BoundedNormalSettings()
+LATENT_CLASS = LatentClassSettings()

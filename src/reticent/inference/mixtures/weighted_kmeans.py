@@ -75,7 +75,7 @@ def significant_points(counts: Array, bins: int, dimension: int, sd: float) -> t
     return np.concatenate(points), np.concatenate(weights)
 
 
-def residual_radius(n: int, sd: float, k: int, columns: int) -> float:
+def residual_radius(n: float, sd: float, k: int, columns: int) -> float:
     """Clip threshold of residuals, in root mean squares: as wide as its noise allows."""
     radius = WEIGHTED_KMEANS.excess_cost**0.5 * n / (sd * k * columns**0.5)
     return float(np.clip(radius, WEIGHTED_KMEANS.min_radius, WEIGHTED_KMEANS.max_radius))

@@ -59,7 +59,7 @@ class SimulatedGramPrior:
     """
 
     def __init__(
-        self, points: Array, uniform: Array, n: int, released: Array, sd: float, misfit: Array
+        self, points: Array, uniform: Array, n: float, released: Array, sd: float, misfit: Array
     ) -> None:
         simulated = points.T @ points / len(points)
         symmetry = 1 + np.eye(len(uniform))

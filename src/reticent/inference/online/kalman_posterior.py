@@ -140,7 +140,7 @@ class KalmanPosterior:
         B: Array,
         q: float,
         q_sd: float,
-        n: int,
+        n: float,
         clip_threshold: float,
         centre: Array,
         entry_variance: Array | None = None,
@@ -160,7 +160,7 @@ class KalmanPosterior:
             Σφφᵀ, or its estimate.
         q, q_sd : float
             Released Σe² and the standard deviation of its noise; ∞ if it was not released.
-        n : int
+        n : float
             Records of the batch.
         clip_threshold : float
             Bound of the residuals.
@@ -262,14 +262,16 @@ class KalmanPosterior:
         self._covariances[h] = (C + C.T) / 2
         self._priors[h] = prior
 
-    def _clipped(self, second: float, sd: float, n: int, r: float, B: Array) -> tuple[float, float]:
+    def _clipped(
+        self, second: float, sd: float, n: float, r: float, B: Array
+    ) -> tuple[float, float]:
         """Gain of the clip, and the variance that it adds."""
         variance = self._variance(second, sd, n, r, B)
         inside, kept, _ = clip_moments(r / math.sqrt(variance))
         gain = max(inside, _SETTINGS.min_gain)
         return gain, max((kept - gain**2) * variance, 0.0) / gain**2
 
-    def _variance(self, second: float, sd: float, n: int, r: float, B: Array) -> float:
+    def _variance(self, second: float, sd: float, n: float, r: float, B: Array) -> float:
         """Variance of a residual before the clip.
 
         What was expected, corrected by the released second moment.
@@ -283,7 +285,7 @@ class KalmanPosterior:
         return float(expected * _VARIANCE_FACTORS[np.argmin(misfit + surprise)])
 
     def _learn_noise(
-        self, h: int, explained: float, second: float, sd: float, n: int, r: float
+        self, h: int, explained: float, second: float, sd: float, n: float, r: float
     ) -> None:
         s2 = self._noise2 * _NOISE_GRID + self.truncation_variance[h]
         if r == math.inf:

@@ -17,6 +17,7 @@ from scipy.special import log_ndtr
 __all__ = ["CellDesign", "bounded_ratio", "margin_sets", "nonnegative_counts", "summed"]
 
 Array = NDArray[np.float64]
+MARGIN_WEIGHT = 10.0  # how much closer counts keep to the margins than to the cells
 _STEPS = 300  # of the projection to counts that are not negative
 _GRID = 257  # values that a mean is tried at
 _FAR = 8.0  # standard deviations
@@ -90,7 +91,9 @@ def summed(cells: Array, kept: tuple[int, ...], keys: int) -> Array:
     return cells.sum(axis=away)
 
 
-def nonnegative_counts(target: Array, margins: Array | None = None, weight: float = 1.0) -> Array:
+def nonnegative_counts(
+    target: Array, margins: Array | None = None, weight: float = MARGIN_WEIGHT
+) -> Array:
     """Counts c ≥ 0 of all cells that are as close as possible to what was released.
 
     Distances of the cells from ``target``, and of all margins from those of ``margins`` (if left

@@ -220,9 +220,9 @@ class JointBandit:
         Notes
         -----
         A candidate that is not a row of as many numbers as there are inputs, or a cell that is not
-        a number, is missing and stands in the middle of its range. It never changes another set's
-        answer, nor fails. An empty set is answered with 0. A program that hands on what people send
-        should give ``several``: then nothing that they send decides it.
+        a number, is missing, and such a candidate is chosen only where all are. It never changes
+        another set's answer, nor fails. An empty set is answered with 0. A program that hands on
+        what people send should give ``several``: then nothing that they send decides it.
         """
         asked = AskedRounds(candidates, self.bounds, several)
         with self._lock:
@@ -265,7 +265,7 @@ class JointBandit:
         -----
         Lengths of the outermost lists and shapes of arrays are public, and must fit. What lies
         inside is never refused: a row of another length, or a cell that is not a number, is missing
-        in its own round, and counts as the middle of its range.
+        in its own round, and that round adds nothing.
         """
         rounds = ToldRounds(candidate, reward, self.bounds, several)
         with self._lock:
@@ -285,8 +285,10 @@ class JointBandit:
             batch = records[: self._batch_size - stream.rows]
             stream.add(self._statistic(), batch, coded=True)
             if self._public_contexts:
-                phi = self.posterior_.features(batch[:, :-1])
+                contexts = batch[~np.isnan(batch[:, :-1]).any(axis=1), :-1]
+                phi = self.posterior_.features(contexts)
                 self._public_gram += phi.T @ phi
+                self._public_rounds += len(contexts)
             self.rounds_ += len(batch)
             records = records[len(batch) :]
             if stream.rows == self._batch_size:
@@ -346,6 +348,7 @@ class JointBandit:
     def _clear_public_gram(self) -> None:
         m = self.posterior_.feature_map.columns
         self._public_gram = np.zeros((m, m))
+        self._public_rounds = 0  # with a context that lacks nothing
 
     def _statistic(self) -> ResidualGram | RewardSum:
         """What the open batch is added up with."""
@@ -358,8 +361,9 @@ class JointBandit:
         release = stream.release(self._statistic())
         if self._public_contexts:  # what is public needs no noise, and a rebuild needs it
             upper_triangle = self._public_gram[np.triu_indices(len(self._public_gram))]
-            value = np.concatenate([release.value, upper_triangle])
-            scale = np.concatenate([release.scale, 0 * upper_triangle])
+            public = np.append(upper_triangle, float(self._public_rounds))
+            value = np.concatenate([release.value, public])
+            scale = np.concatenate([release.scale, 0 * public])
             release = derived(release, value=value, scale=scale)
         self.releases_.append(release)
         if self.journal is not None:
@@ -382,7 +386,8 @@ class JointBandit:
                     A=decoded.scaled_cross,
                     A_sd=decoded.scaled_cross_sd,
                     B=decoded.gram,
-                    n=release.n,
+                    n=decoded.contexts,
+                    missing=(decoded.missing, decoded.missing_sd),
                     clip_threshold=decoded.clip_threshold,
                     centre=decoded.weights,
                     echo=described.get("echo", 0.0),
@@ -494,8 +499,10 @@ class JointBandit:
         with self._lock:
             stream = self._paid_stream()
             public_gram: list[list[float]] = []
+            public_rounds = 0
             if stream.rows:  # a batch that was just released is no longer open
                 public_gram = self._public_gram.tolist()
+                public_rounds = self._public_rounds
             # The seed in use, for a generator cannot be stored: a bandit that goes on is seeded as
             # it was
             params = {**self._params, "random_state": self._seed and int(self._seed)}
@@ -504,6 +511,7 @@ class JointBandit:
                 "releases": [plain_release(release) for release in self.releases_],
                 "stream": base64.b64encode(stream.state()).decode(),
                 "gram": public_gram,
+                "contexts": public_rounds,
                 "rounds": self.rounds_,
                 "open": self._open_asks,
             }
@@ -537,6 +545,7 @@ class JointBandit:
         bandit._asks = bandit.rounds_ + bandit._open_asks
         if fields["gram"]:
             bandit._public_gram = np.array(fields["gram"])
+            bandit._public_rounds = int(fields["contexts"])
         return bandit
 
     def __repr__(self) -> str:

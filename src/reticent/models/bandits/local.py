@@ -115,19 +115,22 @@ class LocalBanditClient:
         [rows] = AskedRounds(candidates, self._bounds, several=False).read()
         words = random_words(1, self._asks, self._seed)
         self._asks += 1
+        missing = np.isnan(rows)
         with np.errstate(all="ignore"):
-            phi = self._statistic.feature_map.features(self._bounds.inputs_alone().scale(rows))
+            unit = self._bounds.inputs_alone().scale(rows)
+            phi = self._statistic.feature_map.features(np.where(missing, 0.0, unit))
             scores = upper_confidence_bound(
                 phi[None], self._mean, self._covariance_root, self._exploration_weight
             )
+            scores[:, missing.any(axis=1)] = -math.inf
             return int(best_candidates(scores, words)[0])
 
     def tell(self, candidate: object, reward: object) -> bytes:
         """The report to send to the server: noisy, and all that leaves. A client tells once.
 
         Whether the server counts it or finds it late, the promise is spent. A reward or a cell that
-        is not a number is missing, and stands in the middle of its range: there is a report
-        whatever they are.
+        is not a number is missing: then the report is of noise alone, as long and as noisy as any
+        other.
         """
         record = ToldRounds(candidate, reward, self._bounds, several=False)
         if self._stream is None:

@@ -133,6 +133,10 @@ class PolicySettings:
     local_first_batch_root: float = 4.0
     """√rounds of the first batch, times μ: the noise of a sum of n reports grows as √n."""
 
+    size_error: float = 0.2
+    """How wrong the size of a simulated Gram matrix may be, relative to itself: what is smaller by
+    more is taken as rounds that lack something."""
+
     # Speed
     cached_numbers: int = 2**18
     """Features of candidates that are computed at once: 2 MB, so that they stay in cache."""

@@ -20,12 +20,15 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from reticent.errors import BadInput
+from reticent.inference.inputs.complete_records import complete_records
 from reticent.inference.kernels.anova import Anova, AnovaPriors
+from reticent.inference.kernels.axes import LINE
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.inference.kernels.projection import KernelPriors, feature_scales, kernels_around
 from reticent.inference.online.batch_gram import MISMATCH_GRID, SimulatedGramPrior
 from reticent.inference.online.kalman_posterior import KalmanPosterior
 from reticent.models.bandits.settings import GROWTH, POLICY, PolicySettings
+from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.row_maps.basis_features import FeatureMap
@@ -122,6 +125,7 @@ class Policy:
         )
         self._simulated_rounds = settings.least_simulated_rounds
         self._informed = False
+        self._public_rounds = self._missing_rewards = self._missing_variance = 0.0
         self._choose_basis(horizon)
         self.reset()
         self._replan_batch()
@@ -269,10 +273,13 @@ class Policy:
         return upper_confidence_bound(phi, self.mean, self.covariance_root, self.exploration_weight)
 
     def features(self, candidates: Array) -> Array:
-        """Features (…, m) of candidates (…, d) in their own units."""
+        """Features (…, m) of candidates (…, d) in their own units.
+
+        Of one that lacks a value, those with the middle of the range in its place.
+        """
         flat = candidates.reshape(-1, self.dimension)
         unit = self.bounds.inputs_alone().scale(flat)
-        phi = self.feature_map.features(unit)
+        phi = self.feature_map.features(np.where(np.isnan(unit), 0.0, unit))
         return phi.reshape(*candidates.shape[:-1], self.feature_map.columns)
 
     def choose(self, candidates: Array | Sequence[Array], words: Words) -> NDArray[np.int64]:
@@ -294,7 +301,8 @@ class Policy:
             self.scores(self.features(candidates[start : start + rounds]))
             for start in range(0, len(candidates), rounds)
         ]
-        return best_candidates(np.concatenate(scores), words)
+        known = ~np.isnan(candidates).any(axis=2)
+        return best_candidates(np.where(known, np.concatenate(scores), -math.inf), words)
 
     def ingest_release(self, release: Release, noise: float = 1.0) -> None:
         """Learn from a released batch.
@@ -302,12 +310,12 @@ class Policy:
         ``noise``: standard deviation of its noise over the release's stated scale.
         """
         decoded = ResidualGram.decode(release)
-        n = release.n
         centre = decoded.weights[0]
         clip_threshold = decoded.clip_thresholds[0]
         cross_sd = float(decoded.scaled_cross_sd[0] * noise)
         square_sd = float(decoded.scaled_square_sd[0] * noise)
-        if n > 0:
+        if release.n > 0:
+            n = self._complete_rounds(decoded.gram, decoded.off_diagonal_sd * noise, release.n)
             points = self._settings.uniform_points
             uniform = self.feature_map.features(quasi_random_points(self.dimension, points))
             gram = SimulatedGramPrior(
@@ -337,36 +345,69 @@ class Policy:
         most = self._settings.least_simulated_rounds
         if self._staged:
             most = self._settings.most_simulated_rounds
-        self._after_batch(n, most)
+        self._after_batch(release.n, most)
+
+    def _complete_rounds(self, gram: Array, sd: float, n: int) -> float:
+        """About how many of n rounds lack nothing, from their noisy Gram matrix.
+
+        By how large it is beside that of the simulated rounds, which is right to about a
+        ``size_error`` of itself: many missing rounds show, few do not matter.
+        """
+        points = self._simulated_features
+        expected = points.T @ points / len(points)
+        square = float((expected * expected).sum())
+        count = float((gram * expected).sum()) / square
+        noise = math.sqrt(2 / square) * sd
+        error = math.hypot(noise, self._settings.size_error * n)
+        return complete_records(count, error, n).mean
 
     def ingest_public_contexts(
         self,
         A: Array,
         A_sd: float,
         B: Array,
-        n: int,
+        n: float,
         clip_threshold: float,
         centre: Array,
         echo: float = 0.0,
+        missing: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        """Learn from a batch whose contexts, and so B = Σφφᵀ (m, m), are public.
+        """Learn from a batch whose n contexts, and so B = Σφφᵀ (m, m), are public.
 
         ``A``: Σφe (m,), in units of the clip threshold, with noise of standard deviation ``A_sd``.
+        ``missing``: how many rewards are missing, and the standard deviation of that. They are
+        taken to be missing at random, the same share of them in all batches.
         """
         if n > 0:
+            share, share_sd = self._share_of_rewards(n, *missing)
+            diagonal = np.diag(B)
+            thinned = share * (1 - share) * np.outer(diagonal, diagonal) / n
             self.posterior.add(
                 A=A * clip_threshold,
                 A_sd=_fresh_noise(A_sd, clip_threshold, echo),
-                B=B,
+                B=B * share,
                 q=0.0,
                 q_sd=math.inf,
-                n=n,
+                n=max(share * n, 1.0),
                 clip_threshold=clip_threshold,
                 centre=centre,
+                entry_variance=(share_sd * B) ** 2 + thinned,
+                axes=np.eye(len(B)),
                 noise_carryover=echo,
                 unclipped=_nothing_clipped(clip_threshold, centre),
             )
-        self._after_batch(n, self._settings.most_simulated_rounds)
+        self._after_batch(int(n), self._settings.most_simulated_rounds)
+
+    def _share_of_rewards(self, n: float, missing: float, sd: float) -> tuple[float, float]:
+        """Share of the rewards that are there, in all batches so far, and its sd."""
+        self._public_rounds += n
+        self._missing_rewards += missing
+        self._missing_variance += sd**2
+        rounds = max(round(self._public_rounds), 1)
+        there = complete_records(
+            rounds - self._missing_rewards, math.sqrt(self._missing_variance), rounds
+        )
+        return there.mean / rounds, there.sd / rounds
 
     def _after_batch(self, n: int, most_simulated_rounds: int) -> None:
         least = self._settings.least_simulated_rounds
@@ -484,8 +525,12 @@ def _prior(
 ) -> AnovaPriors | KernelPriors:
     """The prior of the reward function in half-ranges."""
     d = len(bounds.x)
+    axes = axes_of(bounds)
+    check_kernel_columns(kernel, bounds)
     if kernel is None and d > settings.most_interacting_inputs:
-        return AnovaPriors(d, 0, [_ADDITIVE_PRIOR])
+        return AnovaPriors(d, 0, [_ADDITIVE_PRIOR], axes)
+    if kernel is None and any(axis != LINE for axis in axes):  # words, levels, cycles
+        return AnovaPriors(d, 0, axes=axes)
     if kernel is None:
         # The same variance everywhere: where no candidates are, nothing draws the choice there
         kernels = [

@@ -49,7 +49,7 @@ class PrivateHistogram(PrivateEstimator):
         Standard deviation of the privacy noise on each count.
     edges_ : array of shape (n_features, bins + 1), or list of arrays
         In the columns' own units; L levels are the bins between −½, ½, …, L − ½.
-    labels_ : list of (list of str, or None)
+    levels_ : list of (list of str, or None)
         The levels of words; None for other columns.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
@@ -87,7 +87,7 @@ class PrivateHistogram(PrivateEstimator):
         self.counts_ = _together(np.split(release.value, ends))
         self.counts_sd_ = float(release.sd[0])
         self.edges_ = _together([np.array(edges) for edges in statistic.edges])
-        self.labels_ = [kind.levels and list(kind.levels) for kind in bounds.x_kinds]
+        self.levels_ = [kind.levels and list(kind.levels) for kind in bounds.x_kinds]
 
     def probabilities(self) -> NDArray[np.float64] | list[NDArray[np.float64]]:
         """The counts as a probability per bin and column, among the records that have a value.

@@ -88,9 +88,9 @@ class PrivateMean(PrivateEstimator):
     def score_samples(self, X: object) -> NDArray[np.float64]:
         """Minus the squared distance of each record from the mean, on the bounds' scale.
 
-        NaN for a record that lacks a value. Not protected.
+        A value that a record lacks adds nothing. Not protected.
         """
-        return -np.sum((self._unit(X) - self._centre) ** 2, axis=1)
+        return -np.nansum((self._unit(X) - self._centre) ** 2, axis=1)
 
     def score_limits(self) -> tuple[float, float]:
         """Least and largest value that ``score_samples`` can have for a mean inside the bounds."""

@@ -166,6 +166,11 @@ class PrivateTable(PrivateEstimator):
 
     def _check(self) -> None:
         check_integer("bins", self.bins, 2, _MOST_BINS)
+        for name in ("count", "smooth"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise BadInput(
+                    f"{name} must be True or False, not {getattr(self, name)!r}.", parameter=name
+                )
         asked = self._wanted()
         if not self.count and not asked.averaged and not asked.quantile:
             raise BadInput(
@@ -307,7 +312,8 @@ class _Estimates:
         if smooth:
             counts, spread = shrink_counts(released, sd**2)
 
-        counts = counts * min(1.0, self.n / max(float(counts.sum()), 1.0))
+        if counts.sum() > self.n:  # which negative cells, put to zero, have lifted it to
+            counts = self.n * project_onto_simplex(counts.ravel() / self.n).reshape(counts.shape)
 
         def margin(kept: tuple[int, ...]) -> tuple[Array, Array]:
             value = summed(counts, kept, self.keys)

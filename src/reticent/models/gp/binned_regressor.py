@@ -9,12 +9,12 @@ the evidence of the released bins.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
-from math import sqrt
+from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,16 +26,29 @@ from reticent.inference.binned.hyperparameters import (
     fit_means,
 )
 from reticent.inference.binned.posterior import RegionObservations, Regions, likelihood_quadratics
+from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
+from reticent.inference.kernels.columns import mixed_kernel
 from reticent.inference.kernels.integral import Boxes, kernel_mixture
 from reticent.inference.kernels.projection import kernels_around
+from reticent.inference.labels.missing_labels import MissingLabels
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
+from reticent.models.gp.input_features import fill_missing
+from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
+from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import BINNED, LIMITS
 from reticent.models.replay import alike
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
 from reticent.privacy.release import check_scale, noise_scale
-from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
+from reticent.privacy.row_maps.binned_sums import (
+    BinCounts,
+    BinSums,
+    BinTotals,
+    DecodedBinSums,
+    Grid,
+    LabelSums,
+)
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer
 
@@ -49,7 +62,7 @@ EXPONENTIAL = "exponential"
 
 
 @dataclass(repr=False, eq=False)
-class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+class BinnedGPRegressor(RegressionScore, PrivateEstimator):
     """Gaussian-process regression on a differentially private histogram of means or counts.
 
     Parameters
@@ -58,10 +71,14 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         The prior of the function, in the units of the data (for counts: of records per unit of
         volume): sums and products of ConstantKernel, RBF, Matern, RationalQuadratic. A
         hyperparameter's own bounds are its prior; "fixed" means fixed. Default: an RBF kernel with
-        a length for each input; for means also a constant.
+        a length for each input; for means also a constant; words in no order have effects of their
+        own, alone and with the other inputs. A kernel that is given sees codes, and is refused for
+        more than two words in no order.
     bins : int, list of int, or list of edges, optional
         Number of equal bins of each input between its bounds, or their edges. Default: chosen from
-        the number of records, the noise and the number of inputs. For one to four inputs.
+        the number of records, the noise and the number of inputs. For one to four inputs. An input
+        with levels (words, ordered or not, yes and no) has one bin for each; in a list, give None
+        for it.
     regions : integer array of the grid's shape, optional
         Joins cells of the grid to regions, numbered from 0; −1 for cells that are in none. A
         boolean array keeps single cells.
@@ -90,8 +107,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ----------
     counts_, counts_sd_ : arrays, one number for each region
         The counts as they were released, with the noise's standard deviation: empty bins have noise
-        too, and a count can be negative. (With ``protect="labels"`` counts are public, exact, and
-        have none.)
+        too, and a count can be negative. A record that lacks a value is in no bin. (With
+        ``protect="labels"``: the public number of records, less the noisy one of missing labels.)
     sums_, sums_sd_ : arrays
         For means: the noisy sums of outputs, each output counted from the middle of its range.
     bins_, bins_sd_ : arrays
@@ -100,6 +117,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     edges_ : list of arrays
     kernel_, noise_
         The kernel with the highest evidence, in the units of the data, and the noise.
+    n_complete_, n_complete_sd_
+        Number of records that lack no value, as far as the release tells, and the standard
+        deviation of its error.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
@@ -189,7 +209,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 f"Kernels are chosen by scores for up to {BINNED.max_scored_regions:,} "
                 f"bins, not {size:,}: take learn_kernel=True."
             )
-        if self.bins is None and (len(bounds.x) > 4 or self.regions is not None):
+        check_kernel_columns(self.kernel, bounds)
+        chosen = [kind for kind in bounds.x_kinds if kind.levels is None]
+        if self.bins is None and (len(chosen) > 4 or self.regions is not None):
             raise BadInput(
                 "Give bins: they are chosen only for up to four inputs, and "
                 "where there are no regions."
@@ -205,7 +227,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             smallest = LIMITS.smallest_variance
             representable = self.kernel is None or smallest < m.variance / unit**2 < 1 / smallest
             fits = bool(
-                representable and np.isfinite(m.log_weights).all() and np.isfinite(m.inverse).all()
+                representable
+                and np.isfinite(m.log_weights).all()
+                and (self.kernel is None or np.isfinite(m.inverse).all())
             )
         except (ArithmeticError, ValueError, TypeError):
             fits = False
@@ -223,15 +247,24 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return clone(self.kernel)
         half = np.array([high / 2 - low / 2 for low, high in bounds.x])
         shortest, longest = BINNED.length_range
-        smooth = RBF(BINNED.length * half, np.column_stack([shortest * half, longest * half]))
         limits = tuple(limit * unit**2 for limit in BINNED.variance_range)
+        length_bounds = np.column_stack([shortest * half, longest * half])
+        axes = axes_of(bounds)
+        words = any(axis.shape == "words" for axis in axes)
 
         def constant(variance: float) -> Kernel:
             return ConstantKernel(variance * unit**2, limits)
 
+        if kind == "count" and not words:
+            return constant(BINNED.density_variance) * RBF(BINNED.length * half, length_bounds)
         if kind == "count":
-            return constant(BINNED.density_variance) * smooth
-        return constant(BINNED.constant_variance) + constant(BINNED.function_variance) * smooth
+            first = second = constant(BINNED.density_variance)
+        else:
+            first = constant(BINNED.constant_variance)
+            second = constant(BINNED.function_variance)
+        if not words:
+            return first + second * RBF(BINNED.length * half, length_bounds)
+        return mixed_kernel(axes, BINNED.length * half, length_bounds, first, second)
 
     def learn(self, curator: Oracle) -> None:
         """Release all bins at once."""
@@ -240,7 +273,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         times = curator.event.count - (self.learn_kernel == EXPONENTIAL)
         sd = curator.noise_multiplier * sqrt(2 / max(times, 1))
         if self.bins is None:
-            bins = _choose_bins(n / sd, len(bounds.x))
+            levels = [len(kind.levels) for kind in bounds.x_kinds if kind.levels is not None]
+            smooth = len(bounds.x) - len(levels)
+            bins = _choose_bins(n / sd / prod(levels), max(smooth, 1))
         else:
             bins = self.bins
         grid = make_grid(bins, self.regions, bounds)
@@ -260,9 +295,11 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         affordable = max(BINNED.work / max(grid.size, 10) ** 3, BINNED.min_hypotheses)
         trials = int(min(affordable, BINNED.hypotheses))
         self._volume = float(np.prod(2 * half))
-        self._expected = n * self._regions.volumes / self._volume
+        self._complete = self._complete_records(release)
+        complete = self._complete.mean
+        self._expected = complete * self._regions.volumes / self._volume
         if self.kind == "count":
-            self._middle = self._half = n / self._volume
+            self._middle = self._half = complete / self._volume
         else:
             ((low, high),) = bounds.y
             self._middle = low / 2 + high / 2
@@ -280,6 +317,8 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._take_counts(release, prior)
         else:
             self._take_sums(release, grid, bounds, prior, spread)
+        self.n_complete_ = self._complete.mean
+        self.n_complete_sd_ = self._complete.sd
         self.kernel_ = self._posterior.kernel
         mean, variance, _ = self._posterior.moments(self._regions)
         self.bins_, self.bins_sd_ = (
@@ -287,13 +326,27 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             self._spread(variance, self._regions.volumes),
         )
 
+    def _complete_records(self, release: Release) -> CompleteRecords:
+        """How many records lack no value."""
+        n = release.n
+        if self.kind == "count":
+            incomplete = BinCounts.decode(release).incomplete
+        elif self.protect == "records":
+            incomplete = BinSums.decode(release).incomplete
+        else:
+            decoded = LabelSums.decode(release)
+            labels, variance = _labels_there(decoded)
+            return CompleteRecords(max(float(labels.sum()), 1.0), sqrt(float(variance.sum())), n)
+        assert incomplete is not None
+        return complete_records(n - incomplete[0], incomplete[1], n)
+
     def _choose_kernel(
         self, curator: Oracle, prior: ProcessPrior, grid: Grid, release: Release
     ) -> ProcessPrior:
         """The prior with one kernel, chosen by the exponential mechanism with likelihood scores."""
         kernels = kernels_around(prior.kernel, prior.half, BINNED.kernel_candidates)
         if self.protect == "labels":
-            counts = LabelSums.decode(release).counts.astype(np.int64)
+            counts = np.array(release.statistic["counts"], dtype=np.int64)
         else:
             counts = None
         if counts is None:
@@ -362,22 +415,23 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             decoded = BinSums.decode(release)
         self.counts_ = decoded.counts
         self.counts_sd_ = decoded.counts_sd
-        if self.protect == "labels":
-            counts = decoded.counts
-            counts_variance = np.zeros(grid.size)
+        if decoded.records is not None:
+            counts, counts_variance = _labels_there(decoded)
         else:
             counting = self._kernel(bounds, "count", 1.0)
             trials = max(prior.trials // 2, BINNED.min_hypotheses)
             density = self._counted(
                 ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
             )
-            deviations, counts_variance = density.denoised_sums(0.0 if grid.whole else None)
+            deviations, counts_variance = density.denoised_sums(
+                (0.0, self._complete.sd**2) if grid.whole else None
+            )
             # as they are: raising negative ones to zero would lower all others
             counts = self._expected + deviations
         if decoded.spread is not None:
-            inside: float = release.n
-            inside_variance = 0.0
-            if not grid.whole:
+            inside = float(counts.sum())
+            inside_variance = self._complete.sd**2
+            if not grid.whole and decoded.records is None:
                 inside = self.counts_.sum()
                 inside_variance = (self.counts_sd_**2).sum()
             complement, complement_sd = decoded.spread
@@ -415,7 +469,11 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
 
     def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:
-        return (self._middle + self._half * mean) * (volumes if self.kind == "count" else 1.0)
+        """In the units of the data: means within the range of y, and no number below zero."""
+        natural = self._middle + self._half * mean
+        if self.kind == "count":
+            return np.maximum(natural, 0.0) * volumes
+        return np.clip(natural, self._middle - self._half, self._middle + self._half)
 
     def _spread(self, variance: Array, volumes: Array | float = 1.0) -> Array:
         return self._half * np.sqrt(variance) * (volumes if self.kind == "count" else 1.0)
@@ -426,16 +484,19 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         Mean output, or records per unit of volume.
 
         It includes the model's own uncertainty and the privacy noise. A point outside counts as
-        the nearest one inside.
+        the nearest one inside; one that lacks an input has NaN.
         """
         if return_std and return_cov:
             raise BadInput("Ask for return_std or return_cov, not for both.")
-        places = self._places(X)
+        places, lacking = self._places(X)
         if return_cov:
             with one_blas_thread():
                 mean, covariance = self._posterior.mean_and_covariance(Boxes.points(places))
+            mean[lacking] = np.nan
+            covariance[lacking] = np.nan
+            covariance[:, lacking] = np.nan
             return self._natural(mean), self._half**2 * covariance
-        mean, variance, _ = self._moments(places)
+        mean, variance, _ = self._moments(X)
         if return_std:
             return (self._natural(mean), self._spread(variance))
         return self._natural(mean)
@@ -461,7 +522,7 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         For counts the noise is that of the number of records in a unit of volume there.
         """
-        mean, whole, nonprivate = self._moments(self._places(X))
+        mean, whole, nonprivate = self._moments(X)
         noise = np.full(len(mean), self.noise_**2)
         if self.kind == "count":
             noise *= np.maximum(self._natural(mean), 0.0)
@@ -474,10 +535,13 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
-        mean, covariance = self.predict(X, return_cov=True)
+        places, lacking = self._places(X)
+        with one_blas_thread():
+            mean, covariance = self._posterior.mean_and_covariance(Boxes.points(places))
         draws = as_generator(random_state).multivariate_normal(
-            mean, covariance, n_samples, method="eigh"
+            self._natural(mean), self._half**2 * covariance, n_samples, method="eigh"
         )
+        draws[:, lacking] = np.nan
         return np.asarray(draws.T)
 
     @property
@@ -486,15 +550,17 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self._half * sqrt(self._posterior.prior_variance)
 
-    def _places(self, X: object) -> Array:
-        unit = self._unit(X)  # first: it checks that the model is fitted
-        return self.releases_[0].bounds.unscale(unit)
+    def _places(self, X: object) -> tuple[Array, NDArray[np.bool_]]:
+        """Inputs in their own units, and which of them lack a value."""
+        unit, lacking = fill_missing(self._unit(X))  # it checks that the model is fitted
+        return self.releases_[0].bounds.unscale(unit), lacking
 
-    def _moments(self, places: Array) -> Array:
+    def _moments(self, X: object) -> Array:
         """Mean, variance, and variance without privacy noise.
 
         Block by block, so that memory stays bounded.
         """
+        places, lacking = self._places(X)
         with one_blas_thread():
             blocks = [
                 np.array(
@@ -504,7 +570,9 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 )
                 for i in range(0, len(places), BINNED.prediction_block)
             ]
-        return np.concatenate(blocks, axis=1)
+        moments = np.concatenate(blocks, axis=1)
+        moments[:, lacking] = np.nan
+        return moments
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()
@@ -512,6 +580,18 @@ class BinnedGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             True  # on a hundred records, privacy leaves little to score
         )
         return tags
+
+
+def _labels_there(decoded: DecodedBinSums) -> tuple[Array, Array]:
+    """Expected number of labels in each region, and its variance, from released ones."""
+    assert decoded.records is not None
+    records = decoded.records
+    missing = MissingLabels(np.eye(len(records)), records)
+    sd = float(decoded.counts_sd[0])
+    told = records - decoded.counts
+    total = float(told.sum()), sd * sqrt(len(records))
+    missing.add(np.eye(len(records)), told, sd, total)
+    return records - missing.mean, np.diag(missing.covariance(np.eye(len(records))))
 
 
 def _choose_bins(signal_to_noise: float, dimension: int) -> int:

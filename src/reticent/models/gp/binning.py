@@ -19,6 +19,7 @@ from reticent.inference.binned.posterior import Regions
 from reticent.inference.kernels.integral import Boxes
 from reticent.models.gp.settings import BINNED
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.base import Kind
 from reticent.privacy.row_maps.binned_sums import Grid, LabelSums
 from reticent.validation import check_integer, is_integer
 
@@ -28,12 +29,15 @@ Array = NDArray[np.float64]
 
 
 def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
-    """Read ``bins`` and ``regions``, or say what is wrong with them."""
+    """Read ``bins`` and ``regions``, or say what is wrong with them.
+
+    An input with levels has one bin for each of them, whatever number is given for all inputs.
+    """
     d = len(bounds.x)
     if isinstance(bins, np.ndarray):
         bins = bins.tolist()
     if isinstance(bins, (str, bytes)) or not isinstance(bins, Sequence):
-        bins = [bins] * d
+        bins = [bins if kind.levels is None else None for kind in bounds.x_kinds]
     elif d == 1 and len(bins) > 1:
         bins = [bins]
     if len(bins) != d:
@@ -43,7 +47,8 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
             parameter="bins",
         )
     edges = tuple(
-        _edges(of_input, *ranges) for of_input, ranges in zip(bins, bounds.x, strict=True)
+        _edges(of_input, *kind.range) if kind.levels is None else _level_edges(of_input, kind)
+        for of_input, kind in zip(bins, bounds.x_kinds, strict=True)
     )
     cells = prod(len(of_input) - 1 for of_input in edges)
     if cells > BINNED.max_cells:
@@ -58,6 +63,18 @@ def make_grid(bins: Any, regions: Any, bounds: Bounds) -> Grid:
             "Gaussian process takes the cube of time. Take fewer bins, or join cells by regions."
         )
     return grid
+
+
+def _level_edges(bins: Any, kind: Kind) -> tuple[float, ...]:
+    """Edges between the levels of an input: one bin for each."""
+    levels = len(kind.levels or ())
+    if bins is not None and not (is_integer(bins, -inf) and int(bins) == levels):
+        raise BadInput(
+            f"An input with {levels} levels has {levels} bins, one for each: give None for it "
+            "among the bins.",
+            parameter="bins",
+        )
+    return tuple((np.arange(levels + 1) - 0.5).tolist())
 
 
 def _edges(bins: Any, low: float, high: float) -> tuple[float, ...]:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin, clone
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
+from sklearn.base import clone
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from reticent.errors import BadInput
+from reticent.inference.kernels.columns import mixed_kernel
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.inference.kernels.projection import kernels_around, white_noise_variance
 from reticent.inference.labels.cloaking import CRITERIA
@@ -33,11 +34,15 @@ from reticent.inference.labels.posterior import (
 )
 from reticent.inference.linalg import SMALL_JITTER, robust_cholesky
 from reticent.models.base import PrivateEstimator
+from reticent.models.gp.input_features import fill_missing
+from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
+from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import LABELS, LIMITS
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.label_sum import LabelSum, label_sum
 from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.codes import code_array
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_choice, check_integer, is_integer
 
@@ -52,7 +57,7 @@ _APPROXIMATIONS = ("fitc", "titsias")
 
 
 @dataclass(repr=False, eq=False)
-class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
+class LabelGPRegressor(RegressionScore, PrivateEstimator):
     """Gaussian-process regression with differential privacy for the labels.
 
     Inputs are NOT protected. Where inputs are public anyway (ages, places, times), this needs far
@@ -63,7 +68,8 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     kernel : scikit-learn kernel, optional
         The prior of the function, in the units of the data. A hyperparameter's own bounds are its
         prior; "fixed" means fixed. Default: a constant and a smooth function, with length scales
-        around a quarter of each input's range.
+        around a quarter of each input's range; periodic along cycles, and with an effect for each
+        word. A kernel sees codes, and is refused for more than two words in no order.
     mechanism : {"cloak", "functional", "inducing"}
         Which linear map of the labels is released. "cloak": the mean at the points of interest,
         with noise shaped so that it disturbs them least. "functional": the mean as a function, with
@@ -98,6 +104,9 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         The kernel with the largest weight, and the standard deviation of the observation noise.
     prior_std_
         Standard deviation of the function before the fit, on average over the records.
+    n_complete_, n_complete_sd_
+        Number of records that have all inputs and a label, as far as the releases tell, and the
+        standard deviation of its error.
     designs_
         How the released maps were made; for a cloak, how far from the optimum it is at most.
     guarantee_, releases_, n_features_in_, feature_names_in_
@@ -105,10 +114,12 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     Privacy
     -------
-    Neighbours: the label of one record replaced; all inputs and the number of records are public.
-    Released: per stage one noisy sum of clipped residual labels times public columns, and **the
-    inputs themselves**, which are part of the release and of model files. Must be public: the
-    inputs, the bounds, all parameters. ``score`` reads the labels it is given without protection.
+    Neighbours: the label of one record replaced, or missing; all inputs and the number of records
+    are public. Released: per stage one noisy sum of clipped residual labels times public columns,
+    one of the columns of missing labels, and **the inputs themselves**, which are part of the
+    release and of model files. Must be public: the inputs, the bounds, all parameters. ``score``
+    reads the labels it is given without protection. A record that lacks an input is left out; one
+    that lacks its label counts as such, and whether it does is protected.
 
     Examples
     --------
@@ -189,6 +200,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
         """Find points and kernels that cannot be used before anything is charged."""
+        check_kernel_columns(self.kernel, bounds)
         for name in ("at", "inducing"):
             if getattr(self, name) is not None and not is_integer(
                 getattr(self, name), 1, LABELS.max_inputs
@@ -226,7 +238,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         half = high / 2 - low / 2
         widths = np.array([high / 2 - low / 2 for low, high in bounds.x])
         if self.kernel is None:
-            kernel = _default_kernel(widths, half)
+            kernel = _default_kernel(bounds, widths, half)
         else:
             kernel = clone(self.kernel)
         if self.learn_kernel:
@@ -274,7 +286,8 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 decoded.sd,
                 decoded.centre,
                 decoded.clip_threshold,
-                decoded.mean_square,
+                decoded.squares,
+                (decoded.missing, decoded.missing_sd),
             )
             self.designs_.append(decoded.design)
             self._listen(1)
@@ -289,6 +302,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         else:
             self.noise_ = float(self.noise)
         self.prior_std_ = posterior.prior_std * self._half
+        self.n_complete_, self.n_complete_sd_ = posterior.labels
 
     def _initial_posterior(self, inputs: Array, counts: Array, bounds: Bounds) -> LabelPosterior:
         kernels, s2 = self._priors(bounds)
@@ -350,7 +364,7 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             design = f"{self.mechanism}, {self.criterion}, within {cloak.gap:.1e}"
         return label_sum(
             posterior.inputs,
-            posterior.counts,
+            posterior.records,
             columns,
             design=design,
             centre=centre,
@@ -376,12 +390,15 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Mean of the function at ``X`` within the bounds of y, and its std or covariance.
 
         They include the model's own variance and the privacy noise. Inputs outside bounds count as
-        the edge.
+        the edge; a row that lacks one has NaN.
         """
         if return_std and return_cov:
             raise BadInput("Ask for return_std or return_cov, not for both.")
         if return_cov:
-            mean, covariance = self._joint(X)
+            mean, covariance, lacking = self._joint(X)
+            mean[lacking] = np.nan
+            covariance[lacking] = np.nan
+            covariance[:, lacking] = np.nan
             return self._bounded(mean), self._half**2 * covariance
         mean, model, privacy = self._moments(X)
         if return_std:
@@ -396,16 +413,18 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``: shape (len(X), n_samples)."""
         check_integer("n_samples", n_samples)
-        mean, covariance = self._joint(X)
+        mean, covariance, lacking = self._joint(X)
         draws = as_generator(random_state).multivariate_normal(
             mean, covariance, n_samples, method="eigh"
         )
+        draws[:, lacking] = np.nan
         return np.asarray(self._middle + self._half * draws.T)
 
-    def _joint(self, X: object) -> tuple[Array, Array]:
-        unit = self._unit(X)
+    def _joint(self, X: object) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Mean and covariance, in half-ranges, and which rows lack an input."""
+        unit, lacking = fill_missing(self._unit(X))
         with one_blas_thread():
-            return self._posterior.joint(unit)
+            return *self._posterior.joint(unit), lacking
 
     def _bounded(self, mean: Array) -> Array:
         return np.clip(
@@ -417,13 +436,15 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         Block by block, so that memory stays bounded.
         """
-        unit = self._unit(X)
+        unit, lacking = fill_missing(self._unit(X))
         with one_blas_thread():
             blocks = [
                 self._posterior.moments(unit[i : i + LIMITS.prediction_block])
                 for i in range(0, len(unit), LIMITS.prediction_block)
             ]
-        mean, model, privacy = np.concatenate(blocks, axis=1)
+        moments = np.concatenate(blocks, axis=1)
+        moments[:, lacking] = np.nan
+        mean, model, privacy = moments
         return self._bounded(mean), self._half**2 * model, self._half**2 * privacy
 
     def __sklearn_tags__(self) -> "Tags":
@@ -434,27 +455,40 @@ class LabelGPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         return tags
 
 
-def _default_kernel(widths: Array, half: float) -> Kernel:
-    """A constant and a smooth function of about the size of y's range."""
+def _default_kernel(bounds: Bounds, widths: Array, half: float) -> Kernel:
+    """A constant and a function of about the size of y's range.
+
+    Smooth along numbers and ordered levels, periodic along cycles, with effects of its own for each
+    word.
+    """
 
     def about(value: Array | float) -> Array:
         factor = LABELS.prior_factor
         return np.stack([np.asarray(value) / factor, np.asarray(value) * factor], axis=-1)
 
     size = LABELS.prior_variance * half**2
+    limits = tuple(about(size))
     lengths = widths / 2
-    if len(widths) > 1:
-        smooth = RBF(lengths, about(lengths))
-    else:
-        smooth = RBF(float(lengths[0]), tuple(about(lengths[0])))
-    return (
-        ConstantKernel(size, tuple(about(size))) + ConstantKernel(size, tuple(about(size))) * smooth
+    return mixed_kernel(
+        axes_of(bounds),
+        lengths,
+        about(lengths),
+        ConstantKernel(size, limits),
+        ConstantKernel(size, limits),
+        periods=(2 * widths).tolist(),
     )
 
 
 def _distinct_inputs(unit: Array) -> tuple[Array, Array]:
-    """The different inputs, in order, and how many records stand at each."""
-    inputs, counts = np.unique(unit + 0.0, axis=0, return_counts=True)  # −0 is 0
+    """The different inputs, in order, and how many records stand at each.
+
+    A record that lacks an input is left out. Where all do, the middle of the box stands for them,
+    with next to no record.
+    """
+    complete = unit[~np.isnan(unit).any(axis=1)] + 0.0  # −0 is 0
+    if not len(complete):
+        return np.zeros((1, unit.shape[1])), np.full(1, LABELS.no_records)
+    inputs, counts = np.unique(complete, axis=0, return_counts=True)
     if len(inputs) > LABELS.max_inputs:
         raise BadInput(
             f"There are {len(inputs):,} different inputs, and a label-only model takes up to "
@@ -467,19 +501,22 @@ def _scaled_points(name: str, points: Any, bounds: Bounds) -> Array:
     """Points given by the user, scaled as inputs are."""
     d = len(bounds.x)
     try:
-        array = np.asarray(points, dtype=np.float64)
+        given = np.asarray(points)
+        if given.dtype.kind not in "biuf":
+            given = np.asarray(points, dtype=object)
+        if given.ndim == 1 and d == 1:
+            given = given.reshape(-1, 1)
+        fits = given.ndim == 2 and given.shape[1] == d and 1 <= len(given) <= LABELS.max_points
+        array = np.array([[np.nan]])
+        if fits:
+            columns = [code_array(given[:, j], kind) for j, kind in enumerate(bounds.x_kinds)]
+            array = np.column_stack(columns)
     except (OverflowError, TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.ndim == 1 and d == 1:
-        array = array.reshape(-1, 1)
-    if (
-        array.ndim != 2
-        or array.shape[1] != d
-        or not 1 <= len(array) <= LABELS.max_points
-        or not np.isfinite(array).all()
-    ):
+        fits = False
+    if not fits or not np.isfinite(array).all():
         raise BadInput(
             f"{name} must be an array of 1 to {LABELS.max_points:,} points with {d} finite "
-            f"number{'s' if d > 1 else ''} each, in the units of the inputs."
+            f"number{'s' if d > 1 else ''} each, in the units of the inputs (words as they are "
+            "listed in the bounds)."
         )
     return bounds.inputs_alone().scale(array) + 0.0

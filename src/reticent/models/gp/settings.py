@@ -238,6 +238,8 @@ class LabelSettings:
         Inducing inputs of mechanism "inducing" if their number is not given.
     max_inputs, max_points : int
         Most different inputs of the records, and most points of interest.
+    no_records : float
+        Number of records that a fit without complete inputs is made with: weights stay positive.
     noise_guess : float
         First guess of the noise's standard deviation, in half-ranges of y.
     input_trace : float
@@ -257,6 +259,7 @@ class LabelSettings:
     default_inducing: int = 10
     max_inputs: int = 20_000
     max_points: int = 10_000
+    no_records: float = 1e-6
     noise_guess: float = 0.2
     input_trace: float = 1e-6
     prior_variance: float = 0.3

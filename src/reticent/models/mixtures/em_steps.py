@@ -22,19 +22,22 @@ from reticent.inference.mixtures.gaussian_mixture import (
     merge_components,
     significant_counts,
 )
+from reticent.models.mixtures.record_view import RecordView
 from reticent.models.mixtures.settings import MIXTURE
-from reticent.privacy.curator import Oracle
+from reticent.privacy.release import Release
 from reticent.privacy.row_maps.mixture_moments import (
     CellCounts,
     CentredGram,
     DecodedMoments,
     LengthCounts,
     ResidualMoments,
-    metric,
+    WordTable,
     residual_moments,
 )
 
 __all__ = [
+    "add_counts",
+    "component_weights",
     "em_step",
     "find_centres",
     "fit_histogram",
@@ -49,34 +52,35 @@ _UNCLIPPED = ClipGains(1.0, 1.0, 1.0, 1.0, 1.0)
 _SECOND_MOMENTS = {"full": "full", "tied": "full", "diag": "diagonal", "spherical": "trace"}
 
 
-def fit_pooled_normal(curator: Oracle, shares: tuple[int, ...]) -> tuple[NormalMixture, float]:
+def fit_pooled_normal(view: RecordView, shares: tuple[int, ...]) -> tuple[NormalMixture, float]:
     """One normal distribution for all records, and the noise of a count with one budget share.
 
     ``shares``: budget shares for the histogram of norms, for the first moments, and for each look
     at whitened residuals.
     """
-    radius, count_sd = _norm_quantile(curator, shares[0])
-    normal = _normal_within(curator, radius, shares[1])
+    radius, count_sd = _norm_quantile(view, shares[0])
+    normal = _normal_within(view, radius, shares[1])
     for spent in shares[2:]:
-        normal = refine_normal(curator, normal, spent)
+        normal = refine_normal(view, normal, spent)
     return normal, count_sd * math.sqrt(shares[0])
 
 
-def _norm_quantile(curator: Oracle, shares: int) -> tuple[float, float]:
+def _norm_quantile(view: RecordView, shares: int) -> tuple[float, float]:
     """A radius that holds most records, and the noise of one count of the histogram of norms.
 
     Where noise hides the counts, the radius that holds all.
     """
-    d = len(curator.bounds.x)
-    longest = math.sqrt(curator.bounds.radius2)
+    d = view.dimension
+    longest = math.sqrt(view.radius2)
     octaves = np.arange(1 - MIXTURE.norm_bins, 1) / MIXTURE.norm_bins_per_octave
     edges = longest * 2.0**octaves
-    origin = metric(np.eye(d), np.zeros((1, d)))
-    release = curator.release(LengthCounts(origin, tuple(edges.tolist())), shares_spent=shares)
+    origin = view.metric(np.eye(d), np.zeros((1, d)))
+    release = view.release(LengthCounts(origin, tuple(edges.tolist())), shares)
     count_sd = float(release.sd[0])
+    view.complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
     within = np.cumsum(release.value)[:-1]
     noise = count_sd * np.sqrt(np.arange(1, len(edges) + 1))
-    enough = within >= MIXTURE.norm_quantile * curator.n
+    enough = within >= MIXTURE.norm_quantile * view.complete.number
     visible = within >= MIXTURE.visible_count * noise
     candidates = edges[enough & visible]
     if len(candidates):
@@ -84,12 +88,12 @@ def _norm_quantile(curator: Oracle, shares: int) -> tuple[float, float]:
     return float(edges[-1]), count_sd
 
 
-def _normal_within(curator: Oracle, radius: float, shares: int) -> NormalMixture:
+def _normal_within(view: RecordView, radius: float, shares: int) -> NormalMixture:
     """Normal distribution by first and second moments of records clipped to a radius."""
-    d = len(curator.bounds.x)
-    n = curator.n
-    origin = metric(np.eye(d), np.zeros((1, d)))
-    release = curator.release(CentredGram(origin, radius, MIXTURE.intercept), shares_spent=shares)
+    d = view.dimension
+    origin = view.metric(np.eye(d), np.zeros((1, d)))
+    release = view.release(CentredGram(origin, radius, MIXTURE.intercept), shares)
+    n = _count_complete(release, view)
     moments = release.matrix() / n
     noise_sd = float(release.matrix_sd()[0, 1]) / n * radius**2
     mean = np.clip(moments[0, 1:] / MIXTURE.intercept * radius, -1.0, 1.0)
@@ -105,16 +109,23 @@ def _normal_within(curator: Oracle, radius: float, shares: int) -> NormalMixture
     return NormalMixture(np.ones(1), mean[None], root[None])
 
 
-def refine_normal(curator: Oracle, normal: NormalMixture, shares: int) -> NormalMixture:
+def _count_complete(release: Release, view: RecordView) -> float:
+    """Number of complete records, after one more count of them: the sum of squared intercepts."""
+    squares = MIXTURE.intercept**2
+    view.complete.add(
+        float(release.matrix()[0, 0]) / squares, float(release.matrix_sd()[0, 0]) / squares
+    )
+    return view.complete.number
+
+
+def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> NormalMixture:
     """A normal distribution, after a look at its whitened residuals."""
     d = normal.means.shape[1]
-    n = curator.n
     root = normal.roots[0]
     gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
-    whitened = metric(normal.whitening[0], normal.means @ normal.whitening[0])
-    release = curator.release(
-        CentredGram(whitened, gain.radius, MIXTURE.intercept), shares_spent=shares
-    )
+    whitened = view.metric(normal.whitening[0], normal.means @ normal.whitening[0])
+    release = view.release(CentredGram(whitened, gain.radius, MIXTURE.intercept), shares)
+    n = _count_complete(release, view)
     moments = release.matrix() / n
     noise_sd = float(release.matrix_sd()[0, 1]) / n
     shift, values, vectors = correct_moments(
@@ -135,33 +146,42 @@ def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
 
 
 def find_centres(
-    curator: Oracle, pooled: NormalMixture, components: int, shares: int
+    view: RecordView,
+    pooled: NormalMixture,
+    components: int,
+    shares: int,
+    *,
+    units: Array | None = None,
+    directions: int | None = None,
 ) -> NormalMixture:
     """Weights and centres of components, with one covariance for all.
 
     Many centres move in the leading directions of the ``pooled`` normal distribution, by nearest
-    records; are merged; and move again, by soft assignments. ``shares``: of each step.
+    records; are merged; and move again, by soft assignments. ``shares``: of each step. ``units``
+    (d,): in which coordinates are measured to find the leading directions; ``directions``: how
+    many.
     """
     mean = pooled.means[0]
     d = pooled.means.shape[1]
-    values, vectors = np.linalg.eigh(pooled.covariances[0])
-    q = min(d, max(2, math.ceil(MIXTURE.directions_per_component * components)))
-    whiten = vectors[:, -q:] / np.sqrt(values[-q:])  # (x − mean)·whiten has covariance I
-    unwhiten = vectors[:, -q:] * np.sqrt(values[-q:])
+    if units is None:
+        units = np.ones(d)
+    if directions is None:
+        directions = max(2, math.ceil(MIXTURE.directions_per_component * components))
+    q = min(d, directions)
+    values, vectors = np.linalg.eigh(pooled.covariances[0] / np.outer(units, units))
+    values, vectors = values[-q:], vectors[:, -q:]
+    whiten = vectors / units[:, None] / np.sqrt(values)  # (x − mean)·whiten has covariance I
+    unwhiten = vectors * units[:, None] * np.sqrt(values)
     random = np.random.default_rng(0)  # public: the same for all records
     searching = MIXTURE.centres_per_component * components
     weights = np.full(searching, 1 / searching)
     means = random.normal(size=(searching, q))
     hard_steps, soft_steps = MIXTURE.centre_steps
     for _ in range(hard_steps):
-        weights, means = _centre_step(
-            curator, whiten, mean, weights, means, shares=shares, hard=True
-        )
+        weights, means = _centre_step(view, whiten, mean, weights, means, shares=shares, hard=True)
     weights, means = _merge_centres(weights, means, components)
     for _ in range(soft_steps):
-        weights, means = _centre_step(
-            curator, whiten, mean, weights, means, shares=shares, hard=False
-        )
+        weights, means = _centre_step(view, whiten, mean, weights, means, shares=shares, hard=False)
     from_mean = means @ unwhiten.T
     white = (from_mean - weights @ from_mean) @ pooled.whitening[0]
     within = clamp_eigenvalues(
@@ -172,7 +192,7 @@ def find_centres(
 
 
 def _centre_step(
-    curator: Oracle,
+    view: RecordView,
     whiten: Array,
     origin: Array,
     weights: Array,
@@ -195,21 +215,28 @@ def _centre_step(
         log_weights = np.log(weights)
     map_ = np.linalg.inv(root).T
     statistic = residual_moments(
-        metric(whiten @ map_, (origin @ whiten + means) @ map_),
+        view.metric(whiten @ map_, (origin @ whiten + means) @ map_),
         radius=np.full(len(means), radius),
         levels=log_weights,
         hard=hard,
     )
-    decoded = ResidualMoments.decode(curator.release(statistic, shares_spent=shares))
+    decoded = ResidualMoments.decode(view.release(statistic, shares))
     sizes = np.maximum(decoded.counts, MIXTURE.least_count * decoded.counts_sd)
     means = means + (decoded.first / (sizes[:, None] * clip_gains(q, radius).mean_gain)) @ root.T
-    return _component_weights(decoded), means
+    return component_weights(decoded), means
 
 
-def _component_weights(decoded: DecodedMoments) -> Array:
+def component_weights(decoded: DecodedMoments) -> Array:
     """Probabilities of the components, none below the noise of its count."""
     counts = np.maximum(decoded.counts, decoded.counts_sd)
     return np.asarray(counts / counts.sum())
+
+
+def add_counts(view: RecordView, decoded: DecodedMoments) -> None:
+    """Each complete record has responsibilities that add up to one."""
+    view.complete.add(
+        float(decoded.counts.sum()), float(decoded.counts_sd) * math.sqrt(len(decoded.counts))
+    )
 
 
 def _merge_centres(weights: Array, means: Array, components: int) -> tuple[Array, Array]:
@@ -228,31 +255,34 @@ def _within_covariance_root(weights: Array, means: Array) -> Array:
 
 
 def em_step(
-    curator: Oracle,
+    view: RecordView,
     mixture: NormalMixture,
     shares: int,
     *,
     covariance_type: str,
     least_step: float,
     moment_weights: tuple[int, int, int] | None = None,
+    words: tuple[WordTable, ...] = (),
 ) -> NormalMixture:
     """One step of expectation–maximisation in all directions.
 
     ``shares``: budget shares that it spends. ``least_step``: fraction of the estimated shift by
     which a centre moves at least, however large the noise in it is. ``moment_weights``: squared
-    weights of counts, sums and second moments, unless the covariance is tied.
+    weights of counts, sums and second moments, unless the covariance is tied. ``words``: chances of
+    the levels of words, which responsibilities depend on, too.
     """
     components, d = mixture.means.shape
     gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
     decoded = _residual_moments(
-        curator, mixture, shares, gain.radius, covariance_type, moment_weights
+        view, mixture, shares, gain.radius, covariance_type, moment_weights, words
     )
+    add_counts(view, decoded)
     sizes = np.maximum(decoded.counts, MIXTURE.least_count * decoded.counts_sd)
-    weights = _component_weights(decoded)
+    weights = component_weights(decoded)
     shift = _shrunk_shift(decoded, sizes, gain, least_step)
     means = mixture.means + np.einsum("kp,kdp->kd", shift, mixture.roots)
     if covariance_type == "tied":
-        root = _tied_root(decoded, mixture.roots[0], weights, shift, gain, curator.n)
+        root = _tied_root(decoded, mixture.roots[0], weights, shift, gain, view.complete.number)
         return NormalMixture(weights, means, np.repeat(root[None], components, axis=0))
     roots = []
     for k in range(components):
@@ -264,12 +294,13 @@ def em_step(
 
 
 def _residual_moments(
-    curator: Oracle,
+    view: RecordView,
     mixture: NormalMixture,
     shares: int,
     radius: float,
     covariance_type: str,
     moment_weights: tuple[int, int, int] | None,
+    words: tuple[WordTable, ...],
 ) -> DecodedMoments:
     """Release the moments of a mixture's whitened residuals, under its responsibilities."""
     tied = covariance_type == "tied"
@@ -281,14 +312,15 @@ def _residual_moments(
         moment_weights = MIXTURE.tied_moment_weights
     centres = np.einsum("kd,kdp->kp", mixture.means, mixture.whitening)
     statistic = residual_moments(
-        metric(maps, centres),
+        view.metric(maps, centres),
         radius=np.full(len(centres), radius),
         levels=mixture.log_heights,
         second=_SECOND_MOMENTS[covariance_type],
         together=tied,
         weights=moment_weights,
+        words=words,
     )
-    return ResidualMoments.decode(curator.release(statistic, shares_spent=shares))
+    return ResidualMoments.decode(view.release(statistic, shares))
 
 
 def _shrunk_shift(
@@ -302,7 +334,7 @@ def _shrunk_shift(
 
 
 def _tied_root(
-    decoded: DecodedMoments, root: Array, weights: Array, shift: Array, gain: ClipGains, n: int
+    decoded: DecodedMoments, root: Array, weights: Array, shift: Array, gain: ClipGains, n: float
 ) -> Array:
     """Root of the one covariance within all components."""
     total = decoded.second[0] / n
@@ -313,7 +345,11 @@ def _tied_root(
 
 
 def fit_histogram(
-    curator: Oracle, pooled: NormalMixture, components: int, shares: int, count_sd: float
+    view: RecordView,
+    pooled: NormalMixture,
+    components: int,
+    shares: int,
+    count_sd: float,
 ) -> NormalMixture:
     """A mixture fitted to one noisy histogram of whitened records; for one or two dimensions.
 
@@ -321,10 +357,10 @@ def fit_histogram(
     """
     d = pooled.means.shape[1]
     half_width = MIXTURE.histogram_half_width
-    cells = MIXTURE.histogram_cells * curator.n * math.sqrt(shares) / count_sd
+    cells = MIXTURE.histogram_cells * view.complete.number * math.sqrt(shares) / count_sd
     bins = int(min(max(cells ** (1 / d), MIXTURE.fewest_bins), MIXTURE.most_bins[d - 1]))
-    whitened = metric(pooled.whitening[0], pooled.means @ pooled.whitening[0])
-    release = curator.release(CellCounts(whitened, half_width, bins), shares_spent=shares)
+    whitened = view.metric(pooled.whitening[0], pooled.means @ pooled.whitening[0])
+    release = view.release(CellCounts(whitened, half_width, bins), shares)
     width = 2 * half_width / bins
     line = (np.arange(bins) + 0.5) * width - half_width
     points = np.stack(np.meshgrid(*[line] * d, indexing="ij"), axis=-1).reshape(-1, d)
@@ -346,7 +382,12 @@ def with_axis_aligned_covariances(mixture: NormalMixture, *, spherical: bool) ->
     return NormalMixture(mixture.weights, mixture.means, roots)
 
 
-def fits_better(curator: Oracle, mixture: NormalMixture, other: NormalMixture, shares: int) -> bool:
+def fits_better(
+    view: RecordView,
+    mixture: NormalMixture,
+    other: NormalMixture,
+    shares: int,
+) -> bool:
     """Whether the records are rather from the first mixture than from the other.
 
     By the mean probability of that, given even odds.
@@ -358,11 +399,13 @@ def fits_better(curator: Oracle, mixture: NormalMixture, other: NormalMixture, s
     )
     centres = np.einsum("kd,kdp->kp", combined.means, combined.whitening)
     statistic = residual_moments(
-        metric(combined.whitening, centres),
+        view.metric(combined.whitening, centres),
         radius=np.full(len(centres), chi_quantile(centres.shape[1], MIXTURE.clip_quantile)),
         levels=combined.log_heights,
         weights=(2**20, 1, 0),
     )
-    counts = ResidualMoments.decode(curator.release(statistic, shares_spent=shares)).counts
+    decoded = ResidualMoments.decode(view.release(statistic, shares))
+    add_counts(view, decoded)
+    counts = decoded.counts
     components = len(mixture.weights)
     return bool(counts[:components].sum() > counts[components:].sum())

@@ -8,7 +8,8 @@ costs nothing.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +17,34 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
+from reticent.inference.mixtures.bounded_normal import sample_bounded_normal
 from reticent.inference.mixtures.factor_model import (
+    ROTATIONS,
     CorrelationEstimate,
     factor_analysis,
     factor_log_density,
     factor_scores,
+    rotate_loadings,
 )
+from reticent.inference.mixtures.gaussian_mixture import clamp_eigenvalues
 from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.complete_records import of_complete
+from reticent.models.mixtures.mixed_columns import (
+    as_table,
+    check_encoded_width,
+    distance_encoding,
+    encode_complete,
+    encoded_bounds,
+    encoded_names,
+    encoded_units,
+    rounding_variances,
+)
 from reticent.models.mixtures.settings import COVARIANCE
 from reticent.models.mixtures.standardized_covariance import fit_covariance
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.validation import as_generator, check_integer
+from reticent.privacy.row_maps.column_encoding import encoded_widths
+from reticent.validation import as_generator, check_choice, check_integer
 
 __all__ = ["PCA", "FactorAnalysis"]
 
@@ -48,22 +65,27 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         check_integer("n_components", self.n_components)
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
-        if self.n_components > len(bounds.x):
+        encoding = distance_encoding(bounds)
+        check_encoded_width(encoding)
+        columns = sum(encoded_widths(encoding)) if encoding else len(bounds.x)
+        if self.n_components > columns:
             raise BadInput(
                 f"n_components={self.n_components} is more than there are columns: X has "
-                f"n_features = {len(bounds.x)}. Give at most that."
+                f"n_features = {columns}. Give at most that."
             )
 
     def learn(self, curator: Oracle) -> None:
         """Release the stages of the covariance; the rest is arithmetic on it."""
         self._validate_before_charge(curator.bounds)
         noise = curator.noise_multiplier
-        moments = fit_covariance(curator, noise)
         bounds = curator.bounds
-        d = len(bounds.x)
-        # a scaled unit, in the columns' own
-        self._half_ranges = bounds.unscale(np.ones(d)) - bounds.unscale(np.zeros(d))
-        self.mean_ = bounds.unscale(moments.mean)
+        self._encoding = distance_encoding(bounds)
+        moments = fit_covariance(curator, noise, encoding=self._encoding)
+        # where scaled coordinates begin, and one of their units, in the columns' own
+        self._offset, self._half_ranges = encoded_units(bounds, self._encoding)
+        self.encoded_names_ = encoded_names(bounds, self._encoding)
+        self.encoded_bounds_ = encoded_bounds(bounds, self._encoding)
+        self.mean_ = self._offset + moments.mean * self._half_ranges
         self.mean_sd_ = moments.mean_sd * self._half_ranges
         self._learn_directions(moments, moments.scale * self._half_ranges)
 
@@ -74,9 +96,11 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
     def _centred(self, X: object) -> Array:
         """Records as differences from the mean, in their own units."""
         check_is_fitted(self)
-        return np.asarray(self.releases_[0].bounds.unscale(self._unit(X)) - self.mean_)
+        coordinates = encode_complete(self._unit(X), self._encoding)
+        return np.asarray(self._offset + coordinates * self._half_ranges - self.mean_)
 
 
+@dataclass(repr=False, eq=False)
 class FactorAnalysis(_Factors):
     """Factor analysis, with differential privacy.
 
@@ -86,6 +110,9 @@ class FactorAnalysis(_Factors):
     ----------
     n_components : int
         Number of factors.
+    rotation : None, "varimax" or "quartimax"
+        Rotation of the standardised loadings, which makes each factor load few columns, or each
+        column few factors. It costs nothing. None: the first factor explains most.
     bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
         As for every private estimator (``PrivateEstimator``). ``delta`` must be positive.
 
@@ -98,6 +125,9 @@ class FactorAnalysis(_Factors):
         What the factors leave of each column's variance.
     mean_, mean_sd_ : arrays of shape (n_features,)
         Means, and the standard deviation of the privacy noise in them.
+    encoded_names_ : list of str
+        Names of the features. A column of words is an indicator, 0 or 1, of each of its levels (of
+        two levels, of the second): "sex=M"; a cycle is its cosine and its sine.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
@@ -120,19 +150,36 @@ class FactorAnalysis(_Factors):
     True
     """
 
+    _: KW_ONLY
+    rotation: str | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        if self.rotation is not None:
+            check_choice("rotation", self.rotation, ROTATIONS)
+
     def _learn_directions(self, moments: CorrelationEstimate, scale: Array) -> None:
         W, psi = factor_analysis(moments.correlation, int(self.n_components), moments.least)
         # EM leaves a rotation open: take the one in which the factors explain as much as they can,
         # one after the other
         rotation = np.linalg.eigh((W / psi[:, None]).T @ W)[1]
         W = W @ rotation[:, ::-1]
+        if self.rotation is not None:
+            W = rotate_loadings(W, str(self.rotation))
         W *= np.where(np.sum(W, axis=0) < 0, -1.0, 1.0)  # mostly positive is easier to read
         self.components_ = (W * scale[:, None]).T
         self.noise_variance_ = psi * scale**2
 
     def transform(self, X: object) -> Array:
-        """Expected values of the factors for each record. Not protected."""
-        return factor_scores(self._centred(X), self.components_.T, self.noise_variance_)
+        """Expected values of the factors for each record; NaN where a value is missing.
+
+        Not protected.
+        """
+
+        def scores(centred: Array) -> Array:
+            return factor_scores(centred, self.components_.T, self.noise_variance_)
+
+        return of_complete(self._centred(X), scores, len(self.components_))
 
     def get_covariance(self) -> Array:
         """The model's covariance matrix, in the columns' own units."""
@@ -142,22 +189,38 @@ class FactorAnalysis(_Factors):
     def score_samples(self, X: object) -> Array:
         """Log-density of each record, moved into the bounds, in the columns' own units.
 
-        Not protected.
+        NaN where a value is missing. Not protected.
         """
-        return factor_log_density(self._centred(X), self.components_.T, self.noise_variance_)
 
-    def sample(self, n: int = 1, random_state: object = None) -> Array:
-        """Draw ``n`` made-up records, inside the bounds.
+        def density(centred: Array) -> Array:
+            return factor_log_density(centred, self.components_.T, self.noise_variance_)
 
-        Nothing is charged: it uses the releases only.
+        return of_complete(self._centred(X), density)
+
+    def sample(self, n: int = 1, random_state: object = None) -> Any:
+        """Draw ``n`` made-up records, inside the bounds, with the model's means and variances.
+
+        Nothing is charged: it uses the releases only. An array if all columns are plain numbers;
+        else a dict of columns by name, with whole numbers and ISO dates. Factors know no law of
+        words or cycles: for these, draw from a `GaussianMixture`.
         """
         check_is_fitted(self)
         check_integer("n", n)
+        if self._encoding:
+            raise BadInput(
+                "Factors of words or cycles draw no records: fit a GaussianMixture to draw from."
+            )
+        bounds = self.releases_[0].bounds
         random = as_generator(random_state)
-        factors = random.standard_normal((int(n), len(self.components_))) @ self.components_
-        noise = random.standard_normal((int(n), len(self.mean_))) * np.sqrt(self.noise_variance_)
-        low, high = np.array(self.releases_[0].bounds.x).T
-        return np.clip(self.mean_ + factors + noise, low, high)
+        low, high = np.array(bounds.x).T
+        covariance = self.get_covariance()
+        rounding = rounding_variances(bounds)  # what rounding to whole numbers will add
+        if rounding.any():
+            variances = np.diag(covariance).copy()
+            np.fill_diagonal(covariance, np.maximum(variances - rounding, variances / 2))
+            covariance = clamp_eigenvalues(covariance, float(variances.min()) * 1e-6)
+        codes = sample_bounded_normal(int(n), self.mean_, covariance, low, high, random)
+        return as_table(bounds, codes)
 
 
 class PCA(_Factors):
@@ -204,8 +267,15 @@ class PCA(_Factors):
         self.column_std_ = scale
 
     def transform(self, X: object) -> Array:
-        """Coordinates of each record along the components. Not protected."""
-        return np.asarray(self._centred(X) @ self.components_.T)
+        """Coordinates of each record along the components; NaN where a value is missing.
+
+        Not protected.
+        """
+
+        def coordinates(centred: Array) -> Array:
+            return np.asarray(centred @ self.components_.T)
+
+        return of_complete(self._centred(X), coordinates, len(self.components_))
 
     def inverse_transform(self, X: object) -> Array:
         """Records that have these coordinates."""
@@ -220,8 +290,11 @@ class PCA(_Factors):
     def score_samples(self, X: object) -> Array:
         """Minus the squared distance of each record from its projection, on the bounds' scale.
 
-        Not protected.
+        NaN where a value is missing. Not protected.
         """
-        centred = self._centred(X)
-        residuals = centred - centred @ self.components_.T @ self.components_
-        return -np.sum((residuals / self._half_ranges) ** 2, axis=1)
+
+        def score(centred: Array) -> Array:
+            residuals = centred - centred @ self.components_.T @ self.components_
+            return np.asarray(-np.sum((residuals / self._half_ranges) ** 2, axis=1))
+
+        return of_complete(self._centred(X), score)

@@ -11,21 +11,33 @@ Proof: gaussian_mixture.md, privacy/row_maps/mixture_moments.md.
                   covariance for all components
     4 components  residuals with a covariance for each component
 
+With columns of words (mixed_steps.py) the same stages look at indicators of levels as numbers until
+the centres are found, and then at numbers and levels one by one.
+
 Between releases everything is computed from releases. The schedule is fixed beforehand but for what
 releases decide: a private comparison ends the search for components if one normal distribution fits
 better, and then all that is left is spent on that one.
 """
 
 import math
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
-from reticent.inference.mixtures.gaussian_mixture import NormalMixture, chi_quantile, map_estimate
+from reticent.inference.mixtures.bounded_normal import sample_bounded_normal
+from reticent.inference.mixtures.gaussian_mixture import (
+    NormalMixture,
+    chi_quantile,
+    clamp_eigenvalues,
+    map_estimate,
+)
+from reticent.inference.mixtures.latent_class import LatentClassMixture
 from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.em_steps import (
     em_step,
     find_centres,
@@ -35,6 +47,21 @@ from reticent.models.mixtures.em_steps import (
     refine_normal,
     with_axis_aligned_covariances,
 )
+from reticent.models.mixtures.mixed_columns import (
+    MixedColumns,
+    as_table,
+    check_encoded_width,
+    level_codes,
+    rounding_variances,
+)
+from reticent.models.mixtures.mixed_steps import (
+    Margins,
+    as_latent_classes,
+    mixed_em_step,
+    refine_single,
+)
+from reticent.models.mixtures.mixed_steps import fits_better as mixed_fits_better
+from reticent.models.mixtures.record_view import RecordView
 from reticent.models.mixtures.settings import MIXTURE, MixtureSchedule
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -50,7 +77,10 @@ COVARIANCE_TYPES = ("full", "tied", "diag", "spherical")
 class GaussianMixture(PrivateEstimator):
     """Mixture of normal distributions, with differential privacy.
 
-    A density, soft clusters, and synthetic records drawn from it.
+    A density, soft clusters, and synthetic records drawn from it. Of mixed columns, each component
+    is a latent class: a normal distribution of numbers, dates and many whole numbers, and
+    independent of it the probabilities of the levels of each column of words, of few whole numbers,
+    and of twelve cells of a cycle. A record that lacks a value adds nothing.
 
     Parameters
     ----------
@@ -79,7 +109,10 @@ class GaussianMixture(PrivateEstimator):
     weights_ : array of shape (n_components_,)
     means_ : array of shape (n_components_, n_features)
     covariances_ : array of shape (n_components_, n_features, n_features)
-        In the columns' own units, whatever the type of covariance.
+        In the columns' own units, whatever the type of covariance; in columns of words, means and
+        variances of the codes 0, 1, and so on.
+    level_probabilities_ : dict of name to array of shape (n_components_, levels)
+        Probabilities of the levels of each column of words in each component.
     pooled_mean_, pooled_covariance_ : arrays
         Those of one normal distribution for all records, from the first stage.
     guarantee_, releases_, n_features_in_, feature_names_in_
@@ -88,7 +121,8 @@ class GaussianMixture(PrivateEstimator):
     Privacy
     -------
     Neighbours: one record replaced, number of records public. Released: counts of lengths, moments
-    of all records, and moments of residuals under responsibilities, stage by stage. Must be public:
+    of all records, and moments of residuals under responsibilities, stage by stage; with columns of
+    words also counts of their levels, of all records and under responsibilities. Must be public:
     the bounds, the number of records, all parameters. ``score``, ``score_samples``, ``predict`` and
     ``predict_proba`` read the records they are given without protection; ``sample`` reads none.
 
@@ -132,6 +166,7 @@ class GaussianMixture(PrivateEstimator):
                 "degrees_of_freedom_prior must be None, or a number of more "
                 f"than {least}, not {nu!r}."
             )
+        check_encoded_width(MixedColumns.of(bounds).encoding)
         numbers = int(self.n_components) * len(bounds.x) ** 2
         most = MIXTURE.most_covariance_numbers
         if numbers > most:
@@ -142,32 +177,158 @@ class GaussianMixture(PrivateEstimator):
 
     def learn(self, curator: Oracle) -> None:
         """Ask for one stage after the other; each depends on releases before it only."""
-        pooled, count_sd = fit_pooled_normal(curator, MIXTURE.pooled)
-        mixture = self._learn_components(curator, pooled, count_sd)
+        columns = MixedColumns.of(curator.bounds)
+        view = RecordView(curator, CompleteRecords(curator.n))
+        if columns.words:
+            self._learn_mixed(replace(view, encoding=columns.encoding), columns)
+            return
+        pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
+        mixture = self._learn_components(view, pooled, count_sd)
         priors = (
             self.weight_concentration_prior,
             self.mean_precision_prior,
             self.degrees_of_freedom_prior,
         )
         if priors != (1.0, 0.0, None):
-            mixture = map_estimate(mixture, pooled, curator.n, *priors)
+            mixture = map_estimate(mixture, pooled, view.complete.number, *priors)
         self._publish(mixture, pooled, curator.bounds)
+
+    def _learn_mixed(self, view: RecordView, columns: MixedColumns) -> None:
+        """Learn latent classes: components that have chances of levels, too."""
+        margins = Margins(columns)
+        margins.look(view, MIXTURE.margins)
+        pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
+        one = as_latent_classes(columns, pooled, margins)
+        one = replace(one, chances=tuple(margin[None] for margin in margins.chances))
+        numbers = view.of(columns.coordinates()[0])
+        mixture = self._learn_latent_classes(view, numbers, margins, pooled, one, count_sd)
+        mixture = self._with_priors(mixture, one, view.complete.number)
+        self._publish_mixed(mixture, one, columns, view.curator.bounds)
+
+    def _with_priors(
+        self, mixture: LatentClassMixture, one: LatentClassMixture, n: float
+    ) -> LatentClassMixture:
+        """Latent classes under the priors for weights, means and covariances (MAP)."""
+        alpha = float(self.weight_concentration_prior)
+        kappa, nu = float(self.mean_precision_prior), self.degrees_of_freedom_prior
+        if (alpha, kappa, nu) == (1.0, 0.0, None):
+            return mixture
+        if mixture.normal is None or one.normal is None:
+            sizes = n * mixture.weights + alpha - 1
+            return replace(mixture, weights=sizes / sizes.sum())
+        normal = map_estimate(mixture.normal, one.normal, n, alpha, kappa, nu)
+        return replace(mixture, weights=normal.weights, normal=normal)
+
+    def _learn_latent_classes(
+        self,
+        view: RecordView,
+        numbers: RecordView,
+        margins: Margins,
+        pooled: NormalMixture,
+        one: LatentClassMixture,
+        count_sd: float,
+    ) -> LatentClassMixture:
+        """Spend what margins and the pooled stage left on the components.
+
+        ``view`` is of all encoded coordinates, ``numbers`` of the numbers; ``one`` is what one
+        component would be.
+        """
+        columns = margins.columns
+        plan = MIXTURE.uncertain_centres
+        left = MIXTURE.shares - sum(MIXTURE.pooled) - MIXTURE.margins
+        components = int(self.n_components)
+        while components > 1 and (
+            _centre_noise(components, view.dimension, count_sd) / view.complete.number
+            > MIXTURE.carried_centre_sd
+        ):
+            components -= 1
+        if components == 1:
+            return refine_single(numbers, one, margins, left)
+        found = find_centres(
+            view,
+            pooled,
+            components,
+            plan.each_centre_step,
+            units=columns.units(pooled.covariances[0]),
+            directions=max(2, components - 1),
+        )
+        mixture = as_latent_classes(columns, found, margins)
+        covariance_type = str(self.covariance_type)
+        tied_type = "tied" if covariance_type == "full" else covariance_type
+        mixture = _constrained_numbers(mixture, covariance_type)
+        for step, shares in enumerate(plan.tied):
+            mixture = mixed_em_step(
+                numbers,
+                mixture,
+                margins,
+                shares,
+                covariance_type=tied_type,
+                least_step=1 / (step + 1),
+            )
+        last = plan.components - MIXTURE.margins
+        if not mixed_fits_better(numbers, columns, mixture, one, MIXTURE.comparison):
+            return refine_single(numbers, one, margins, last + MIXTURE.comparison)
+        initial = mixture
+        for step, shares in enumerate((last // 3, last - last // 3)):
+            mixture = mixed_em_step(
+                numbers,
+                mixture,
+                margins,
+                shares,
+                covariance_type=covariance_type,
+                least_step=1 / (step + 3),
+                moment_weights=plan.moment_weights,
+            )
+        if mixed_fits_better(numbers, columns, mixture, initial, MIXTURE.comparison):
+            return mixture
+        return initial
+
+    def _publish_mixed(
+        self,
+        mixture: LatentClassMixture,
+        one: LatentClassMixture,
+        columns: MixedColumns,
+        bounds: Bounds,
+    ) -> None:
+        """Set the fitted attributes, in the columns' own units; of levels, moments of the codes."""
+        mixture = _constrained_numbers(mixture, str(self.covariance_type))
+        if mixture.normal is not None:
+            means = np.clip(mixture.normal.means, -1.0, 1.0)
+            mixture = replace(
+                mixture, normal=NormalMixture(mixture.weights, means, mixture.normal.roots)
+            )
+        self._mixture: NormalMixture | LatentClassMixture = mixture
+        self._columns = columns
+        self.n_components_ = len(mixture.weights)
+        self.weights_ = mixture.weights
+        self.means_, self.covariances_ = _code_moments(mixture, columns, bounds)
+        pooled_means, pooled_covariances = _code_moments(one, columns, bounds)
+        self.pooled_mean_ = pooled_means[0]
+        self.pooled_covariance_ = pooled_covariances[0]
+        names = bounds.x_names or tuple(f"x{j}" for j in range(len(bounds.x)))
+        self.level_probabilities_ = {
+            names[j]: chances
+            for (j, _), chances in zip(columns.words, mixture.chances, strict=True)
+        }
 
     def _publish(self, mixture: NormalMixture, pooled: NormalMixture, bounds: Bounds) -> None:
         """Set the fitted attributes, in the columns' own units."""
         low, high = bounds.scale_unclipped(np.array(bounds.x).T)
         inside = NormalMixture(mixture.weights, np.clip(mixture.means, low, high), mixture.roots)
-        self._mixture = _constrained(inside, str(self.covariance_type))
+        constrained = _constrained(inside, str(self.covariance_type))
+        self._mixture = constrained
+        self._columns = MixedColumns.of(bounds)
+        self.level_probabilities_ = {}
         scale = bounds.unscale(np.ones(len(bounds.x))) - bounds.unscale(np.zeros(len(bounds.x)))
         self.n_components_ = len(mixture.weights)
         self.weights_ = self._mixture.weights
-        self.means_ = bounds.unscale(self._mixture.means)
-        self.covariances_ = self._mixture.covariances * np.outer(scale, scale)
+        self.means_ = bounds.unscale(constrained.means)
+        self.covariances_ = constrained.covariances * np.outer(scale, scale)
         self.pooled_mean_ = bounds.unscale(pooled.means[0])
         self.pooled_covariance_ = pooled.covariances[0] * np.outer(scale, scale)
 
     def _learn_components(
-        self, curator: Oracle, pooled: NormalMixture, count_sd: float
+        self, view: RecordView, pooled: NormalMixture, count_sd: float
     ) -> NormalMixture:
         """Spend what the pooled stage left on the components.
 
@@ -177,18 +338,19 @@ class GaussianMixture(PrivateEstimator):
         shares_left = MIXTURE.shares - sum(MIXTURE.pooled)
         components = int(self.n_components)
         while components > 1 and (
-            _centre_noise(components, d, count_sd) / curator.n > MIXTURE.carried_centre_sd
+            _centre_noise(components, d, count_sd) / view.complete.number
+            > MIXTURE.carried_centre_sd
         ):
             components -= 1  # each would be lost in the noise
         if components == 1:
-            return _learn_single(curator, pooled, shares_left)
+            return _learn_single(view, pooled, shares_left)
         if d <= MIXTURE.most_histogram_columns:
-            return self._learn_from_histogram(curator, pooled, components, shares_left, count_sd)
-        return self._learn_from_centres(curator, pooled, components, count_sd)
+            return self._learn_from_histogram(view, pooled, components, shares_left, count_sd)
+        return self._learn_from_centres(view, pooled, components, count_sd)
 
     def _learn_from_histogram(
         self,
-        curator: Oracle,
+        view: RecordView,
         pooled: NormalMixture,
         components: int,
         shares_left: int,
@@ -196,98 +358,247 @@ class GaussianMixture(PrivateEstimator):
     ) -> NormalMixture:
         """Components from one histogram and, with enough records, from residuals besides."""
         plan = MIXTURE.uncertain_centres
-        component_size = curator.n * math.sqrt(MIXTURE.shares) / (count_sd * components)
+        component_size = view.complete.number * math.sqrt(MIXTURE.shares) / (count_sd * components)
         if component_size < MIXTURE.refined_component_size:
             shares = shares_left - MIXTURE.comparison
-            mixture = fit_histogram(curator, pooled, components, shares, count_sd)
-            if fits_better(curator, mixture, pooled, MIXTURE.comparison):
+            mixture = fit_histogram(view, pooled, components, shares, count_sd)
+            if fits_better(view, mixture, pooled, MIXTURE.comparison):
                 return mixture
             return pooled
         shares = MIXTURE.search_shares(plan)
-        mixture = fit_histogram(curator, pooled, components, shares, count_sd)
-        if not fits_better(curator, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(curator, pooled, shares_left - shares - MIXTURE.comparison)
+        mixture = fit_histogram(view, pooled, components, shares, count_sd)
+        if not fits_better(view, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(view, pooled, shares_left - shares - MIXTURE.comparison)
         mixture = _constrained(mixture, str(self.covariance_type))
-        return self._learn_covariances(curator, mixture, count_sd, plan)
+        return self._learn_covariances(view, mixture, count_sd, plan)
 
     def _learn_from_centres(
-        self, curator: Oracle, pooled: NormalMixture, components: int, count_sd: float
+        self,
+        view: RecordView,
+        pooled: NormalMixture,
+        components: int,
+        count_sd: float,
     ) -> NormalMixture:
         """Components from centres, then with a tied covariance, then with one for each."""
         covariance_type = str(self.covariance_type)
         plan = MIXTURE.uncertain_centres
-        noise = _centre_noise(components, pooled.means.shape[1], count_sd) / curator.n
+        noise = _centre_noise(components, pooled.means.shape[1], count_sd) / view.complete.number
         if covariance_type == "full" and noise <= MIXTURE.certain_centre_sd:
             plan = MIXTURE.certain_centres
-        mixture = find_centres(curator, pooled, components, plan.each_centre_step)
+        mixture = find_centres(view, pooled, components, plan.each_centre_step)
         mixture = _constrained(mixture, covariance_type)
         tied_type = covariance_type
         if covariance_type == "full":
             tied_type = "tied"
         for step, shares in enumerate(plan.tied):
             mixture = em_step(
-                curator, mixture, shares, covariance_type=tied_type, least_step=1 / (step + 1)
+                view,
+                mixture,
+                shares,
+                covariance_type=tied_type,
+                least_step=1 / (step + 1),
             )
-        if not fits_better(curator, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(curator, pooled, plan.components + MIXTURE.comparison)
-        return self._learn_covariances(curator, mixture, count_sd, plan)
+        if not fits_better(view, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(view, pooled, plan.components + MIXTURE.comparison)
+        return self._learn_covariances(view, mixture, count_sd, plan)
 
     def _learn_covariances(
-        self, curator: Oracle, mixture: NormalMixture, count_sd: float, plan: MixtureSchedule
+        self,
+        view: RecordView,
+        mixture: NormalMixture,
+        count_sd: float,
+        plan: MixtureSchedule,
     ) -> NormalMixture:
         """The last stage; what it gives must fit better than what it began with."""
         initial = mixture
         components, d = mixture.means.shape
         radius = chi_quantile(d, MIXTURE.clip_quantile)
-        noise = count_sd * radius**2 * math.sqrt(d / plan.components) * components / curator.n
+        noise = (
+            count_sd
+            * radius**2
+            * math.sqrt(d / plan.components)
+            * components
+            / view.complete.number
+        )
         looks: tuple[int, ...] = (plan.components,)
         if self.covariance_type != "full" or noise <= MIXTURE.single_look_noise:
             looks = (plan.components // 3, plan.components - plan.components // 3)
         for step, shares in enumerate(looks):
             mixture = em_step(
-                curator,
+                view,
                 mixture,
                 shares,
                 covariance_type=str(self.covariance_type),
                 least_step=1 / (step + 3),
                 moment_weights=plan.moment_weights,
             )
-        if fits_better(curator, mixture, initial, MIXTURE.comparison):
+        if fits_better(view, mixture, initial, MIXTURE.comparison):
             return mixture
         return initial
 
     def score_samples(self, X: object) -> Array:
-        """Log-density of each record, on the bounds' scale. Not protected."""
-        unit = self._unit(X)
-        return self._mixture.score(unit)
+        """Log-density of each record, on the bounds' scale; NaN where a value is missing.
+
+        Of words it is the logarithm of their probability. Not protected.
+        """
+
+        def score(unit: Array) -> Array:
+            if isinstance(self._mixture, NormalMixture):
+                return self._mixture.score(unit)
+            return self._mixture.score(*self._columns.split(unit))
+
+        return of_complete(self._unit(X), score)
 
     def predict_proba(self, X: object) -> Array:
-        """Probability of each component for each record, (records, components). Not protected."""
-        unit = self._unit(X)
-        return self._mixture.responsibilities(unit)
+        """Probability of each component for each record, (records, components). Not protected.
+
+        NaN where a value is missing.
+        """
+
+        def responsibilities(unit: Array) -> Array:
+            if isinstance(self._mixture, NormalMixture):
+                return self._mixture.responsibilities(unit)
+            return self._mixture.responsibilities(*self._columns.split(unit))
+
+        return of_complete(self._unit(X), responsibilities, self.n_components_)
 
     def predict(self, X: object) -> NDArray[np.intp]:
-        """The most likely component of each record. Not protected."""
-        return np.asarray(self.predict_proba(X).argmax(axis=1))
+        """The most likely component of each record; −1 where a value is missing. Not protected."""
+        chances = self.predict_proba(X)
+        return np.where(np.isnan(chances[:, 0]), -1, chances.argmax(axis=1))
 
-    def sample(self, n_samples: int = 1, random_state: object = None) -> Array:
-        """Draw synthetic records within the bounds, in the columns' own units.
+    def sample(self, n_samples: int = 1, random_state: object = None) -> Any:
+        """Draw synthetic records within the bounds.
 
-        They are post-processing: draw as many as you like. ``random_state`` makes the draw
-        repeatable and is no secret.
+        An array in the columns' own units if all columns are plain numbers; else a dict of columns
+        by name, with words, whole numbers, ISO dates and numbers, which any data frame takes. Each
+        component is truncated to the bounds in such a way that it keeps its mean and its
+        variances. Samples are post-processing: draw as many as you like. ``random_state`` makes the
+        draw repeatable and is no secret.
         """
         check_is_fitted(self)
         check_integer("n_samples", n_samples)
         bounds = self.releases_[0].bounds
         random = as_generator(random_state)
-        unit = self._mixture.sample(int(n_samples), random)
-        for _ in range(MIXTURE.redraws):
-            outside = np.flatnonzero(_outside(unit, bounds))
-            if not len(outside):
-                break
-            unit[outside] = self._mixture.sample(len(outside), random)
-        low, high = np.array(bounds.x).T
-        return np.clip(bounds.unscale(unit), low, high)
+        if isinstance(self._mixture, NormalMixture):
+            unit = _sample_within(self._mixture, int(n_samples), bounds, random)
+            low, high = np.array(bounds.x).T
+            return as_table(bounds, np.clip(bounds.unscale(unit), low, high))
+        codes = _sample_codes(self._mixture, self._columns, int(n_samples), bounds, random)
+        return as_table(bounds, codes)
+
+
+def _sample_codes(
+    mixture: LatentClassMixture,
+    columns: MixedColumns,
+    n: int,
+    bounds: Bounds,
+    random: np.random.Generator,
+) -> Array:
+    """Codes (n, d) of records drawn from latent classes."""
+    component = random.choice(len(mixture.weights), size=n, p=mixture.weights)
+    codes = np.empty((n, len(bounds.x)))
+    if columns.numbers:
+        assert mixture.normal is not None
+        kept = list(columns.numbers)
+        unit = np.zeros((n, len(bounds.x)))
+        rounding = _scaled_rounding(bounds)[kept]
+        edges = -np.ones(len(kept)), np.ones(len(kept))
+        unit[:, kept] = _sample_box(mixture.normal, component, *edges, rounding, random)
+        codes[:, kept] = bounds.unscale(unit)[:, kept]
+    for (j, _), chances in zip(columns.words, mixture.chances, strict=True):
+        ends = np.cumsum(chances, axis=1)[:, :-1]
+        level = (random.uniform(size=n)[:, None] > ends[component]).sum(axis=1)
+        codes[:, j] = level_codes(bounds.x_kinds[j], level, random)
+    return codes
+
+
+def _scaled_rounding(bounds: Bounds) -> Array:
+    """Variance that rounding to whole numbers adds to each column, on the bounds' scale."""
+    d = len(bounds.x)
+    half_ranges = bounds.unscale(np.ones(d)) - bounds.unscale(np.zeros(d))
+    return np.asarray(rounding_variances(bounds) / half_ranges**2)
+
+
+def _code_moments(
+    mixture: LatentClassMixture, columns: MixedColumns, bounds: Bounds
+) -> tuple[Array, Array]:
+    """Means (K, d) and covariances (K, d, d) of the columns' codes, in their own units."""
+    components = len(mixture.weights)
+    d = len(bounds.x)
+    means = np.zeros((components, d))
+    covariances = np.zeros((components, d, d))
+    scale = bounds.unscale(np.ones(d)) - bounds.unscale(np.zeros(d))
+    if mixture.normal is not None:
+        kept = np.array(columns.numbers)
+        unit = np.zeros((components, d))
+        unit[:, kept] = mixture.normal.means
+        means = bounds.unscale(unit)
+        covariances[:, kept[:, None], kept] = mixture.normal.covariances
+        covariances *= np.outer(scale, scale)
+    for (j, many), chances in zip(columns.words, mixture.chances, strict=True):
+        low, high = bounds.x[j]
+        codes = low + (np.arange(many) + 0.5) * (high - low) / many
+        means[:, j] = chances @ codes
+        covariances[:, j, j] = chances @ codes**2 - means[:, j] ** 2
+    return means, covariances
+
+
+def _constrained_numbers(mixture: LatentClassMixture, covariance_type: str) -> LatentClassMixture:
+    """The mixture with covariances of this type between its numbers."""
+    if mixture.normal is None:
+        return mixture
+    return replace(mixture, normal=_constrained(mixture.normal, covariance_type))
+
+
+def _sample_within(
+    mixture: NormalMixture, n: int, bounds: Bounds, random: np.random.Generator
+) -> Array:
+    """Scaled points (n, d) of a mixture in the box, and the ball if there is one."""
+    low, high = bounds.scale_unclipped(np.array(bounds.x).T)
+    weights = mixture.weights / mixture.weights.sum()
+    rounding = _scaled_rounding(bounds)
+
+    def draw(many: int) -> Array:
+        component = random.choice(len(weights), size=many, p=weights)
+        return _sample_box(mixture, component, low, high, rounding, random)
+
+    unit = draw(n)
+    if bounds.norm is None:
+        return unit
+    for _ in range(MIXTURE.redraws):
+        outside = np.flatnonzero((unit**2).sum(axis=1) > 1)
+        if not len(outside):
+            return unit
+        unit[outside] = draw(len(outside))
+    length = np.sqrt((unit**2).sum(axis=1))
+    return np.asarray(unit / np.maximum(length, 1.0)[:, None])
+
+
+def _sample_box(
+    mixture: NormalMixture,
+    component: NDArray[np.int64],
+    low: Array,
+    high: Array,
+    rounding: Array,
+    random: np.random.Generator,
+) -> Array:
+    """Scaled points (n, d) of these components (n,), truncated to the box.
+
+    ``rounding``: variance that rounding will add to each column, where there is room for it.
+    """
+    unit = np.empty((len(component), mixture.means.shape[1]))
+    for k in np.unique(component):
+        drawn = component == k
+        covariance = mixture.covariances[k].copy()
+        variances = np.diag(covariance)
+        np.fill_diagonal(covariance, np.maximum(variances - rounding, variances / 2))
+        if rounding.any():
+            covariance = clamp_eigenvalues(covariance, MIXTURE.least_sd**2)
+        unit[drawn] = sample_bounded_normal(
+            int(drawn.sum()), mixture.means[k], covariance, low, high, random
+        )
+    return unit
 
 
 def _centre_noise(components: int, d: int, count_sd: float) -> float:
@@ -300,22 +611,12 @@ def _centre_noise(components: int, d: int, count_sd: float) -> float:
     return step_sd * chi_quantile(directions, MIXTURE.clip_quantile) * components
 
 
-def _learn_single(curator: Oracle, pooled: NormalMixture, shares_left: int) -> NormalMixture:
+def _learn_single(view: RecordView, pooled: NormalMixture, shares_left: int) -> NormalMixture:
     """One normal distribution, with all budget shares that are left."""
     normal = pooled
     for shares in (shares_left // 3, shares_left - shares_left // 3):
-        normal = refine_normal(curator, normal, shares)
+        normal = refine_normal(view, normal, shares)
     return normal
-
-
-def _outside(unit: Array, bounds: Bounds) -> NDArray[np.bool_]:
-    """Which scaled points, (points, d), lie outside the box, or the ball."""
-    natural = bounds.unscale(unit)
-    low, high = np.array(bounds.x).T
-    outside: NDArray[np.bool_] = ((natural < low) | (natural > high)).any(axis=1)
-    if bounds.norm is None:
-        return outside
-    return outside | ((unit**2).sum(axis=1) > 1)
 
 
 def _constrained(mixture: NormalMixture, covariance_type: str) -> NormalMixture:

@@ -34,8 +34,19 @@ from reticent.inference.mixtures.weighted_kmeans import (
     weighted_kmeans,
 )
 from reticent.models.base import PrivateEstimator
+from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
+from reticent.models.mixtures.mixed_columns import (
+    check_encoded_width,
+    distance_encoding,
+    encode_complete,
+    encoded_bounds,
+    encoded_edges,
+    encoded_names,
+    encoded_units,
+)
 from reticent.models.mixtures.settings import KMEANS
 from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums, bins_for
 from reticent.privacy.row_maps.mixture_moments import metric, residual_moments
@@ -51,8 +62,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     """K-means clustering, with differential privacy.
 
     Distances are measured on the scale of the bounds: each column's range counts as one length
-    (with ``Bounds(norm=…)``, in the columns' own units). There is no ``labels_``, ``inertia_`` or
-    ``n_iter_``: they would reveal single records.
+    (with ``Bounds(norm=…)``, in the columns' own units). Two different words, and opposite points
+    of a cycle, are half that length apart; words in order count as numbers. There is no
+    ``labels_``, ``inertia_`` or ``n_iter_``: they would reveal single records.
 
     Parameters
     ----------
@@ -64,7 +76,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     Attributes
     ----------
     cluster_centers_ : array of shape (n_clusters, n_features)
-        The centres, inside the bounds, the one with most records first.
+        The centres, inside the bounds, the one with most records first. A column of words has the
+        share of each level in its place (of two levels, that of the second), a cycle its cosine
+        and sine.
+    encoded_names_ : list of str
+        Names of the numbers of a centre: "age", "sex=M", "hour (cos)".
     cluster_sizes_, cluster_sizes_sd_ : arrays of shape (n_clusters,)
         How many records are nearest to each centre, by the releases, and the standard deviation of
         the privacy noise in it.
@@ -100,41 +116,74 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     def _check(self) -> None:
         check_integer("n_clusters", self.n_clusters, 1, KMEANS.most_clusters)
 
+    def _validate_before_charge(self, bounds: Bounds) -> None:
+        check_encoded_width(distance_encoding(bounds))
+
     def learn(self, curator: Oracle) -> None:
         """Find centres from a grid, or by searching in the directions of most variance."""
         noise = curator.noise_multiplier
+        complete = CompleteRecords(curator.n)
         random = np.random.default_rng(0)  # public: the same in every fit
         k = int(self.n_clusters)
-        if len(curator.bounds.x) > KMEANS.most_grid_columns:
-            clusters = _search_centres(curator, noise, k, random)
+        encoding = distance_encoding(curator.bounds)
+        if encoding or len(curator.bounds.x) > KMEANS.most_grid_columns:
+            clusters = _search_centres(curator, complete, noise, k, random, encoding)
         elif curator.n * math.sqrt(KMEANS.shares) / (noise * k) >= KMEANS.refined_cluster_size:
-            clusters = _cluster_leaves(curator, noise, k, random)
+            clusters = _cluster_leaves(curator, complete, noise, k, random)
         else:
             clusters = _cluster_grid(curator, noise, k, random)
         order = np.argsort(-clusters.sizes, kind="stable")
         low, high = curator.bounds.scale_unclipped(np.array(curator.bounds.x).T)
+        if encoding:
+            low, high = encoded_edges(encoding)
+        self._encoding = encoding
         self._centres = np.clip(clusters.centres[order], low, high)
-        self.cluster_centers_ = curator.bounds.unscale(self._centres)
+        offset, scale = encoded_units(curator.bounds, encoding)
+        self.cluster_centers_ = offset + scale * self._centres
+        self.encoded_names_ = encoded_names(curator.bounds, encoding)
+        self.encoded_bounds_ = encoded_bounds(curator.bounds, encoding)
         self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
         self.cluster_sizes_sd_ = clusters.sizes_sd[order]
 
+    def _coordinates(self, X: object) -> Array:
+        """Scaled records, encoded where columns are mixed; NaN where a value is missing."""
+        return encode_complete(self._unit(X), self._encoding)
+
     def predict(self, X: object) -> NDArray[np.intp]:
-        """Index of the nearest centre of each record. Not protected."""
-        return nearest_centres(self._unit(X), self._centres)[0]
+        """Index of the nearest centre of each record; −1 where a value is missing.
+
+        Not protected.
+        """
+        distances = self.transform(X)
+        return np.where(np.isnan(distances[:, 0]), -1, distances.argmin(axis=1))
 
     def transform(self, X: object) -> Array:
-        """Distances of each record from all centres, on the bounds' scale. Not protected."""
-        return np.sqrt(squared_distances(self._unit(X), self._centres))
+        """Distances of each record from all centres, on the bounds' scale. Not protected.
+
+        NaN where a value is missing.
+        """
+
+        def distances(unit: Array) -> Array:
+            return np.sqrt(squared_distances(unit, self._centres))
+
+        return of_complete(self._coordinates(X), distances, len(self._centres))
 
     def score_samples(self, X: object) -> Array:
         """Minus the squared distance of each record from its nearest centre, on the bounds' scale.
 
-        Not protected.
+        NaN where a value is missing. Not protected.
         """
-        return -nearest_centres(self._unit(X), self._centres)[1]
+
+        def score(unit: Array) -> Array:
+            return -nearest_centres(unit, self._centres)[1]
+
+        return of_complete(self._coordinates(X), score)
 
     def score_limits(self) -> tuple[float, float]:
         """Least and largest value that ``score_samples`` can have."""
+        if self._encoding:
+            low, high = encoded_edges(self._encoding)
+            return -float(((high - low) ** 2).sum()), 0.0
         return -4.0 * self.releases_[0].bounds.radius2, 0.0
 
 
@@ -168,11 +217,11 @@ def _cluster_grid(curator: Oracle, noise: float, k: int, random: np.random.Gener
 
 
 def _cluster_leaves(
-    curator: Oracle, noise: float, k: int, random: np.random.Generator
+    curator: Oracle, complete: CompleteRecords, noise: float, k: int, random: np.random.Generator
 ) -> _Clusters:
     """K-means of leaves and blocks of a coarse grid's cells, and one Lloyd step on the records."""
     d = len(curator.bounds.x)
-    leaves = _release_leaves(curator, noise, k)
+    leaves = _release_leaves(curator, complete, noise, k)
     points, weights, variances = leaves.points()
     if (weights > 0).sum() < k:
         points = leaves.corner + leaves.width[:, None] / 2
@@ -187,21 +236,30 @@ def _cluster_leaves(
     )
     clip_thresholds = KMEANS.step_clip * np.sqrt(mean_square)
     clusters, _ = _lloyd_step(
-        curator, np.eye(d), centres, clip_thresholds, shares=KMEANS.step_shares, shrink=True
+        curator,
+        complete,
+        np.eye(d),
+        centres,
+        clip_thresholds,
+        shares=KMEANS.step_shares,
+        shrink=True,
     )
     return clusters
 
 
-def _release_leaves(curator: Oracle, noise: float, k: int) -> AdaptiveGridCounts:
+def _release_leaves(
+    curator: Oracle, complete: CompleteRecords, noise: float, k: int
+) -> AdaptiveGridCounts:
     """Release a coarse grid, and then leaves of its heavy cells and blocks of its light ones."""
     d = len(curator.bounds.x)
-    n = curator.n
     coarse_noise = noise * math.sqrt(2 / KMEANS.coarse_shares)
-    grid = GridCounts(d, bins_for(n, coarse_noise, d, KMEANS.coarse_cells))
+    grid = GridCounts(d, bins_for(curator.n, coarse_noise, d, KMEANS.coarse_cells))
     coarse = curator.release(grid, shares_spent=KMEANS.coarse_shares)
+    complete.add(float(coarse.value.sum()), float(coarse.sd[0]) * math.sqrt(len(coarse.value)))
     leaf_sd = noise * math.sqrt(2 * (1 + d / 4) / KMEANS.leaf_shares)
     cut = cell_splits(coarse.value, leaf_sd, d)
-    statistic = LeafSums(d, grid.bins, cut, merge_light_cells(coarse.value, cut, d, n, k))
+    blocks = merge_light_cells(coarse.value, cut, d, complete.number, k)
+    statistic = LeafSums(d, grid.bins, cut, blocks)
     fine = LeafSums.decode(curator.release(statistic, shares_spent=KMEANS.leaf_shares))
     return AdaptiveGridCounts(
         coarse.value,
@@ -216,10 +274,17 @@ def _release_leaves(curator: Oracle, noise: float, k: int) -> AdaptiveGridCounts
 
 
 def _search_centres(
-    curator: Oracle, noise: float, k: int, random: np.random.Generator
+    curator: Oracle,
+    complete: CompleteRecords,
+    noise: float,
+    k: int,
+    random: np.random.Generator,
+    encoding: tuple[int, ...],
 ) -> _Clusters:
     """Many centres search where records vary most; then K of them move in all columns."""
-    covariance = fit_covariance(curator, noise, KMEANS.covariance_shares)
+    covariance = fit_covariance(
+        curator, noise, KMEANS.covariance_shares, complete=complete, encoding=encoding
+    )
     values, vectors = np.linalg.eigh(covariance.covariance)
     directions = min(len(values), math.ceil(KMEANS.directions_per_cluster * k))
     variances = np.maximum(values[: -directions - 1 : -1], 1e-9)
@@ -229,10 +294,18 @@ def _search_centres(
     start = origin + random.standard_normal((searching, directions)) * np.sqrt(variances)
     many = _Clusters(start, np.ones(searching), np.ones(searching))
     mean_square = float(variances.sum())
-    clip = min(residual_radius(curator.n, 2 * noise, searching, directions), KMEANS.search_clip)
+    clip = min(
+        residual_radius(complete.number, 2 * noise, searching, directions), KMEANS.search_clip
+    )
     for _ in range(KMEANS.search_steps):
         many, mean_square = _lloyd_step(
-            curator, axes, many.centres, _clip_thresholds(mean_square, clip, searching), shares=1
+            curator,
+            complete,
+            axes,
+            many.centres,
+            _clip_thresholds(mean_square, clip, searching),
+            shares=1,
+            encoding=encoding,
         )
     weights = np.maximum(many.sizes - 2 * many.sizes_sd, 0.0)
     few = weighted_kmeans(many.centres, weights, k, random)
@@ -243,14 +316,16 @@ def _search_centres(
         other_directions = float(np.maximum(values[:-directions], 0.0).sum())
     mean_square = 2 * mean_square + other_directions
     shares = KMEANS.final_step_shares
-    clip = residual_radius(curator.n, 2 * noise / math.sqrt(shares), k, len(values))
+    clip = residual_radius(complete.number, 2 * noise / math.sqrt(shares), k, len(values))
     for _ in range(KMEANS.final_steps):
         clusters, mean_square = _lloyd_step(
             curator,
+            complete,
             np.eye(len(values)),
             clusters.centres,
             _clip_thresholds(mean_square, clip, k),
             shares=shares,
+            encoding=encoding,
         )
     return clusters
 
@@ -262,12 +337,14 @@ def _clip_thresholds(mean_square: float, clip: float, k: int) -> Array:
 
 def _lloyd_step(
     curator: Oracle,
+    complete: CompleteRecords,
     axes: Array,
     centres: Array,
     clip_thresholds: Array,
     *,
     shares: int,
     shrink: bool = False,
+    encoding: tuple[int, ...] = (),
 ) -> tuple[_Clusters, float]:
     """Clusters after one Lloyd step along ``axes`` (d, p), and the mean square of residuals.
 
@@ -276,7 +353,7 @@ def _lloyd_step(
     """
     k, p = centres.shape
     statistic = residual_moments(
-        metric(axes, centres),
+        metric(axes, centres, encoding),
         radius=clip_thresholds,
         second="trace",
         together=True,
@@ -289,6 +366,7 @@ def _lloyd_step(
     square = float(release.value[-1])
     sizes_sd = release.sd[:k]
     square_sd = float(release.sd[-1])
+    complete.add(float(sizes.sum()), float(sizes_sd[0]) * math.sqrt(k))
     divisors = np.maximum(sizes, KMEANS.least_count * sizes_sd)
     step = sums / divisors[:, None] * (sizes > 0)[:, None]
     if shrink:
@@ -296,6 +374,6 @@ def _lloyd_step(
         noise2 = p * (release.sd[k] / divisors) ** 2
         step *= (np.maximum(length2 - noise2, 0.0) / np.maximum(length2, 1e-300))[:, None]
     moved = centres + clip_thresholds[:, None] * step
-    fraction = min(max((square + square_sd) / curator.n, KMEANS.least_mean_square), 1.0)
+    fraction = min(max((square + square_sd) / complete.number, KMEANS.least_mean_square), 1.0)
     mean_square = float((clip_thresholds**2).mean()) * fraction
     return _Clusters(moved, sizes, sizes_sd), mean_square

@@ -8,14 +8,25 @@ has the less noise.
 from dataclasses import dataclass
 
 __all__ = [
+    "COMPLETE",
     "COVARIANCE",
     "KMEANS",
     "MIXTURE",
+    "CompleteRecordsSettings",
     "CovarianceSettings",
     "KMeansSettings",
     "MixtureSchedule",
     "MixtureSettings",
 ]
+
+
+@dataclass(frozen=True)
+class CompleteRecordsSettings:
+    """Tuned number of `CompleteRecords`."""
+
+    visible_sd: float = 2.0
+    """Standard deviations of its noise by which a count must fall short of the public number of
+    records to be believed. Without it, noise would spoil the moments of complete tables."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +111,21 @@ class MixtureSettings:
     """Records of a component over the noise of a count, with the whole budget, from which residuals
     improve on the histogram."""
 
+    # Mixed columns
+    most_whole_levels: int = 12
+    """Whole numbers with so many values are levels; with more they are numbers, and are rounded."""
+    cycle_cells: int = 12
+    """Equal cells of a cycle, which are levels."""
+    margins: int = 12
+    """Budget shares for the counts of all levels, which the last stage has less."""
+    words_part: tuple[float, float] = (0.3, 0.7)
+    """Least and largest part of a step's budget shares that is spent on words: else their part of
+    the columns."""
+
     # Sampling
     redraws: int = 50
-    """Of synthetic records that fall outside the bounds; then they are moved to the edge."""
+    """Of synthetic records that fall outside a ball (`Bounds(norm=...)`); then they are moved to
+    its surface."""
 
     @property
     def shares(self) -> int:
@@ -180,6 +203,7 @@ class CovarianceSettings:
     all is spent on one."""
 
 
+COMPLETE = CompleteRecordsSettings()
 MIXTURE = MixtureSettings()
 KMEANS = KMeansSettings()
 COVARIANCE = CovarianceSettings()

@@ -4,9 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.mixtures.factor_model import ColumnEstimates, CorrelationEstimate
+from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.models.mixtures.settings import COVARIANCE
 from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.column_encoding import encoded_widths
 from reticent.privacy.row_maps.column_moments import ColumnMoments, ScaledGram
+from reticent.privacy.statistics.enforced import enforce
+from reticent.privacy.statistics.sum import EnforcedSum
 
 __all__ = ["fit_covariance"]
 
@@ -14,43 +18,62 @@ Array = NDArray[np.float64]
 
 
 def fit_covariance(
-    curator: Oracle, noise: float, shares: int = COVARIANCE.shares
+    curator: Oracle,
+    noise: float,
+    shares: int = COVARIANCE.shares,
+    *,
+    complete: CompleteRecords | None = None,
+    encoding: tuple[int, ...] = (),
 ) -> CorrelationEstimate:
-    """Means, scales and correlations of the scaled records.
+    """Means, scales and correlations of the scaled records, encoded where columns are mixed.
+
+    ``complete`` learns how many records lack no value.
 
     ``noise``: multiplier of one budget share; ``shares``: of the whole, of which half are spent on
     the columns. How many stages there are follows from these public numbers.
     """
-    n = curator.n
+    complete = complete or CompleteRecords(curator.n)
     d = len(curator.bounds.x)
+    if encoding:
+        d = sum(encoded_widths(encoding))
     column_norm2, record_norm2 = (
         d * (large + small / d**0.5)
         for large, small in (COVARIANCE.column_norm, COVARIANCE.record_norm)
     )
     relative_noise = noise * record_norm2 * d**0.5
-    room = min(max(COVARIANCE.low_noise * n / relative_noise, 1.0), COVARIANCE.most_room)
-    columns = _fit_columns(curator, noise, shares // 2, min(room * column_norm2, 2.0 * d))
+    room = min(max(COVARIANCE.low_noise * curator.n / relative_noise, 1.0), COVARIANCE.most_room)
+    first = _first_moments(d, ball=curator.bounds.norm is not None, encoding=encoding)
+    columns = _fit_columns(
+        curator, noise, shares // 2, first, min(room * column_norm2, 2.0 * d), complete
+    )
     scale = columns.scale()
     release = curator.release(
-        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), room * record_norm2),
+        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), room * record_norm2, encoding),
         shares_spent=shares - shares // 2,
     )
+    n = complete.number
     return CorrelationEstimate(
         columns, scale, release.matrix() / n, float(release.matrix_sd()[0, 0]) / n
     )
 
 
-def _fit_columns(curator: Oracle, noise: float, shares: int, norm2: float) -> ColumnEstimates:
+def _fit_columns(
+    curator: Oracle,
+    noise: float,
+    shares: int,
+    statistic: ColumnMoments,
+    norm2: float,
+    complete: CompleteRecords,
+) -> ColumnEstimates:
     """Mean and variance of each column, in stages that look ever closer.
 
-    With much noise one stage spends all shares. ``norm2``: squared length that the rows of later
-    stages are clipped to.
+    With much noise one stage spends all shares. ``statistic``: of the first stage; ``norm2``:
+    squared length that the rows of later stages are clipped to.
     """
-    n = curator.n
-    d = len(curator.bounds.x)
-    statistic = _first_moments(d, ball=curator.bounds.norm is not None)
+    d = len(statistic.centre)
     stages = shares
-    if noise * float(np.sqrt(statistic.sensitivity2)) * statistic.step > COVARIANCE.high_noise * n:
+    sd = noise * float(np.sqrt(statistic.sensitivity2)) * statistic.step
+    if sd > COVARIANCE.high_noise * curator.n:
         stages = 1
     columns = ColumnEstimates(d)
     for stage in range(stages):
@@ -60,28 +83,42 @@ def _fit_columns(curator: Oracle, noise: float, shares: int, norm2: float) -> Co
         else:
             clip_threshold, offset = columns.next_window()
             statistic = ColumnMoments(
-                _as_tuple(columns.mean), _as_tuple(clip_threshold), _as_tuple(offset), norm2
+                _as_tuple(columns.mean),
+                _as_tuple(clip_threshold),
+                _as_tuple(offset),
+                norm2,
+                statistic.encoding,
             )
         release = curator.release(statistic, shares_spent=spent)
+        weight = _count_weight(statistic)
+        complete.add(float(release.value[-1]) / weight, float(release.sd[-1]) / weight)
+        n = complete.number
         columns.add(
             np.array(statistic.centre),
             np.array(statistic.clip_thresholds),
             np.array(statistic.offset),
-            moments=release.value / n,
+            moments=release.value[:-1] / n,
             sd=float(release.sd[0]) / n,
         )
     return columns
 
 
-def _first_moments(d: int, *, ball: bool) -> ColumnMoments:
+def _first_moments(d: int, *, ball: bool, encoding: tuple[int, ...] = ()) -> ColumnMoments:
     """Moments of whole columns.
 
     In the box u² + (1 − u²)² ≤ 1 in each column; in the ball ‖u‖² and Σu⁴ are at most one.
     """
     if ball:
         return ColumnMoments((0.0,) * d, (1.0,) * d, (0.0,) * d, 2.0)
-    return ColumnMoments((0.0,) * d, (1.0,) * d, (1.0,) * d, float(d))
+    return ColumnMoments((0.0,) * d, (1.0,) * d, (1.0,) * d, float(d), encoding)
 
 
 def _as_tuple(values: Array) -> tuple[float, ...]:
     return tuple(values.tolist())
+
+
+def _count_weight(statistic: ColumnMoments) -> float:
+    """What a complete record adds to the last number of the release."""
+    enforced = enforce(statistic)
+    assert isinstance(enforced, EnforcedSum)
+    return enforced.count_weight * enforced.step

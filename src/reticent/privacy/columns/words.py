@@ -100,13 +100,11 @@ class _Levels(Kind):
     def code_text(self, text: bytes) -> float:
         """Position of the level that a text is, byte by byte, or as a number."""
         text = plain_text(text)
-        if text in self._missing_texts:
+        value = text_number(text)
+        if text in self._missing_texts or value in self._missing_numbers:
             return self._unknown
         place = self._texts.get(text)
         if place is None:
-            value = text_number(text)
-            if value in self._missing_numbers:
-                return self._unknown
             place = self._numbers.get(value)
         if place is None:
             return self._unknown

@@ -1,8 +1,14 @@
-"""Counts and sums by bin or region of a grid over the inputs."""
+"""Counts and sums by bin or region of a grid over the inputs.
+
+A record that lacks a value is in no region. Where records are protected, such records are counted
+by themselves, as if they had a region of their own; where labels are, missing labels are counted in
+their region. Neither costs anything: binned_regressor.md.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod, sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,13 +67,14 @@ class Grid:
     def of(self, records: Array, bounds: Bounds) -> Array:
         """The region of each scaled record, −1 for none; by comparisons only.
 
-        Cells are [edge, next edge), the last one closed.
+        Cells are [edge, next edge), the last one closed. A record that lacks an input is in none.
         """
         flat = np.zeros(len(records), dtype=np.int64)
         for j, (edges, u) in enumerate(zip(self._scaled(bounds), records.T, strict=False)):
             place = np.searchsorted(edges, u, side="right") - 1
             flat = flat * self.shape[j] + np.minimum(np.maximum(place, 0), self.shape[j] - 1)
-        return self.region_numbers[flat].astype(np.float64)
+        lacking = np.isnan(records[:, : len(self.edges)]).any(axis=1)
+        return np.where(lacking, -1.0, self.region_numbers[flat])
 
     def _scaled(self, bounds: Bounds) -> list[Array]:
         """Edges, scaled exactly as records are: a value on an edge stays on it."""
@@ -82,24 +89,31 @@ class Grid:
 
 @dataclass(frozen=True)
 class BinCounts(Counts):
-    """How many records are in each region, and in none."""
+    """How many records are in each region, lack an input, and are in no region."""
 
     grid: Grid
     bounds: Bounds
 
-    # one group: the regions, and no region if that is possible
-    groups = property(lambda self: (self.grid.size + (not self.grid.whole),))
+    complete_records: ClassVar[bool] = False  # those that lack an input have a cell of their own
+    # one group: the regions, incomplete records, and no region if that is possible
+    groups = property(lambda self: (self.grid.size + 1 + (not self.grid.whole),))
 
     def cells(self, records: Array) -> Array:
-        """The region; after the last one, none."""
+        """The region; after the last one, incomplete, and then none."""
         found = self.grid.of(records, self.bounds)
-        return np.where(found < 0, float(self.grid.size), found)[:, None]
+        size = float(self.grid.size)
+        lacking = np.isnan(records[:, : len(self.grid.edges)]).any(axis=1)
+        return np.where(lacking, size, np.where(found < 0, size + 1, found))[:, None]
 
     @classmethod
     def decode(cls, release: Release) -> "DecodedBinCounts":
-        """Counts of the regions, without that of no region."""
-        regions = _region_count(release)
-        return DecodedBinCounts(release.value[:regions], release.sd[:regions])
+        """Counts of the regions and of incomplete records, without that of no region."""
+        b = _region_count(release)
+        return DecodedBinCounts(
+            counts=release.value[:b],
+            counts_sd=release.sd[:b],
+            incomplete=(float(release.value[b]), float(release.sd[b])),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,10 +124,14 @@ class DecodedBinCounts:
     ----------
     counts, counts_sd : arrays (b,)
         Counts, and the standard deviations of their noise.
+    incomplete : tuple of two floats, optional
+        How many records lack a value, and the standard deviation of that number's noise; None where
+        this is told region by region.
     """
 
     counts: Array
     counts_sd: Array
+    incomplete: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +141,12 @@ class DecodedBinSums(DecodedBinCounts):
     Attributes
     ----------
     counts, counts_sd : arrays (b,)
-        Number of records; its noise is 0 where it is public.
+        Number of complete records. Where inputs are public: the public number less the noisy one of
+        missing labels.
+    incomplete : tuple of two floats, optional
+        As for counts.
+    records : array (b,), optional
+        Where inputs are public: the public number of records, with labels or without.
     sums, sums_sd : arrays (b,)
         Σu, in half-ranges of y.
     spread : tuple of two floats, optional
@@ -134,6 +157,7 @@ class DecodedBinSums(DecodedBinCounts):
     sums: Array
     sums_sd: Array
     spread: tuple[float, float] | None
+    records: Array | None = None
 
 
 def _region_count(release: Release) -> int:
@@ -180,29 +204,44 @@ class _RegionSums(_ByRegion):
 class BinSums(_RegionSums):
     """For each region Σ(1+u)/2 and Σ(1−u)/2; with ``spread`` also Σ(1−u²)/√2.
 
-    (1+u²)/2 + (1−u²)²/2 = 1 − u²(1−u²)/2 ≤ 1.
+    (1+u²)/2 + (1−u²)²/2 = 1 − u²(1−u²)/2 ≤ 1. Incomplete records are a region of their own, the
+    last one, to which each adds (1, 0).
     """
 
+    complete_records: ClassVar[bool] = False
     own = 2
     nonnegative = True
+    cells = property(lambda self: self.grid.size + 1)  # the regions, and incomplete records
+
+    def cell(self, records: Array) -> Array:
+        """The region; the last one for incomplete records."""
+        found = self.grid.of(records, self.bounds)
+        return np.where(self._lacking(records), float(self.grid.size), found)
+
+    def _lacking(self, records: Array) -> NDArray[np.bool_]:
+        return np.asarray(np.isnan(records).any(axis=1))
 
     def short_rows(self, records: Array) -> Array:
         """The two halves of a record, and what is left of its length."""
         u = records[:, len(self.bounds.x)]
-        return np.column_stack(
+        rows = np.column_stack(
             [(1.0 + u) * 0.5, (1.0 - u) * 0.5, *([(1.0 - u * u) * _HALF] if self.spread else [])]
         )
+        one = np.zeros(rows.shape[1])
+        one[0] = 1.0
+        return np.where(self._lacking(records)[:, None], one, rows)
 
     @classmethod
     def decode(cls, release: Release) -> DecodedBinSums:
         """Sum and difference of the half-counts."""
         b = _region_count(release)
         upper = release.value[:b]
-        lower = release.value[b : 2 * b]
+        lower = release.value[b + 1 : 2 * b + 1]
         sd = sqrt(2) * release.sd[:b]
         return DecodedBinSums(
             counts=upper + lower,
             counts_sd=sd,
+            incomplete=(float(release.value[b]), float(release.sd[b])),
             sums=upper - lower,
             sums_sd=sd,
             spread=_decoded_spread(release, sqrt(2)),
@@ -211,33 +250,39 @@ class BinSums(_RegionSums):
 
 @dataclass(frozen=True)
 class LabelSums(_RegionSums):
-    """For each region Σu, with ``spread`` also Σ(1−u²).
+    """For each region Σu and the number of missing labels, with ``spread`` also Σ(1−u²).
 
     Inputs are public, and so is how many records a region has.
 
-    u² + (1−u²)² = 1 − u²(1−u²) ≤ 1.
+    u² + (1−u²)² = 1 − u²(1−u²) ≤ 1; a record without a label adds (0, 1).
     """
 
     counts: tuple[int, ...]
 
-    own = 1
+    complete_records: ClassVar[bool] = False
+    own = 2
 
     def short_rows(self, records: Array) -> Array:
-        """The output, and what is left of the row's length."""
+        """The output, or that it is missing, and what is left of the row's length."""
         u = records[:, len(self.bounds.x)]
-        return np.column_stack([u, *([1.0 - u * u] if self.spread else [])])
+        missing = np.isnan(u)
+        u = np.where(missing, 0.0, u)
+        left = np.where(missing, 0.0, 1.0 - u * u)
+        return np.column_stack([u, missing.astype(np.float64), *([left] if self.spread else [])])
 
     @classmethod
     def decode(cls, release: Release) -> DecodedBinSums:
-        """Sums of the regions, and their public counts."""
-        counts = np.array(release.statistic["counts"], dtype=np.float64)
-        b = len(counts)
+        """Sums of the regions, and their numbers of labels."""
+        records = np.array(release.statistic["counts"], dtype=np.float64)
+        b = len(records)
         return DecodedBinSums(
-            counts=counts,
-            counts_sd=np.zeros(b),
+            counts=records - release.value[b : 2 * b],
+            counts_sd=release.sd[b : 2 * b],
+            incomplete=None,
             sums=release.value[:b],
             sums_sd=release.sd[:b],
             spread=_decoded_spread(release, 1.0),
+            records=records,
         )
 
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
+from reticent.privacy.row_maps.column_encoding import encode
 from reticent.privacy.statistics.column_sum import ColumnSum
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import saved_as
@@ -54,14 +55,16 @@ FARTHEST = 4.0
 class ColumnMoments(Sum):
     """Σ t and Σ (t² − offset) of each column, t = clip((u − centre)/r, ±1).
 
-    All together no longer than √length2.
+    All together no longer than √length2; and along with them the number of complete records.
     """
 
     centre: tuple[float, ...]
     clip_thresholds: tuple[float, ...] = field(metadata=saved_as("reach"))  # r
     offset: tuple[float, ...]
     length2: float
+    encoding: tuple[int, ...] = ()  # of mixed columns (`column_encoding`)
 
+    counts_records = True
     columns = property(lambda self: 2 * len(self.centre))
     norm2 = property(lambda self: Fraction(self.length2))  # what rows are shortened to
 
@@ -72,7 +75,7 @@ class ColumnMoments(Sum):
     def rows(self, records: Array) -> Array:
         """All t, then their squares less the offsets: −, ×, clip, elementwise."""
         centre, scale, offset = self._fields
-        t = np.clip((records - centre) * scale, -1.0, 1.0)
+        t = np.clip((encode(records, self.encoding) - centre) * scale, -1.0, 1.0)
         return np.hstack([t, t * t - offset])
 
 
@@ -83,6 +86,7 @@ class ScaledGram(Gram):
     centre: tuple[float, ...]
     weight: tuple[float, ...]
     radius2: float
+    encoding: tuple[int, ...] = ()
 
     columns = property(lambda self: len(self.centre))
     norm2 = property(lambda self: Fraction(self.radius2))  # what rows are shortened to
@@ -94,7 +98,7 @@ class ScaledGram(Gram):
     def rows(self, records: Array) -> Array:
         """Standardised records: −, ×, clip, elementwise."""
         centre, weight = self._fields
-        return np.clip((records - centre) * weight, -FARTHEST, FARTHEST)
+        return np.clip((encode(records, self.encoding) - centre) * weight, -FARTHEST, FARTHEST)
 
 
 def stretch(kind: Kind) -> float:

@@ -5,12 +5,16 @@ Each label, times the public column that its public input has. Proof: label_regr
 Inputs are public here, so a table of columns, one for each different input, may depend on all of
 them. A record finds its own column by its own input, bit by bit; what it adds is a function of that
 record, of public numbers, and of nothing else.
+
+A record whose label is missing adds its column to sums of its own, which tell where labels are
+missing. That is free: no row is longer than before, and two rows of length one are never further
+apart than the two ends of the clip are.
 """
 
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +28,21 @@ __all__ = ["DecodedLabelSum", "LabelSum", "label_sum"]
 
 Array = NDArray[np.float64]
 _BITS = 24  # of the grid that columns lie on
+_HALF = 0.5**0.5
 
 
 @dataclass(frozen=True)
 class LabelSum(Sum):
-    """Σ (cos·t·c(x), sin·(2t² − 1)), t = clip(v − centre(x), ±r)/r, r the clip threshold.
+    """Σ (cos·t·c(x), sin·(2t² − 1)), and Σ (c(x), 1)/√2 over records without a label.
 
-    Over scaled labels v at public inputs x.
+    t = clip(v − centre(x), ±r)/r, r the clip threshold, over scaled labels v at public inputs x.
 
     Columns have a length of at most one: that is enforced, like every bound. ``inputs``, ``table``
     (columns in steps of 2⁻²⁴) and ``centre`` are arrays as base64 text: they are part of the
     release, and so are public.
     """
+
+    complete_records: ClassVar[bool] = False  # a missing label is told of
 
     dimension: int
     length: int  # of a column
@@ -48,9 +55,12 @@ class LabelSum(Sum):
     cos: float  # the share of a row that is about the function; the rest is about the noise
     sin: float
 
-    # one sum for each entry of a column, and one of squares where they are asked for
-    columns = property(lambda self: self.length + (self.sin > 0))
-    norm2 = 1  # cos²t²‖c‖² + sin²(2t² − 1)² is convex in t², so at most max(sin², cos² + sin²) ≤ 1
+    # one sum for each entry of a column, one of squares where they are asked for; and for records
+    # without a label one for each entry of a column, and their number
+    columns = property(lambda self: 2 * self.length + (self.sin > 0) + 1)
+    # cos²t²‖c‖² + sin²(2t² − 1)² is convex in t², so at most max(sin², cos² + sin²) ≤ 1; and
+    # (‖c‖² + 1)/2 ≤ 1
+    norm2 = 1
 
     @cached_property
     def _places(self) -> dict[bytes, int]:
@@ -62,7 +72,7 @@ class LabelSum(Sum):
     @cached_property
     def _columns(self) -> Array:
         """The columns, and a last one of zeros for inputs that are not in the table."""
-        table = unpacked(self.table, np.int32, self.length) * (self.cos * 2.0**-_BITS)
+        table = unpacked(self.table, np.int32, self.length) * 2.0**-_BITS
         return np.vstack([table, np.zeros(self.length)])
 
     @cached_property
@@ -70,16 +80,26 @@ class LabelSum(Sum):
         return np.append(unpacked(self.centre, np.float64, 1)[:, 0], 0.0)
 
     def rows(self, records: Array) -> Array:
-        """The label's distance from its centre, clipped, times its input's column."""
+        """The label's distance from its centre, clipped, times its input's column.
+
+        Of a record without a label the column itself; of one whose input is not in the table, and
+        so of one that lacks an input, nothing.
+        """
         inputs = np.ascontiguousarray(records[:, : self.dimension]) + 0.0  # −0 is 0
         at = np.array([self._places.get(row.tobytes(), -1) for row in inputs], dtype=np.intp)
         t = np.clip(
             (records[:, self.dimension] - self._centres[at]) / self.clip_threshold, -1.0, 1.0
         )
-        rows = np.empty((len(records), self.columns))
-        np.multiply(self._columns[at], t[:, None], out=rows[:, : self.length])
+        missing = np.isnan(t)
+        t[missing] = 0.0
+        m = self.length
+        rows = np.zeros((len(records), self.columns))
+        np.multiply(self._columns[at], t[:, None] * self.cos, out=rows[:, :m])
         if self.sin:
-            rows[:, self.length] = (t * t * 2.0 - 1.0) * self.sin
+            rows[:, m] = np.where(missing, 0.0, (t * t * 2.0 - 1.0) * self.sin)
+        rows[:, -m - 1 : -1] = np.where(missing[:, None], self._columns[at] * _HALF, 0.0)
+        rows[:, -1] = np.where(missing, _HALF, 0.0)
+        rows[at < 0] = 0.0
         return rows
 
     @classmethod
@@ -101,12 +121,9 @@ class LabelSum(Sum):
         )
         m = asked.length
         r = asked.clip_threshold
-        mean_square = None
-        if asked.sin:  # from Σ(2t² − 1)
-            per_record = 2 * release.n * asked.sin
-            square = float(release.value[m]) / per_record
-            square_sd = float(release.sd[m]) / per_record
-            mean_square = (square + 0.5) * r**2, square_sd * r**2
+        squares = None
+        if asked.sin:
+            squares = float(release.value[m]) / asked.sin, float(release.sd[m]) / asked.sin
         unit = r / asked.cos
         return DecodedLabelSum(
             design=asked.design,
@@ -117,7 +134,9 @@ class LabelSum(Sum):
             sd=float(release.sd[0]) * unit,
             centre=unpacked(asked.centre, np.float64, 1)[:, 0],
             clip_threshold=r,
-            mean_square=mean_square,
+            squares=squares,
+            missing=release.value[-m - 1 :] / _HALF,
+            missing_sd=float(release.sd[-1]) / _HALF,
         )
 
 
@@ -135,8 +154,6 @@ def label_sum(
 
     Share for Σt².
     """
-    known = ~np.isnan(inputs).any(axis=1)  # a record that lacks an input, which is public, is out
-    inputs, counts, columns, centre = inputs[known], counts[known], columns[known], centre[known]
     steps = np.trunc(columns * 2.0**_BITS).astype(np.int32)
     return LabelSum(
         inputs.shape[1],
@@ -174,8 +191,12 @@ class DecodedLabelSum:
         What the labels at each input are compared with.
     clip_threshold : float
         r.
-    mean_square : tuple of two floats, optional
-        Mean of e², and the standard deviation of its noise; None if it was not released.
+    squares : tuple of two floats, optional
+        Σ(2e²/r² − 1), and the standard deviation of its noise; None if it was not released.
+    missing : array (m + 1,)
+        Over records without a label: Σ column, and last their number.
+    missing_sd : float
+        Standard deviation of the noise of each of these.
     """
 
     design: str
@@ -186,7 +207,9 @@ class DecodedLabelSum:
     sd: float
     centre: Array
     clip_threshold: float
-    mean_square: tuple[float, float] | None
+    squares: tuple[float, float] | None
+    missing: Array
+    missing_sd: float
 
 
 def packed(array: NDArray[Any]) -> str:

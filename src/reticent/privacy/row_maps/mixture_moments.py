@@ -14,6 +14,10 @@ CentredGram       Σ f fᵀ of f = (s, u), u = z/max(‖z‖, r) (one centre): m
                   everything
 ResidualMoments   Σ γ_k (1, u_k, u_k u_kᵀ), γ = softmax(level − D/2) or all for the nearest centre,
                   u_k = z_k/max(‖z_k‖, r_k)
+LevelCounts       how many records have each level, in each column of words
+LevelMoments      Σ γ_k (1, u), where u says which levels a record has
+
+With columns of words, responsibilities are softmax(level − D/2 + Σ_j log p_kj(level in column j)).
 """
 
 import math
@@ -28,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.release import Release, symmetric
+from reticent.privacy.row_maps.column_encoding import encode, level_of
 from reticent.privacy.statistics.assignment_moments import AssignmentMoments, Pairs, Share
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.exact_products import product
@@ -36,10 +41,15 @@ from reticent.privacy.statistics.gram import Gram
 __all__ = [
     "CellCounts",
     "CentredGram",
+    "DecodedLevels",
     "DecodedMoments",
     "LengthCounts",
+    "LevelCounts",
+    "LevelMoments",
     "Metric",
     "ResidualMoments",
+    "WordTable",
+    "level_moments",
     "metric",
     "residual_moments",
 ]
@@ -68,6 +78,7 @@ class Metric:
     maps: tuple[tuple[tuple[int, ...], ...], ...]
     shift: int
     centres: tuple[tuple[int, ...], ...]
+    encoding: tuple[int, ...] = ()  # of mixed columns (`column_encoding`): u is a row of these
 
     def __post_init__(self) -> None:
         if self._extent[0] > 2 ** (_PRODUCT_BITS - _RECORD_BITS):
@@ -123,7 +134,7 @@ class Metric:
         Products and sums are exact.
         """
         maps, centres = self._products
-        q = records[:, : self.inputs] * 2.0**_RECORD_BITS
+        q = encode(records, self.encoding)[:, : self.inputs] * 2.0**_RECORD_BITS
         np.trunc(np.clip(q, -(2.0**_RECORD_BITS), 2.0**_RECORD_BITS, out=q), out=q)
         mapped = product(maps, q.T, records="right").reshape(self.columns, len(self.maps), -1)
         z = np.subtract(
@@ -154,10 +165,11 @@ class Metric:
         return z.T
 
 
-def metric(maps: ArrayLike, centres: ArrayLike) -> Metric:
+def metric(maps: ArrayLike, centres: ArrayLike, encoding: tuple[int, ...] = ()) -> Metric:
     """A metric from real numbers.
 
-    One map (d × p) or one for each centre, and centres (K × p) in the maps' coordinates.
+    One map (d × p) or one for each centre, and centres (K × p) in the maps' coordinates; d counts
+    encoded columns, where there is an encoding.
     """
     A = np.asarray(maps, dtype=np.float64)
     c = np.asarray(centres, dtype=np.float64)
@@ -167,7 +179,8 @@ def metric(maps: ArrayLike, centres: ArrayLike) -> Metric:
     shift = _PRODUCT_BITS - 1 - _RECORD_BITS - math.ceil(math.log2(longest))
     whole = np.trunc(A * 2.0**shift).astype(np.int64).tolist()
     steps = np.rint(c * 2.0 ** (shift + _RECORD_BITS)).astype(np.int64).tolist()
-    return Metric(tuple(tuple(map(tuple, one)) for one in whole), shift, tuple(map(tuple, steps)))
+    tables = tuple(tuple(map(tuple, one)) for one in whole)
+    return Metric(tables, shift, tuple(map(tuple, steps)), encoding)
 
 
 @dataclass(frozen=True)
@@ -234,6 +247,28 @@ class CentredGram(Gram):
 
 
 @dataclass(frozen=True)
+class WordTable:
+    """Logarithms of the chances of a column's L levels in each of K parts, (K, L)."""
+
+    column: int
+    logs: tuple[tuple[float, ...], ...]
+
+    @property
+    def levels(self) -> int:
+        """L."""
+        return len(self.logs[0])
+
+    @cached_property
+    def _table(self) -> Array:
+        return np.array(self.logs)
+
+    def add_to(self, logits: Array, records: Array) -> None:
+        """Add to each part's logits (K × records) what its level tells: a look-up, elementwise."""
+        level = level_of(records[:, self.column], self.levels).astype(np.int64)
+        logits += self._table.take(level, axis=1)
+
+
+@dataclass(frozen=True)
 class ResidualMoments(AssignmentMoments):
     """Σ γ_k (1, u_k, u_k u_kᵀ).
 
@@ -244,6 +279,10 @@ class ResidualMoments(AssignmentMoments):
     radius: tuple[float, ...]
     levels: tuple[float, ...]  # logarithms of weights and scales
     hard: bool
+    words: tuple[WordTable, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_words(self.words, self.parts)
 
     @cached_property
     def _levels(self) -> Array:
@@ -260,6 +299,8 @@ class ResidualMoments(AssignmentMoments):
         z, square = self.metric.away(records)
         logits = square * -0.5  # columns of records: numbers of one part lie side by side
         logits += self._levels
+        for table in self.words:
+            table.add_to(logits, records)
         if not self.hard:
             nearest = None
         else:
@@ -308,6 +349,136 @@ class ResidualMoments(AssignmentMoments):
             first_sd=sd[parts],
             second_sd=second_sd,
         )
+
+
+def _check_words(words: tuple[WordTable, ...], parts: int) -> None:
+    """Refuse tables that lack a part or a level: a look-up would fail for some records alone."""
+    for table in words:
+        widths = {len(row) for row in table.logs}
+        if len(table.logs) != parts or len(widths) != 1 or min(widths) < 2:
+            raise BadInput("A table of levels must have a row for each part, all of one length.")
+
+
+@dataclass(frozen=True)
+class LevelMoments(AssignmentMoments):
+    """Σ γ_k (1, u), where u says which level a record has in each column of words.
+
+    A level of L is a corner of the regular simplex, √(L/(L − 1))·(e − 1/L), times the square root
+    of the column's part of the squared length; these parts add up to one.
+    """
+
+    metric: Metric
+    levels: tuple[float, ...]
+    words: tuple[WordTable, ...]
+    norms: tuple[float, ...]  # squared length of each column of words
+
+    def __post_init__(self) -> None:
+        _check_words(self.words, self.parts)
+        if len(self.norms) != len(self.words) or not self.words:
+            raise BadInput("There must be a squared length for each column of words.")
+
+    @cached_property
+    def _corners(self) -> list[Array]:
+        """For each column the part of a row that each level is, (L, L)."""
+        corners = []
+        for table, norm in zip(self.words, self.norms, strict=True):
+            many = table.levels
+            corners.append(_simplex_scale(many, norm) * (np.eye(many) - 1 / many))
+        return corners
+
+    def responsibilities(self, records: Array) -> Share:
+        """Responsibilities, and the same row u for all parts."""
+        _, square = self.metric.away(records)
+        logits = square * -0.5
+        logits += np.array(self.levels)[:, None]
+        for table in self.words:
+            table.add_to(logits, records)
+        gamma = _chances(logits)
+
+        def rows(pairs: Pairs | None) -> Array:
+            found = []
+            for table, corners in zip(self.words, self._corners, strict=True):
+                level = level_of(records[:, table.column], table.levels).astype(np.int64)
+                found.append(corners.take(level, axis=0))
+            each = np.hstack(found)
+            if pairs is None:
+                return np.tile(each, (self.parts, 1))
+            return each.take(pairs % len(records), axis=0)
+
+        return gamma.T, rows
+
+    @classmethod
+    def decode(cls, release: Release) -> "DecodedLevels":
+        """Noisy number of records of each part, and of each level among them."""
+        asked = release.statistic
+        parts = asked["parts"]
+        counts, first = np.split(release.value, [parts])
+        counts_sd = float(release.sd[0])
+        sums = first.reshape(parts, -1)
+        levels, levels_sd = [], []
+        start = 0
+        for table, norm in zip(asked["words"], asked["norms"], strict=True):
+            many = len(table["logs"][0])
+            scale = _simplex_scale(many, norm)
+            centred = sums[:, start : start + many] / scale
+            start += many
+            centred = centred - centred.mean(axis=1, keepdims=True)  # noise alone
+            levels.append(centred + counts[:, None] / many)
+            noise = float(release.sd[parts]) / scale
+            levels_sd.append(math.sqrt(noise**2 * (1 - 1 / many) + (counts_sd / many) ** 2))
+        return DecodedLevels(counts, counts_sd, levels, levels_sd)
+
+
+def _simplex_scale(levels: int, norm: float) -> float:
+    return math.sqrt(norm * levels / (levels - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedLevels:
+    """Noisy numbers of records of K parts, Σγ_k, and of those with each level, Σγ_k·1[level].
+
+    Attributes
+    ----------
+    counts : array (K,)
+    counts_sd : float
+    levels : list of arrays (K, L)
+        One for each column of words.
+    levels_sd : list of float
+    """
+
+    counts: Array
+    counts_sd: float
+    levels: list[Array]
+    levels_sd: list[float]
+
+
+def level_moments(
+    where: Metric,
+    *,
+    levels: Sequence[float] | Array,
+    words: tuple[WordTable, ...],
+    weights: tuple[int, int, int] = (1, 1, 0),
+) -> LevelMoments:
+    """The statistic of one look at words; columns with more levels get more of the length."""
+    parts = len(where.centres)
+    roots = np.sqrt([table.levels - 1.0 for table in words])
+    norms = tuple((roots / roots.sum()).tolist())
+    columns = sum(table.levels for table in words)
+    level = tuple(np.asarray(levels, dtype=np.float64).tolist())
+    return LevelMoments(parts, columns, "none", False, weights, where, level, words, norms)
+
+
+@dataclass(frozen=True)
+class LevelCounts(Counts):
+    """How many records have each level, in each column of words."""
+
+    words: tuple[tuple[int, int], ...]  # column and number of levels
+
+    groups = property(lambda self: tuple(levels for _, levels in self.words))
+
+    def cells(self, records: Array) -> Array:
+        """The level in each column."""
+        return np.stack([level_of(records[:, j], levels) for j, levels in self.words], axis=1)
 
 
 def _powers() -> Array:
@@ -375,6 +546,7 @@ def residual_moments(
     together: bool = False,
     weights: tuple[int, int, int] = (1, 1, 0),
     hard: bool = False,
+    words: tuple[WordTable, ...] = (),
 ) -> ResidualMoments:
     """The statistic of one stage; without levels all parts weigh the same."""
     parts = len(where.centres)
@@ -387,7 +559,7 @@ def residual_moments(
     clip_radius = tuple(float(r) for r in radius)
     level = tuple(constants.tolist())
     return ResidualMoments(
-        parts, where.columns, second, together, weights, where, clip_radius, level, hard
+        parts, where.columns, second, together, weights, where, clip_radius, level, hard, words
     )
 
 

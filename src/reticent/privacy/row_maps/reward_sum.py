@@ -3,6 +3,7 @@
 Proof: models/bandits/joint.md.
 """
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -24,15 +25,20 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RewardSum(Sum):
-    """Σ φ·t, t = clip(y − φᵀw, ±r)/r: of a row only t is protected, and ‖φt − φt′‖ ≤ 2‖φ‖."""
+    """Σ φ·t, t = clip(y − φᵀw, ±r)/r: of a row only t is protected, and ‖φt − φt′‖ ≤ 2‖φ‖.
 
+    Last, R times the number of missing rewards: a record without one has the row (0, R).
+    """
+
+    complete_records: ClassVar[bool] = False
     feature_map: FeatureMap = field(metadata=saved_as("head"))
     output_limit: ClassVar[float] = 64.0  # as for ResidualGram
     weights: tuple[int, ...]
     shift: int
     clip_threshold: float = field(metadata=saved_as("reach"))
 
-    columns = property(lambda self: self.feature_map.columns)  # one for each basis function
+    # one for each basis function, and one for missing rewards
+    columns = property(lambda self: self.feature_map.columns + 1)
     norm2 = property(lambda self: self.feature_map.norm2)  # ‖φ‖² ≤ R², |t| ≤ 1
 
     @cached_property
@@ -42,21 +48,33 @@ class RewardSum(Sum):
         ).enforced()
 
     def rows(self, records: Array) -> Array:
-        """φ·t, by the very operations of `ResidualGram`."""
+        """φ·t, by the very operations of `ResidualGram`; nothing without a context."""
+        missing = np.isnan(records)
+        filled = np.where(missing, 0.0, records)
         inner = self._residuals
-        h = inner.feature_integers(records)
-        t = inner.residual_integers(h, records)
-        return np.asarray(h * t) * (4.0**-inner.bits / float(self.feature_map.radius2) ** 0.5)
+        h = inner.feature_integers(filled)
+        t = inner.residual_integers(h, filled)
+        radius = float(self.feature_map.radius2) ** 0.5
+        rows = np.zeros((len(records), self.columns))
+        rows[:, :-1] = np.asarray(h * t) * (4.0**-inner.bits / radius)
+        rows[missing[:, -1]] = 0.0
+        rows[missing[:, -1], -1] = radius
+        rows[missing[:, :-1].any(axis=1)] = 0.0
+        return rows
 
     @classmethod
     def decode(cls, release: Release) -> "DecodedRewardSum":
         """Sums of features times scaled residuals, and the public Gram matrix beside them."""
         asked = release.statistic
         m = len(asked["weights"])
+        radius = math.sqrt(asked["head"]["radius2"])
         return DecodedRewardSum(
             scaled_cross=release.value[:m],
             scaled_cross_sd=float(release.scale[0]),
-            gram=symmetric(release.value[m:]),
+            missing=float(release.value[m]) / radius,
+            missing_sd=float(release.scale[m]) / radius,
+            gram=symmetric(release.value[m + 1 : -1]),
+            contexts=float(release.value[-1]),
             clip_threshold=asked["reach"],
             weights=weights_from_steps([asked["weights"]], asked["shift"])[0],
         )
@@ -64,7 +82,7 @@ class RewardSum(Sum):
 
 @dataclass(frozen=True, eq=False)
 class DecodedRewardSum:
-    """Noisy Σφt of scaled rewards t = e/r, and ΦᵀΦ without noise, where a stream adds it.
+    """Noisy Σφt of scaled rewards t = e/r, and ΦᵀΦ without noise, which a bandit adds.
 
     Attributes
     ----------
@@ -72,8 +90,12 @@ class DecodedRewardSum:
         Φᵀt.
     scaled_cross_sd : float
         Standard deviation of each entry's noise.
+    missing, missing_sd : float
+        Number of missing rewards, and the standard deviation of its noise.
     gram : array (m, m)
-        ΦᵀΦ of the public contexts; (0, 0) if it was not released.
+        ΦᵀΦ of the public contexts, with a reward or without.
+    contexts : float
+        Number of public contexts that lack nothing.
     clip_threshold : float
         r, in half-ranges of the reward.
     weights : array (m,)
@@ -82,7 +104,10 @@ class DecodedRewardSum:
 
     scaled_cross: Array
     scaled_cross_sd: float
+    missing: float
+    missing_sd: float
     gram: Array
+    contexts: float
     clip_threshold: float
     weights: Array
 

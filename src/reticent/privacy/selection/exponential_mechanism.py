@@ -136,9 +136,10 @@ def sensitivity(
     protected.
     """
     low, high = map(float, _range(enforced))
+    between = not isinstance(enforced, EnforcedCounts)  # a count is 0 or 1
     if counts is None:  # all others are in one cell, at one end
         others = np.stack([-2 * matrix * end * (n - 1) for end in (low, high)])
-        most, least = _ends(linear + others, np.diag(matrix), low, high)
+        most, least = _ends(linear + others, np.diag(matrix), low, high, between=between)
         moved = most.max(axis=-1) - least.min(axis=-1)
     else:  # every other record is at the end that matters most for this cell
         held = np.stack([matrix * end for end in (low, high)])
@@ -146,7 +147,7 @@ def sensitivity(
         sums = np.stack(
             [(side * number).sum(axis=1) for side in (held.min(axis=0), held.max(axis=0))]
         )
-        most, least = _ends(linear - 2 * sums, np.diag(matrix), low, high)
+        most, least = _ends(linear - 2 * sums, np.diag(matrix), low, high, between=between)
         moved = np.where(counts > 0, most - least, 0.0)
     largest = float(np.abs(linear).max() + 2 * np.abs(matrix).max() * high * n) * high
     return (
@@ -155,10 +156,14 @@ def sensitivity(
     )
 
 
-def _ends(slope: Array, curve: Array, low: float, high: float) -> tuple[Array, Array]:
-    """Greatest and least value of slope·u − curve·u² for low ≤ u ≤ high."""
+def _ends(
+    slope: Array, curve: Array, low: float, high: float, *, between: bool
+) -> tuple[Array, Array]:
+    """Greatest and least value of slope·u − curve·u² for low ≤ u ≤ high, or at the two ends."""
     with np.errstate(divide="ignore", invalid="ignore"):
         turn = np.nan_to_num(slope / (2 * curve), nan=low, posinf=low, neginf=low)
+    if not between:
+        turn = np.full_like(turn, low)
     values = np.stack([slope * u - curve * u * u for u in (low, high, np.clip(turn, low, high))])
     return values.max(axis=0), values.min(axis=0)
 

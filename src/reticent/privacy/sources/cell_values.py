@@ -217,5 +217,5 @@ def text_label(text: bytes, table: LabelTable) -> float:
     """
     place = table.get(text)
     if place is None:
-        place = table.get(text_number(text), math.nan)
+        return table.get(text_number(text), math.nan)
     return place

@@ -9,7 +9,8 @@ rest:
     AssignmentMoments  Σ γ_k (1, u_k, u_k u_kᵀ) γ: responsibilities of K parts, Σ γ_k ≤ 1; ‖u_k‖ ≤ 1
 
 `CellSum` is a Sum whose rows are zero but for the numbers of one cell; `PartitionedGram` is a Gram
-whose rows have a part that stays the same from release to release.
+whose rows have a part that stays the same from release to release; `ColumnSum` adds up single
+columns, with the number of records that have a value in each.
 
 The bound travels with the map and is *enforced*: rows are truncated toward zero onto a grid of 2⁻ᵇ,
 which cannot lengthen them, and a row that is still too long, or not a number, is shortened on the

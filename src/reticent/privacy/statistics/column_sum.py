@@ -5,7 +5,7 @@
 A record may lack any of its values. In one column two records that have a value differ by at most 2
 in the sum and not at all in the count; one that has it and one that lacks it by |v| ≤ 1 and w. So
 the counts cost nothing as long as 1 + w² ≤ 4 for Gaussian noise, or 1 + w ≤ 2 for Laplace noise.
-Proof: statistics.md, 2 to 4.
+Proof: column_sum.md.
 """
 
 from abc import abstractmethod

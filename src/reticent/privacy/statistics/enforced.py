@@ -225,7 +225,7 @@ def enforce(statistic: object) -> Enforced:
     found = [one for base in lineage for one in _KINDS if one is base]
     if not found:
         raise ReleaseRefused(
-            "Only a Sum, Gram, Counts or AssignmentMoments can be released: "
+            "Only a Sum, Gram, Counts, ColumnSum or AssignmentMoments can be released: "
             "their bounds are enforced."
         )
     if any(one not in found[0].__mro__ for one in found):

@@ -1,4 +1,4 @@
-"""Figures of single columns: means, histograms, correlations."""
+"""Figures of single columns and groups: means, histograms, correlations, tables."""
 
 from typing import TYPE_CHECKING
 
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
         HistogramPresenter,
         MeanPresenter,
     )
+    from reticent.reporting.presenters.table import TablePresenter
 
-__all__ = ["draw_correlations", "draw_histograms", "draw_means"]
+__all__ = ["draw_correlations", "draw_histograms", "draw_means", "draw_table"]
 
 _MOST_BARS = 60
 _MOST_UPRIGHT = 10  # bars of words, beside each other
 _MOST_LYING = 16  # bars of words, below each other
+_MOST_DRAWN = 40  # groups of a table; of larger ones the totals by each key are drawn
+_ROW = 0.2  # inches, of a group
 _MOST_WRITTEN = 10  # columns whose correlations are written as numbers
 
 
@@ -134,4 +137,39 @@ def draw_correlations(presenter: "CovariancePresenter", width: float) -> Figure:
     axes.set_xticks(range(count), labels, rotation=rotation)
     axes.set_yticks(range(count), labels)
     axes.set(aspect="equal")
+    return figure
+
+
+@styled
+def draw_table(presenter: "TablePresenter", width: float) -> Figure:
+    """Draw a panel for each number: its value in every group with a 95 % band of privacy noise."""
+    rows = presenter.drawn(_MOST_DRAWN)
+    labels = [truncate_name(presenter.group(row)) for row in rows]
+    panels = [(name, found) for name in presenter.told if (found := presenter.values(rows, name))]
+    height = _ROW * len(rows) + 0.75
+    count = max(len(panels), 1)
+    across = min(2, count)
+    figure, axes_of = sheet(count, across, width, height, presenter.guarantee)
+    places = np.arange(len(rows))
+    for axes, (name, (values, noise)) in zip(axes_of, panels, strict=False):
+        axes.errorbar(
+            values,
+            places,
+            xerr=BAND * noise,
+            fmt="o",
+            color=LIGHT["accent"],
+            ecolor=LIGHT["model"],
+            ms=4,
+            lw=1.4,
+            capsize=2,
+        )
+        low, high = presenter.ends(name)
+        if low is not None:
+            axes.set_xlim(left=max(axes.get_xlim()[0], low))
+        if high is not None:
+            axes.set_xlim(right=min(axes.get_xlim()[1], high))
+        axes.set_yticks(places, labels)
+        axes.set(xlabel=truncate_name(presenter.heading(name)), ylim=(len(rows) - 0.4, -0.6))
+        axes.grid(axis="y", color=LIGHT["rule"], lw=0.5)
+        axes.set_axisbelow(True)
     return figure

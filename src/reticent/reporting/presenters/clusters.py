@@ -163,7 +163,10 @@ class ClusterPresenter(Presenter["KMeans"]):
     def transform_rows(self, records: NDArray[np.float64]) -> list[list[str]]:
         """Give each record its nearest cluster and the distance, as they are written."""
         distances = self.model.transform(records)
-        return [[str(int(row.argmin())), f"{row.min():.4g}"] for row in distances]
+        return [
+            ["", ""] if np.isnan(row[0]) else [str(int(row.argmin())), f"{row.min():.4g}"]
+            for row in distances
+        ]
 
 
 def _format_centre(column: Column, value: float) -> str:

@@ -48,6 +48,10 @@ _PAGE_BINS = 22
 _MOST_PAIRED = 10  # columns of the report's table of correlations
 _MEAN = ("column", "mean ± privacy noise")
 _SPREAD = "standard deviation ±"
+_BY_COLUMN = (
+    "A record that lacks a value is left out of that column; a value outside its range counts as "
+    "the nearest edge."
+)
 _LEAST_DIGITS = 2  # of a correlation
 _MOST_DIGITS = 6
 
@@ -134,6 +138,8 @@ def format_mean(column: Column, mean: float, sd: float) -> str:
 class MeanPresenter(_ColumnPresenter["PrivateMean"]):
     """Means of columns."""
 
+    clipping = _BY_COLUMN
+
     def subject(self) -> str:
         """What was released: "Mean of", or "Means of" several columns."""
         if len(self.columns) == 1:
@@ -165,6 +171,8 @@ class MeanPresenter(_ColumnPresenter["PrivateMean"]):
 
 class HistogramPresenter(Presenter["PrivateHistogram"]):
     """Histograms of columns."""
+
+    clipping = _BY_COLUMN
 
     def subject(self) -> str:
         """What was released: "Histogram of", or "Histograms of" several columns."""
@@ -263,6 +271,11 @@ def _bin_rows(counted: ReleasedCounts) -> list[list[str]]:
 
 class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
     """Means, standard deviations and correlations of columns."""
+
+    clipping = (
+        "A record that lacks a value is left out; a value outside its range counts as the "
+        "nearest edge."
+    )
 
     def subject(self) -> str:
         """What was released: "Means and correlations of"."""

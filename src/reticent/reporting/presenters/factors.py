@@ -162,7 +162,10 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def transform_rows(self, records: Values) -> list[list[str]]:
         """Give each record its factors, as they are written."""
-        return [[f"{value:.4g}" for value in row] for row in self.model.transform(records)]
+        return [
+            ["" if np.isnan(value) else f"{value:.4g}" for value in row]
+            for row in self.model.transform(records)
+        ]
 
 
 class FactorPresenter(LoadingPresenter["FactorAnalysis"]):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.row_maps.mixture_moments import ResidualMoments
+from reticent.privacy.row_maps.mixture_moments import LevelMoments, ResidualMoments
 from reticent.reporting.attack_curve import percent
 from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import (
@@ -75,7 +75,11 @@ class MixturePresenter(Presenter["GaussianMixture"]):
 
         By the last release of counts: the last release of moments but one.
         """
-        moments = [release for release in self.model.releases_ if release.is_of(ResidualMoments)]
+        moments = [
+            release
+            for release in self.model.releases_
+            if release.is_of(ResidualMoments, LevelMoments)
+        ]
         if self.model.n_components_ == 1 or len(moments) < 2:
             return 0.0
         return float(moments[-2].sd[0]) / moments[-2].n
@@ -117,7 +121,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         low, high = column.kind.range
         edges = np.linspace(low, high, chances.shape[1] + 1)[:-1]
         if column.kind.cells == chances.shape[1]:
-            edges = low + 0.5 + np.arange(chances.shape[1], dtype=np.float64)
+            edges = np.arange(chances.shape[1], dtype=np.float64) + low + 0.5
         return [column.show(edge) for edge in edges]
 
     def _cell(self, column: Column, k: int, mean: float, sd: float) -> str:

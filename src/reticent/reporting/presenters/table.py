@@ -160,7 +160,7 @@ class TablePresenter(Presenter["PrivateTable"]):
 
     def figure(self, width: float, output: int = 0) -> "Figure":
         """Draw the cells, ``width`` inches wide."""
-        from reticent.reporting.figures.table import draw_table
+        from reticent.reporting.figures.descriptive import draw_table
 
         return draw_table(self, width)
 
@@ -183,12 +183,14 @@ class TablePresenter(Presenter["PrivateTable"]):
         return np.array(values, dtype=float), np.array([row[f"{name}{_NOISE}"] for row in rows])
 
     def ends(self, name: str) -> tuple[float | None, float | None]:
-        """Where bands end because nothing lies beyond: counts at 0, rates at 0 and 1."""
+        """Where bands end because nothing lies beyond: counts at 0, means where values do."""
         if name == "count":
             return 0.0, None
-        if name.endswith("_rate"):
-            return 0.0, 1.0
-        return None, None
+        names = self.bounds.x_names or [f"column {j}" for j in range(len(self.bounds.x))]
+        column, _, what = name.rpartition("_")
+        if what == "total" or column not in names:
+            return None, None
+        return self.bounds.x_kinds[names.index(column)].output_range
 
     def quality(self) -> Quality:
         """The noise of a count beside the average count."""

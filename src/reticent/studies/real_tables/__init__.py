@@ -1,0 +1,1 @@
+"""Real tables, exported as people have them, through the command line."""

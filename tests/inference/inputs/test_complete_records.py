@@ -1,0 +1,47 @@
+"""The number of complete records: near the count, never beyond n, all of them if they may be."""
+
+import numpy as np
+import pytest
+
+from reticent.inference.inputs.complete_records import complete_records
+
+
+def test_a_clear_count_is_believed():
+    found = complete_records(620.0, 5.0, 1000)
+    assert found.mean == pytest.approx(620, abs=0.1)
+    assert found.sd == pytest.approx(5, rel=0.01)
+    assert "About 62 %" in found.warning
+
+
+def test_a_count_near_n_means_all():
+    for count in (990.0, 1000.0, 1040.0, 1e6):
+        found = complete_records(count, 15.0, 1000)
+        assert 990 < found.mean <= 1000
+        assert found.warning is None
+
+
+@pytest.mark.parametrize("count", [-1e9, -50.0, 0.0, 3.0, 500.0, 1e9])
+@pytest.mark.parametrize("sd", [0.5, 30.0, 1e6])
+@pytest.mark.parametrize("n", [1, 1000])
+def test_the_number_is_possible_whatever_the_noise(count, sd, n):
+    found = complete_records(count, sd, n)
+    assert 1 <= found.mean <= n
+    assert 0 <= found.sd <= n
+    assert np.isfinite(found.relative_variance)
+
+
+def test_no_warning_without_being_sure():
+    assert complete_records(700.0, 200.0, 1000).warning is None
+    assert complete_records(960.0, 1.0, 1000).warning is None  # a few per cent are no surprise
+
+
+def test_it_is_the_mean_of_the_posterior():
+    rng = np.random.default_rng(0)
+    n, sd, draws = 200, 20.0, 200_000
+    truth = np.where(rng.random(draws) < 0.5, n, rng.uniform(0, n, draws))
+    counts = truth + sd * rng.normal(size=draws)
+    for count in (80.0, 160.0, 190.0, 210.0):
+        near = truth[np.abs(counts - count) < 2]
+        found = complete_records(count, sd, n)
+        assert found.mean == pytest.approx(near.mean(), abs=1.5)
+        assert found.sd == pytest.approx(near.std(), abs=1.5)
