@@ -255,7 +255,8 @@ def test_a_number_and_a_word_have_a_curve_for_each_level_and_no_map():
     assert (first.level, second.level) == ("F", "M")
     assert second.mean - first.mean == pytest.approx(first.at)
     figure = draw_regression(RegressionPresenter(model), output, WIDE)
-    assert [one.get_text() for one in figure.axes[0].get_legend().get_texts()] == ["F", "M"]
+    legend = [one.get_text() for one in figure.legends[0].get_texts()]
+    assert legend[-2:] == ["sex = F", "sex = M"]
     (section,) = RegressionPresenter(model).sections()
     assert [one["level"] for one in section.readings[0]["curves"]] == ["F", "M"]
     assert section.tables[0].head[0] == "age, F"
@@ -292,6 +293,8 @@ def test_a_rate_is_in_percent_and_within_0_and_1():
     assert not any("spreads" in found for found in section.findings)
     figure = draw_regression(RegressionPresenter(model), output, WIDE)
     assert figure.axes[0].get_ylabel() == "rate of died = yes"
+    assert figure.axes[0].get_ylim() == (0, 1)
+    assert any("percentage points" in found for found in section.findings)
     scale = readings(line, output)["scale"]
     assert (scale["factor"], scale["unit"], scale["low"], scale["high"]) == (100, " %", 0, 1)
 
@@ -465,7 +468,9 @@ def test_names_of_words_are_not_cut_off(width):
     model = Fitted(lambda row: 1.0, {"ward": words, "sex": SEX, "age": AGE}, y={"y": (0, 2)})
     figure = draw_regression(RegressionPresenter(model), RegressionOutput(model), width)
     figure.draw_without_rendering()
-    boxes = [label.get_window_extent() for axes in figure.axes for label in axes.get_xticklabels()]
+    boxes = [
+        label.get_window_extent() for axes in figure.axes[:2] for label in axes.get_xticklabels()
+    ]
     right = figure.bbox.x1
     assert all(box.x0 >= -1 and box.x1 <= right + 1 and box.y0 >= -1 for box in boxes)
     ward = [label.get_window_extent() for label in figure.axes[0].get_xticklabels()]

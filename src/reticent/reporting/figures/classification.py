@@ -75,6 +75,7 @@ def _draw_level_curves(
     figure, panels = sheet(1 + len(lines), 3, width, 2.4, presenter.guarantee, sharey=True)
     reference = presenter.reference
     assert reference is not None
+    (word,) = (c for c in input_columns(presenter.model) if c.categories is not None)
     axes = panels[0]
     for place, curve in enumerate(curves):
         low, high = curve.bands["privacy"]
@@ -87,14 +88,12 @@ def _draw_level_curves(
             color=colour,
             lw=1.7,
             ls=LINES[place % len(LINES)],
-            label=truncate_name(curve.level, 16),
+            label=truncate_name(f"{word.title} = {curve.level}", 22),
         )
-    (word,) = (c for c in input_columns(presenter.model) if c.categories is not None)
-    title = truncate_name(word.title, 20)
-    axes.legend(title=title, loc="best", handlelength=1.8, alignment="left")
     axes.set(xlim=(at[0], at[-1]), ylim=(0, 1))
     label_input(axes, curves[0].columns[0], curves[0].heading)
-    _draw_lines(figure, panels[1:], lines, presenter, width, rank_classes(lines))
+    levels = axes.get_legend_handles_labels()
+    _draw_lines(figure, panels[1:], lines, presenter, width, rank_classes(lines), levels)
     axes.yaxis.set_major_formatter(_PERCENT)
     event = truncate_name(f"{presenter.output} is {presenter.class_names()[reference]}")
     for panel in panels:
@@ -215,6 +214,7 @@ def _draw_lines(
     presenter: "ClassificationPresenter",
     width: float,
     rank: dict[int, int],
+    levels: tuple[list[Any], list[Any]] = ([], []),
 ) -> None:
     names = presenter.class_names()
     reference = presenter.reference
@@ -240,6 +240,8 @@ def _draw_lines(
     if reference is not None:
         handles = handles[::-1]
         labels = labels[::-1]
+    handles = [*handles, *levels[0]]
+    labels = [*labels, *levels[1]]
     most = 2
     if width > 5:
         most = 4

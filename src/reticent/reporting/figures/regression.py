@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent.reporting.columns import input_columns
+from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.figures.axes import (
     LINES,
     block_width,
@@ -93,6 +93,7 @@ def _draw_level_curves(
     """Of a number and a word: a curve along the number for each level, and the usual two slices."""
     lines = effect_lines(output)
     figure, panels = sheet(1 + len(lines), 3, width, 2.4, presenter.guarantee, sharey=True)
+    (word,) = (column for column in input_columns(presenter.model) if column.categories is not None)
     axes = panels[0]
     for place, curve in enumerate(curves):
         low, high = curve.band("privacy")
@@ -101,7 +102,7 @@ def _draw_level_curves(
         known = np.where(curve.extrapolated, np.nan, curve.mean)
         guess = np.where(curve.extrapolated, curve.mean, np.nan)
         dashes = LINES[place % len(LINES)]
-        axes.plot(curve.at, known, color=colour, lw=1.7, ls=dashes, label=curve.level)
+        axes.plot(curve.at, known, color=colour, lw=1.7, ls=dashes, label=_level_name(word, curve))
         axes.plot(curve.at, guess, color=colour, lw=1.0, ls=DASHED)
     axes.set_xlim(curves[0].at[0], curves[0].at[-1])
     label_input(axes, curves[0].column, curves[0].heading)
@@ -111,23 +112,12 @@ def _draw_level_curves(
     for axes in panels:
         if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
             _label_output(axes, output)
-    _level_legend(panels[0], presenter)
-    _legend(figure, panels[1], width, lines)
+    _legend(figure, panels[1], width, lines, panels[0].get_legend_handles_labels())
     return figure
 
 
-def _level_legend(axes: Axes, presenter: "BaseRegressionPresenter[Any]") -> None:
-    """Name the curves of the levels inside their panel, where there is most room."""
-    (word,) = (column for column in input_columns(presenter.model) if column.categories is not None)
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend(
-        handles,
-        [truncate_name(label, 16) for label in labels],
-        title=truncate_name(word.title, 20),
-        loc="best",
-        handlelength=1.8,
-        alignment="left",
-    )
+def _level_name(word: Column, curve: EffectLine) -> str:
+    return truncate_name(f"{word.title} = {curve.level}", 22)
 
 
 def _label_output(axes: Axes, output: RegressionOutput) -> None:
@@ -252,7 +242,8 @@ def frame_axes(axes: Axes, drawn: Sequence[EffectLine]) -> None:
     high = max(float(one.max()) for one in ends)
     room = _ROOM * (high - low)
     wanted = axes.get_ylim()
-    axes.set_ylim(max(wanted[0], low - room), min(wanted[1], high + room))
+    least, most = drawn[0].limits
+    axes.set_ylim(max(wanted[0], low - room, least), min(wanted[1], high + room, most))
 
 
 def _widest(line: EffectLine) -> str:
@@ -282,16 +273,27 @@ def draw_bins(axes: Axes, found: ReleasedBins) -> None:
     )
 
 
-def _legend(figure: Figure, axes: Axes, width: float, drawn: Sequence[EffectLine]) -> None:
-    """Say what the shades are, from the inside out; and that grey is where hardly anybody is."""
+def _legend(
+    figure: Figure,
+    axes: Axes,
+    width: float,
+    drawn: Sequence[EffectLine],
+    levels: tuple[list[Any], list[Any]] = ([], []),
+) -> None:
+    """Say what the shades are, from the inside out; and that grey is where hardly anybody is.
+
+    ``levels``: curves of levels with their names, told after these.
+    """
     handles, labels = axes.get_legend_handles_labels()
     handles = handles[::-1]
     labels = labels[::-1]
     if any(line.extrapolated.any() for line in drawn):
         handles = [*handles, Patch(color=LIGHT["rule"])]
         labels = [*labels, "a guess, all together"]
+    handles = [*handles, *levels[0]]
+    labels = [*labels, *levels[1]]
     if width > 5:
-        columns = len(labels)
+        columns = min(len(labels), 5)
     else:
         columns = 2
     figure.legend(handles, labels, loc="outside upper left", ncols=columns, handlelength=1.4)

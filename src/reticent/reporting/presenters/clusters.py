@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.bounds import Bounds
 from reticent.privacy.row_maps.grid_counts import GridCounts
 from reticent.reporting.columns import Column, encoded_columns, input_columns
-from reticent.reporting.formatting import format_short, format_with_error, printable
+from reticent.reporting.formatting import format_short, format_with_error
 from reticent.reporting.presenter import (
     PAGE,
     SCREEN,
@@ -41,18 +40,6 @@ class ClusterPresenter(Presenter["KMeans"]):
         "cluster: the number of the nearest centre; cluster_distance: how far it is, in "
         "half-ranges of the columns."
     )
-
-    @property
-    def bounds(self) -> Bounds:
-        """Bounds of a centre's numbers: of mixed columns, as they are encoded."""
-        return self.model.encoded_bounds_
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of a centre's numbers."""
-        if self.model.encoded_bounds_ is self.model.releases_[0].bounds:
-            return super().columns
-        return [printable(name) for name in self.model.encoded_names_]
 
     def subject(self) -> str:
         """The number of clusters: "3 clusters of"."""

@@ -132,6 +132,8 @@ def format_mean(column: Column, mean: float, sd: float) -> str:
         low, high = column.ends
         days = format_number(sd, 2)
         return f"{column.show(min(max(mean, low), high))} ± {days} days"
+    if column.kind.levels is not None:  # words in order, counted from one
+        return f"{format_with_error(mean + 1, sd)} of {len(column.kind.levels)} levels"
     return format_with_error(mean, sd)
 
 

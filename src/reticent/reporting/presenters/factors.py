@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.bounds import Bounds
 from reticent.reporting.columns import encoded_columns
-from reticent.reporting.formatting import format_count, format_short, printable
+from reticent.reporting.formatting import format_count, format_short
 from reticent.reporting.presenter import (
     SCREEN,
     Block,
@@ -57,18 +56,6 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
     @abstractmethod
     def _variance_note(self, k: int) -> str:
         """How much of the variance a component explains, if that is known."""
-
-    @property
-    def bounds(self) -> Bounds:
-        """Bounds of what factors load: of mixed columns, as they are encoded."""
-        return self.model.encoded_bounds_
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of what factors load."""
-        if self.model.encoded_bounds_ is self.model.releases_[0].bounds:
-            return super().columns
-        return [printable(name) for name in self.model.encoded_names_]
 
     def subject(self) -> str:
         return f"{format_count(len(self.model.components_), self.full_kind)} of"

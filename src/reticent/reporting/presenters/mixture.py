@@ -136,17 +136,6 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         order = np.argsort(-chances[k], kind="stable")[:_MOST_WORDS]
         return ", ".join(f"{names[i]} {100 * chances[k, i]:.0f} %" for i in order)
 
-    def _likely_level(self, j: int, k: int) -> str:
-        """The likeliest word of a component with its chance; nothing for a column of numbers."""
-        bounds = self.model.releases_[0].bounds
-        levels = bounds.x_kinds[j].levels
-        name = bounds.x_names[j] if bounds.x_names else f"x{j}"
-        if levels is None or name not in self.model.level_probabilities_:
-            return ""
-        chances = self.model.level_probabilities_[name][k]
-        best = int(chances.argmax())
-        return f"{printable(levels[best])} {100 * chances[best]:.0f} %"
-
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of the components."""
         return [Block([self._components(_SCREEN_COLUMNS)])]

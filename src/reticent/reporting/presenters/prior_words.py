@@ -106,7 +106,7 @@ def prior_sentences(found: Json, medium: Medium, column: Column) -> list[str]:
 def _default_sentence(column: Column, prior: Json, inputs: int) -> str:
     spread = format_short(prior["std"], 2)
     if column.is_rate:
-        spread = f"{format_short(100 * prior['std'], 2)} %"
+        spread = f"{format_short(100 * prior['std'], 2)} percentage points"
     elif column.unit:
         spread = f"{spread} {column.unit}"
     size = f"prior: {column.title} usually varies by ±{spread}"

@@ -376,6 +376,13 @@ def _unit(output: RegressionOutput) -> str:
     return ""
 
 
+def _difference_unit(output: RegressionOutput) -> str:
+    """What stands behind a difference of two values; two rates differ by percentage points."""
+    if output.column.is_rate:
+        return " percentage points"
+    return _unit(output)
+
+
 def _mean_word(output: RegressionOutput) -> str:
     """What the function is: "mean of weight", "rate of died = yes"."""
     column = output.column
@@ -449,7 +456,7 @@ def _largest_effects(output: RegressionOutput, lines: Sequence[EffectLine]) -> l
     largest = sorted(lines, key=lambda line: -moved[line.name])[:_MOST_NAMED]
     found = []
     for line in largest:
-        size = f"{format_number(_factor(output) * moved[line.name], 2)}{_unit(output)}"
+        size = f"{format_number(_factor(output) * moved[line.name], 2)}{_difference_unit(output)}"
         if line.separate and line.column is not None and line.column.categories is not None:
             least = int(line.mean.argmin())
             most = int(line.mean.argmax())

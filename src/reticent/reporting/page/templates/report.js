@@ -54,7 +54,7 @@
         const each = curves.map((one) => classes
           ? `${one.level} ${percent(one.chance[i])} (95 % band ${percent(one.low[i])} to ${percent(one.high[i])})`
           : `${one.level} ${shown(one.mean[i], scale)}${scale.unit} (95 % band ${band(one.mean[i], one.known[i], scale)})`);
-        const what = classes ? `the chance of ${classes[chances_of]}` : `the mean of ${output}`;
+        const what = classes ? `the chance of ${classes[chances_of]}` : `the ${scale.factor === 100 ? "rate" : "mean"} of ${output}`;
         reading.textContent = `At ${where} ${what} is: ${each.join("; ")}.${guess}`;
         return;
       }
