@@ -475,7 +475,7 @@ def _default_kernel(bounds: Bounds, widths: Array, half: float) -> Kernel:
         about(lengths),
         ConstantKernel(size, limits),
         ConstantKernel(size, limits),
-        periods=2 * widths,
+        periods=(2 * widths).tolist(),
     )
 
 
