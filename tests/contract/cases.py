@@ -227,12 +227,6 @@ ESTIMATORS = {
         learn_kernel=False,
         **{**COMMON, "bounds": PLANE},
     ),
-    "LabelGPRegressor of words": reticent.LabelGPRegressor(
-        stages=2, learn_kernel=False, **{**COMMON, "bounds": MIXED}
-    ),
-    "BinnedGPRegressor of words": reticent.BinnedGPRegressor(
-        bins=3, **GIVEN, **{**COMMON, "bounds": MIXED}
-    ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
