@@ -51,7 +51,7 @@ def test_every_limit_gives_finite_numbers_and_no_warning(model, params, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         one = clone(model).set_params(**params).fit(*split(model, data))
-        told = list(answers(one, split(model, records(9))[0]))
+        told = list(answers(one, _complete(split(model, records(9))[0])))
     learned = [
         v
         for k, v in vars(one).items()
@@ -64,6 +64,11 @@ def test_every_limit_gives_finite_numbers_and_no_warning(model, params, data):
     )
 
 
+def _complete(queries):
+    """Those that lack no value: of the others nothing can be told."""
+    return queries[~np.isnan(queries).any(axis=1)]
+
+
 @pytest.mark.parametrize(
     "model",
     [m for name, m in one_each.items() if name != "PrivateSearch"],
@@ -73,7 +78,9 @@ def test_a_single_record_is_enough_to_be_protected(model):
     """Nothing divides by n − 1, and what is told of one record is noise."""
     one = clone(model).fit(*split(model, records(1)[:1]))
     assert one.releases_[0].n == 1
-    assert all(np.isfinite(told).all() for told in answers(one, split(model, records(5))[0]))
+    assert all(
+        np.isfinite(told).all() for told in answers(one, _complete(split(model, records(5))[0]))
+    )
 
 
 def test_a_search_of_one_record_is_refused_before_it_is_charged(tmp_path):
