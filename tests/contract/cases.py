@@ -363,9 +363,7 @@ ESTIMATORS = {
         **{**COMMON, "bounds": PLANE},
     ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
-    "GaussianMixture of mixed columns": reticent.GaussianMixture(
-        2, **{**COMMON, "epsilon": 100.0, "bounds": TABLE}
-    ),
+    "GaussianMixture of mixed columns": reticent.GaussianMixture(2, **{**COMMON, "bounds": TABLE}),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),
