@@ -223,7 +223,7 @@ def test_several_outputs_have_a_part_each(tmp_path):
     ]
     for name in ("weight", "girth"):
         assert f"all: error of one {name}" in found.text
-        assert f"{name} (output) 0 10" in found.text
+        assert f"{name} (output) 0 to 10" in found.text
         assert f"{name} spreads by about" in found.text
 
 
