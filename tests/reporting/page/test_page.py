@@ -271,8 +271,8 @@ def test_what_is_read_of_a_classifier_is_the_models(tmp_path):
     assert first["low"][j * width + i] == pytest.approx(low[0, order[0]], abs=1e-3)
     assert first["high"][j * width + i] == pytest.approx(high[0, order[0]], abs=1e-3)
     for said in (
-        "So were the classes of output <i>: low, middle, high, top. A label that is missing, or "
-        "another, counted as low.",
+        "So were the classes of output <i>: low, middle, high, top. A record with a label that is missing, or "
+        "another, was left out.",
         "the log-odds of each class followed a Gaussian process",
         "chance of the likeliest class",
         "part of the box where",
