@@ -48,7 +48,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import Labels
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.class_gram import ClassGram, GramByClass, class_stage, softmax
-from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.row_maps.features.polynomial_basis import Basis
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import check_choice, check_integer
 
