@@ -6,10 +6,10 @@ your own styles are left alone.
 """
 
 from reticent.planning.figure import expected_error
-from reticent.reporting.figures.attack import attacker
-from reticent.reporting.figures.calibration import reliability
+from reticent.reporting.figures.assessment.attack import attacker
+from reticent.reporting.figures.assessment.calibration import reliability
+from reticent.reporting.figures.assessment.search import search
 from reticent.reporting.figures.release import curve, effects, map, release
-from reticent.reporting.figures.search import search
 
 __all__ = [
     "attacker",

@@ -126,7 +126,7 @@ def test_the_help_names_every_attack(run):
 
 def test_all_are_attacked():
     assert audit.named_attacks("all", 0.1) == [*PAIRS, *audit.STEPWISE]
-    assert audit.named_attacks("all", 0.0) == ["mean", "histogram", "bins"]
+    assert audit.named_attacks("all", 0.0) == ["mean", "histogram", "table", "bins"]
 
 
 # --- what is found

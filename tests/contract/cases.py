@@ -15,7 +15,6 @@ import reticent
 from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.axes import Axis
 from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
-from reticent.privacy.row_maps.basis_features import FeatureMap
 from reticent.privacy.row_maps.binned_sums import (
     BinCounts,
     BinSums,
@@ -33,6 +32,7 @@ from reticent.privacy.row_maps.column_moments import (
     MomentGram,
     ScaledGram,
 )
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
 from reticent.privacy.row_maps.label_sum import label_sum

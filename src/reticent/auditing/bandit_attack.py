@@ -21,7 +21,7 @@ from reticent.models.bandits.local import LocalBanditClient, LocalBanditServer
 from reticent.models.bandits.settings import running_sum_correlation
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.release import Release
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import ResidualGram
 from reticent.privacy.row_maps.reward_sum import RewardSum
 from reticent.privacy.streams.correlated_noise import COEFFICIENT_BITS, Toeplitz

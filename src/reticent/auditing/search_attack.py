@@ -54,7 +54,7 @@ def extreme(place: Array) -> Array:
 def _score(model: Any, X: Any, y: Any) -> Array:
     """The same, as a search asks for it: of a fitted model and one record."""
     release = model.releases_[0]
-    return extreme(release.value / release.scale)
+    return extreme(release.value[:1] / release.scale[:1])  # the sum, without the count
 
 
 def _normal_density(z: Array) -> Array:
@@ -226,7 +226,7 @@ class SearchAttack:
         unit = 1 / float(training.scale[0])
         sd = float(validation.scale[0]) / validation.n
         stated = Stated(event, unit, sd, validation.n / _RECORDS)
-        place = training.value * unit
+        place = training.value[:1] * unit
         score = 0.5 + validation.value / validation.n
         faults = []
         if abs(score[0] - choice.value[1]) > _SAME:

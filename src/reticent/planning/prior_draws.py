@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel, Product, Sum
 
 from reticent.inference.kernels.axes import LINE, Axis, axis_functions
 from reticent.memo import memo
-from reticent.privacy.row_maps.polynomial_basis import legendre
+from reticent.privacy.row_maps.features.polynomial_basis import legendre
 
 __all__ = ["Effects", "Function", "Truth", "truth"]
 

@@ -124,6 +124,10 @@ class Bounds:
         if self.norm is not None and not all(type(kind) is Number for kind in x_kinds):
             raise BadInput("norm is for inputs that are numbers, all of them.", parameter="norm")
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is computed from them when it is asked for."""
+        return {name: getattr(self, name) for name in Bounds.__dataclass_fields__}
+
     @cached_property
     def x(self) -> tuple[Range, ...]:
         """Ranges of the inputs' codes: those of numbers, and (−½, L − ½) for L levels."""

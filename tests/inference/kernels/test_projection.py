@@ -28,7 +28,7 @@ from reticent.inference.kernels.projection import (
     white_noise_variance,
 )
 from reticent.inference.kernels.settings import PROJECTION
-from reticent.privacy.row_maps.polynomial_basis import GRID, legendre
+from reticent.privacy.row_maps.features.polynomial_basis import GRID, legendre
 
 
 def same(u):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import GramEstimator, denoise_spectrum
-from reticent.privacy.row_maps.polynomial_basis import legendre
+from reticent.privacy.row_maps.features.polynomial_basis import legendre
 
 _M = 12
 _N = 512

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import reticent
-from reticent.privacy.row_maps.column_encoding import encode
+from reticent.privacy.row_maps.features.column_encoding import encode
 
 BOUNDS = reticent.Bounds(
     x={

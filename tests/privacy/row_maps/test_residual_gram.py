@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from reticent.errors import BadInput
 from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.eigenbasis import eigenbasis, tensor_basis
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.polynomial_basis import Basis, legendre
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
-from reticent.privacy.row_maps.polynomial_basis import Basis, legendre
 from reticent.privacy.row_maps.residual_gram import ResidualGram, stage
 
 KNOTS = (-1.0, -0.9, 0.2, 0.2, 1.0)

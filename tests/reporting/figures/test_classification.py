@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import reticent
-from reticent.reporting.figures.calibration import reliability_numbers
+from reticent.reporting.figures.assessment.calibration import reliability_numbers
 from reticent.reporting.figures.classification import rank_classes
 from reticent.reporting.figures.palette import COLOURS, DEPTHS, HUES, hue
 from reticent.reporting.presenters.class_probabilities import (

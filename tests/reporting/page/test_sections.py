@@ -21,7 +21,7 @@ from reticent.errors import BadInput
 from reticent.obfuscation.report import certificate_rows
 from reticent.obfuscation.statements import promise_in_words
 from reticent.reporting.columns import output_names, public_ranges
-from reticent.reporting.figures.calibration import reliability_numbers
+from reticent.reporting.figures.assessment.calibration import reliability_numbers
 from reticent.reporting.page import sections as facts
 from reticent.reporting.presenter import SCREEN
 from reticent.reporting.presenters.binned import BinnedPresenter

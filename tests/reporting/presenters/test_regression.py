@@ -34,8 +34,8 @@ from reticent.reporting.presenters.input_distribution import (
     populated_ranges,
     rebin,
 )
-from reticent.reporting.presenters.prior_words import prior_sentences
 from reticent.reporting.presenters.regression import RegressionPresenter
+from reticent.reporting.presenters.wording.prior_words import prior_sentences
 from tests.support.prose import says
 from tests.support.stand_ins import Classifier, Regression, printed_summary
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import entr, ndtr
 
 from reticent.inference.linalg import project_onto_simplex
-from reticent.privacy.row_maps.polynomial_basis import level_of
+from reticent.privacy.row_maps.features.polynomial_basis import level_of
 
 __all__ = [
     "COARSE_THRESHOLD",

@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.kernels.axes import LINE, Axis, axis_functions, word_contrasts
 from reticent.inference.kernels.settings import ANOVA
-from reticent.privacy.row_maps.polynomial_basis import GRID, Basis
+from reticent.privacy.row_maps.features.polynomial_basis import GRID, Basis
 
 __all__ = ["Anova", "AnovaPriors"]
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.kernels.settings import ANOVA
-from reticent.privacy.row_maps.polynomial_basis import legendre
+from reticent.privacy.row_maps.features.polynomial_basis import legendre
 
 __all__ = ["LINE", "Axis", "AxisFunctions", "axis_functions", "word_contrasts"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.row_maps.polynomial_basis import DEGREE, GRID, Basis, legendre
+from reticent.privacy.row_maps.features.polynomial_basis import DEGREE, GRID, Basis, legendre
 
 __all__ = ["corners", "eigenbasis", "quasi_random_points", "tensor_basis"]
 

@@ -20,7 +20,7 @@ from reticent.inference.kernels.eigenbasis import (
 )
 from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
-from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.row_maps.features.polynomial_basis import Basis
 
 __all__ = [
     "KernelPriors",

@@ -31,7 +31,7 @@ from reticent.models.bandits.settings import GROWTH, POLICY, PolicySettings
 from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import ResidualGram, stage
 
 __all__ = [

@@ -48,7 +48,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import Labels
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.class_gram import ClassGram, GramByClass, class_stage, softmax
-from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.row_maps.features.polynomial_basis import Basis
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import check_choice, check_integer
 
@@ -313,14 +313,16 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def predict(self, X: object) -> Any:
         """The likeliest class of each row.
 
-        NaN, in an array of objects, for rows that lack an input.
+        NaN for rows that lack an input: in an array of floats where classes are numbers, else of
+        objects.
         """
         check_is_fitted(self)
         probabilities = self.predict_proba(X)
         lacking = np.isnan(probabilities[:, 0])
         likeliest = self.classes_[np.where(lacking[:, None], 0.0, probabilities).argmax(axis=1)]
         if lacking.any():
-            likeliest = likeliest.astype(object)
+            numeric = likeliest.dtype.kind in "iuf"
+            likeliest = likeliest.astype(np.float64 if numeric else object)
             likeliest[lacking] = np.nan
         return likeliest
 

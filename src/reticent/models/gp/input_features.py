@@ -29,9 +29,9 @@ from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.models.gp.settings import INPUTS
 from reticent.privacy.curator import Oracle
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.polynomial_basis import Basis
 from reticent.privacy.row_maps.input_marginals import InputCounts, InputMoments
-from reticent.privacy.row_maps.polynomial_basis import Basis
 
 __all__ = [
     "count_complete_records",

@@ -36,7 +36,7 @@ from reticent.models.gp.settings import BASIS, INPUTS
 from reticent.models.gp.staged_fit import Prior
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
-from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.row_maps.features.polynomial_basis import Basis
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 Proof: regressor.md.
 
-f(x) = φ(x)ᵀw with m public functions φ (`row_maps.polynomial_basis`) and w ~ N(0, S), S the
+f(x) = φ(x)ᵀw with m public functions φ (`polynomial_basis`) and w ~ N(0, S), S the
 kernel's covariance projected on them. Each of K stages releases the Gram matrix of (φ, (R/r)·e),
 e = clip(y − φᵀw_k, ±r): residuals of the last fit, clipped at their current scale, so that noise
 shrinks with the residuals (`inference.moment_model`). The first release tells how many records are
@@ -66,8 +66,8 @@ from reticent.models.gp.settings import LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.row_maps.basis_features import FeatureMap
-from reticent.privacy.row_maps.polynomial_basis import Basis
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.polynomial_basis import Basis
 from reticent.privacy.row_maps.residual_gram import stage
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import as_float, as_generator, check_integer, is_integer

@@ -14,7 +14,7 @@ from reticent.inference.kernels.projection import KernelPriors
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.models.gp.input_features import count_from_gram
 from reticent.privacy.curator import Release
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import ResidualGram
 
 __all__ = ["Prior", "StageState", "Warp", "ingest_release"]

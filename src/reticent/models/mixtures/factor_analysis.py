@@ -43,7 +43,7 @@ from reticent.models.mixtures.settings import COVARIANCE
 from reticent.models.mixtures.standardized_covariance import fit_covariance
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
-from reticent.privacy.row_maps.column_encoding import encoded_widths
+from reticent.privacy.row_maps.features.column_encoding import encoded_widths
 from reticent.validation import as_generator, check_choice, check_integer
 
 __all__ = ["PCA", "FactorAnalysis"]

@@ -16,7 +16,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.numbers import Number, Whole
 from reticent.privacy.columns.words import MissingIndicator
-from reticent.privacy.row_maps.column_encoding import (
+from reticent.privacy.row_maps.features.column_encoding import (
     CYCLE,
     INDICATOR,
     NUMBER,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.privacy.curator import Oracle
 from reticent.privacy.release import Release
-from reticent.privacy.row_maps.column_encoding import encoded_widths
+from reticent.privacy.row_maps.features.column_encoding import encoded_widths
 from reticent.privacy.row_maps.mixture_moments import Metric, metric
 from reticent.privacy.statistics.base import Statistic
 

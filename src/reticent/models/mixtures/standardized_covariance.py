@@ -7,8 +7,8 @@ from reticent.inference.mixtures.factor_model import ColumnEstimates, Correlatio
 from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.models.mixtures.settings import COVARIANCE
 from reticent.privacy.curator import Oracle
-from reticent.privacy.row_maps.column_encoding import encoded_widths
 from reticent.privacy.row_maps.column_moments import ColumnMoments, ScaledGram
+from reticent.privacy.row_maps.features.column_encoding import encoded_widths
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.sum import EnforcedSum
 

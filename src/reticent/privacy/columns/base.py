@@ -85,6 +85,10 @@ class Kind(ABC):
     periodic: ClassVar[bool] = False
     ordered: ClassVar[bool] = True  # whether neighbouring codes are alike
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields, without what is computed from them when it is asked for."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", _plain_codes(self.missing))
         if not isinstance(self.keep_missing, (bool, np.bool_)):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.release import Release
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import WeightedGram, in_steps, weights_from_steps
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product

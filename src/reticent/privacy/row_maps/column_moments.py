@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
-from reticent.privacy.row_maps.column_encoding import encode
+from reticent.privacy.row_maps.features.column_encoding import encode
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.gram import Gram

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.release import Release, symmetric
-from reticent.privacy.row_maps.column_encoding import encode, level_of
+from reticent.privacy.row_maps.features.column_encoding import encode, level_of
 from reticent.privacy.statistics.assignment_moments import AssignmentMoments, Pairs, Share
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.exact_products import product

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.release import Release
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import PartitionedGram

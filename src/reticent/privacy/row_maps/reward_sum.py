@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.release import Release, symmetric
-from reticent.privacy.row_maps.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import ResidualGram, weights_from_steps
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram

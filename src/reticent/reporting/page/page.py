@@ -156,7 +156,7 @@ def unbroken(text: str) -> str:
 
 def _drawn_attack_curve(guarantee: "Guarantee") -> dict[str, str]:
     """Draw the attacker's curve, and say one point of it."""
-    from reticent.reporting.figures.attack import attacker
+    from reticent.reporting.figures.assessment.attack import attacker
 
     rates = (FALSE_ALARMS, 0.25, 0.5)
     said = [
@@ -174,7 +174,7 @@ def _drawn_attack_curve(guarantee: "Guarantee") -> dict[str, str]:
 
 def _drawn_search(search: "PrivateSearch") -> "Json":
     """Draw what a search chose from, wide and narrow, with words and numbers beside it."""
-    from reticent.reporting.figures.search import search as draw_search
+    from reticent.reporting.figures.assessment.search import search as draw_search
     from reticent.reporting.search_result import (
         search_description,
         search_sentences,

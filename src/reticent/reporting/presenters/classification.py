@@ -18,7 +18,6 @@ from reticent.reporting.presenter import (
     Section,
     Table,
 )
-from reticent.reporting.presenters.anchor import anchor_sentences
 from reticent.reporting.presenters.class_probabilities import (
     ClassProbabilities,
     average_probabilities,
@@ -34,6 +33,7 @@ from reticent.reporting.presenters.class_probabilities import (
 )
 from reticent.reporting.presenters.count_tables import count_tables, undrawn_levels
 from reticent.reporting.presenters.effects import MOST_LINES, draws_map, level_points
+from reticent.reporting.presenters.wording.anchor import anchor_sentences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

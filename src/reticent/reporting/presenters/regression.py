@@ -28,7 +28,6 @@ from reticent.reporting.presenter import (
     Section,
     Table,
 )
-from reticent.reporting.presenters.anchor import anchor_sentences
 from reticent.reporting.presenters.count_tables import count_tables, undrawn_levels
 from reticent.reporting.presenters.effects import (
     MOST_LINES,
@@ -50,7 +49,12 @@ from reticent.reporting.presenters.input_distribution import (
     input_ranges,
     record_like_points,
 )
-from reticent.reporting.presenters.prior_words import default_prior, kernel_parts, prior_sentences
+from reticent.reporting.presenters.wording.anchor import anchor_sentences
+from reticent.reporting.presenters.wording.prior_words import (
+    default_prior,
+    kernel_parts,
+    prior_sentences,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

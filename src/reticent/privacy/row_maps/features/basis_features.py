@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.row_maps.polynomial_basis import DEGREE, GRID, Basis
+from reticent.privacy.row_maps.features.polynomial_basis import DEGREE, GRID, Basis
 from reticent.privacy.statistics.enforced import saved_as
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.partitioned_gram import FixedFeatures

@@ -13,8 +13,8 @@ from reticent.inference.kernels.eigenbasis import (
     quasi_random_points,
     tensor_basis,
 )
-from reticent.privacy.row_maps.basis_features import FeatureMap
-from reticent.privacy.row_maps.polynomial_basis import DEGREE, GRID, Basis, legendre
+from reticent.privacy.row_maps.features.basis_features import FeatureMap
+from reticent.privacy.row_maps.features.polynomial_basis import DEGREE, GRID, Basis, legendre
 
 
 def rbf(length):

@@ -1,0 +1,1 @@
+"""Sentences of reports: where other inputs are held, and what a prior takes for usual."""
