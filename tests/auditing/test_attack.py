@@ -126,7 +126,9 @@ def test_the_help_names_every_attack(run):
 
 def test_all_are_attacked():
     assert audit.named_attacks("all", 0.1) == [*PAIRS, *audit.STEPWISE]
-    assert audit.named_attacks("all", 0.0) == ["mean", "histogram", "table", "bins"]
+    pure = [name for name, pair in PAIRS.items() if pair.pure]
+    assert pure
+    assert audit.named_attacks("all", 0.0) == pure
 
 
 # --- what is found
@@ -190,7 +192,7 @@ def test_a_stated_noise_that_is_too_small_is_found_for_certain(monkeypatch):
     )
     one = found("mean", Effort(0.0, 0.0, 0.5, most=2, least=2))
     assert one.verdict == "violated"
-    assert says(one.faults, "all releases", "less", "promised")
+    assert any(says(fault, "all releases", "less", "promised") for fault in one.faults)
     assert any("guarantee of the fit" in fault for fault in one.faults)
 
 
@@ -428,7 +430,7 @@ def test_too_few_runs_say_how_to_make_more(run, monkeypatch):
 
 
 def test_wrong_use(run):
-    answer = run("audit", "median")
+    answer = run("audit", "no-such-model")
     assert answer.code == 2
     assert ", ".join(PAIRS) in " ".join(answer.err.split())
     answer = run("audit", "mean", "--quick", "--epsilon", 0)

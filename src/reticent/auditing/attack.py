@@ -4,15 +4,15 @@ Attack everything that a model releases, and say what the attack could have foun
 there are two tables that differ in one record, so chosen that all releases of a fit move as far as
 they may. The public method (``fit``; ``ask`` and ``tell`` of a bandit) is called again and again
 with one table or the other, with the noise that it has in earnest, and the attacker
-(`audit_attacker`) sees all that leaves: every stage and every statistic. What that proves, and
-which mistakes would have been noticed, is in `audit_evidence`.
+(`auditing.attacker`) sees all that leaves: every stage and every statistic. What that proves, and
+which mistakes would have been noticed, is in `auditing.evidence`.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from reticent.auditing.search_attack import SearchAttack
 from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
 from reticent.validation import check_epsilon_delta
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "FULL",

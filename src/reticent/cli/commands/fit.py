@@ -20,9 +20,8 @@ from reticent.cli.terminal import console, print_json, progress
 
 __all__ = ["MODEL_OPTIONS", "fit_and_show", "fit_command", "read_bins"]
 
-# A new one is a line here; a model has it if its class does.
-# the parameter of the class, and what can be said; the words before the colon are
-# the models that have it
+# Options by the class's parameter; the help begins with the models that have it. A new option is a
+# line here.
 MODEL_OPTIONS = {
     "bins": option(
         str,

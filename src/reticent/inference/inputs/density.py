@@ -214,8 +214,9 @@ def level_threshold(n: float, noise: float) -> float:
 def density_threshold(inputs: int, n: float, noise: float) -> tuple[float, float]:
     """Kernel width and relative-density threshold below which predictions count as extrapolation.
 
-    Of one input, a hundred records determine a function at a point, however many there are
-    elsewhere, if ``noise``, that of all releases together, does not hide them.
+    Of one input, about `informative_records` × ``noise`` records nearby suffice to determine a
+    function at a point, however many there are elsewhere. ``noise``: multiplier of all releases
+    together.
     """
     if inputs > 1:
         return COARSE_THRESHOLD

@@ -1,9 +1,11 @@
 """Moments of clipped residuals: what a clip at ±r does to them, and what they say about before.
 
-This module takes r as given. Clip thresholds are chosen in `reticent.models`, from schedules in
-their settings:
+This module takes r as given. Clip thresholds are chosen in `reticent.models`:
 
-* regression: `models.gp.regressor.GPRegressor._clip_thresholds`, by `StagedFitSettings`;
+* regression: `models.gp.regressor.GPRegressor._clip_thresholds`. `StagedFitSettings.clip_schedule`
+  has a base value for each stage: z = max(inflation × schedule[stage], floor), at least
+  ``final_clip`` in the last stage if noise is learned, at most ``gaussian_clip`` with a given
+  kernel and no skewness; the first stage is limited by the bounds. r = z × residual_sd;
 * classification: `models.gp.classifier.GPClassifier`, by `ClassifierSettings.clip_factor`;
 * label-only regression: `models.gp.label_regressor.LabelGPRegressor._statistic`, by
   `LabelSettings.clip_schedule`;

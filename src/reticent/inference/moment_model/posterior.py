@@ -538,7 +538,7 @@ class StagedPosterior:
         """By how much the noise's variance exceeds s², as seen by clips of different widths.
 
         Noise need not be normal. Narrow clips see the middle of skewed or uneven noise only; the
-        first stages, and the last one, are clipped wide.
+        first stages, and the last one, must be clipped wide (`GPRegressor._clip_thresholds`).
         """
         difference = np.array([stage.centre for stage in self.stages]) - self.mean
         explained = (
@@ -581,14 +581,15 @@ class StagedPosterior:
             self.weights @ np.maximum(truncation_fraction * self._s2, self.truncation_variance)
         )
 
-    def error_covariance(self, box_fraction: float = 1.0) -> Array:
+    def error_covariance(self, support: float = 1.0) -> Array:
         """Covariance (m, m) of the error of ``mean``, wider than ``covariance``, to report.
 
         It is that of the same linear estimate where B̂ is not damped, the error in B̂ is as large
         as it was found to be (its variance is made for the best estimate, and falls short), and
-        hypotheses are weighed by half of the evidence only. Learned from records in a fraction
-        ``box_fraction`` of the box, they count by that fraction: what the prior leaves open is more
-        than it says (shorter lengthscales than the hypotheses have, in a box that is too wide).
+        hypotheses are weighed by half of the evidence only. If they were learned from records in a
+        fraction ``support`` of the box, the part the prior leaves open is divided by that fraction:
+        it is more than the prior says (shorter lengthscales than the hypotheses have, in a box that
+        is too wide).
         """
         lower = robust_cholesky(self._W, JITTER)
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(
@@ -605,7 +606,7 @@ class StagedPosterior:
             gain.T @ (self._W + POSTERIOR.gram_error_inflation * self._gram_error) @ gain
             + prior_gain.T @ prior_gain
         )
-        return np.asarray(unexplained @ unexplained.T / box_fraction + propagated)
+        return np.asarray(unexplained @ unexplained.T / support + propagated)
 
     def evidence(self, prior: Array) -> tuple[float, Array]:
         """Log evidence of another prior covariance (m, m) of w, and its gradient (m, m).

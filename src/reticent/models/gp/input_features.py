@@ -233,6 +233,7 @@ def extrapolation_along(
 ) -> Array:
     """Extrapolation weight at ``points`` equidistant values of one input, lowest to highest.
 
+    For the report's drawing only; predictions use `GPRegressor._extrapolation_weight`.
     ``densities``: of the records in equal bins, a row for each hypothesis.
     """
     rows = np.atleast_2d(densities)

@@ -62,7 +62,7 @@ from reticent.models.gp.prior_hypotheses import (
     scaling_exponent,
     validated_prior,
 )
-from reticent.models.gp.settings import LIMITS, STAGED_FIT
+from reticent.models.gp.settings import BASIS, LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
@@ -242,7 +242,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """Go through the public part of a fit, so that a useless kernel is refused uncharged."""
 
         def usable(prior: Prior, basis: Basis) -> bool:
-            scale = feature_scales(basis, prior.scaling_variance[: basis.size], 0.25, 0.95)
+            scale = feature_scales(
+                basis,
+                prior.scaling_variance[: basis.size],
+                BASIS.trial_scaling_exponent,
+                BASIS.trial_norm_quantile,
+            )
             feature_map = FeatureMap(basis, tuple(scale.tolist()), 1.0)
             representable = all(
                 LIMITS.smallest_variance < variance < 1 / LIMITS.smallest_variance
@@ -467,13 +472,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _clip_inflation(self, effective_records: float, noise_std: float | None) -> float:
         """Factor on the scheduled clip thresholds; ``effective_records`` = n / noise multiplier."""
-        few = 2 * STAGED_FIT.few_records
+        from_records = STAGED_FIT.given_inflation_from_records
         if noise_std is None and self.kernel is None:
-            few = STAGED_FIT.few_records
-        power = 1 / 3
+            from_records = STAGED_FIT.inflation_from_records
+        exponent = STAGED_FIT.inflation_exponent
         if noise_std is None and self.kernel is not None:
-            power = 1 / 2
-        return max(effective_records / few, 1.0) ** power
+            exponent = STAGED_FIT.given_kernel_inflation_exponent
+        return max(effective_records / from_records, 1.0) ** exponent
 
     def _zoom_to_records(
         self, curator: Oracle, state: StageState, k: int, stages: int
@@ -509,9 +514,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _clip_thresholds(
         self, state: StageState, k: int, stages: int, bounds: Bounds
     ) -> list[float]:
-        """Clip threshold of each output's residuals in stage k, in half-ranges of y.
+        """Clip threshold r of each output's residuals in stage k, in half-ranges of y.
 
-        `StagedFitSettings.clip_schedule` gives it in standard deviations of the residual.
+        r = z × residual_sd, with z = max(inflation × schedule[stage], floor), where z is
+
+        * at least `final_clip` in the last of more than `final_clip_stages`, if noise is learned;
+        * at most `gaussian_clip` with a given kernel, learned noise and no skewness, but for the
+          first stages and the last one.
+
+        In the first stage r is also limited by the bounds of y. All numbers: `StagedFitSettings`.
+
+        Changes the state: where the noise is known, ``clip_inflation`` ends with the early stages;
+        `_gaussian_cap` sets each posterior's ``narrow_clip``.
         """
         noise_known = self._known_noise_std(bounds) is not None
         since = k - state.first_stage
@@ -525,13 +539,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         z = max(state.clip_inflation * scheduled, state.clip_floor)
         last = k == stages - 1
         if not noise_known and last and k >= STAGED_FIT.final_clip_stages:
+            # `StagedPosterior.excess_noise_variance` needs this wide clip to see all of the noise
             z = max(z, STAGED_FIT.final_clip)
         thresholds = []
         for posterior in state.posteriors:
             capped = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
             threshold = capped * posterior.residual_sd()
             if not since:  # bounds of y that are right limit the first residual
-                threshold = min(threshold, max(1.0, 2 * posterior.residual_sd()))
+                largest = max(
+                    STAGED_FIT.first_clip_half_ranges,
+                    STAGED_FIT.first_clip_sds * posterior.residual_sd(),
+                )
+                threshold = min(threshold, largest)
             thresholds.append(threshold)
         return thresholds
 
@@ -539,12 +558,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _gaussian_cap(posterior: StagedPosterior, z: float, allowed: bool) -> float:
         """Clip threshold in standard deviations of the residual.
 
-        While no skewness has been detected, capped at the optimum for Gaussian noise.
+        While no skewness has been detected, capped at the optimum for Gaussian noise. Sets
+        ``posterior.narrow_clip``, which the posterior remembers with the next release.
         """
         posterior.narrow_clip = (
             allowed
             and z > STAGED_FIT.gaussian_clip
-            and len(posterior.stages) >= len(STAGED_FIT.given_kernel_clip_schedule)
+            and len(posterior.stages) >= STAGED_FIT.gaussian_clip_stages
             and not posterior.skew_inflation().any()
         )
         if posterior.narrow_clip:
@@ -751,7 +771,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         A prior that was learned where the records are need not hold elsewhere. Where the records'
         density is below a threshold along some input, the variance of a prediction goes back to the
-        prior's (`OutputPosterior.variance_parts`). 0 everywhere for a prior that was given.
+        prior's (`OutputPosterior.variance_parts`). 0 everywhere if nothing about the prior was
+        learned (kernel fixed, or `learn_kernel` False or "average") and the box was not zoomed.
+
+        Bands have another share that is no matter of place: `StagedPosterior.error_covariance`
+        divides what a learned prior leaves open by ``support``, the fraction of the box that the
+        records occupy.
         """
         inputs = unit[:, : len(self._record_densities)]
         levels = self._feature_map.basis.levels_of[: len(self._record_densities)]

@@ -35,27 +35,39 @@ class StagedFitSettings:
     stages_per_input_release : int
         One release in so many is about the inputs alone, if no kernel is given.
     clip_schedule : tuple of float
-        Clip threshold of each stage, in standard deviations of the residual; the last one repeats.
-        Narrow clips cost less noise once the fit is near.
+        Base value of each stage's clip threshold, in standard deviations of the residual; the last
+        one repeats. Narrow clips cost less noise once the fit is near. What is made of it:
+        `GPRegressor._clip_thresholds`.
     given_kernel_clip_schedule : tuple of float
-        The same with a given kernel and a noise to be learned, which outliers make larger.
+        The same with a given kernel and noise to be learned; outliers inflate it.
     final_clip : float
         Least threshold of the last stage where the noise is to be learned: the whole of the noise
         is seen once, since it need not be normal.
     final_clip_stages : int
-        Stages from which on there is such a last stage, and excess noise is estimated from it.
+        A fit with more than this many stages has such a last stage, and estimates excess noise
+        from it.
     gaussian_clip : float
         Largest threshold with a given kernel while no skewness was detected: the optimum for
         Gaussian noise.
+    gaussian_clip_stages : int
+        Stages that are seen before this cap holds: skewness is told by comparing their clips with
+        later ones.
+    first_clip_half_ranges, first_clip_sds : float
+        Largest threshold of the first stage, in half-ranges of y or in standard deviations of the
+        residual, whichever is more: bounds of y that are right limit the first residual.
     largest_clip_floor : float
         Most that little privacy noise raises the threshold to: clipping then costs more than it
         saves.
     clip_floor_divisor, known_noise_clip_floor_divisor : float
-        That threshold is √(snr per function and output) by this much: where the noise is known, it
-        is known to be normal, and clips may stay narrow.
-    few_records : float
-        Records, by the noise multiplier, above which clips are inflated (twice as many where noise
-        or kernel are given).
+        That threshold is √(snr per function and output) divided by this: where the noise is known,
+        it is known to be normal, and clips may stay narrow.
+    inflation_from_records, given_inflation_from_records : float
+        n / noise multiplier above which clips are inflated: with more records privacy noise matters
+        less, and what a clip takes from the signal more. The second where noise or kernel are
+        given.
+    inflation_exponent, given_kernel_inflation_exponent : float
+        Clips are inflated by this power of n / noise multiplier over the number above. The second
+        with a given kernel and noise to be learned, where `gaussian_clip` is a limit.
     early_stages : int
         Stages in which the range of y, or a given prior, may prove too small: priors are rescaled
         and clips inflated.
@@ -87,10 +99,16 @@ class StagedFitSettings:
     final_clip: float = 4.0
     final_clip_stages: int = 5
     gaussian_clip: float = 2.0
+    gaussian_clip_stages: int = 4
+    first_clip_half_ranges: float = 1.0
+    first_clip_sds: float = 2.0
     largest_clip_floor: float = 8.0
     clip_floor_divisor: float = 4
     known_noise_clip_floor_divisor: float = 40
-    few_records: float = 20
+    inflation_from_records: float = 20
+    given_inflation_from_records: float = 40
+    inflation_exponent: float = 1 / 3
+    given_kernel_inflation_exponent: float = 1 / 2
     early_stages: int = 3
     review_stages: tuple[int, ...] = (4, 8, 12)
     largest_truncation_fraction: float = 0.05
@@ -121,6 +139,9 @@ class BasisSettings:
     scaling_exponent_range : tuple of float
         Power of the prior variance that a feature is scaled by, where privacy noise is low and
         where it drowns small coefficients.
+    trial_scaling_exponent, trial_norm_quantile : float
+        Power of the prior variance, and quantile of the features' norms, with which a kernel is
+        tried before the charge. They are among the values that fits use.
     middle_snr : float
         Squared signal over privacy noise, per function, at which the power is in the middle.
     snr_ratio : float
@@ -140,6 +161,8 @@ class BasisSettings:
     gradient_step: float = 1e-4
     inputs_room: int = 3
     scaling_exponent_range: tuple[float, float] = (0.25, 0.5)
+    trial_scaling_exponent: float = 0.25
+    trial_norm_quantile: float = 0.95
     middle_snr: float = 1.3
     snr_ratio: float = 2.2
     negligible_signal: float = 0.01

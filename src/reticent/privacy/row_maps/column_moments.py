@@ -4,11 +4,11 @@ What factors, components and clusters begin with. Proof: column_moments.md.
 
     1    Σ(u, u² − 1) over scaled records u: mean and variance of each column, as well as the noise
          allows
-    2 … Σ(t, t² − q) of t = clip((u − centre)/r, ±1): columns that hardly vary are seen in ever
-    finer steps, since the clip threshold r
-         follows what the stages before have left possible (`factor_model.ColumnEstimates`)
+    2 …  Σ(t, t² − q) of t = clip((u − centre)/r, ±1): columns that hardly vary are seen in ever
+         finer steps, since the clip threshold r follows what the stages before have left possible
+         (`factor_model.ColumnEstimates`)
     last Σ zzᵀ of z = (u − mean)/scale, records longer than a radius shortened to it: the
-    correlations
+         correlations
 
 A vector of d variances costs far less noise than a matrix of d² products; and the matrix of
 standardised columns has the least noise where it matters, relative to the columns' own scales.

@@ -90,8 +90,8 @@ def merge_bins(edges: Values, counts: Values, sd: float, most: int) -> tuple[Val
     return np.append(edges[starts], edges[-1]), np.add.reduceat(counts, starts), sd * size**0.5
 
 
-class _ColumnPresenter(Presenter[WithMeans], Generic[WithMeans]):
-    """What models of single columns that have means share."""
+class _MeansPresenter(Presenter[WithMeans], Generic[WithMeans]):
+    """What presenters of models with a mean of each column (`mean_`, `mean_sd_`) share."""
 
     def _mean_rows(self) -> list[list[str]]:
         columns = zip(self.given_columns, self.model.mean_, self.model.mean_sd_, strict=True)
@@ -137,7 +137,7 @@ def format_mean(column: Column, mean: float, sd: float) -> str:
     return format_with_error(mean, sd)
 
 
-class MeanPresenter(_ColumnPresenter["PrivateMean"]):
+class MeanPresenter(_MeansPresenter["PrivateMean"]):
     """Means of columns."""
 
     clipping = _BY_COLUMN
@@ -271,7 +271,7 @@ def _bin_rows(counted: ReleasedCounts) -> list[list[str]]:
     ]
 
 
-class CovariancePresenter(_ColumnPresenter["PrivateCovariance"]):
+class CovariancePresenter(_MeansPresenter["PrivateCovariance"]):
     """Means, standard deviations and correlations of columns."""
 
     clipping = (
