@@ -362,16 +362,8 @@ ESTIMATORS = {
         learn_kernel=False,
         **{**COMMON, "bounds": PLANE},
     ),
-    "LabelGPRegressor of words": reticent.LabelGPRegressor(
-        stages=2, learn_kernel=False, **{**COMMON, "bounds": MIXED}
-    ),
-    "BinnedGPRegressor of words": reticent.BinnedGPRegressor(
-        bins=3, **GIVEN, **{**COMMON, "bounds": MIXED}
-    ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
-    "GaussianMixture of mixed columns": reticent.GaussianMixture(
-        2, **{**COMMON, "epsilon": 100.0, "bounds": TABLE}
-    ),
+    "GaussianMixture of mixed columns": reticent.GaussianMixture(2, **{**COMMON, "bounds": TABLE}),
     "PrivateMean": reticent.PrivateMean(**COMMON),
     "PrivateHistogram": reticent.PrivateHistogram(bins=5, **COMMON),
     "PrivateCovariance": reticent.PrivateCovariance(**COMMON),

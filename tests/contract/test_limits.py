@@ -69,6 +69,11 @@ def test_every_limit_gives_finite_numbers_and_no_warning(model, params, data):
     )
 
 
+def _complete(queries):
+    """Those that lack no value: of the others nothing can be told."""
+    return queries[~np.isnan(queries).any(axis=1)]
+
+
 @pytest.mark.parametrize(
     "model",
     [m for name, m in one_each.items() if name != "PrivateSearch"],

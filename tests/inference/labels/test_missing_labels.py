@@ -28,7 +28,8 @@ def test_numbers_and_their_errors(share):
     rng = np.random.default_rng(1)
     off = []
     for seed in range(60):
-        p = np.clip(share * (1 + 0.6 * np.sin(2 * X)), 0, 1)
+        slope = rng.uniform(-0.6, 0.6)
+        p = np.clip(share * (1 + slope * np.sin(2 * X)), 0, 1)
         missing = rng.binomial(40, p).astype(float)
         found = told(missing, 20.0, seed)
         w = np.column_stack([np.ones(50), X])

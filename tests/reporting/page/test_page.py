@@ -223,7 +223,7 @@ def test_several_outputs_have_a_part_each(tmp_path):
     ]
     for name in ("weight", "girth"):
         assert f"all: error of one {name}" in found.text
-        assert f"{name} (output) 0 10" in found.text
+        assert f"{name} (output) 0 to 10" in found.text
         assert f"{name} spreads by about" in found.text
 
 
@@ -263,7 +263,7 @@ def test_what_is_read_of_a_classifier_is_the_models(tmp_path):
     at = [[first["at"][0][i], first["at"][1][j]]]
     chances = model.predict_proba(at)[0]
     low, high = model.predict_proba_band(at)
-    order = np.argsort(-chances)[:3]
+    order = np.argsort(-chances)  # every class is told
     assert [one[j * width + i] for one in first["likeliest"]] == order.tolist()
     assert [one[j * width + i] for one in first["chances"]] == pytest.approx(
         chances[order], abs=1e-3
@@ -271,8 +271,8 @@ def test_what_is_read_of_a_classifier_is_the_models(tmp_path):
     assert first["low"][j * width + i] == pytest.approx(low[0, order[0]], abs=1e-3)
     assert first["high"][j * width + i] == pytest.approx(high[0, order[0]], abs=1e-3)
     for said in (
-        "So were the classes of output <i>: low, middle, high, top. A label that is missing, or "
-        "another, counted as low.",
+        "So were the classes of output <i>: low, middle, high, top. A record with a label that is "
+        "missing, or another, was left out.",
         "the log-odds of each class followed a Gaussian process",
         "chance of the likeliest class",
         "part of the box where",

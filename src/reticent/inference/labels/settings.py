@@ -87,7 +87,7 @@ class MissingLabelSettings:
     """
 
     share_sd: float = 0.3
-    amplitudes: tuple[float, ...] = (0.0, 0.1, 0.3)
+    amplitudes: tuple[float, ...] = (0.05, 0.1, 0.3)
     largest_share: float = 0.98
     negligible_row: float = 1e-12
 
