@@ -190,3 +190,18 @@ def test_a_noise_column_has_missing_codes(codebook):
     said = DataOptions.read(x=["age"], codebook=codebook.path, missing=["aeg=98"])
     with pytest.raises(BadInput, match="Did you mean 'age'"):
         said.columns(outputs=False, labels=False)
+
+
+def test_a_model_without_outputs_has_all_columns(tmp_path):
+    path = tmp_path / "codebook.toml"
+    path.write_text(
+        CODEBOOK.replace('kind = "words"', 'kind = "words"\nuse = "class"').replace(
+            'kind = "whole"', 'kind = "whole"\nuse = "y"'
+        ),
+        encoding="utf-8",
+    )
+    said = DataOptions.read(codebook=path)
+    assert list(said.columns(outputs=False, labels=False, alike=True).x) == [
+        *("age", "visit", "sex", "level"),
+    ]
+    assert list(said.columns(outputs=False, labels=False).x) == ["visit", "level"]  # a count

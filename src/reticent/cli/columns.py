@@ -400,8 +400,18 @@ class DataOptions:
             words = str(error).replace("separator=';'", "--separator ';'")
             raise BadFile(words) from None
 
-    def columns(self, *, outputs: bool, labels: bool, noise_column: str | None = None) -> "Columns":
-        """The columns in their roles; ``outputs`` and ``labels`` say what a model predicts."""
+    def columns(
+        self,
+        *,
+        outputs: bool,
+        labels: bool,
+        noise_column: str | None = None,
+        alike: bool = False,
+    ) -> "Columns":
+        """The columns in their roles; ``outputs`` and ``labels`` say what a model predicts.
+
+        ``alike``: whether a model tells no inputs from outputs, and describes all columns.
+        """
         codebook = self.codebook
         y = parse_columns("--y", self.y, codebook)
         if not self.y and outputs and not labels:
@@ -417,7 +427,8 @@ class DataOptions:
         x = parse_columns("--x", self.x, codebook)
         if not self.x:
             taken = {*y, *classes, noise}
-            x = {name: kind for name, kind in self._by_use("x").items() if name not in taken}
+            uses = ("x", "y", "class") if alike else ("x",)
+            x = {name: kind for name, kind in self._by_use(*uses).items() if name not in taken}
         _check_roles({"--x": x, "--y": y, "--classes": classes, "--noise-column": (noise,)})
         everywhere, by_name = parse_missing(self.missing)
         x = with_missing(with_kept_missing(x, self.keep_missing), everywhere, by_name)
@@ -467,11 +478,11 @@ class DataOptions:
             )
         return {names[0]: self.codebook.labels(names[0])}
 
-    def _by_use(self, use: str) -> dict[str, Kind]:
+    def _by_use(self, *wanted: str) -> dict[str, Kind]:
         if self.codebook is None:
             return {}
         uses = self.codebook.uses
-        return {name: kind for name, kind in self.codebook.kinds.items() if uses[name] == use}
+        return {name: kind for name, kind in self.codebook.kinds.items() if uses[name] in wanted}
 
 
 @dataclass(frozen=True)
