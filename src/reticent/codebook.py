@@ -110,14 +110,16 @@ class Codebook:
             wanted["y"] = {name: replace(self.kinds[name], keep_missing=False) for name in outputs}
         return Bounds(**wanted)
 
-    def labels(self, name: str) -> list[str]:
-        """The words of a column, as labels to be predicted."""
+    def labels(self, name: str) -> list[str] | YesNo:
+        """The words of a column, as labels to be predicted; yes and no in all their spellings."""
         kind = self.kinds[name]
         if not isinstance(kind, (Words, Ordered, YesNo)):
             raise BadInput(
                 f"Column {name!r} is of kind {kind.name}: labels to be predicted are words."
             )
-        return list(kind.levels)
+        if isinstance(kind, YesNo):
+            return replace(kind, keep_missing=False)
+        return list(replace(kind, keep_missing=False).levels)
 
     def scan(self, data: Any) -> Source:
         """The records of a file, read as the codebook says."""

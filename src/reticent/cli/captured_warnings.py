@@ -8,14 +8,19 @@ __all__ = ["captured_warnings"]
 
 
 @contextmanager
-def captured_warnings() -> Iterator[list[str]]:
-    """Collect what Python warns of, to be said calmly; the list is filled at the end."""
+def captured_warnings(*told: type[Warning]) -> Iterator[list[str]]:
+    """Collect what Python warns of, to be said calmly; the list is filled at the end.
+
+    Without warnings of the categories ``told``: what they say is told elsewhere.
+    """
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield notes
     messages = [
-        str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)
+        str(warning.message)
+        for warning in caught
+        if issubclass(warning.category, UserWarning) and not issubclass(warning.category, told)
     ]
     notes += dict.fromkeys(_in_options(message) for message in messages)
 

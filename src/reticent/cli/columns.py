@@ -313,6 +313,7 @@ def _missing_code(kind: Kind, code: str) -> str | float:
 
 # ---- all that is said about a file
 
+Classes = dict[str, list[str] | YesNo]  # the column of labels: all labels, or yes and no
 DATA_OPTIONS = ("missing", "keep_missing", "codebook", "separator", "decimal", "encoding")
 
 
@@ -396,12 +397,17 @@ class DataOptions:
         x = with_missing(with_kept_missing(x, self.keep_missing), everywhere, by_name)
         y = {name: replace(kind, keep_missing=False) for name, kind in y.items()}
         y = with_missing(y, everywhere, by_name)
+        for name, listed in classes.items():
+            if isinstance(listed, YesNo):  # of others, what is not listed is missing anyway
+                coded = with_missing({name: listed}, everywhere, by_name)[name]
+                assert isinstance(coded, YesNo)
+                classes[name] = coded
         for name in by_name:
-            if name not in (*x, *y, *classes):
-                known = ", ".join((*x, *y))
+            if name not in (*x, *y, *classes, noise):
+                known = ", ".join(name for name in (*x, *y, *classes, noise) if name is not None)
                 raise BadInput(f"--missing {name}=…: no such column is used. Columns: {known}.")
         if noise is not None:
-            x[noise] = level
+            x |= with_missing({noise: level}, everywhere, by_name)
         return Columns(x, y, classes, noise)
 
     def described(self) -> dict[str, tuple[str, Kind]]:
@@ -412,20 +418,22 @@ class DataOptions:
             found: dict[str, tuple[str, Kind]] = {}
             found |= {name: ("x", kind) for name, kind in columns.x.items()}
             found |= {name: ("y", kind) for name, kind in columns.y.items()}
-            found |= {name: ("class", Labels(tuple(one))) for name, one in classes.items()}
+            for name, one in classes.items():
+                kind = one if isinstance(one, YesNo) else Labels(tuple(one))
+                found[name] = ("class", kind)
             return found
         everywhere, by_name = parse_missing(self.missing)
         kinds = with_kept_missing(self.codebook.kinds, self.keep_missing)
         kinds = with_missing(kinds, everywhere, by_name)
         return {name: (self.codebook.uses[name], kind) for name, kind in kinds.items()}
 
-    def _labels(self) -> dict[str, list[str]]:
+    def _labels(self) -> Classes:
         if self.classes:
             if self.codebook is not None and len(self.classes) == 1:
                 name, value = split_name(self.classes[0])
                 if value is None and name in self.codebook.kinds:
                     return {name: self.codebook.labels(name)}
-            return parse_classes(self.classes)
+            return {**parse_classes(self.classes)}
         names = list(self._by_use("class"))
         if self.codebook is None or not names:
             return {}
@@ -449,7 +457,7 @@ class Columns:
 
     x: dict[str, Kind]
     y: dict[str, Kind]
-    classes: dict[str, list[str]]
+    classes: Classes
     noise_column: str | None
 
 

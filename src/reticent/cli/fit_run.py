@@ -17,6 +17,7 @@ from reticent.cli.table_columns import TABLE_COLUMNS, table_columns
 from reticent.codebook import read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.words import YesNo
 from reticent.privacy.sources.base import Source
 from reticent.validation import check_epsilon_delta
 
@@ -87,7 +88,10 @@ def checked(
         raise BadInput(
             "Give both --ledger and --dataset, or neither: a charge needs an account to go to."
         )
-    listed = {name: as_the_column_has_them(known, source, name) for name, known in labels.items()}
+    listed = {
+        name: known if isinstance(known, YesNo) else as_the_column_has_them(known, source, name)
+        for name, known in labels.items()
+    }
     bounds = Bounds(x=columns.x, y=outputs or None, classes=listed or None, norm=norm)
     _check_data(source, bounds, data, targets=predicts)
     options = {name: value for name, value in own.items() if value is not None}
@@ -146,6 +150,8 @@ def fit(
     estimator, such as a search; ``advance`` hears of each release where these are slow. All that
     can be known before is checked before anything is charged.
     """
+    from reticent.models.base import IncompleteRecords
+
     promise = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "dataset": dataset}
     request = checked(
         word, data, epsilon=epsilon, delta=delta, ledger=ledger, dataset=dataset, **asked
@@ -162,7 +168,7 @@ def fit(
     estimator._event()  # refuses parameters that make no sense
     charged = _Charged(ledger, dataset)
     try:
-        with captured_warnings() as notes:
+        with captured_warnings(IncompleteRecords) as notes:  # the presenter tells these
             _fit_with_progress(estimator, request.source, advance)
         save_or_rescue(estimator, out, charged.words, sign=sign)
     except KeyboardInterrupt:

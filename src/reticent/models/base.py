@@ -36,12 +36,16 @@ from reticent.validation import check_epsilon_delta, check_integer, is_integer
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-__all__ = ["COMMON", "PrivateEstimator", "columns_words", "seed_bytes"]
+__all__ = ["COMMON", "IncompleteRecords", "PrivateEstimator", "columns_words", "seed_bytes"]
 
 _MOST_RECORDS = 10**6  # of one person
 # columns, and letters of their names, in the history of a ledger
 _NAMED = 3
 _LONG = 60
+
+
+class IncompleteRecords(UserWarning):
+    """Releases say that clearly fewer than all records have the values that a model needs."""
 
 
 @dataclass(

@@ -29,7 +29,7 @@ from reticent.privacy.columns.kinds import (
     with_missing_codes,
 )
 from reticent.privacy.columns.numbers import Number
-from reticent.privacy.columns.words import MissingIndicator
+from reticent.privacy.columns.words import MissingIndicator, YesNo
 from reticent.privacy.noise_column import NoiseColumn
 from reticent.privacy.schema import by_position, resolve, shaped
 from reticent.privacy.sources.base import Field, Source
@@ -57,7 +57,8 @@ class Bounds:
     y : the same, optional
         The outputs: numbers, whole numbers, or yes and no (1 and 0).
     classes : list of labels, optional
-        For classification: all labels that can occur, in place of ``y``.
+        For classification: all labels that can occur, in place of ``y``. Of yes and no in all
+        their spellings (true, 1): the kind `YesNo`.
     norm : float, optional
         A public bound on the Euclidean distance of a record's inputs from the middle of the box, in
         the inputs' own units; all of them numbers.
@@ -84,26 +85,30 @@ class Bounds:
     norm: float | None
     broadcast: bool  # one range for every column, however many there are
     noise_column: NoiseColumn | None  # a column of X that is no input (`with_noise_column`)
+    class_kind: YesNo | None  # how labels are read, where that is more than being one of them
 
     def __init__(
         self,
         x: Any,
         *,
         y: Any = None,
-        classes: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
+        classes: Sequence[Any] | YesNo | Mapping[str, Sequence[Any] | YesNo] | None = None,
         norm: float | None = None,
         missing: Mapping[str, Any] | Sequence[str | float] | None = None,
     ) -> None:
         x_names, x_kinds, broadcast = read_columns("x", x)
         y_names, y_kinds, _ = read_columns("y", y) if y is not None else (None, (), False)
         labelled: tuple[str, ...] | None = None
+        class_kind: YesNo | None = None
         if classes is not None:
             if y is not None:
                 raise BadInput("Give either y (numbers) or classes (labels), not both.")
-            labelled, classes = _classes(classes)
+            labelled, class_kind, classes = _classes(classes)
         x_kinds, y_kinds = with_missing_codes(
             (x_names, x_kinds), (y_names, y_kinds), missing, labels=(labelled, classes)
         )
+        if class_kind is not None:
+            class_kind = _with_codes(class_kind, labelled, missing)
         _check_outputs(y_kinds)
         if classes is not None:
             y_names = labelled
@@ -116,6 +121,7 @@ class Bounds:
             "norm": None if norm is None else _number("norm", norm),
             "broadcast": broadcast,
             "noise_column": None,
+            "class_kind": class_kind,
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
@@ -160,7 +166,9 @@ class Bounds:
         if self.y_kinds:
             parts.append(f"y={_show(self.y_kinds, self.y_names, False)}")
         if self.classes is not None:
-            labels = list(self.classes)
+            labels: Any = list(self.classes)
+            if self.class_kind is not None:
+                labels = self.class_kind
             parts.append(
                 f"classes={labels if self.y_names is None else {self.y_names[0]: labels}!r}"
             )
@@ -170,12 +178,14 @@ class Bounds:
 
     def to_dict(self) -> dict[str, Any]:
         """Give the bounds as plain JSON values; ``from_dict`` is the inverse."""
-        kinds = {}
+        kinds: dict[str, Any] = {}
         if not all(is_plain_number(kind) for kind in self.x_kinds + self.y_kinds):
             kinds = {
                 "x_kinds": [kind.to_dict() for kind in self.x_kinds],
                 "y_kinds": [kind.to_dict() for kind in self.y_kinds],
             }
+        if self.class_kind is not None:
+            kinds |= {"class_kind": self.class_kind.to_dict()}
         return kinds | {
             "x": [list(r) for r in self.x],
             "y": [list(r) for r in self.y],
@@ -203,6 +213,8 @@ class Bounds:
         x = given("x")
         y = given("y") if fields["y"] else None
         classes: Any = fields["classes"]
+        if "class_kind" in fields:
+            (classes,) = kinds_from_dicts([fields["class_kind"]])
         if classes is not None and fields["y_names"] is not None:
             classes = {fields["y_names"][0]: classes}
         level = fields.get("level")
@@ -303,7 +315,9 @@ class Bounds:
 
     def inputs_alone(self) -> "Bounds":
         """The bounds of the inputs, without those of the outputs."""
-        return self._with(y_kinds=(), y_names=None, classes=None, noise_column=None)
+        return self._with(
+            y_kinds=(), y_names=None, classes=None, class_kind=None, noise_column=None
+        )
 
     def without_names(self) -> "Bounds":
         """The same ranges, by position instead of by name."""
@@ -421,7 +435,10 @@ def checked_bounds(bounds: object) -> Bounds:
             "bounds must be a reticent.Bounds itself, not "
             f"{type(bounds).__name__}; subclasses are not taken."
         )
-    if not all(type(kind) in KINDS for kind in bounds.x_kinds + bounds.y_kinds):
+    kinds = [*bounds.x_kinds, *bounds.y_kinds]
+    if bounds.class_kind is not None:
+        kinds.append(bounds.class_kind)
+    if not all(type(kind) in KINDS for kind in kinds):
         raise BadInput("The kinds of columns must be reticent's own; subclasses are not taken.")
     # By way of a text: all numbers, words, names and labels are then of Python's own classes, and
     # everything is checked anew. A label of a class of the caller's own would see records.
@@ -452,7 +469,8 @@ def _check_outputs(kinds: Sequence[Kind]) -> None:
             )
 
 
-def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
+def _classes(given: Any) -> tuple[tuple[str, ...] | None, YesNo | None, Sequence[Any]]:
+    """Name of the column, its kind and all labels: what is not given is None."""
     names = None
     if isinstance(given, Mapping):
         if len(given) != 1:
@@ -461,6 +479,14 @@ def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
             )
         names = tuple(given)
         given = next(iter(given.values()))
+    if type(given) is YesNo:
+        if given.keep_missing:
+            raise BadInput(
+                "keep_missing is for inputs: a record whose label is missing has nothing to learn "
+                "from.",
+                parameter="classes",
+            )
+        return names, given, given.levels
     if isinstance(given, str) or not isinstance(given, (Sequence, np.ndarray)):
         raise BoundsMissing(
             "classes must be the list of all labels that can occur, for example ['no', 'yes']."
@@ -475,7 +501,17 @@ def _classes(given: Any) -> tuple[tuple[str, ...] | None, Sequence[Any]]:
         )
     if numbers and not all(math.isfinite(label) for label in labels):
         raise BoundsMissing("classes must be finite numbers.")
-    return names, labels
+    return names, None, labels
+
+
+def _with_codes(kind: YesNo, names: tuple[str, ...] | None, missing: Any) -> YesNo:
+    """The kind of the labels with the codes that mean "missing" in their column."""
+    codes = missing
+    if isinstance(missing, Mapping):
+        codes = () if names is None else missing.get(names[0], ())
+    ((coded,), _) = with_missing_codes((None, (kind,)), (None, ()), codes)
+    assert isinstance(coded, YesNo)
+    return coded
 
 
 def _show(kinds: tuple[Kind, ...], names: tuple[str, ...] | None, broadcast: bool) -> str:

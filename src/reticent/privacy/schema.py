@@ -175,7 +175,7 @@ def _outputs(bounds: "Bounds", source: Source, inputs: tuple[Field, ...]) -> tup
 
 def _output_kinds(bounds: "Bounds") -> tuple[Kind, ...]:
     if bounds.classes is not None:
-        return (Labels(bounds.classes),)
+        return (bounds.class_kind or Labels(bounds.classes),)
     return bounds.y_kinds
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import reticent
@@ -332,3 +333,29 @@ def test_misspelt_classes_are_suspected_from_what_came_out(fit):
     answer = fit(*X, "--classes", "ill=No,Yes", "--epsilon", 10, "--delta", 1e-5, *SMALL)
     assert answer.code == 0
     assert "compare the spelling and capitals" in " ".join((answer.out + answer.err).split())
+
+
+def test_yes_and_no_of_a_codebook_are_read_in_all_their_spellings(run, records, tmp_path):
+    """As an input is: TRUE and 1 mean yes, in CSV and Parquet; codes that mean missing do not."""
+    (tmp_path / "codebook.toml").write_text(
+        '[columns.age]\nkind = "number"\nlow = 0\nhigh = 110\nuse = "x"\n'
+        '[columns.ill]\nkind = "yesno"\nno = "healthy"\nyes = "ill"\nuse = "class"\n'
+    )
+    table = pd.read_csv(records)
+    ill = table["ill"].to_numpy() == "yes"
+    spelled = np.where(ill, np.resize(["TRUE", "1", "ill"], 800), np.resize(["no", "0"], 800))
+    pd.DataFrame({"age": table["age"], "ill": spelled}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"age": table["age"], "ill": ill}).to_parquet(tmp_path / "b.parquet")
+    asked = ("--codebook", tmp_path / "codebook.toml", *SMALL, *PROMISE, "--out")
+    for name in ("a.csv", "b.parquet"):
+        answer = run("fit", "classifier", tmp_path / name, *asked, tmp_path / f"{name}.m")
+        assert answer.code == 0, answer.err
+        model = reticent.load(tmp_path / f"{name}.m")
+        assert model.classes_.tolist() == ["healthy", "ill"]
+        assert model.predict([[10.0], [95.0]]).tolist() == ["healthy", "ill"], name
+        assert model.score([[10.0], [95.0]], [0, True]) == 1
+    assert model.releases_[0].bounds == reticent.Bounds.from_codebook(tmp_path / "codebook.toml")
+    answer = run(
+        "fit", "classifier", tmp_path / "a.csv", *asked, tmp_path / "n", "--missing", "healthy"
+    )
+    assert says(answer.err, "--missing healthy", "level")

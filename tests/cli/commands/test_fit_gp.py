@@ -230,3 +230,17 @@ def test_columns_of_the_same_name_and_no_records_are_refused(run, tmp_path):
         answer = run("fit", "gp", tmp_path / "d.csv", *ask)
         assert answer.code == 5
         assert words in " ".join(answer.err.split())
+
+
+def test_that_records_were_left_out_is_said_once(run, tmp_path):
+    random = np.random.default_rng(0)
+    age = random.uniform(0, 110, 2000)
+    rows = [f"{a:.1f},{'' if i % 5 < 2 else f'{a / 2 + 20:.1f}'}" for i, a in enumerate(age)]
+    (tmp_path / "data.csv").write_text("\n".join(["age,weight", *rows]))
+    about = ("--x", "age=0:110", "--y", "weight=2:150", "--epsilon", 5, "--delta", 1e-6)
+    for out, more in (("screen", ()), ("machine", ("--json",))):
+        answer = run("fit", "gp", tmp_path / "data.csv", *about, "--out", tmp_path / out, *more)
+        assert answer.code == 0, answer.err
+        text = " ".join((answer.out + answer.err).split())
+        assert text.count("of the records have all") == 1, text
+        assert text.count("Was everything read?") == 1, text

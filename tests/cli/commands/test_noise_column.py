@@ -46,9 +46,33 @@ def test_fit_and_inspect_say_that_each_record_has_a_level(run, table, tmp_path):
     assert reticent.load(out).noise_column == "sd"
     text = " ".join(answer.out.split())
     assert says(text, "y spreads", "each record", "known level")
-    assert says(text, "missing noise level", "highest, 1")
+    assert says(text, "noise level is missing", "left out")
     assert "sd (noise level)   0.1     1" in run("inspect", out).out
     assert json.loads(run("inspect", out, "--json").out)["results"]["noise"] is None
+
+
+def test_codes_of_missing_levels_leave_records_out(run, table, tmp_path):
+    """A code that means missing is no level: such records change nothing but the public n."""
+    frame = pd.read_csv(table)
+    frame["sd"] = frame["sd"].astype(object)
+    frame.loc[::2, "sd"] = "999"
+    frame.loc[::2, "y"] = 1.3
+    frame.to_csv(tmp_path / "coded.csv", index=False)
+    places = np.linspace(-3, 3, 13)[:, None]
+    found = {}
+    for codes in ("999", "sd=999"):
+        out = tmp_path / f"{codes}.reticent"
+        answer = run(
+            "fit", "gp", tmp_path / "coded.csv", *ABOUT, *LEVEL, "--missing", codes, "--out", out
+        )
+        assert answer.code == 0, answer.err
+        fitted = reticent.load(out)
+        assert fitted.releases_[0].bounds.noise_column.missing == (999.0,)
+        found[codes] = fitted.predict(places) - np.sin(places[:, 0])
+    for error in found.values():
+        assert np.abs(error).mean() < 0.25, found
+    answer = run("fit", "gp", table, *ABOUT, *LEVEL, "--missing", "z=1", "--out", tmp_path / "n")
+    assert "no such column is used. Columns: x, y, sd." in answer.err
 
 
 def test_predictions_tell_single_outputs_where_the_file_has_levels(run, table, model, tmp_path):

@@ -83,7 +83,7 @@ def candidates(
     if not bounds.classes:
         classes = None
     else:
-        classes = {bounds.y_names[0]: bounds.classes}
+        classes = {bounds.y_names[0]: bounds.class_kind or bounds.classes}
     made = []
     for values in product(*tries.values()):
         one = dict(zip(tries, values, strict=True))

@@ -333,7 +333,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         do.
         """
         probabilities = self.predict_proba(X)
-        labels = Labels(self.releases_[0].bounds.classes or ())
+        bounds = self.releases_[0].bounds
+        labels = bounds.class_kind or Labels(bounds.classes or ())
         truth = np.array([labels.code_value(label) for label in np.asarray(y).ravel().tolist()])
         known = ~np.isnan(probabilities[:, 0]) & ~np.isnan(truth)
         if not known.any():

@@ -27,6 +27,7 @@ from reticent.inference.inputs.density import (
 from reticent.inference.inputs.warping import equalizing_warp, magnify_interval
 from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.eigenbasis import quasi_random_points
+from reticent.models.base import IncompleteRecords
 from reticent.models.gp.settings import INPUTS
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
@@ -117,7 +118,7 @@ def count_from_gram(
 def warn_of_missing_values(complete: CompleteRecords) -> None:
     """Warn where the releases say that clearly fewer than all records are complete."""
     if complete.warning is not None:
-        warnings.warn(complete.warning, UserWarning, stacklevel=5)
+        warnings.warn(complete.warning, IncompleteRecords, stacklevel=5)
 
 
 def fill_missing(unit: Array) -> tuple[Array, NDArray[np.bool_]]:

@@ -12,7 +12,6 @@ from reticent.reporting.formatting import (
     decimal_places,
     format_in_range,
     format_number,
-    format_short,
     format_with_error,
     join_names,
     printable,
@@ -279,9 +278,8 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
     def remarks(self, medium: Medium) -> list[str]:
         """How effects and bands are to be read."""
         remarks = []
-        if (column := self.bounds.noise_column) is not None:
-            highest = format_short(column.high)
-            remarks.append(f"A missing noise level counts as the highest, {highest}.")
+        if self.bounds.noise_column is not None:
+            remarks.append("A record whose noise level is missing was left out.")
         remarks += anchor_sentences(self.model, medium)
         remarks += self._binary_sentences()
         if getattr(
