@@ -227,7 +227,7 @@ class SearchAttack:
         sd = float(validation.scale[0]) / validation.n
         stated = Stated(event, unit, sd, validation.n / _RECORDS)
         place = training.value[:1] * unit
-        score = 0.5 + validation.value / validation.n
+        score = 0.5 + validation.value[:1] / validation.n
         faults = []
         if abs(score[0] - choice.value[1]) > _SAME:
             faults.append("the score that was chosen by is not the one that was released")

@@ -269,15 +269,21 @@ def _count_weight(statistic: ScoreSum) -> float:
 def _mean_of_complete(
     values: Array, noise: Array, weight: float, n: int, low: float, high: float
 ) -> MeanScore:
-    """Mean score: noisy sum of scores in [−½, ½] by the noisy number of complete records.
+    """Mean score: noisy sum of scores in [−½, ½] by the number of complete records.
 
-    ``values``, ``noise``: sum and weighted number as released, and their standard deviations.
+    ``values``, ``noise``: sum and weighted number as released, and their standard deviations. A
+    number that noise alone explains is taken for all n: then scores have the noise of sums only.
     """
-    total = float(values[0])
-    records = min(max(float(values[1]) / weight, 1.0), float(n))
-    mean = min(max(total / records, -0.5), 0.5)
-    error = math.hypot(float(noise[0]), mean * float(noise[1]) / weight) / records
-    return MeanScore(low / 2 + high / 2 + (high - low) * mean, (high - low) * error, records)
+    counted = float(values[1]) / weight
+    counted_sd = float(noise[1]) / weight
+    records = float(n)
+    error = float(noise[0])
+    if counted < n - SEARCH.clear_shortfall * counted_sd:
+        records = max(counted, 1.0)
+        error = math.hypot(error, float(values[0]) / records * counted_sd)
+    mean = float(values[0]) / records
+    middle = low / 2 + high / 2
+    return MeanScore(middle + (high - low) * mean, (high - low) * error / records, records)
 
 
 def _coinpress_half_width(estimate: MeanScore, spread: float) -> float:

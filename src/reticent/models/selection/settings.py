@@ -29,6 +29,10 @@ class SearchSettings:
     robust_fraction: float = 0.95
     """Fraction of the scores that the lower limit of a robust mean leaves as they are."""
 
+    clear_shortfall: float = 3.0
+    """Standard deviations of its noise by which the number of complete records must fall short of
+    all records to be believed: chance alone does so once in 700 means."""
+
     # Limits of scores
     least_probability: float = 0.01
     """Of the class that was observed: a log score below that of this probability counts as that."""
