@@ -16,6 +16,7 @@ steps:
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +25,9 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.models.selection.settings import SEARCH
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.numbers import Cyclic, Number
+from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.curator import Oracle
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.score_sum import HALVINGS, ScoreCounts, ScoreSum
@@ -45,6 +49,8 @@ FittedModel: TypeAlias = Any  # any private estimator, by the methods that a sco
 Scoring: TypeAlias = str | Callable[[FittedModel, Array, Any], Any]
 """The name of a score, or a function from (model, X, y) to numbers in [0, 1]."""
 
+_EPOCH = datetime(1970, 1, 1)
+_LAST_DAY = (datetime.max - _EPOCH).days
 MEAN_ESTIMATORS = ("clipped", "coinpress", "robust")
 
 
@@ -217,7 +223,7 @@ def release_mean_score(
         score = _user_score(scoring)
 
     def scores(records: Array) -> Array:
-        X = bounds.unscale(records[:, : len(bounds.x)])
+        X = _inputs(records[:, : len(bounds.x)], bounds)
         return score.values(model, X, _outputs(records[:, len(bounds.x) :], bounds), bounds)
 
     def clipped_mean(low: float, high: float, shares: int) -> MeanScore:
@@ -264,6 +270,31 @@ def _robust_lower_limit(counts: Release, low: float, high: float) -> float:
         if fraction >= SEARCH.robust_fraction:
             return high - (high - low) * 2.0 ** -(HALVINGS - bins)
     return low
+
+
+def _inputs(records: Array, bounds: Bounds) -> Array | NDArray[Any]:
+    """Inputs as a user of the model would give them: words, whole numbers and dates as objects.
+
+    Numbers alone stay an array of floats. None where a value is missing that bounds keep.
+    """
+    codes = bounds.unscale(records)
+    if all(type(kind) in (Number, Cyclic) and not kind.keep_missing for kind in bounds.x_kinds):
+        return codes
+    places = bounds.given_inputs()
+    X = np.empty((len(codes), len(places)), dtype=object)
+    for column, place in enumerate(places):
+        kind = bounds.x_kinds[place]
+        if type(kind) is Date:
+            days = np.minimum(codes[:, place], _LAST_DAY).tolist()
+            values = [_EPOCH + timedelta(days=day) for day in days]
+        else:
+            values = kind.values(codes[:, place])
+        if place + 1 < len(codes.T) and type(bounds.x_kinds[place + 1]) is MissingIndicator:
+            lacking = codes[:, place + 1] > 0.5
+            values = [None if no else v for v, no in zip(values, lacking, strict=True)]
+        for row, value in enumerate(values):
+            X[row, column] = value
+    return X
 
 
 def _outputs(records: Array, bounds: Bounds) -> Array | Labels | None:
