@@ -4,12 +4,13 @@ Their limits, what counts as the worst, and how their means are taken.
 """
 
 import math
+from datetime import date, datetime
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from reticent import BadInput, Bounds
+from reticent import BadInput, Bounds, Number, Whole
 from reticent.models.selection import scoring as rules
 from reticent.models.selection.scoring import (
     MEAN_ESTIMATORS,
@@ -336,3 +337,34 @@ def test_whatever_an_own_score_raises_is_the_worst_score_of_that_record(error):
     X = np.array([[0.1], [0.9], [0.3]])
     values = rules._user_score(score).values(None, X, None, None)
     assert np.array_equal(values, [1.0, np.nan, 1.0], equal_nan=True)
+
+
+def test_models_are_scored_with_words_and_dates_as_their_users_give_them():
+    """Codes of words are no words: with them every candidate would have had the worst score."""
+    first = date(2020, 1, 1)
+    last = date(2020, 12, 31)
+    kept = Number(0, 10, keep_missing=True)
+    bounds = Bounds(
+        x={"sex": ["F", "M"], "rooms": Whole(1, 5), "day": (first, last), "age": kept},
+        y=(-1, 3),
+    ).with_indicators()
+    rows = [("M", 4, datetime(2020, 3, 1), 2.5), ("F", 1, datetime(2020, 12, 31), None)]
+    codes = np.array(
+        [
+            [kind.code_value(row[min(place, 3)]) for place, kind in enumerate(bounds.x_kinds)]
+            for row in rows
+        ]
+    )
+    outputs = np.zeros((2, 1))
+    seen = []
+
+    def own(model, X, y):
+        seen.append(tuple(X[0]))
+        return np.ones(1)
+
+    oracle = Exact(bounds.scale(np.hstack([codes, outputs])), bounds)
+    release_mean_score(model(bounds=bounds), oracle, own, "clipped")
+    for found, row in zip(seen[-2:], rows, strict=True):
+        assert found[:2] == row[:2]
+        assert abs(found[2] - row[2]).total_seconds() < 1e-3
+        assert found[3] == row[3]

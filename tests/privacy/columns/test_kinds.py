@@ -1,7 +1,9 @@
 """Kinds of columns: one cell, one code; the same from every source; what is wrong is said first."""
 
+import copy
 import datetime
 import math
+import pickle
 from dataclasses import replace
 from decimal import Decimal
 
@@ -365,3 +367,18 @@ def test_money_in_a_column_of_numbers_that_may_be_missing():
     assert [kind.code_value(c) for c in (Decimal("1.50"), None, 999)] == [1.5, 55, 55]
     indicator = MissingIndicator(kind)
     assert [indicator.code_value(c) for c in (Decimal("1.50"), None, 999)] == [0, 1, 1]
+
+
+def test_copies_of_kinds_are_whole_and_hold_nothing_computed():
+    """Fits ask the caller's bounds for tables: that changes neither their pickle nor their hash."""
+    bounds = Bounds(x=KINDS, y=(0, 1))
+    before = pickle.dumps(bounds)
+    codes = [kind.code_text(b"Bonn") for kind in bounds.x_kinds]
+    ranges = bounds.x
+    assert pickle.dumps(bounds) == before
+    for other in (pickle.loads(before), copy.deepcopy(bounds), copy.copy(bounds)):
+        assert other == bounds
+        assert other.x == ranges
+        found = [kind.code_text(b"Bonn") for kind in other.x_kinds]
+        assert np.array_equal(found, codes, equal_nan=True)
+        assert [kind.levels for kind in other.x_kinds] == [kind.levels for kind in bounds.x_kinds]

@@ -129,7 +129,7 @@ def test_what_a_run_may_use_is_what_was_paid_to_the_last_digit():
             [Candidate(BOUNDS, BOUNDS, fit, judge)], event, source, targets=False
         )
 
-    assert check(other, other) == check(twice, other) == (Field(0),)
+    assert check(other, other) == check(twice, other) == (Field(0, BOUNDS.x_kinds[0]),)
     for wrong in (below, Gaussian(2, 0.1)):
         for sides in ((wrong, other), (other, wrong)):
             with pytest.raises(BadInput, match="less noise"):

@@ -125,6 +125,8 @@ def test_the_first_width_that_some_row_has():
     assert fitting_width(rows, [4, 2, 3]) == 2
     assert fitting_width(rows, [3, 2]) == 3
     assert fitting_width(rows, [4]) is None
+    assert fitting_width([None, [1.0, 2.0]], [1, 2]) == 2
+    assert fitting_width([None], [1, 2]) == 1
 
 
 def test_what_is_masked_is_missing():

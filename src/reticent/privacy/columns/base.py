@@ -86,8 +86,13 @@ class Kind(ABC):
     ordered: ClassVar[bool] = True  # whether neighbouring codes are alike
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields, without what is computed from them when it is asked for."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """All that was given, without what is computed from it when it is asked for."""
+        kind = type(self)
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(kind, name, None), cached_property)
+        }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "missing", _plain_codes(self.missing))

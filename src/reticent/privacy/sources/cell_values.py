@@ -134,10 +134,12 @@ def _cells_of(record: object, width: int) -> Sequence[object]:
 def fitting_width(rows: Sequence[object], widths: Sequence[int]) -> int | None:
     """Return the first of ``widths`` that some row has, or None.
 
-    For rows that are not protected: it looks at them.
+    For rows that are not protected: it looks at them. None is a row of any width, and tells none
+    beside others.
     """
+    telling = [row for row in rows if row is not None] or rows
     for width in widths:
-        if any(_cells_of(row, width) for row in rows):
+        if any(_cells_of(row, width) for row in telling):
             return width
     return None
 
