@@ -267,6 +267,31 @@ def test_means_without_noise_are_those_of_the_scores(mean):
 
 
 @pytest.mark.parametrize("mean", MEAN_ESTIMATORS)
+def test_incomplete_records_add_nothing_to_a_mean(mean):
+    unit = np.column_stack([np.zeros(400), np.linspace(0.45, 0.5, 400)])
+    complete = np.arange(400) % 5 > 0
+    lacking = unit.copy()
+    lacking[~complete, np.arange(80) % 2] = np.nan
+    zero = model(predict=lambda X: np.zeros(len(X)))
+    told = release_mean_score(zero, Exact(lacking, AGES), "absolute", mean)
+    assert told.records == pytest.approx(320, rel=1e-6)
+    assert told.score == pytest.approx(-np.abs(1 + 2 * unit[complete, 1]).mean(), abs=1e-3)
+
+
+def test_models_are_asked_for_words_and_moments():
+    bounds = Bounds(x={"sex": ["F", "M"], "day": (date(2020, 1, 1), date(2020, 1, 2))}, y=(0, 1))
+    seen = []
+
+    def predict(X):
+        seen.extend(X.tolist())
+        return np.zeros(len(X))
+
+    oracle = Exact([[-0.5, -1.0, 0.0], [0.5, 0.0, 0.0]], bounds)
+    release_mean_score(model(predict=predict, bounds=bounds), oracle, "absolute", "clipped")
+    assert seen == [["F", datetime(2020, 1, 1)], ["M", datetime(2020, 1, 2)]]
+
+
+@pytest.mark.parametrize("mean", MEAN_ESTIMATORS)
 def test_noise_of_a_mean_is_that_of_its_last_releases_together(mean):
     oracle = Exact(np.zeros((100, 2)), AGES, noise=2.0)
     told = release_mean_score(model(predict=lambda X: np.zeros(len(X))), oracle, "absolute", mean)
