@@ -61,7 +61,7 @@ def test_releases_that_are_alike_are_shown_in_one_line(run, saved):
     text = run("inspect", path).out
     lines = [line.split() for line in text.split("Releases")[1].split("Guarantee")[0].split("\n")]
     size = len(model.releases_[-1].value)
-    assert ["InputMoments", "4", "gaussian"] in [line[:3] for line in lines]
+    assert ["InputMoments", "5", "gaussian"] in [line[:3] for line in lines]
     assert ["ResidualGram", "22", "×", f"{size}", "gaussian"] in [line[:5] for line in lines]
     assert [line[2] for line in lines if line[:1] == ["InputCounts"]] == ["gaussian"]
     assert text.count("gaussian") == 3
