@@ -103,6 +103,7 @@ def predict_curve(model: Any, data: str, out: Path) -> dict[str, Any]:
         "conclude from the release.",
         "records": len(at),
         "missing": 0,
+        "not_predicted": 0,
         "outside": 0,
         "inputs": inputs,
         "columns": [*inputs, *columns],

@@ -23,6 +23,7 @@ _NEARLY_ALL_IN_ONE = 0.97  # of the records in one bin
 _NEARLY_ALL_ONE_WORD = 0.995
 _LEAST_BINS = 4  # of numbers, for one bin to say something
 _MOST_NAMED = 5  # columns
+_CHECK_LABELS = "Compare the spelling and capitals of the classes with the file, too."
 _CHECK = "Compare ranges, units, levels, decimal signs and missing codes with the file."
 
 
@@ -78,9 +79,12 @@ def _incomplete(model: "PrivateEstimator") -> list[str]:
     share, sd = found
     if not _clearly_less(share, sd):
         return []
+    check = _CHECK
+    if hasattr(model, "classes_"):
+        check = f"{_CHECK} {_CHECK_LABELS}"
     return [
         f"about {_about(share, sd)} of the records have all the values that the model needs; the "
-        f"others were left out. Was everything read? {_CHECK}"
+        f"others were left out. Was everything read? {check}"
     ]
 
 

@@ -74,7 +74,7 @@ def test_a_fit_is_shown_and_predicts(fit, run, records, tmp_path):
         "GPClassifier, 800 records PRIVATE",
         "chance of yes",
         "95 % band",
-        "counts as the first class, no.",
+        "A record whose label is missing, or not among the classes, is left out.",
         "bands hold the model's own doubt and the privacy noise",
         "reticent predict",
     ):
@@ -332,7 +332,9 @@ def test_chances_as_people_read_them():
 def test_misspelt_classes_are_suspected_from_what_came_out(fit):
     answer = fit(*X, "--classes", "ill=No,Yes", "--epsilon", 10, "--delta", 1e-5, *SMALL)
     assert answer.code == 0
-    assert "compare the spelling and capitals" in " ".join((answer.out + answer.err).split())
+    said = " ".join((answer.out + answer.err).split())
+    assert "about 0 % of the records have all the values" in said
+    assert "spelling and capitals of the classes" in said
 
 
 def test_yes_and_no_of_a_codebook_are_read_in_all_their_spellings(run, records, tmp_path):
