@@ -365,3 +365,14 @@ def test_money_in_a_column_of_numbers_that_may_be_missing():
     assert [kind.code_value(c) for c in (Decimal("1.50"), None, 999)] == [1.5, 55, 55]
     indicator = MissingIndicator(kind)
     assert [indicator.code_value(c) for c in (Decimal("1.50"), None, 999)] == [0, 1, 1]
+
+
+def test_dates_with_a_format_are_read_from_iso_texts_too():
+    dates = Date("2019-01-01", "2024-12-31", format="%d.%m.%Y")
+    plain = Date("2019-01-01", "2024-12-31")
+    for text in (b"2020-03-31", b" 2020-03-31T12:30"):
+        assert dates.code_text(text) == plain.code_text(text)
+    assert dates.code_text(b"31.03.2020") == plain.code_text(b"2020-03-31")
+    assert np.isnan(dates.code_text(b"20200331"))
+    turned = Date("2019-01-01", "2024-12-31", format="%Y-%d-%m")
+    assert np.isnan(turned.code_text(b"2020-03-31"))  # the 3rd of month 31
