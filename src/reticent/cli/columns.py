@@ -156,7 +156,8 @@ def _from_codebook(name: str, option: str, codebook: Codebook | None) -> Kind:
     if name not in codebook.kinds:
         raise BadInput(
             f"{option} {name}: {codebook.path} has no such column. Columns: "
-            f"{', '.join(codebook.kinds)}. Or say what stands in it: {SHAPES}."
+            f"{', '.join(codebook.kinds)}.{did_you_mean(name, codebook.kinds)} Or say what stands "
+            f"in it: {SHAPES}."
         )
     return codebook.kinds[name]
 
@@ -418,6 +419,8 @@ class DataOptions:
             source = scan(data, **dialect)
         except BadInput as error:
             if error.parameter in dialect:
+                if self.codebook is not None and error.parameter in self.codebook.dialect:
+                    raise BadFile(f"{self.codebook.path}, [file]: {error}") from None
                 raise
             words = str(error).replace("separator=';'", "--separator ';'")
             raise BadFile(words) from None
