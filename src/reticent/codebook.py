@@ -25,7 +25,7 @@ schema, never a value of a record.
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,30 @@ from typing import Any
 from reticent.errors import BadFile, BadInput, ReticentError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
-from reticent.privacy.columns.kinds import kind_from_dict
-from reticent.privacy.columns.words import Ordered, Words, YesNo
+from reticent.privacy.columns.kinds import KINDS, kind_from_dict
+from reticent.privacy.columns.words import MissingIndicator, Ordered, Words, YesNo
 from reticent.privacy.sources.base import DtypeKind, Source, scan
 
 __all__ = ["Codebook", "did_you_mean", "read_codebook", "template"]
 
 _FILE_KEYS = ("separator", "decimal", "encoding")
+_IN_ORDER = (
+    *("low", "high", "words", "no", "yes", "format"),
+    *("missing", "keep_missing", "unit", "label"),
+)
+_KIND_KEYS = {
+    cls.name: (*sorted((one.name for one in fields(cls)), key=_IN_ORDER.index), "use")
+    for cls in KINDS
+    if cls is not MissingIndicator
+}
+_OTHER_WORDS = {
+    **dict.fromkeys(("levels", "values", "categories", "labels"), "words"),
+    **dict.fromkeys(("min", "minimum", "lower", "from"), "low"),
+    **dict.fromkeys(("max", "maximum", "upper", "to"), "high"),
+    **dict.fromkeys(("na", "codes", "na_values"), "missing"),
+    **dict.fromkeys(("true", "positive"), "yes"),
+    **dict.fromkeys(("false", "negative"), "no"),
+}
 _USES = ("x", "y", "class", "no")
 _HINTS: dict[DtypeKind, str] = {
     "number": 'kind = "number"\nlow =\nhigh =',
@@ -60,6 +77,12 @@ _HEAD = """\
 # For every column, if you like: missing = [999, "NA"] (codes that mean missing), keep_missing =
 # true (missing counts as a value of its own), unit = "kg", label = "Weight at birth", and use = "x"
 # (an input), "y" (an output), "class" (a label to predict) or "no". Delete columns you do not need.
+"""
+_FILE = """\
+# [file]                 # where the header line does not tell it
+# separator = ";"
+# decimal = ","
+# encoding = "latin-1"
 """
 
 
@@ -163,8 +186,9 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
         raise BadFile(f"{path} is not UTF-8. Save it as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
         raise BadFile(
-            f"{path} is not a codebook: {error}. A value that is not filled in yet is such an "
-            "error, too."
+            f"{path} is not a codebook: {str(error).rstrip('.')}. A value that is not filled in "
+            'yet is such an error, too; names with spaces go in quotes, [columns."CRP (mg/l)"]; '
+            "numbers have a decimal point."
         ) from None
     _check_keys(path, given, ("file", "columns"))
     file = _table(path, given, "file")
@@ -192,6 +216,8 @@ def _kind(where: str, entry: Mapping[str, Any]) -> Kind:
         raise BadFile(
             f"{where} has no kind yet: number, whole, words, ordered, yesno, date, cyclic."
         )
+    if entry["kind"] in _KIND_KEYS:
+        _check_kind_keys(where, entry)
     given = dict(entry)
     for key in ("low", "high"):
         if hasattr(given.get(key), "isoformat"):
@@ -206,6 +232,21 @@ def _kind(where: str, entry: Mapping[str, Any]) -> Kind:
         raise BadFile(f"{where}: {error}") from None
 
 
+def _check_kind_keys(where: str, entry: Mapping[str, Any]) -> None:
+    known = _KIND_KEYS[entry["kind"]]
+    for key in entry:
+        if key in known or key == "kind":
+            continue
+        meant = _OTHER_WORDS.get(key.lower())
+        if meant in known:
+            hint = f" Did you mean {meant!r}?"
+        else:
+            hint = did_you_mean(key, known)
+        raise BadFile(
+            f"{where}: unknown key {key!r}; keys of kind {entry['kind']}: {', '.join(known)}.{hint}"
+        )
+
+
 def _table(where: object, given: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     table = given.get(name, {})
     if not isinstance(table, Mapping):
@@ -216,7 +257,10 @@ def _table(where: object, given: Mapping[str, Any], name: str) -> Mapping[str, A
 def _check_keys(where: object, given: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for key in given:
         if key not in known:
-            raise BadFile(f"{where} has {key!r}, which means nothing. Known: {', '.join(known)}.")
+            raise BadFile(
+                f"{where} has {key!r}, which means nothing. Known: {', '.join(known)}."
+                f"{did_you_mean(key, known)}"
+            )
 
 
 # ---- templates
@@ -234,6 +278,8 @@ def template(source: Source, name: str, dialect: Mapping[str, str] | None = None
     if dialect:
         lines = [f"{key} = {_quoted(value)}" for key, value in dialect.items()]
         parts.append("\n".join(["[file]", *lines, ""]))
+    elif source.kind(0) == ("any", "text"):
+        parts.append(_FILE)
     for position, column in enumerate(source.names):
         hint = _HINTS.get(source.kind(position)[0], _UNKNOWN)
         parts.append(f"[columns.{_key(column)}]\n{hint}\n")

@@ -11,7 +11,7 @@ from reticent.cli.columns import (
 )
 from reticent.cli.table_columns import table_columns
 from reticent.codebook import read_codebook
-from reticent.errors import BadInput, ReticentError
+from reticent.errors import BadFile, BadInput, ReticentError
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import Ordered, Words, YesNo
@@ -205,3 +205,42 @@ def test_a_model_without_outputs_has_all_columns(tmp_path):
         *("age", "visit", "sex", "level"),
     ]
     assert list(said.columns(outputs=False, labels=False).x) == ["visit", "level"]  # a count
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("missing = [999]", "mising = [999]", ("unknown key 'mising'", "Did you mean 'missing'")),
+        ("words = [", "levels = [", ("unknown key 'levels'", "Did you mean 'words'", "use.")),
+        ("[columns.age]", "[columns.age (y)]", ('[columns."CRP (mg/l)"]',)),
+        ("high = 110", "high = 110,5", ("decimal point",)),
+        ("[columns.age]", "[file]\nseperator = ';'\n[columns.age]", ("'separator'",)),
+    ],
+)
+def test_errors_of_a_codebook_say_what_to_write(tmp_path, old, new, words):
+    path = tmp_path / "codebook.toml"
+    path.write_text(CODEBOOK.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(BadFile) as refused:
+        read_codebook(path)
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_what_a_file_and_its_codebook_do_not_share_is_named(run, codebook, tmp_path):
+    (tmp_path / "d.csv").write_text("ages,visit,sex,level\n1,2,F,3\n", encoding="utf-8")
+    answer = run("check", tmp_path / "d.csv", "--codebook", codebook.path)
+    assert answer.code == 5
+    said = " ".join(answer.err.split())
+    assert "codebook.toml has a column 'age'" in said
+    assert "Did you mean 'ages'?" in said
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("[file]\ndecimal = 'komma'\n" + CODEBOOK, encoding="utf-8")
+    answer = run("check", tmp_path / "d.csv", "--codebook", wrong)
+    assert answer.code == 5
+    assert "wrong.toml, [file]:" in " ".join(answer.err.split())
+
+
+def test_a_number_with_a_decimal_comma_is_told_how_to_be_written(run, tmp_path):
+    answer = run("fit", "mean", "d.csv", "--epsilon", "0,5", "--out", tmp_path / "m.reticent")
+    assert answer.code == 2
+    assert "write 0.5" in " ".join(answer.err.split())

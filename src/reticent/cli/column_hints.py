@@ -1,14 +1,15 @@
 """Columns that a file does not have, and which one may have been meant."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from shlex import quote
 
 from reticent.cli.columns import column_name, split_name
-from reticent.errors import BadInput
+from reticent.codebook import Codebook
+from reticent.errors import BadFile, BadInput
 
-__all__ = ["check_columns", "similar_column"]
+__all__ = ["check_codebook", "check_columns", "similar_column"]
 
 
 def similar_column(name: str, names: Sequence[str]) -> str | None:
@@ -51,4 +52,22 @@ def check_columns(option: str, texts: Sequence[str], names: Sequence[str], file:
         raise BadInput(
             f"{option} {text}: there is no column {name!r} in {file}. Columns: "
             f"{', '.join(names)}.{hint}"
+        )
+
+
+def check_codebook(
+    codebook: Codebook | None, used: Iterable[str], names: Sequence[str], file: str
+) -> None:
+    """Refuse columns of a codebook that the file does not have."""
+    if codebook is None:
+        return
+    for name in used:
+        if name in names or name not in codebook.kinds or not names:
+            continue
+        meant = similar_column(name, names)
+        hint = "" if meant is None else f" Did you mean {meant!r}?"
+        raise BadFile(
+            f"{codebook.path} has a column {name!r}, which {file} has not. Columns in it: "
+            f"{', '.join(names)}.{hint} Correct the name, delete the column from the codebook, or "
+            'give it use = "no".'
         )

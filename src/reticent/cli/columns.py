@@ -30,11 +30,14 @@ from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import Labels, Ordered, Words, YesNo
 from reticent.privacy.sources.base import Source, scan
 from reticent.privacy.sources.cell_values import text_number
+from reticent.privacy.sources.csv import CsvSource
+from reticent.privacy.sources.csv_dialect import SEPARATORS
 
 __all__ = [
     "DATA_OPTIONS",
     "SHAPES",
     "DataOptions",
+    "check_dialect",
     "column_name",
     "parse_column",
     "parse_columns",
@@ -153,7 +156,8 @@ def _from_codebook(name: str, option: str, codebook: Codebook | None) -> Kind:
     if name not in codebook.kinds:
         raise BadInput(
             f"{option} {name}: {codebook.path} has no such column. Columns: "
-            f"{', '.join(codebook.kinds)}. Or say what stands in it: {SHAPES}."
+            f"{', '.join(codebook.kinds)}.{did_you_mean(name, codebook.kinds)} Or say what stands "
+            f"in it: {SHAPES}."
         )
     return codebook.kinds[name]
 
@@ -338,6 +342,25 @@ def _missing_code(kind: Kind, code: str) -> str | float:
     return code
 
 
+def check_dialect(source: Source, data: str) -> None:
+    """Refuse a header line that does not fit what was said of the file; both are public."""
+    if not isinstance(source, CsvSource):
+        return
+    names = source.names or ()
+    if not names and source.dialect.encoding is not None:
+        raise BadFile(
+            f"The first line of {data} is not written in {source.dialect.encoding}: leave out "
+            "--encoding, and encoding of the codebook; then each cell is read by itself."
+        )
+    others = [mark.decode() for mark in SEPARATORS if mark != source.dialect.separator]
+    if len(names) == 1 and any(mark in names[0] for mark in others):
+        said = source.dialect.separator.decode()
+        raise BadFile(
+            f"{data} has one column only, {names[0]!r}, with the separator {said!r}: a wrong one? "
+            "Leave out --separator, and separator of the codebook; the header line tells it."
+        )
+
+
 # ---- all that is said about a file
 
 Classes = dict[str, list[str] | YesNo]  # the column of labels: all labels, or yes and no
@@ -394,12 +417,17 @@ class DataOptions:
                 name: value for name, value in dialect.items() if codebook.get(name) != value
             }
         try:
-            return scan(data, **dialect)
+            source = scan(data, **dialect)
         except BadInput as error:
             if error.parameter in dialect:
+                if self.codebook is not None and error.parameter in self.codebook.dialect:
+                    raise BadFile(f"{self.codebook.path}, [file]: {error}") from None
                 raise
             words = str(error).replace("separator=';'", "--separator ';'")
             raise BadFile(words) from None
+        if dialect:
+            check_dialect(source, data)
+        return source
 
     def columns(
         self,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import reticent
 from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.class_labels import as_the_column_has_them
-from reticent.cli.column_hints import check_columns
+from reticent.cli.column_hints import check_codebook, check_columns
 from reticent.cli.columns import DataOptions, column_name, split_name
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
@@ -86,6 +86,7 @@ def checked(
         raise _not_given("classes" if model.labels else "output", data, names, columns.x)
     for option, texts in given:
         check_columns(option, texts, names, Path(data).name)
+    check_codebook(said.codebook, (*columns.x, *outputs, *labels), names, Path(data).name)
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput(

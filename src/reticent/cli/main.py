@@ -3,7 +3,9 @@
 Each command imports what it needs when it runs, so that help is quick.
 """
 
+import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -31,12 +33,25 @@ __all__ = ["app", "main"]
 
 _WrongUse: Any = typer.BadParameter.__base__  # what it is called depends on the version of Typer
 
+_DECIMAL_COMMA = re.compile(r"(-?\d*),(\d+)", re.ASCII)
+
+
+def _decimal_comma(error: Any, given: list[str]) -> str:
+    """A hint where a refused option has a decimal comma."""
+    names = getattr(getattr(error, "param", None), "opts", ())
+    for name, value in pairwise([part for one in given for part in one.split("=", 1)]):
+        comma = _DECIMAL_COMMA.fullmatch(value)
+        if name in names and comma is not None:
+            return f": numbers have a decimal point, write {comma[1]}.{comma[2]}."
+    return ""
+
 
 class _Commands(TyperGroup):
     """All commands; with ``--json``, wrong use is told to machines too."""
 
     def invoke(self, ctx: Any) -> Any:
-        json = "--json" in ctx.args  # which it empties
+        given = list(ctx.args)  # which it empties
+        json = "--json" in given
         try:
             return super().invoke(ctx)
         except _WrongUse as error:
@@ -50,6 +65,7 @@ class _Commands(TyperGroup):
                 )
             if "extra argument" in error.message:
                 error.message += ". Names with spaces go in quotes."
+            error.message += _decimal_comma(error, given)
             if not json:
                 raise
             fail("BadInput", error.format_message(), error.exit_code, json=True)

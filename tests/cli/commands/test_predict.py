@@ -140,7 +140,13 @@ def test_what_is_said_to_people_and_machines(predict, people_csv, tmp_path):
         "records": 3,
         "missing": 1,
         "not_predicted": 1,
+        "lacking": {"height": 1},
         "outside": 2,
+        "notes": [
+            "height: 1 without a value",
+            "age: 1 outside 0:110",
+            "height: 1 outside 40:220",
+        ],
         "inputs": ["age", "height"],
         "columns": ["age", "height", "weight", "weight_std", "weight_output_std"],
         "out": str(out),
@@ -291,9 +297,41 @@ def test_words_dates_and_decimal_commas_are_read_as_in_a_fit(predict, mixed, tmp
     ]
     found = results(rows, "effect")[:, 0]
     assert found[1] - found[0] > 3  # two words are two values
-    assert np.isnan(found).tolist() == [False, False, False, True, True]
+    assert np.isnan(found).tolist() == [False, False, False, True, False]  # ISO is read, too
     assert rows[3]["sex"] == "X"
-    assert "no prediction: 2." in " ".join(answer.out.split())
+    said = " ".join(answer.out.split())
+    assert "no prediction: 1." in said
+    assert "sex: 1 without a value, not known: 'X' (known: 'F', 'M')." in said
+
+
+def test_where_no_line_can_be_predicted_the_words_are_named(predict, mixed, tmp_path):
+    (tmp_path / "new.csv").write_text("dose;sex;visit\n1;w;03.03.2020\n2;m;03.03.2020\n")
+    answer, out = predict(tmp_path / "new.csv", file=mixed)
+    assert answer.code == 5
+    assert says(answer.err, "sex: 2 without a value, not known: 'w', 'm' (known: 'F', 'M')")
+    assert not out.exists()
+
+
+def test_values_outside_are_counted_by_column_and_codes_are_named(predict, mixed, tmp_path):
+    (tmp_path / "new.csv").write_text(
+        "dose;sex;visit\n999;F;03.03.2020\n999;M;03.03.2020\n11;M;03.03.2020\n"
+    )
+    answer, _ = predict(tmp_path / "new.csv", file=mixed)
+    assert answer.code == 0, answer.err
+    said = " ".join(answer.out.split())
+    assert "dose: 3 outside 0:10; 999 occurs 2 times: a code for missing?" in said
+
+
+def test_a_wrong_separator_and_a_spreadsheet_are_refused(predict, mixed, run, tmp_path):
+    (tmp_path / "new.csv").write_text("dose;sex;visit\n1;F;03.03.2020\n")
+    answer, _ = predict(tmp_path / "new.csv", "--separator", ",", file=mixed)
+    assert answer.code == 5
+    assert "Leave out --separator" in " ".join(answer.err.split())
+    out = tmp_path / "p.xlsx"
+    answer = run("predict", mixed, tmp_path / "new.csv", "--out", out)
+    assert answer.code == 2
+    assert says(answer.err, "written as csv")
+    assert not out.exists()
 
 
 def test_the_same_table_in_parquet_is_predicted_the_same(predict, mixed, tmp_path):

@@ -382,3 +382,14 @@ def test_copies_of_kinds_are_whole_and_hold_nothing_computed():
         found = [kind.code_text(b"Bonn") for kind in other.x_kinds]
         assert np.array_equal(found, codes, equal_nan=True)
         assert [kind.levels for kind in other.x_kinds] == [kind.levels for kind in bounds.x_kinds]
+
+
+def test_dates_with_a_format_are_read_from_iso_texts_too():
+    dates = Date("2019-01-01", "2024-12-31", format="%d.%m.%Y")
+    plain = Date("2019-01-01", "2024-12-31")
+    for text in (b"2020-03-31", b" 2020-03-31T12:30"):
+        assert dates.code_text(text) == plain.code_text(text)
+    assert dates.code_text(b"31.03.2020") == plain.code_text(b"2020-03-31")
+    assert np.isnan(dates.code_text(b"20200331"))
+    turned = Date("2019-01-01", "2024-12-31", format="%Y-%d-%m")
+    assert np.isnan(turned.code_text(b"2020-03-31"))  # the 3rd of month 31

@@ -4,8 +4,9 @@ Nothing here needs protection: the model holds releases only, and the inputs are
 lines may be named in messages and counted, unlike in ``reticent fit``.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import floor, isnan, log10
 from pathlib import Path
 from shlex import quote
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.cli.captured_warnings import captured_warnings
+from reticent.cli.columns import check_dialect, column_name
 from reticent.cli.model_words import MODEL_WORDS
 from reticent.cli.terminal import aside, line
 from reticent.errors import BadFile, BadInput
@@ -30,6 +32,7 @@ from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_lines import lines_in_order, read_header
 from reticent.reporting.columns import output_names
+from reticent.reporting.formatting import printable
 from reticent.reporting.presenters.effects import regression_outputs
 from reticent.reporting.registry import presenter_of
 
@@ -43,6 +46,10 @@ _RESULTS = (
     "{}_std",
     "{}_output_std",
 )  # the mean, its standard deviation, and that of a single output
+_NO_CSV = (".xlsx", ".xls", ".xlsm", ".ods", ".parquet", ".pq", ".json", ".html")
+_KEPT = 1000  # different words of a column that are remembered
+_SHOWN = 6  # words of a column that are named
+_OFTEN = 2  # times that a code for missing occurs, at least
 _RESOLVED = 1e-3  # of a standard deviation: more digits are noise
 
 
@@ -55,6 +62,76 @@ class _Lines:
 
     codes: Block
     cells: list[list[str]]
+
+
+@dataclass
+class _Told:
+    """What is to be said of one input: the user's own, so that cells may be named.
+
+    ``lacking`` counts lines without a value, ``unknown`` their words, ``outside`` numbers.
+    """
+
+    column: str
+    kind: Kind | None
+    low: float
+    high: float
+    lacking: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    outside: Counter[float] = field(default_factory=Counter)
+    beyond: int = 0  # numbers outside
+
+    def add(self, codes: Block, cells: Sequence[str]) -> None:
+        """Count the codes of some lines, and the cells that are no value."""
+        gaps = np.flatnonzero(np.isnan(codes))
+        self.lacking += len(gaps)
+        for place in gaps:
+            cell = cells[place]
+            if cell and (cell in self.unknown or len(self.unknown) < _KEPT):
+                self.unknown[cell] += 1
+        beyond = codes[(codes < self.low) | (codes > self.high)].tolist()
+        self.beyond += len(beyond)
+        for value in beyond:
+            if value in self.outside or len(self.outside) < _KEPT:
+                self.outside[value] += 1
+
+    def lacking_words(self) -> str:
+        """Which values could not be read, and which would be."""
+        told = f"{self.column}: {self.lacking:,} without a value"
+        if self.unknown:
+            words = [repr(word) for word, _ in self.unknown.most_common(_SHOWN)]
+            told += f", not known: {', '.join(words)}{'…' * (len(self.unknown) > _SHOWN)}"
+            if self.kind is not None and self.kind.levels is not None:
+                known = [repr(level) for level in self.kind.levels[:_SHOWN]]
+                more = "…" * (len(self.kind.levels) > _SHOWN)
+                told += f" (known: {', '.join(known)}{more})"
+            elif self.kind is not None and self.kind.name == "date":
+                written = getattr(self.kind, "format", None) or "%Y-%m-%d"
+                told += f" (dates are written {written})"
+        return told
+
+    def outside_words(self) -> str:
+        """How many lie outside, and what looks like a code."""
+        assert self.kind is not None
+        told = f"{self.column}: {self.beyond:,} outside {self.kind.describe()}"
+        for value, count in self.outside.most_common():
+            if count >= _OFTEN and looks_like_code(value):
+                told += (
+                    f"; {value:g} occurs {count:,} times: a code for missing? Leave these cells "
+                    f"empty, or fit with --missing {column_name(self.column)}={value:g}"
+                )
+        return told
+
+
+def looks_like_code(value: float) -> bool:
+    """Whether a number outside its range is one of those that are written for missing values.
+
+    >>> looks_like_code(999), looks_like_code(-9), looks_like_code(120)
+    (True, True, False)
+    """
+    digits = f"{abs(value):.15g}"
+    if len(digits) == 1:
+        return value < 0
+    return len(set(digits)) == 1 and digits[0] in "789"
 
 
 class _CodedRows(Source):
@@ -94,6 +171,11 @@ def predict_file(
     Say what was done, as plain values. ``dialect``: of a CSV file, as for `scan`.
     """
     check_new(out, "It is not replaced")
+    if out.suffix.lower() in _NO_CSV:
+        raise BadInput(
+            f"--out {out}: predictions are written as CSV, which spreadsheets open, too. Give "
+            f"--out {quote(str(out.with_suffix('.csv')))}."
+        )
     with captured_warnings():
         fitted: Any = load(file)
     if is_curve(fitted):
@@ -127,7 +209,11 @@ def predict_file(
     elif spread and presenter.predicts:
         suffixes = _RESULTS
     results = result_names(names, columns, suffixes)
-    records = missing = outside = incomplete = 0
+    told_of = [
+        _Told(column, fields[i].kind, low[i], high[i])
+        for i, column in zip(copied, columns, strict=True)
+    ]
+    records = missing = incomplete = 0
     with new_text(out) as written:
         lines = TableWriter(written)
         lines.line([*columns, *results])
@@ -149,10 +235,20 @@ def predict_file(
             records += len(codes)
             incomplete += int((~complete).sum())
             missing += int(np.isnan(codes[:, copied]).sum())
-            outside += int(((codes < low) | (codes > high)).sum())
+            for place, (i, one) in enumerate(zip(copied, told_of, strict=True)):
+                one.add(codes[:, i], [cells[place] for cells in block.cells])
             advance(len(codes))
         if not records:
             raise BadFile(f"{data} has no records.")
+        lacking = [
+            one for i, one in zip(copied, told_of, strict=True) if one.lacking and i != level
+        ]
+        if incomplete == records:
+            raise BadFile(
+                f"{data}: no line has all inputs, so nothing can be predicted. Lines that lack "
+                f"one: {'; '.join(one.lacking_words() for one in lacking)}. Nothing was written."
+            )
+    beyond = [one for one in told_of if one.beyond]
     return {
         "model": type(fitted).__name__,
         "private": fitted.guarantee_.private,
@@ -162,7 +258,12 @@ def predict_file(
         "records": records,
         "missing": missing,
         "not_predicted": incomplete,
-        "outside": outside,
+        "lacking": {one.column: one.lacking for one in lacking},
+        "outside": sum(one.beyond for one in beyond),
+        "notes": [
+            *(one.lacking_words() for one in lacking),
+            *(one.outside_words() for one in beyond),
+        ],
         "inputs": columns,
         "columns": [*columns, *results],
         "out": str(out),
@@ -200,6 +301,8 @@ def print_prediction(about: dict[str, Any]) -> None:
         )
     if about["outside"]:
         aside(f"Values outside, counted as the nearest edge: {about['outside']:,}.", 12)
+    for note in about.get("notes", ()):
+        aside(printable(note) + ".", 12)
     if not about["private"]:
         line("Note", "the model is NOT PRIVATE: its noise came from a seed")
     line("Charged", "nothing: predictions use the model's releases only")
@@ -218,6 +321,7 @@ def _open_inputs(
     place = None
     try:
         source = scan(data, **dialect)
+        check_dialect(source, data)
         found = list(bounds.resolve(source, targets=False)[1])
         if (
             bounds.noise_column is not None

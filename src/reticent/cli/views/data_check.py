@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from reticent.cli.column_hints import check_columns
+from reticent.cli.column_hints import check_codebook, check_columns
 from reticent.cli.columns import DataOptions
 from reticent.cli.encoding import spelled
 from reticent.cli.terminal import aside, console, indented, line, table
@@ -31,6 +31,7 @@ def look(data: str, person: str | None, **asked: Any) -> FileCheck:
     names = source.names or ()
     for option, texts in (("--x", said.x), ("--y", said.y), ("--classes", said.classes)):
         check_columns(option, texts, names, data)
+    check_codebook(said.codebook, columns, names, data)
     if person is not None and person not in names:
         raise BadInput(f"--person {person}: no such column in {data}. Columns: {', '.join(names)}.")
     try:

@@ -1,6 +1,7 @@
 """Columns of dates: days, or moments."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -24,6 +25,7 @@ _FIRST = np.datetime64("0001-01-01", "D")
 _LAST = np.datetime64("9999-12-31", "D")
 _EPOCH = datetime(1970, 1, 1)
 _LONGEST = 64  # bytes of a date
+_ISO_DAY = re.compile(rb"\d{4}-\d{2}-\d{2}(?!\d)")
 
 
 def _as_moment(value: object) -> datetime | None:
@@ -60,7 +62,8 @@ class Date(Kind):
     """A day or a moment from ``low`` to ``high``; one outside is moved to the edge.
 
     ``low`` and ``high`` are dates, moments or ISO texts; ``format`` says how texts are written
-    where they are not ISO (``"%d.%m.%Y"``). Moments with a time zone are moved to UTC.
+    where they are not ISO (``"%d.%m.%Y"``); ISO texts are read as well, unless
+    the format begins like them (``"%Y-%d-%m"``). Moments with a time zone are moved to UTC.
 
     >>> Date("2019-01-01", "2024-12-31").code_text(b"2019-01-02") - Date(
     ...     "2019-01-01", "2024-12-31").range[0]
@@ -163,6 +166,8 @@ class Date(Kind):
         try:
             return _as_moment(datetime.strptime(text.decode(), self.format))
         except Exception:
+            if _ISO_DAY.match(text) and not self.format.startswith("%Y-"):
+                return _as_moment(text)
             return None
 
     @cached_property
