@@ -226,7 +226,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         names = [column.heading for column in input_columns(model)]
         numbers = zip(names, mean, model.pooled_mean_, spread, pooled, strict=True)
         return [
-            [name, *(f"{value:z,.{decimal_places(values[-1] / 10)}f}" for value in values)]
+            [name, *_moments(column, values)]
             for column, (name, *values) in zip(input_columns(model), numbers, strict=True)
             if self.level_chances(column) is None and column.kind.levels is None
         ]
@@ -307,3 +307,13 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         return [
             f"the parts are as wide as the ranges: {medium.budget} is too small for so few records."
         ]
+
+
+def _moments(column: Column, values: list[float]) -> list[str]:
+    """Two means and two standard deviations of a column; of dates, as dates and in days."""
+    if column.is_date:
+        low, high = column.ends
+        means = [column.show(min(max(mean, low), high)) for mean in values[:2]]
+        return [*means, *(f"{format_number(sd, 2)} days" for sd in values[2:])]
+    digits = decimal_places(values[-1] / 10)
+    return [f"{value:z,.{digits}f}" for value in values]
