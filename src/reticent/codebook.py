@@ -26,6 +26,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from reticent.privacy.columns.kinds import kind_from_dict
 from reticent.privacy.columns.words import Ordered, Words, YesNo
 from reticent.privacy.sources.base import DtypeKind, Source, scan
 
-__all__ = ["Codebook", "read_codebook", "template"]
+__all__ = ["Codebook", "did_you_mean", "read_codebook", "template"]
 
 _FILE_KEYS = ("separator", "decimal", "encoding")
 _USES = ("x", "y", "class", "no")
@@ -134,6 +135,19 @@ class Codebook:
                 known = ", ".join(self.kinds)
                 raise BadInput(f"{self.path} has no column {name!r}. Columns: {known}.")
         return listed
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence with what is spelled nearly like a name, or nothing.
+
+    >>> did_you_mean("mising", ["low", "high", "missing"])
+    " Did you mean 'missing'?"
+    """
+    by_letters = {one.lower(): one for one in known}
+    close = get_close_matches(name.lower(), by_letters, 1)
+    if not close:
+        return ""
+    return f" Did you mean {by_letters[close[0]]!r}?"
 
 
 def read_codebook(path: str | os.PathLike[str]) -> Codebook:

@@ -2,7 +2,15 @@
 
 import pytest
 
-from reticent.cli.columns import parse_column, parse_columns, parse_missing, with_kept_missing
+from reticent.cli.columns import (
+    DataOptions,
+    parse_column,
+    parse_columns,
+    parse_missing,
+    with_kept_missing,
+)
+from reticent.cli.table_columns import table_columns
+from reticent.codebook import read_codebook
 from reticent.errors import BadInput, ReticentError
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
@@ -56,6 +64,11 @@ def test_what_a_column_is(text, name, kind):
         ("sex=F", "one level"),
         ("stage=<I<II", "level is empty"),
         ("visit=2024-12-31:2019-01-01", "did you mean visit=2019-01-01:2024-12-31"),
+        (
+            "visit=2024-12-31:2019-01-01:%d.%m.%Y",
+            "did you mean visit=2019-01-01:2024-12-31:%d.%m.%Y",
+        ),
+        ("hour=24:0:cyclic", "did you mean hour=0:24:cyclic"),
         ("visit=2019-02-30:2024-12-31", "must be a date"),
         ("visit=01.01.2019:31.12.2024", "%d.%m.%Y"),
         ("age=110:0", "did you mean age=0:110"),
@@ -99,3 +112,96 @@ def test_missing_values_are_kept_for_inputs_only():
     assert not kept["sex"].keep_missing
     with pytest.raises(BadInput, match="no such input"):
         with_kept_missing(kept, ["weight"])
+
+
+CODEBOOK = """
+[columns.age]
+kind = "whole"
+low = 0
+high = 110
+missing = [999]
+unit = "years"
+label = "Age at admission"
+
+[columns.visit]
+kind = "date"
+low = 2019-01-01
+high = 2024-12-31
+format = "%d.%m.%Y"
+missing = ["01.01.1900"]
+
+[columns.sex]
+kind = "words"
+words = ["F", "M"]
+missing = ["x", "9"]
+keep_missing = true
+
+[columns.level]
+kind = "number"
+low = 1
+high = 5
+missing = [99]
+keep_missing = true
+"""
+
+
+@pytest.fixture
+def codebook(tmp_path):
+    path = tmp_path / "codebook.toml"
+    path.write_text(CODEBOOK, encoding="utf-8")
+    return read_codebook(path)
+
+
+def test_what_an_option_does_not_say_the_codebook_says(codebook):
+    _, age = parse_column("age=0:100", "--x", codebook)
+    told = {"missing": [999], "unit": "years", "label": "Age at admission"}
+    assert age == Number(0, 100, **told)
+    _, visit = parse_column("visit=2020-01-01:2020-12-31", "--x", codebook)
+    assert visit == Date("2020-01-01", "2020-12-31", format="%d.%m.%Y", missing=["01.01.1900"])
+    _, visit = parse_column("visit=2020-01-01:2020-12-31:%Y/%m/%d", "--x", codebook)
+    assert visit.format == "%Y/%m/%d"
+    _, sex = parse_column("sex=F,M,x", "--x", codebook)  # x is a level now
+    assert sex == Words(["F", "M", "x"], missing=["9"], keep_missing=True)
+
+
+@pytest.mark.parametrize("option", ["by", "mean", "total", "quantile"])
+def test_columns_of_a_table_keep_the_missing_codes_of_the_codebook(codebook, option):
+    given = {"by": "age=0:18:65:110"}.get(option, "age=0:110")
+    x, own = table_columns((), {option: [given]}, codebook)
+    columns = DataOptions.read(x=x, codebook=codebook.path).columns(outputs=False, labels=False)
+    assert columns.x["age"].missing == (999,)
+    assert columns.x["age"].code_text(b"999") != columns.x["age"].code_text(b"110")
+    if option == "by":
+        assert own["by"] == [("age", [0, 18, 65, 110])]
+
+
+def test_edges_of_dates_may_have_a_format():
+    x, own = table_columns((), {"by": ["visit=2019-01-01:2020-01-01:2021-01-01:%d.%m.%Y"]}, None)
+    assert x == ["visit=2019-01-01:2021-01-01:%d.%m.%Y"]
+    assert own["by"] == [("visit", ["2019-01-01", "2020-01-01", "2021-01-01"])]
+
+
+def test_a_noise_column_has_missing_codes(codebook):
+    said = DataOptions.read(x=["age"], y=["b=0:1"], codebook=codebook.path, missing=["level=98"])
+    for text in ("level", "level=2:5"):
+        columns = said.columns(outputs=True, labels=False, noise_column=text)
+        assert columns.x["level"].missing == (99, 98)
+        assert not columns.x["level"].keep_missing
+    said = DataOptions.read(x=["age"], codebook=codebook.path, missing=["aeg=98"])
+    with pytest.raises(BadInput, match="Did you mean 'age'"):
+        said.columns(outputs=False, labels=False)
+
+
+def test_a_model_without_outputs_has_all_columns(tmp_path):
+    path = tmp_path / "codebook.toml"
+    path.write_text(
+        CODEBOOK.replace('kind = "words"', 'kind = "words"\nuse = "class"').replace(
+            'kind = "whole"', 'kind = "whole"\nuse = "y"'
+        ),
+        encoding="utf-8",
+    )
+    said = DataOptions.read(codebook=path)
+    assert list(said.columns(outputs=False, labels=False, alike=True).x) == [
+        *("age", "visit", "sex", "level"),
+    ]
+    assert list(said.columns(outputs=False, labels=False).x) == ["visit", "level"]  # a count

@@ -19,9 +19,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from reticent.cli.class_labels import parse_classes
-from reticent.codebook import Codebook, read_codebook
+from reticent.codebook import Codebook, did_you_mean, read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, ReticentError
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
@@ -67,6 +68,9 @@ def parse_column(
 ) -> tuple[str, Kind]:
     """A column's name and kind; errors name the option that it was given with.
 
+    What an option does not say of a column, its missing codes, unit, label and format of dates, the
+    codebook does.
+
     >>> parse_column("sex=F,M"), parse_column('"a=b"=0:3:whole')
     (('sex', Words(words=['F', 'M'])), ('a=b', Whole(low=0, high=3)))
     """
@@ -82,12 +86,15 @@ def parse_column(
     if len(given) > _LONGEST:
         given = given[:_LONGEST] + "…"
     try:
-        return name, _kind(name, value, given)
+        kind = _kind(name, value, given)
     except ReticentError as error:
         if str(error).startswith(option):
             raise
         words = str(error).replace("keep_missing=True", f"--keep-missing {column_name(name)}")
         raise BoundsMissing(f"{given}: {words}") from None
+    if codebook is not None and name in codebook.kinds:
+        kind = _completed(kind, codebook.kinds[name])
+    return name, kind
 
 
 def parse_columns(
@@ -151,6 +158,24 @@ def _from_codebook(name: str, option: str, codebook: Codebook | None) -> Kind:
     return codebook.kinds[name]
 
 
+def _completed(kind: Kind, known: Kind) -> Kind:
+    """A kind as an option gives it, with all else that the codebook knows of the column."""
+    said: dict[str, Any] = {"unit": known.unit, "label": known.label}
+    if isinstance(kind, Date) and isinstance(known, Date) and kind.format is None:
+        said["format"] = known.format
+    full = replace(kind, **said)
+    for code in known.missing:
+        full = _unless_refused(full, missing=(*full.missing, code))  # a level now: no code any more
+    return _unless_refused(full, keep_missing=known.keep_missing)
+
+
+def _unless_refused(kind: Kind, **changes: Any) -> Kind:
+    try:
+        return replace(kind, **changes)
+    except BoundsMissing:
+        return kind
+
+
 # ---- kinds
 
 
@@ -198,9 +223,10 @@ def _numeric(name: str, given: str, match: re.Match[str]) -> Kind:
     low = float(match[1])
     high = float(match[2])
     if low > high:
+        behind = f":{said}" if said else ""
         raise BoundsMissing(
             f"{given} does not have low < high: did you mean "
-            f"{column_name(name)}={match[2]}:{match[1]}?"
+            f"{column_name(name)}={match[2]}:{match[1]}{behind}?"
         )
     if low == high:
         raise BoundsMissing(
@@ -214,9 +240,10 @@ def _numeric(name: str, given: str, match: re.Match[str]) -> Kind:
 
 def _date(name: str, given: str, match: re.Match[str]) -> Kind:
     if match[1].strip() > match[2].strip():
+        behind = "" if match[3] is None else f":{match[3]}"
         raise BoundsMissing(
             f"{given}: the dates are reversed. Did you mean "
-            f"{column_name(name)}={match[2]}:{match[1]}?"
+            f"{column_name(name)}={match[2]}:{match[1]}{behind}?"
         )
     return Date(match[1], match[2], match[3])
 
@@ -374,8 +401,18 @@ class DataOptions:
             words = str(error).replace("separator=';'", "--separator ';'")
             raise BadFile(words) from None
 
-    def columns(self, *, outputs: bool, labels: bool, noise_column: str | None = None) -> "Columns":
-        """The columns in their roles; ``outputs`` and ``labels`` say what a model predicts."""
+    def columns(
+        self,
+        *,
+        outputs: bool,
+        labels: bool,
+        noise_column: str | None = None,
+        alike: bool = False,
+    ) -> "Columns":
+        """The columns in their roles; ``outputs`` and ``labels`` say what a model predicts.
+
+        ``alike``: whether a model tells no inputs from outputs, and describes all columns.
+        """
         codebook = self.codebook
         y = parse_columns("--y", self.y, codebook)
         if not self.y and outputs and not labels:
@@ -391,7 +428,8 @@ class DataOptions:
         x = parse_columns("--x", self.x, codebook)
         if not self.x:
             taken = {*y, *classes, noise}
-            x = {name: kind for name, kind in self._by_use("x").items() if name not in taken}
+            uses = ("x", "y", "class") if alike else ("x",)
+            x = {name: kind for name, kind in self._by_use(*uses).items() if name not in taken}
         _check_roles({"--x": x, "--y": y, "--classes": classes, "--noise-column": (noise,)})
         everywhere, by_name = parse_missing(self.missing)
         x = with_missing(with_kept_missing(x, self.keep_missing), everywhere, by_name)
@@ -402,12 +440,16 @@ class DataOptions:
                 coded = with_missing({name: listed}, everywhere, by_name)[name]
                 assert isinstance(coded, YesNo)
                 classes[name] = coded
-        for name in by_name:
-            if name not in (*x, *y, *classes, noise):
-                known = ", ".join(name for name in (*x, *y, *classes, noise) if name is not None)
-                raise BadInput(f"--missing {name}=…: no such column is used. Columns: {known}.")
         if noise is not None:
+            level = replace(level, keep_missing=False)
             x |= with_missing({noise: level}, everywhere, by_name)
+        for name in by_name:
+            if name not in (*x, *y, *classes):
+                known = [*x, *y, *classes]
+                raise BadInput(
+                    f"--missing {name}=…: no such column is used. Columns: {', '.join(known)}."
+                    f"{did_you_mean(name, known)}"
+                )
         return Columns(x, y, classes, noise)
 
     def described(self) -> dict[str, tuple[str, Kind]]:
@@ -444,11 +486,11 @@ class DataOptions:
             )
         return {names[0]: self.codebook.labels(names[0])}
 
-    def _by_use(self, use: str) -> dict[str, Kind]:
+    def _by_use(self, *wanted: str) -> dict[str, Kind]:
         if self.codebook is None:
             return {}
         uses = self.codebook.uses
-        return {name: kind for name, kind in self.codebook.kinds.items() if uses[name] == use}
+        return {name: kind for name, kind in self.codebook.kinds.items() if uses[name] in wanted}
 
 
 @dataclass(frozen=True)

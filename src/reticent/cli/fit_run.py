@@ -70,7 +70,10 @@ def checked(
         x, own = table_columns(x, own, None if codebook is None else read_codebook(codebook))
     said = DataOptions.read(x=x, y=y, classes=classes, **about_data)
     columns = said.columns(
-        outputs=predicts, labels=model.labels, noise_column=own.get("noise_column")
+        outputs=predicts,
+        labels=model.labels,
+        noise_column=own.get("noise_column"),
+        alike=not model.outputs,
     )
     source = said.scan(data)
     names = source.names or ()

@@ -19,6 +19,7 @@ __all__ = ["TABLE_COLUMNS", "described", "table_columns"]
 
 TABLE_COLUMNS = ("by", "mean", "rate", "total", "quantile")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_FORMAT = re.compile(r"((?:\s*\d{4}-\d{2}-\d{2}\s*:)+\s*\d{4}-\d{2}-\d{2}\s*)(:.*%.*)")
 _KINDS = ("whole", "cyclic", "number")
 
 
@@ -105,8 +106,12 @@ def _edges(text: str) -> tuple[list[float | str], str] | None:
     name, value = split_name(text)
     if value is None:
         return None
-    parts = [part.strip() for part in value.split(":")]
     kind = ""
+    written = _FORMAT.fullmatch(value)
+    if written is not None:
+        value = written[1]
+        kind = written[2]
+    parts = [part.strip() for part in value.split(":")]
     if parts[-1] in _KINDS:
         kind = f":{parts.pop()}"
     if len(parts) < 3:

@@ -425,7 +425,7 @@ def test_a_tell_that_is_interrupted_is_used_up(monkeypatch):
     one = bandit(horizon=40)
     one.ask(np.zeros((2, 1, 1)))
     monkeypatch.setattr(
-        type(one._paid_stream()), "add", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        type(one._paid_stream()), "add", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         one.tell([[0.0], [0.1]], [0.1, 0.2])

@@ -31,6 +31,11 @@ def _objects(values):
     return held
 
 
+def of_inputs(d):
+    """Bounds of ``d`` inputs and a reward, numbers from 0 to 10."""
+    return Bounds(x=[(0, 10)] * d, y=(0, 10))
+
+
 def bandit(d=1, **params):
     usual = {"horizon": 400, "epsilon": 1.0, "delta": 1e-5}
     return JointBandit(bounds=Bounds(x=[(0, 1)] * d, y=(0, 1)), **usual | params)
@@ -160,17 +165,17 @@ def _server():
     ],
 )
 def test_rounds_that_are_told(candidate, reward, records):
-    told = ToldRounds(candidate, reward, 2)
+    told = ToldRounds(candidate, reward, of_inputs(2))
     assert told.count == len(records)
     np.testing.assert_array_equal(told.read(), records)
 
 
 def test_candidates_of_one_input_need_no_rows():
-    np.testing.assert_array_equal(ToldRounds([0.1, 0.2], [1, 2], 1).read(), [[0.1, 1], [0.2, 2]])
-    np.testing.assert_array_equal(
-        ToldRounds(np.array([0.1, 0.2]), [1, 2], 1).read(), [[0.1, 1], [0.2, 2]]
-    )
-    np.testing.assert_array_equal(ToldRounds(0.1, 1, 1).read(), [[0.1, 1]])
+    bounds = of_inputs(1)
+    for candidates in ([0.1, 0.2], np.array([0.1, 0.2])):
+        told = ToldRounds(candidates, [1, 2], bounds)
+        np.testing.assert_array_equal(told.read(), [[0.1, 1], [0.2, 2]])
+    np.testing.assert_array_equal(ToldRounds(0.1, 1, bounds).read(), [[0.1, 1]])
 
 
 @pytest.mark.parametrize(
@@ -192,7 +197,7 @@ def test_candidates_of_one_input_need_no_rows():
 )
 def test_shapes_are_public_and_refused(candidate, reward, several):
     with pytest.raises(BadInput):
-        ToldRounds(candidate, reward, 2, several)
+        ToldRounds(candidate, reward, of_inputs(2), several)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +215,7 @@ def test_shapes_are_public_and_refused(candidate, reward, several):
     ],
 )
 def test_sets_that_are_asked_about(candidates, several, sizes):
-    asked = AskedRounds(candidates, 2)
+    asked = AskedRounds(candidates, of_inputs(2))
     assert asked.several is several
     assert asked.count == len(sizes)
     found = asked.read()
@@ -236,7 +241,7 @@ def test_sets_that_are_asked_about(candidates, several, sizes):
 )
 def test_sets_without_a_shape_are_refused(candidates, several):
     with pytest.raises(BadInput):
-        AskedRounds(candidates, 2, several)
+        AskedRounds(candidates, of_inputs(2), several)
 
 
 def test_a_person_who_nests_lists_begins_one_round_where_the_caller_says_so():

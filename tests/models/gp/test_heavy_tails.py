@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 import reticent
 from reticent import Bounds, GPRegressor
 from reticent.inference.kernels.anova import AnovaPriors
+from reticent.inference.kernels.axes import LINE, Axis
 from reticent.models.gp.input_features import inputs_needing_linear_term
 from reticent.studies.own import dimensions as gp_dimensions
 
@@ -63,7 +64,7 @@ def test_the_noise_is_right_where_inputs_have_two_values():
 def test_lines_are_added_for_inputs_whose_map_bends_them_alone():
     even = np.full(128, 1 / 128)
     tail = np.arange(1.0, 129) ** -2
-    lines = inputs_needing_linear_term([even, tail / tail.sum(), 0.2 * even])
+    lines = inputs_needing_linear_term([even, tail / tail.sum(), 0.2 * even], [LINE] * 3)
     assert [j for j, *_ in lines] == [1]
     _, middle, slope = lines[0]
     u = (np.arange(128) + 0.5) / 64 - 1
@@ -71,7 +72,8 @@ def test_lines_are_added_for_inputs_whose_map_bends_them_alone():
     assert law @ (slope * (u - middle)) == pytest.approx(0, abs=1e-12)
     assert law @ (slope * (u - middle)) ** 2 == pytest.approx(1)
     for elsewhere in (0, 1e-7):  # all in one bin, or nearly so: there is no line to see
-        assert inputs_needing_linear_term([np.eye(128)[3] + elsewhere]) == ()
+        assert inputs_needing_linear_term([np.eye(128)[3] + elsewhere], [LINE]) == ()
+    assert inputs_needing_linear_term([tail / tail.sum()], [Axis("words", 2)]) == ()
     assert gp().fit(*tailed())._feature_map.lines[0][0] == 0
 
 

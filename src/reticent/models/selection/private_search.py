@@ -319,6 +319,7 @@ class PrivateSearch(PrivateEstimator):
             )
         fields = bounds.to_dict()
         outputs = {name: fields[name] for name in ("y", "y_names", "classes")}
+        outputs["y_kinds"] = [kind.to_dict() for kind in bounds.y_kinds]
         return Bounds.from_dict({**model_bounds.to_dict(), **outputs})
 
     def _ledger_description(self, event: Event) -> str:

@@ -11,11 +11,15 @@ steps:
                 one has 3/4 of the budget (Biswas et al. 2020)
     robust      noisy counts find a limit that 95 % of the scores stay above; the mean of scores
                 clipped to it has 3/4 of the budget
+
+Records that lack a value have no score: means are over complete records, whose number is released
+along.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,9 +28,14 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.models.selection.settings import SEARCH
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.kinds import is_plain_number
+from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.curator import Oracle
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.score_sum import HALVINGS, ScoreCounts, ScoreSum
+from reticent.privacy.statistics.enforced import enforce
+from reticent.privacy.statistics.sum import EnforcedSum
 from reticent.validation import check_choice
 
 __all__ = [
@@ -40,20 +49,25 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+Table = NDArray[Any]
 Labels = NDArray[Any]
 FittedModel: TypeAlias = Any  # any private estimator, by the methods that a score asks for
-Scoring: TypeAlias = str | Callable[[FittedModel, Array, Any], Any]
-"""The name of a score, or a function from (model, X, y) to numbers in [0, 1]."""
+Scoring: TypeAlias = str | Callable[[FittedModel, Table, Any], Any]
+"""The name of a score, or a function from (model, X, y) to numbers in [0, 1].
+
+X holds floats, or objects (words, moments, numbers) where not all inputs are plain numbers.
+"""
 
 MEAN_ESTIMATORS = ("clipped", "coinpress", "robust")
 
 
 @dataclass(frozen=True)
 class MeanScore:
-    """A private mean score, and the standard deviation of its noise."""
+    """A private mean score, the standard deviation of its noise, and of how many records it is."""
 
     score: float
     sd: float
+    records: float
 
 
 @dataclass(frozen=True)
@@ -67,7 +81,7 @@ class _Score:
     """
 
     limits: Callable[[FittedModel, Bounds], tuple[float, float]]
-    values: Callable[[FittedModel, Array, Any, Bounds], Array]
+    values: Callable[[FittedModel, Table, Any, Bounds], Array]
     spread: float = 0.05
     classes: bool | None = None
 
@@ -84,7 +98,7 @@ def _output_widths(bounds: Bounds) -> Array:
     return np.asarray(high - low)
 
 
-def _absolute_errors(model: FittedModel, X: Array, y: Array, bounds: Bounds) -> Array:
+def _absolute_errors(model: FittedModel, X: Table, y: Array, bounds: Bounds) -> Array:
     """Of one output in its own units; of several the mean, in units of their ranges."""
     errors = np.abs(y - np.asarray(model.predict(X)).reshape(len(X), -1))
     if errors.shape[1] == 1:
@@ -99,7 +113,7 @@ def _largest_error(bounds: Bounds) -> float:
     return 1.0
 
 
-def _log_likelihood(model: FittedModel, X: Array, y: Array, bounds: Bounds) -> Array:
+def _log_likelihood(model: FittedModel, X: Table, y: Array, bounds: Bounds) -> Array:
     mean = model.predict(X)
     variance = sum(model.variance_parts(X).values())
     return np.asarray(-(np.log(2 * math.pi * variance) + (y[:, 0] - mean) ** 2 / variance) / 2)
@@ -119,7 +133,7 @@ def _log_likelihood_limits(model: FittedModel, bounds: Bounds) -> tuple[float, f
     return top - _largest_error(bounds) ** 2 / (2 * noise**2), top
 
 
-def _log_probability(model: FittedModel, X: Array, y: Labels, bounds: Bounds) -> Array:
+def _log_probability(model: FittedModel, X: Table, y: Labels, bounds: Bounds) -> Array:
     columns = {label: j for j, label in enumerate(np.asarray(model.classes_).tolist())}
     probabilities = np.asarray(model.predict_proba(X))
     observed = np.array([columns.get(label, -1) for label in y.tolist()])
@@ -175,7 +189,7 @@ def default_scoring(targets: bool, bounds: Bounds) -> str:
     return "accuracy"
 
 
-def _user_score(score: Callable[[FittedModel, Array, Any], Any]) -> _Score:
+def _user_score(score: Callable[[FittedModel, Table, Any], Any]) -> _Score:
     """A score that the user wrote: from (model, X, y) to numbers in [0, 1].
 
     It is called for one record at a time, and a failure counts as the worst score of that record
@@ -183,7 +197,7 @@ def _user_score(score: Callable[[FittedModel, Array, Any], Any]) -> _Score:
     without noise.
     """
 
-    def score_record(model: FittedModel, X: Array, y: Any) -> float:
+    def score_record(model: FittedModel, X: Table, y: Any) -> float:
         try:
             value = np.asarray(score(model, X, y), dtype=np.float64)
             if value.shape == (1,):
@@ -192,7 +206,7 @@ def _user_score(score: Callable[[FittedModel, Array, Any], Any]) -> _Score:
         except BaseException:  # what a signal raises is raised again by the guard around row maps
             return math.nan
 
-    def values(model: FittedModel, X: Array, y: Any, bounds: Bounds) -> Array:
+    def values(model: FittedModel, X: Table, y: Any, bounds: Bounds) -> Array:
         scores = []
         for i in range(len(X)):
             output = None
@@ -217,16 +231,16 @@ def release_mean_score(
         score = _user_score(scoring)
 
     def scores(records: Array) -> Array:
-        X = bounds.unscale(records[:, : len(bounds.x)])
+        X = _inputs(bounds.unscale(records[:, : len(bounds.x)]), bounds)
         return score.values(model, X, _outputs(records[:, len(bounds.x) :], bounds), bounds)
 
     def clipped_mean(low: float, high: float, shares: int) -> MeanScore:
         """Mean of scores clipped to an interval, by so many releases."""
-        releases = [oracle.release(ScoreSum(name, low, high, scores)) for _ in range(shares)]
-        scale = (high - low) / oracle.n
-        value = float(np.mean([release.value[0] for release in releases]))
-        sd = scale * float(releases[0].sd[0]) / math.sqrt(shares)
-        return MeanScore(low / 2 + high / 2 + scale * value, sd)
+        statistic = ScoreSum(name, low, high, scores)
+        releases = [oracle.release(statistic) for _ in range(shares)]
+        values = np.mean([release.value for release in releases], axis=0)
+        noise = releases[0].sd / math.sqrt(shares)
+        return _mean_of_complete(values, noise, _count_weight(statistic), oracle.n, low, high)
 
     low, high = score.limits(model, bounds)
     shares = SEARCH.shares(mean)
@@ -238,19 +252,41 @@ def release_mean_score(
         spread = score.spread_within(low, high)
         for _ in range(SEARCH.coinpress_narrowing):
             estimate = clipped_mean(low, high, 1)
-            half_width = min(_coinpress_half_width(estimate, spread, oracle.n), (high - low) / 2)
+            half_width = min(_coinpress_half_width(estimate, spread), (high - low) / 2)
             low = estimate.score - half_width
             high = estimate.score + half_width
         shares -= SEARCH.coinpress_narrowing
     return clipped_mean(low, high, shares)
 
 
-def _coinpress_half_width(estimate: MeanScore, spread: float, n: int) -> float:
+def _count_weight(statistic: ScoreSum) -> float:
+    """What a complete record adds to the last number of the release."""
+    enforced = enforce(statistic)
+    assert isinstance(enforced, EnforcedSum)
+    return enforced.count_weight * enforced.step
+
+
+def _mean_of_complete(
+    values: Array, noise: Array, weight: float, n: int, low: float, high: float
+) -> MeanScore:
+    """Mean score: noisy sum of scores in [−½, ½] by the noisy number of complete records.
+
+    ``values``, ``noise``: sum and weighted number as released, and their standard deviations.
+    """
+    total = float(values[0])
+    records = min(max(float(values[1]) / weight, 1.0), float(n))
+    mean = min(max(total / records, -0.5), 0.5)
+    error = math.hypot(float(noise[0]), mean * float(noise[1]) / weight) / records
+    return MeanScore(low / 2 + high / 2 + (high - low) * mean, (high - low) * error, records)
+
+
+def _coinpress_half_width(estimate: MeanScore, spread: float) -> float:
     """Half-width of the interval about a mean that holds all scores, but with a small probability.
 
     ``spread``: standard deviation of the scores.
     """
     failure = SEARCH.coinpress_failure
+    n = estimate.records
     uncertainty = math.sqrt(2 * math.log(2 / failure)) * math.hypot(
         spread / math.sqrt(n), estimate.sd
     )
@@ -259,11 +295,40 @@ def _coinpress_half_width(estimate: MeanScore, spread: float, n: int) -> float:
 
 def _robust_lower_limit(counts: Release, low: float, high: float) -> float:
     """The limit that most scores stay above, by noisy counts; at worst the lowest score."""
-    fractions = np.cumsum(counts.value[::-1]) / counts.n  # from the best bin on
+    complete = min(max(float(counts.value.sum()), 1.0), float(counts.n))
+    fractions = np.cumsum(counts.value[::-1]) / complete  # from the best bin on
     for bins, fraction in enumerate(fractions.tolist()):
         if fraction >= SEARCH.robust_fraction:
             return high - (high - low) * 2.0 ** -(HALVINGS - bins)
     return low
+
+
+def _inputs(codes: Array, bounds: Bounds) -> Table:
+    """Inputs as their columns hold them, (n, columns of X): words, moments, numbers.
+
+    An array of floats where all are plain numbers; None where a value is missing.
+    """
+    if all(is_plain_number(kind) for kind in bounds.x_kinds):
+        return codes
+    places = bounds.given_inputs()
+    table = np.empty((len(codes), len(places)), dtype=object)
+    for column, place in enumerate(places):
+        kind = bounds.x_kinds[place]
+        if isinstance(kind, Date):
+            table[:, column] = [_moment(code) for code in codes[:, place].tolist()]
+        else:
+            table[:, column] = kind.values(codes[:, place])
+        after = place + 1
+        if after < len(bounds.x_kinds) and isinstance(bounds.x_kinds[after], MissingIndicator):
+            table[codes[:, after] > 0.5, column] = None
+    return table
+
+
+def _moment(days: float) -> datetime | None:
+    """The moment so many days after 1970-01-01."""
+    if math.isnan(days):
+        return None
+    return datetime(1970, 1, 1) + timedelta(days=days)
 
 
 def _outputs(records: Array, bounds: Bounds) -> Array | Labels | None:

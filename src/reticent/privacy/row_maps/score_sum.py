@@ -36,7 +36,15 @@ class _Scored:
 
 @dataclass(frozen=True, eq=False)
 class ScoreSum(_Scored, Sum):
-    """Σ of scores, held to [low, high] and scaled to [−½, ½]."""
+    """Σ of scores, held to [low, high] and scaled to [−½, ½].
+
+    A record that lacks a value adds nothing; the number of complete records is released along.
+    """
+
+    @property
+    def counts_records(self) -> bool:
+        """The number of complete records is released along."""
+        return True
 
     @property
     def columns(self) -> int:
@@ -59,7 +67,10 @@ class ScoreSum(_Scored, Sum):
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts(_Scored, Counts):
-    """How many scores lie how far below the best one: bins that double in width."""
+    """How many scores lie how far below the best one: bins that double in width.
+
+    A record that lacks a value is in no bin.
+    """
 
     @property
     def groups(self) -> tuple[int, ...]:
