@@ -30,7 +30,7 @@ from reticent.reporting.presenters.input_distribution import (
     input_ranges,
     record_like_points,
 )
-from reticent.reporting.presenters.mixture import MixturePresenter
+from reticent.reporting.presenters.mixture import MixturePresenter, _moments
 from reticent.reporting.presenters.regression import RegressionPresenter
 from tests.support.stand_ins import PROMISE, Bare, BareRelease
 
@@ -158,7 +158,7 @@ def test_models_are_asked_for_words_and_dates_and_never_between():
     effect_lines(RegressionOutput(model))
     ages, sexes, visits = zip(*model.asked, strict=True)
     assert set(sexes) == {"F", "M"}
-    assert all(date.fromisoformat(visit) for visit in visits)
+    assert all(isinstance(visit, date) for visit in visits)
     assert 0 not in ages  # a code for "missing": asked just beside it
     assert min(ages) == pytest.approx(0)
 
@@ -306,14 +306,21 @@ def test_counts_are_not_predicted_below_zero():
     assert line.band("noise")[0].min() == 0
 
 
-def test_released_counts_are_among_the_numbers_and_not_negative():
+def test_released_counts_are_among_the_numbers_as_they_were_released():
     even = np.full(8, 125.5)
     model = growth(counts=[even, np.array([1003.5, -4.5]), even])
     (section,) = RegressionPresenter(model).sections()
-    table = next(one for one in section.tables if one.head[1].startswith("released"))
+    table = next(one for one in section.tables if "may be negative" in one.head[1])
     words = section.tables[-2]
-    assert table.head == ["Age at admission (years)", "released records ± 1"]
-    assert words.rows == [["F", "1,003"], ["M", "0"]]
+    assert table.head == ["Age at admission (years)", "records ± 1 (noisy: may be negative)"]
+    assert words.rows == [["F", "1,003"], ["M", "−5"]]
+
+
+def test_many_bins_of_released_counts_are_merged_and_add_up():
+    counts = np.where(np.arange(128) % 2, 30.5, -10.5)
+    model = Fitted(lambda row: 1.0, {"a": (0, 1)}, y={"y": (0, 2)}, counts=[counts])
+    table = RegressionPresenter(model).sections()[0].tables[-1]
+    assert [row[1] for row in table.rows] == ["80"] * 16
 
 
 def test_words_that_do_not_differ_are_said_not_to():
@@ -446,6 +453,15 @@ def test_parts_of_a_mixture_tell_their_words_with_chances():
     assert density.get_xlabel() == "Age at admission (years)"
     assert [bar.get_height() for bar in sex.patches] == pytest.approx([0.8, 0.2, 0.1, 0.9])
     assert [label.get_text() for label in stage.get_xticklabels()] == ["I", "II", "III"]
+
+
+def test_moments_of_dates_are_dates():
+    assert _moments(Column("visit", VISIT), [18_700.2, 18_800.0, 31.4, 29.0]) == [
+        "2021-03-14",
+        "2021-06-22",
+        "31 days",
+        "29 days",
+    ]
 
 
 @pytest.mark.parametrize("kind", [reticent.Whole(1, 5), reticent.Ordered(["no", "some", "much"])])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import reticent
+from reticent.reporting.registry import presenter_of
 from reticent.reporting.released_checks import complete_share, notes
 from reticent.reporting.released_counts import released_counts
 
@@ -85,3 +86,49 @@ def test_notes_are_part_of_report_and_notebook(tmp_path):
     model.report(tmp_path / "report.html")
     for page in ((tmp_path / "report.html").read_text(), model._repr_html_()):
         assert "Note: nearly all of dose lies in one bin" in page
+
+
+def incomplete(share, n=6000):
+    records = frame(n)
+    records.loc[: int(n * (1 - share)) - 1, "age"] = np.nan
+    return records
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        reticent.GaussianMixture(2),
+        reticent.KMeans(2),
+        reticent.FactorAnalysis(1),
+        reticent.PrivateCovariance(),
+    ],
+)
+def test_models_of_all_columns_tell_how_many_records_are_complete(model):
+    bounds = reticent.Bounds(x={"age": (0, 100), "dose": (0, 100)})
+    model.set_params(bounds=bounds, epsilon=4.0, delta=1e-6)
+    records = incomplete(0.5)[["age", "dose"]]
+    (note,) = [one for one in notes(model.fit(records)) if "of the records have" in one]
+    assert note.startswith("about 5") or note.startswith("about 4")
+    assert not [one for one in notes(model.fit(frame()[["age", "dose"]])) if "records" in one]
+
+
+def test_hardly_any_complete_records_are_told_first_and_in_strong_words():
+    bounds = reticent.Bounds(x={"age": (0, 100), "dose": (0, 100)})
+    model = reticent.KMeans(2, bounds=bounds, epsilon=4.0, delta=1e-6)
+    model.fit(incomplete(0.03)[["age", "dose"]])
+    first = presenter_of(model).notes()[0]
+    assert first.startswith("Only about ")
+    assert "worthless until" in first
+
+
+def test_a_table_tells_how_many_records_have_keys_and_values():
+    records = incomplete(0.5)
+    bounds = reticent.Bounds(x=COLUMNS)
+    options = {"bounds": bounds, "epsilon": 4.0, "delta": 1e-6}
+    by_sex = reticent.PrivateTable(by=["sex"], mean=["age"], **options)
+    (note,) = notes(by_sex.fit(records))
+    assert "of the records have a value of age and all keys" in note
+    assert notes(by_sex.fit(frame())) == []
+    records["sex"] = "?"
+    (note,) = notes(by_sex.fit(records))
+    assert note.startswith("Only about ")

@@ -9,6 +9,7 @@ import numpy as np
 
 from reticent.privacy.row_maps.input_marginals import InputCounts
 from reticent.reporting.columns import input_columns
+from reticent.reporting.formatting import printable
 from reticent.reporting.registry import unwrap_search
 from reticent.reporting.released_counts import ReleasedCounts, released_counts
 
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
 __all__ = ["complete_number", "complete_share", "notes"]
 
 _CLEAR = 3.0  # standard deviations of the noise: what is said must be clear
+_FEW_COMPLETE = 0.2  # share of the records: below it nothing else matters
 _NEARLY_ALL_COMPLETE = 0.98  # share of the records: above it nothing is said
 _NEARLY_ALL_IN_ONE = 0.97  # of the records in one bin
 _NEARLY_ALL_ONE_WORD = 0.995
 _LEAST_BINS = 4  # of numbers, for one bin to say something
 _MOST_NAMED = 5  # columns
 _CHECK_LABELS = "Compare the spelling and capitals of the classes with the file, too."
+_WORTHLESS = (
+    ": the others lack a value, or it was not understood. The answer is worthless until ranges, "
+    "units, levels, decimal signs and missing codes agree with the file."
+)
 _CHECK = "Compare ranges, units, levels, decimal signs and missing codes with the file."
 
 
@@ -45,10 +51,11 @@ def complete_share(model: "PrivateEstimator") -> tuple[float, float] | None:
     None where releases do not tell. The model's own estimate (``n_complete_``), or from counts.
     """
     n = model.releases_[0].n
-    estimate = getattr(model, "n_complete_", None)
+    estimate = getattr(model, "n_complete_", getattr(model, "count_", None))
     if estimate is not None:
         number = float(getattr(estimate, "mean", estimate))
-        sd = float(getattr(estimate, "sd", getattr(model, "n_complete_sd_", 0.0)))
+        sd_by_name = getattr(model, "n_complete_sd_", getattr(model, "count_sd_", 0.0))
+        sd = float(getattr(estimate, "sd", sd_by_name))
         return min(number / n, 1.0), sd / n
     counted = [release for release in model.releases_ if release.is_of(InputCounts)]
     if not counted:
@@ -79,6 +86,8 @@ def _incomplete(model: "PrivateEstimator") -> list[str]:
     share, sd = found
     if not _clearly_less(share, sd):
         return []
+    if share < _FEW_COMPLETE:
+        return [f"Only about {_about(share, sd)} of the records were read{_WORTHLESS}"]
     check = _CHECK
     if hasattr(model, "classes_"):
         check = f"{_CHECK} {_CHECK_LABELS}"
@@ -101,7 +110,7 @@ def _clearly_less(share: float, sd: float) -> bool:
 
 
 def _incomplete_columns(model: "PrivateEstimator") -> list[str]:
-    """The same by column, for means and histograms, where each column is on its own."""
+    """The same by column, for means, histograms and tables, where each is on its own."""
     n = model.releases_[0].n
     shares = []
     for counted in released_counts(model):
@@ -110,6 +119,11 @@ def _incomplete_columns(model: "PrivateEstimator") -> list[str]:
     if not shares and hasattr(model, "mean_") and hasattr(model, "counts_"):
         for column, count in zip(input_columns(model), model.counts_, strict=True):
             shares.append((column.title, float(count) / n, float(model.counts_sd_) / n))
+    shares += _table_shares(model)
+    few = [one for one in shares if one[1] < _FEW_COMPLETE and _clearly_less(*one[1:])]
+    if few:
+        name, share, sd = min(few, key=lambda one: one[1])
+        return [f"Only about {_about(share, sd)} of the values of {name} were read{_WORTHLESS}"]
     lacking = [
         f"about {_about(share, sd)} of the records have a value of {name}"
         for name, share, sd in shares
@@ -121,6 +135,26 @@ def _incomplete_columns(model: "PrivateEstimator") -> list[str]:
     if more > 0:
         lacking = [*lacking[:_MOST_NAMED], f"and {more} more columns lack values"]
     return [f"{'; '.join(lacking)}; the others were left out. Was everything read? {_CHECK}"]
+
+
+def _table_shares(model: "PrivateEstimator") -> list[tuple[str, float, float]]:
+    """Of a table by group: the shares of the records that have all keys, and each value."""
+    cells = getattr(model, "cells_", None)
+    if not isinstance(getattr(cells, "present", None), dict):
+        return []
+    n = model.releases_[0].n
+    titles = {column.name: column.title for column in input_columns(model)}
+    root = cells.counts.size**0.5
+    shares = []
+    if model.keys_:
+        keys = " and ".join(titles.get(printable(key), printable(key)) for key in model.keys_)
+        shares.append((keys, float(cells.counts.sum()) / n, cells.counts_sd * root / n))
+    for name, present in cells.present.items():
+        title = titles.get(printable(name), printable(name))
+        if model.keys_:
+            title = f"{title} and all keys"
+        shares.append((title, float(present.sum()) / n, cells.present_sd * root / n))
+    return shares
 
 
 def _one_bin(model: "PrivateEstimator") -> list[str]:

@@ -1,6 +1,6 @@
 """Released counts of the columns: how many records fall into each bin, or have each word."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from reticent.reporting.columns import Column, input_columns
 if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
 
-__all__ = ["ReleasedCounts", "released_counts"]
+__all__ = ["ReleasedCounts", "merge_bins", "released_counts"]
 
 Values = NDArray[np.float64]
 
@@ -55,10 +55,27 @@ class ReleasedCounts:
         ends = [column.show(edge) for edge in self.edges]
         return [f"{ends[i]} – {ends[i + 1]}" for i in range(len(self.counts))]
 
+    def merged(self, most: int) -> "ReleasedCounts":
+        """Put neighbouring bins together until there are at most ``most``; words stay apart."""
+        if self.by_value:
+            return self
+        edges, counts, sd = merge_bins(self.edges, self.counts, self.sd, most)
+        return replace(self, edges=edges, counts=counts, sd=sd)
+
     @property
     def total(self) -> float:
         """Number of records that have a value, by these counts; at least one."""
         return max(float(self.counts.sum()), 1.0)
+
+
+def merge_bins(edges: Values, counts: Values, sd: float, most: int) -> tuple[Values, Values, float]:
+    """Put neighbouring bins of a histogram together until there are at most ``most``.
+
+    Gives their edges, their sums, and the standard deviation of the noise of a sum.
+    """
+    size = -(-len(counts) // most)
+    starts = np.arange(0, len(counts), size)
+    return np.append(edges[starts], edges[-1]), np.add.reduceat(counts, starts), sd * size**0.5
 
 
 def _one_each(column: Column, edges: Values) -> bool:

@@ -21,7 +21,6 @@ from reticent.reporting.figures.palette import COLOURS, LIGHT
 from reticent.reporting.figures.style import raw_svg
 from reticent.reporting.formatting import format_number as printed
 from reticent.reporting.presenter import SCREEN
-from reticent.reporting.presenters.descriptive import merge_bins
 from reticent.reporting.presenters.effects import BAND, RegressionOutput, effect_lines
 from reticent.reporting.presenters.input_distribution import (
     input_ranges,
@@ -29,6 +28,7 @@ from reticent.reporting.presenters.input_distribution import (
     populated_ranges,
 )
 from reticent.reporting.registry import presenter_of
+from reticent.reporting.released_counts import merge_bins
 from tests.support.fitted_models import crowd
 from tests.support.prose import says
 from tests.support.stand_ins import Regression

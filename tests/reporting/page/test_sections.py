@@ -4,6 +4,7 @@ Titles, promises, settings that fit again, releases, and the answers of searches
 """
 
 import re
+from datetime import date
 from types import SimpleNamespace
 
 import numpy as np
@@ -108,6 +109,25 @@ def test_settings_are_python_that_fits_the_same_again():
     assert "random_state" not in told["fit"]
     assert told["versions"]["reticent"] == reticent.__version__
     assert list(told["versions"])[2:] == ["numpy", "scipy", "scikit-learn", "matplotlib"]
+
+
+def test_kinds_of_columns_are_python_that_runs():
+    bounds = reticent.Bounds(
+        x={
+            "age": reticent.Number(0, 110, unit="years", label="Number(x)"),
+            "visit": (date(2019, 1, 1), date(2024, 12, 31)),
+            "sex": ["F", "M"],
+            "stage": reticent.Ordered(["I", "II"]),
+            "hour": reticent.Cyclic(0, 24),
+            "falls": reticent.Whole(0, 9),
+            "smoker": bool,
+        }
+    )
+    model = reticent.PrivateMean(bounds=bounds, epsilon=1, delta=1e-6)
+    written = facts._qualified(repr(model.bounds))
+    assert "reticent.Number(" in written
+    assert "'Number(x)'" in written
+    assert repr(eval(written, {"reticent": reticent})) == repr(bounds)
 
 
 def test_a_ledgers_url_is_never_repeated(tmp_path):

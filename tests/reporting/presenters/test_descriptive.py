@@ -6,8 +6,10 @@ Each number shown is the model's, wherever it is shown.
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import reticent
 from reticent.reporting.presenter import SCREEN
 from reticent.reporting.presenters.clusters import ClusterPresenter
 from reticent.reporting.presenters.descriptive import (
@@ -17,6 +19,7 @@ from reticent.reporting.presenters.descriptive import (
 )
 from reticent.reporting.presenters.factors import ComponentPresenter, FactorPresenter
 from reticent.reporting.presenters.mixture import MixturePresenter
+from reticent.reporting.registry import presenter_of
 from tests.support.prose import says
 from tests.support.stand_ins import Bare, BareRelease, printed_summary, simple
 
@@ -257,26 +260,25 @@ def mixture(weights=(0.25, 0.75), asked=2, ranges=RANGES, **own):
 def test_parts_of_a_mixture_come_with_the_largest_first(capsys):
     model = mixture()
     (table,) = MixturePresenter(told(model)).sections()[0].tables
-    assert table.head == ["share", "age", "mood"]
+    assert table.head == ["share ± privacy noise", "age", "mood"]
     assert table.rows == [
-        ["75.0 %", "60 ± 10", "-0.50 ± 0.20"],
-        ["25.0 %", "20.0 ± 4.0", "0.50 ± 0.10"],
+        ["75.00 ± 0.50 %", "60 ± 10", "-0.50 ± 0.20"],
+        ["25.00 ± 0.50 %", "20.0 ± 4.0", "0.50 ± 0.10"],
     ]
     assert [
         line.split()[0]
         for line in printed_summary(capsys, MixturePresenter(model)).splitlines()[1:]
     ] == [
-        "75.0",
-        "25.0",
+        "75.00",
+        "25.00",
     ]
 
 
 def told(model, sd=5.0, n=1000):
-    """Give a mixture releases of counts, the last but one of which says how noisy
-    its weights are.
-    """
+    """Give a mixture releases of counts, which say how noisy its weights are."""
     one = BareRelease(
-        statistic={"name": "ResidualMoments"},
+        statistic={"name": "ResidualMoments", "parts": 2},
+        value=np.array([250.0, 750.0]),
         sd=np.array([sd]),
         n=n,
         bounds=model.releases_[0].bounds,
@@ -404,3 +406,47 @@ def test_a_long_table_on_a_terminal_says_how_much_is_left_out(capsys):
 def test_columns_are_pixels_where_they_make_a_square(count, side):
     assert FactorPresenter(simple([(0, 1)] * count)).image_side() == side
     assert FactorPresenter(simple([(0, 1)] * (count - 1) + [(0, 2)])).image_side() == 0
+
+
+def test_tables_by_group_have_labels_units_and_dates():
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "sex": random.choice(["F", "M"], 4000),
+            "stay": random.uniform(0, 20, 4000),
+            "visit": random.choice(["2021-03-01", "2021-05-01"], 4000),
+        }
+    )
+    bounds = reticent.Bounds(
+        x={
+            "sex": reticent.Words(["F", "M"], label="Sex"),
+            "stay": reticent.Number(0, 60, label="Length of stay", unit="days"),
+            "visit": reticent.Date("2021-01-01", "2021-12-31"),
+        }
+    )
+    model = reticent.PrivateTable(
+        by=["sex"], mean=["stay", "visit"], bounds=bounds, epsilon=3, delta=1e-6
+    ).fit(frame)
+    presenter = presenter_of(model)
+    assert presenter.title() == "Table of records, mean of Length of stay and mean of visit by Sex"
+    table = presenter.sections()[0].tables[0]
+    assert list(table.head) == [
+        "Sex",
+        "records ±",
+        "mean of Length of stay (days) ±",
+        "mean of visit ±",
+    ]
+    assert table.rows[0][3].startswith("2021-0")
+    assert table.rows[0][3].endswith(" days")
+
+
+def test_means_and_rates_of_margins_need_not_lie_between_those_of_cells():
+    """As docs/tables.md says: cells that noise hides are near the middle, their sum is not."""
+    frame = pd.DataFrame({"ward": np.arange(40_000) % 400, "died": "no"})
+    bounds = reticent.Bounds(x={"ward": reticent.Whole(0, 399), "died": bool})
+    model = reticent.PrivateTable(
+        by=["ward"], rate=["died"], bounds=bounds, epsilon=0.5, delta=1e-6
+    ).fit(frame)
+    total = model.margins_[-1]
+    assert total["died_rate"] < min(row["died_rate"] for row in model.table_)
+    assert total["count"] == pytest.approx(sum(row["count"] for row in model.table_))

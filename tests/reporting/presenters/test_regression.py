@@ -17,7 +17,6 @@ from reticent.reporting.presenters.class_probabilities import (
     reference_class,
 )
 from reticent.reporting.presenters.classification import ClassificationPresenter
-from reticent.reporting.presenters.descriptive import merge_bins
 from reticent.reporting.presenters.effects import (
     BAND,
     RegressionOutput,
@@ -36,6 +35,7 @@ from reticent.reporting.presenters.input_distribution import (
 )
 from reticent.reporting.presenters.regression import RegressionPresenter
 from reticent.reporting.presenters.wording.prior_words import prior_sentences
+from reticent.reporting.released_counts import merge_bins
 from tests.support.prose import says
 from tests.support.stand_ins import Classifier, Regression, printed_summary
 

@@ -84,7 +84,7 @@ class _Told:
         """Count the codes of some lines, and the cells that are no value."""
         gaps = np.flatnonzero(np.isnan(codes))
         self.lacking += len(gaps)
-        for place in gaps:
+        for place in gaps.tolist():
             cell = cells[place]
             if cell and (cell in self.unknown or len(self.unknown) < _KEPT):
                 self.unknown[cell] += 1
@@ -153,9 +153,9 @@ class _CodedRows(Source):
 
     def blocks(self, fields: Sequence[Field]) -> Iterator[Block]:
         rows = np.full((len(self._codes), len(fields)), np.nan)
-        for place, field in enumerate(fields):
-            if field in self._places:
-                rows[:, place] = self._codes[:, self._places[field]]
+        for place, wanted in enumerate(fields):
+            if wanted in self._places:
+                rows[:, place] = self._codes[:, self._places[wanted]]
         yield rows
 
 
@@ -229,8 +229,8 @@ def predict_file(
                     found = _classified(model, rows)
                 else:
                     found = _prediction_rows(model, rows, spread=spread)
-                for place, one in zip(np.flatnonzero(complete), found, strict=True):
-                    told[place] = one
+                for row, one in zip(np.flatnonzero(complete).tolist(), found, strict=True):
+                    told[row] = one
             lines.lines([*one, *found] for one, found in zip(block.cells, told, strict=True))
             records += len(codes)
             incomplete += int((~complete).sum())

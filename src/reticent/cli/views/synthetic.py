@@ -18,7 +18,8 @@ from reticent.models.serialization import load
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.sources.parquet import write_parquet
 from reticent.reporting.columns import column_names
-from reticent.reporting.registry import unwrap_search
+from reticent.reporting.presenter import SCREEN
+from reticent.reporting.registry import has_presenter, presenter_of, unwrap_search
 
 __all__ = ["print_sample", "write_sample"]
 
@@ -61,6 +62,7 @@ def write_sample(file: Path, count: int, out: Path, seed: int | None) -> dict[st
         "records": count,
         "columns": names,
         "out": str(out),
+        "notes": presenter_of(fitted).notes(SCREEN) if has_presenter(fitted) else [],
     }
 
 
@@ -108,5 +110,9 @@ def print_sample(about: dict[str, Any]) -> None:
     )
     if not about["private"]:
         line("Note", "the model is NOT PRIVATE: its noise came from a seed")
+    for note in about["notes"]:
+        aside(f"Note: {note}", 12)
+    if about["notes"]:
+        aside("Synthetic records have the same faults.", 12)
     line("Charged", "nothing: samples use the model's releases only, as many as you like")
     line("Written", about["out"])

@@ -28,7 +28,7 @@ from reticent.inference.mixtures.factor_model import (
 )
 from reticent.inference.mixtures.gaussian_mixture import clamp_eigenvalues
 from reticent.models.base import PrivateEstimator
-from reticent.models.mixtures.complete_records import of_complete
+from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.mixed_columns import (
     as_table,
     check_encoded_width,
@@ -80,7 +80,10 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         noise = curator.noise_multiplier
         bounds = curator.bounds
         self._encoding = distance_encoding(bounds)
-        moments = fit_covariance(curator, noise, encoding=self._encoding)
+        complete = CompleteRecords(curator.n)
+        moments = fit_covariance(curator, noise, complete=complete, encoding=self._encoding)
+        self.n_complete_ = complete.number
+        self.n_complete_sd_ = complete.sd
         # where scaled coordinates begin, and one of their units, in the columns' own
         self._offset, self._half_ranges = encoded_units(bounds, self._encoding)
         self.encoded_names_ = encoded_names(bounds, self._encoding)
@@ -128,6 +131,8 @@ class FactorAnalysis(_Factors):
     encoded_names_ : list of str
         Names of the features. A column of words is an indicator, 0 or 1, of each of its levels (of
         two levels, of the second): "sex=M"; a cycle is its cosine and its sine.
+    n_complete_, n_complete_sd_ : float
+        Number of records that lack no value, by the releases, and the noise in it.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 

@@ -115,6 +115,8 @@ class GaussianMixture(PrivateEstimator):
         Probabilities of the levels of each column of words in each component.
     pooled_mean_, pooled_covariance_ : arrays
         Those of one normal distribution for all records, from the first stage.
+    n_complete_, n_complete_sd_ : float
+        Number of records that lack no value, by the releases, and the noise in it.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
@@ -181,7 +183,13 @@ class GaussianMixture(PrivateEstimator):
         view = RecordView(curator, CompleteRecords(curator.n))
         if columns.words:
             self._learn_mixed(replace(view, encoding=columns.encoding), columns)
-            return
+        else:
+            self._learn_normals(view)
+        self.n_complete_ = view.complete.number
+        self.n_complete_sd_ = view.complete.sd
+
+    def _learn_normals(self, view: RecordView) -> None:
+        """Learn components of numbers alone."""
         pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
         mixture = self._learn_components(view, pooled, count_sd)
         priors = (
@@ -191,7 +199,7 @@ class GaussianMixture(PrivateEstimator):
         )
         if priors != (1.0, 0.0, None):
             mixture = map_estimate(mixture, pooled, view.complete.number, *priors)
-        self._publish(mixture, pooled, curator.bounds)
+        self._publish(mixture, pooled, view.curator.bounds)
 
     def _learn_mixed(self, view: RecordView, columns: MixedColumns) -> None:
         """Learn latent classes: components that have chances of levels, too."""

@@ -84,6 +84,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     cluster_sizes_, cluster_sizes_sd_ : arrays of shape (n_clusters,)
         How many records are nearest to each centre, by the releases, and the standard deviation of
         the privacy noise in it.
+    n_complete_, n_complete_sd_ : float
+        Number of records that lack no value, by the releases, and the noise in it.
     guarantee_, releases_, n_features_in_, feature_names_in_
         As for every private estimator.
 
@@ -131,7 +133,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         elif curator.n * math.sqrt(KMEANS.shares) / (noise * k) >= KMEANS.refined_cluster_size:
             clusters = _cluster_leaves(curator, complete, noise, k, random)
         else:
-            clusters = _cluster_grid(curator, noise, k, random)
+            clusters = _cluster_grid(curator, complete, noise, k, random)
         order = np.argsort(-clusters.sizes, kind="stable")
         low, high = curator.bounds.scale_unclipped(np.array(curator.bounds.x).T)
         if encoding:
@@ -144,6 +146,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         self.encoded_bounds_ = encoded_bounds(curator.bounds, encoding)
         self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
         self.cluster_sizes_sd_ = clusters.sizes_sd[order]
+        self.n_complete_ = complete.number
+        self.n_complete_sd_ = complete.sd
 
     def _coordinates(self, X: object) -> Array:
         """Scaled records, encoded where columns are mixed; NaN where a value is missing."""
@@ -196,7 +200,9 @@ class _Clusters:
     sizes_sd: Array
 
 
-def _cluster_grid(curator: Oracle, noise: float, k: int, random: np.random.Generator) -> _Clusters:
+def _cluster_grid(
+    curator: Oracle, complete: CompleteRecords, noise: float, k: int, random: np.random.Generator
+) -> _Clusters:
     """K-means of the noisy cells of one grid, weighted by their counts.
 
     ``noise``: multiplier of one budget share.
@@ -205,6 +211,7 @@ def _cluster_grid(curator: Oracle, noise: float, k: int, random: np.random.Gener
     grid = GridCounts(d, bins_for(curator.n, noise * math.sqrt(2 / KMEANS.shares), d))
     release = curator.release(grid, shares_spent=KMEANS.shares)
     count_sd = float(release.sd[0])
+    complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
     points, weights = significant_points(release.value, grid.bins, d, count_sd)
     if (weights > 0).sum() < k:
         points = grid.centres()

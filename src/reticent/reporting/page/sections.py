@@ -6,6 +6,8 @@ What is said about the model is its presenter's. Computed from releases and publ
 import platform
 from importlib.metadata import version
 from inspect import signature
+from io import StringIO
+from tokenize import TokenError, generate_tokens
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,11 +125,26 @@ def _settings(model: "PrivateEstimator") -> list[str]:
         default = repr(value) == repr(parameter.default)
         if not stored or default or name in ("ledger", "dataset"):
             continue
-        written = repr(value)
-        if name == "bounds":
-            written = f"reticent.{written}"
-        settings.append(f"{name}={written}")
+        settings.append(f"{name}={_qualified(repr(value))}")
     return settings
+
+
+def _qualified(written: str) -> str:
+    """Python in which reticent's own classes have its name before them: ``reticent.Bounds(…)``."""
+    calls = []
+    try:
+        tokens = list(generate_tokens(StringIO(written).readline))
+    except (TokenError, SyntaxError):  # a representation that is no Python
+        return written
+    for before, token, after in zip([None, *tokens], tokens, tokens[1:], strict=False):
+        attribute = before is not None and before.string == "."
+        if token.string in reticent.__all__ and after.string == "(" and not attribute:
+            calls.append(token.start)
+    lines = written.splitlines(keepends=True)
+    for row, column in reversed(calls):
+        line = lines[row - 1]
+        lines[row - 1] = f"{line[:column]}reticent.{line[column:]}"
+    return "".join(lines)
 
 
 def reproduction(presenter: "Presenter[Any]") -> "Json":

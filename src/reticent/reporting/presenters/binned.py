@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.models.descriptive.table_layout import MARGIN
+from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import (
     format_count,
     format_number,
@@ -172,10 +173,22 @@ class TablePresenter(Presenter["PrivateTable"]):
         "not in what is told of that value; a value outside its range counts as the nearest edge."
     )
 
+    def _column(self, name: str) -> Column | None:
+        """The column of this name; None for one that has none."""
+        found = {column.name: column for column in input_columns(self.model)}
+        return found.get(printable(name))
+
     @property
     def keys(self) -> list[str]:
-        """Names of the keys, for people."""
-        return [printable(name) for name in self.model.keys_]
+        """What the keys are called, for people: by their labels."""
+        columns = [(name, self._column(name)) for name in self.model.keys_]
+        return [column.title if column else printable(name) for name, column in columns]
+
+    @property
+    def key_headings(self) -> list[str]:
+        """The same with their units, as in tables."""
+        columns = [(name, self._column(name)) for name in self.model.keys_]
+        return [column.heading if column else printable(name) for name, column in columns]
 
     @property
     def told(self) -> list[str]:
@@ -189,20 +202,28 @@ class TablePresenter(Presenter["PrivateTable"]):
 
     def title(self) -> str:
         """What was released: "Table of count and mean of stay by sex and ward"."""
-        what = join_names([self.heading(name) for name in self.told])
+        what = join_names([self._words(name) for name in self.told])
         if not self.keys:
             return f"Table of {what}"
         return f"Table of {what} by {join_names(self.keys)}"
 
     def heading(self, name: str) -> str:
-        """What a number is, in words: "mean of stay"."""
+        """What a number is, with its unit: "mean of Length of stay (days)"."""
+        column = self._column(name.rpartition("_")[0])
+        if column is None or not column.unit:
+            return self._words(name)
+        return f"{self._words(name)} ({column.unit})"
+
+    def _words(self, name: str) -> str:
+        """What a number is, in words: "mean of Length of stay"."""
         if name == "count":
             return "records"
         column, _, what = name.rpartition("_")
         if what.startswith("q"):
             words = {"q25": "lower quartile", "q50": "median", "q75": "upper quartile"}
             what = words.get(what, f"{what[1:]} % quantile")
-        return f"{what} of {printable(column)}"
+        known = self._column(column)
+        return f"{what} of {known.title if known else printable(column)}"
 
     def results(self) -> Json:
         """All cells and margins, each number with its noise."""
@@ -216,13 +237,23 @@ class TablePresenter(Presenter["PrivateTable"]):
         return [
             [
                 *(printable(str(row[key])) for key in self.model.keys_),
-                *(_with_error(row[name], row[f"{name}{_NOISE}"]) for name in self.told),
+                *(self._with_error(name, row[name], row[f"{name}{_NOISE}"]) for name in self.told),
             ]
             for row in rows
         ]
 
+    def _with_error(self, name: str, value: Any, sd: float) -> str:
+        """A number with its noise; a date or a word as it is, with the noise in days or places."""
+        if not isinstance(value, str):
+            return format_with_error(float(value), max(sd, 1e-9))
+        shown = f"{printable(value)} ± {format_number(sd, 2)}"
+        column = self._column(name.rpartition("_")[0])
+        if column is not None and column.is_date:
+            return f"{shown} days"
+        return shown
+
     def _table(self, rows: list[dict[str, Any]]) -> Table:
-        head = [*self.keys, *(f"{self.heading(name)} ±" for name in self.told)]
+        head = [*self.key_headings, *(f"{self.heading(name)} ±" for name in self.told)]
         return Table(head, self._rows(rows), text_columns=len(self.keys))
 
     def _short_margins(self) -> list[dict[str, Any]]:
@@ -268,8 +299,8 @@ class TablePresenter(Presenter["PrivateTable"]):
         """How the numbers are to be read."""
         said = [
             "All groups are shown, whether anybody is in them or not. Counts are not negative, "
-            "and counts of totals are sums of those of cells; the numbers as they were released "
-            "are in cells_."
+            "and counts of totals are sums of those of cells; means and rates of totals are of the "
+            "released sums. The numbers as they were released are in cells_."
         ]
         if self.model.smooth:
             said.append(
@@ -328,10 +359,3 @@ class TablePresenter(Presenter["PrivateTable"]):
             f"has {usual} records on average, at most."
         ]
         return Quality(self.about_quality, sentences=sentences)
-
-
-def _with_error(value: Any, sd: float) -> str:
-    """A number with its noise; a date or a word as it is, with the noise in days or places."""
-    if isinstance(value, str):
-        return f"{printable(value)} ± {format_number(sd, 2)}"
-    return format_with_error(float(value), max(sd, 1e-9))

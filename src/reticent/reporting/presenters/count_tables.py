@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["count_tables", "format_released_count", "undrawn_levels"]
 
+_MOST_BINS = 16  # of a column in the report
+
 
 def format_released_count(count: float) -> str:
     """Write a released count: a whole number, and 0 where noise has made it negative.
@@ -26,15 +28,20 @@ def format_released_count(count: float) -> str:
 
 
 def count_tables(model: "PrivateEstimator") -> list[Table]:
-    """Give a table for each column that was counted: how many records lie in each of its bins."""
+    """Give a table for each column that was counted: how many records lie in each of its bins.
+
+    As released: what noise has made negative stays so, and sums are right on average.
+    """
     tables = []
-    for counted in released_counts(model):
+    for counted in (one.merged(_MOST_BINS) for one in released_counts(model)):
         rows = [
-            [name, format_released_count(count)]
+            [name, f"{floor(count):,}".replace("-", "−")]
             for name, count in zip(counted.names(), counted.counts, strict=True)
         ]
         noise = format_number(counted.sd, 2)
-        tables.append(Table([counted.column.heading, f"released records ± {noise}"], rows))
+        tables.append(
+            Table([counted.column.heading, f"records ± {noise} (noisy: may be negative)"], rows)
+        )
     return tables
 
 

@@ -1,6 +1,5 @@
 """Means, histograms and correlations of single columns."""
 
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -37,7 +36,6 @@ __all__ = [
     "MeanPresenter",
     "column_means",
     "format_mean",
-    "merge_bins",
     "noisy_means_note",
 ]
 
@@ -78,16 +76,6 @@ def noisy_means_note(
         f"the noise in every mean is larger than half its range: {medium.budget} is too "
         "small for so few records, and the results say next to nothing."
     ]
-
-
-def merge_bins(edges: Values, counts: Values, sd: float, most: int) -> tuple[Values, Values, float]:
-    """Put neighbouring bins of a histogram together until there are at most ``most``.
-
-    Gives their edges, their sums, and the standard deviation of the noise of a sum.
-    """
-    size = -(-len(counts) // most)
-    starts = np.arange(0, len(counts), size)
-    return np.append(edges[starts], edges[-1]), np.add.reduceat(counts, starts), sd * size**0.5
 
 
 class _MeansPresenter(Presenter[WithMeans], Generic[WithMeans]):
@@ -195,13 +183,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
 
     def merged(self, most: int) -> list[ReleasedCounts]:
         """Give the counts of each column in at most ``most`` bins; words stay apart."""
-        found = []
-        for counted in released_counts(self.model):
-            if not counted.by_value:
-                edges, counts, sd = merge_bins(counted.edges, counted.counts, counted.sd, most)
-                counted = replace(counted, edges=edges, counts=counts, sd=sd)
-            found.append(counted)
-        return found
+        return [counted.merged(most) for counted in released_counts(self.model)]
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of counts with bars for each column, of merged bins."""

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.privacy.row_maps.mixture_moments import LevelMoments, ResidualMoments
+from reticent.inference.mixtures.gaussian_mixture import significant_counts
+from reticent.privacy.row_maps.mixture_moments import CellCounts, LevelMoments, ResidualMoments
 from reticent.reporting.attack_curve import percent
 from reticent.reporting.columns import Column, input_columns
 from reticent.reporting.formatting import (
@@ -26,17 +27,20 @@ from reticent.reporting.presenter import (
     Section,
     Table,
 )
+from reticent.reporting.released_checks import complete_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from reticent.models.mixtures.gaussian_mixture import GaussianMixture  # noqa: F401 (a parameter of the base)
+    from reticent.privacy.release import Release
 
 
 __all__ = ["MixturePresenter"]
 
 _SCREEN_COLUMNS = 8  # of a table on a terminal
 _MOST_WORDS = 3  # of a column, in a table
+_CLEAR = 2.0  # standard deviations of its noise: a part with a smaller share may not exist
 
 Values = NDArray[np.float64]
 
@@ -44,7 +48,10 @@ Values = NDArray[np.float64]
 class MixturePresenter(Presenter["GaussianMixture"]):
     """Components of a Gaussian mixture."""
 
-    uncertainty = "The ± is how far records of a part spread; privacy noise and this are not in it."
+    uncertainty = (
+        "The ± of a share is its privacy noise; that of a column is how far records of a part "
+        "spread, without the privacy noise."
+    )
 
     def subject(self) -> str:
         """The number of components of the mixture."""
@@ -63,6 +70,8 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             "means": model.means_.tolist(),
             "covariances": model.covariances_.tolist(),
             "weights_noise_sd": self._weight_noise(),
+            "weights_within_noise": self.within_noise().tolist(),
+            "clear_components": int((~self.within_noise()).sum()),
             "level_probabilities": {
                 column.name: dict(zip(self.level_names(column), chances.T.tolist(), strict=True))
                 for column in input_columns(model)
@@ -71,18 +80,56 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         }
 
     def _weight_noise(self) -> float:
-        """Standard deviation of the privacy noise of each weight; 0 for one component.
+        """Standard deviation of the privacy noise of each weight, or a bound; 0 for one component.
 
-        By the last release of counts: the last release of moments but one.
+        By the release of the components' counts that is nearest to the weights: the last one, or
+        one before it if the last step did not fit better.
         """
-        moments = [
-            release
-            for release in self.model.releases_
-            if release.is_of(ResidualMoments, LevelMoments)
-        ]
-        if self.model.n_components_ == 1 or len(moments) < 2:
+        model = self.model
+        parts = model.n_components_
+        if parts == 1:
             return 0.0
-        return float(moments[-2].sd[0]) / moments[-2].n
+        counted = [
+            release
+            for release in model.releases_
+            if release.is_of(ResidualMoments, LevelMoments) and release.statistic["parts"] == parts
+        ]
+        if not counted:
+            return self._histogram_noise()
+
+        def distance(release: "Release") -> float:
+            counts = np.maximum(release.value[:parts], release.sd[0])
+            return float(np.abs(counts / counts.sum() - model.weights_).sum())
+
+        nearest = min(reversed(counted), key=distance)
+        return float(nearest.sd[0]) / complete_number(model)
+
+    def _histogram_noise(self) -> float:
+        """The same for components that were fitted to a histogram: of all its cells together."""
+        model = self.model
+        grids = [release for release in model.releases_ if release.is_of(CellCounts)]
+        if not grids:
+            return 0.0
+        sd = float(grids[-1].sd[0])
+        bins = int(grids[-1].statistic["cuts"])
+        dimension = len(self.bounds.x)
+        cells = significant_counts(grids[-1].value.reshape((bins,) * dimension), sd)
+        return sd * max(int((cells != 0).sum()), 1) ** 0.5 / complete_number(model)
+
+    def within_noise(self) -> NDArray[np.bool_]:
+        """Tell which components have a share within two standard deviations of its noise."""
+        return np.asarray(self.model.weights_ <= _CLEAR * self._weight_noise())
+
+    def _share(self, k: int) -> str:
+        """A component's share with its privacy noise: "1.5 ± 2.1 % (may not exist)"."""
+        weight = 100 * float(self.model.weights_[k])
+        noise = 100 * self._weight_noise()
+        if noise == 0:
+            return f"{weight:.1f} %"
+        shown = f"{format_with_error(weight, max(noise, 0.01))} %"
+        if self.within_noise()[k]:
+            return f"{shown} (within the noise: may not exist)"
+        return shown
 
     def _components(self, most: int | None = None) -> Table:
         """Each component's weight, and its mean ± standard deviation in the first columns."""
@@ -95,8 +142,8 @@ class MixturePresenter(Presenter["GaussianMixture"]):
                 self._cell(column, k, mean, sd)
                 for column, mean, sd in zip(columns, model.means_[k], spread, strict=False)
             ]
-            rows.append([f"{100 * model.weights_[k]:.1f} %", *cells])
-        return Table(["share", *(column.heading for column in columns)], rows)
+            rows.append([self._share(k), *cells])
+        return Table(["share ± privacy noise", *(column.heading for column in columns)], rows)
 
     def level_chances(self, column: Column) -> Values | None:
         """Chances of the levels of a column in each component, (components, levels).
@@ -179,7 +226,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         names = [column.heading for column in input_columns(model)]
         numbers = zip(names, mean, model.pooled_mean_, spread, pooled, strict=True)
         return [
-            [name, *(f"{value:z,.{decimal_places(values[-1] / 10)}f}" for value in values)]
+            [name, *_moments(column, values)]
             for column, (name, *values) in zip(input_columns(model), numbers, strict=True)
             if self.level_chances(column) is None and column.kind.levels is None
         ]
@@ -226,7 +273,33 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         return remarks
 
     def _model_notes(self, medium: Medium) -> list[str]:
-        """Say so if the components are as wide as the ranges."""
+        """Say so if components may be made up by noise, or are as wide as the ranges."""
+        return [*self.doubtful_parts(medium), *self._wide_parts(medium)]
+
+    def doubtful_parts(self, medium: Medium) -> list[str]:
+        """Say how many components are clear of the noise, if not all of them are."""
+        doubtful = int(self.within_noise().sum())
+        if not doubtful:
+            return []
+        parts = self.model.n_components_
+        noise = percent(self._weight_noise())
+        clear = f"only {parts - doubtful} of {parts} parts are"
+        if doubtful == parts:
+            clear = f"none of {parts} parts is"
+        elif parts - doubtful == 1:
+            clear = f"only 1 of {parts} parts is"
+        others = f"the {doubtful} others have shares"
+        if doubtful == parts:
+            others = "they have shares"
+        elif doubtful == 1:
+            others = "the other one has a share"
+        return [
+            f"{clear} clear of the noise; {others} within two standard deviations of its noise "
+            f"(± {noise}) and may not exist. Take fewer ({medium.parameter('n_components')}), or "
+            f"a larger {medium.parameter('epsilon')}."
+        ]
+
+    def _wide_parts(self, medium: Medium) -> list[str]:
         spread = np.sqrt(np.diagonal(self.model.covariances_, axis1=1, axis2=2).max(axis=0))
         low, high = np.array(self.bounds.x).T
         if not (spread > (high - low) / 2).all():
@@ -234,3 +307,13 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         return [
             f"the parts are as wide as the ranges: {medium.budget} is too small for so few records."
         ]
+
+
+def _moments(column: Column, values: list[float]) -> list[str]:
+    """Two means and two standard deviations of a column; of dates, as dates and in days."""
+    if column.is_date:
+        low, high = column.ends
+        means = [column.show(min(max(mean, low), high)) for mean in values[:2]]
+        return [*means, *(f"{format_number(sd, 2)} days" for sd in values[2:])]
+    digits = decimal_places(values[-1] / 10)
+    return [f"{value:z,.{digits}f}" for value in values]
