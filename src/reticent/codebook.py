@@ -44,10 +44,10 @@ _IN_ORDER = (
     *("low", "high", "words", "no", "yes", "format"),
     *("missing", "keep_missing", "unit", "label"),
 )
+_GIVEN_KINDS: list[type[Kind]] = [cls for cls in KINDS if cls is not MissingIndicator]
 _KIND_KEYS = {
     cls.name: (*sorted((one.name for one in fields(cls)), key=_IN_ORDER.index), "use")
-    for cls in KINDS
-    if cls is not MissingIndicator
+    for cls in _GIVEN_KINDS
 }
 _OTHER_WORDS = {
     **dict.fromkeys(("levels", "values", "categories", "labels"), "words"),
