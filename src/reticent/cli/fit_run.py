@@ -154,13 +154,13 @@ def fit(
     estimator, such as a search; ``advance`` hears of each release where these are slow. All that
     can be known before is checked before anything is charged.
     """
-    from reticent.models.base import IncompleteRecords
-
     promise = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "dataset": dataset}
     request = checked(
         word, data, epsilon=epsilon, delta=delta, ledger=ledger, dataset=dataset, **asked
     )
     check_place(out)
+    from reticent.models.base import IncompleteRecords
+
     if sign is not None:
         from reticent.models.signature import private_key
 
