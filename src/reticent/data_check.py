@@ -17,6 +17,7 @@ from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind, plain_text
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
+from reticent.privacy.columns.words import YesNo
 from reticent.privacy.sources.base import Source
 from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
@@ -40,6 +41,7 @@ _NOT_THERE = frozenset(
 _CODES = frozenset(
     sign * value for sign in (1, -1) for value in (99, 999, 9999, 99999, 98, 998, 9998, 888, 777)
 ) | {-1, -2, -7, -8, -9}
+_YES_WORDS = frozenset(("yes", "y", "ja", "j", "oui", "si", "sí", "sim", "da", "tak", "true", "1"))
 _ISO = re.compile(rb"\d{4}-\d{2}-\d{2}([T ].*)?")
 _POINTED = re.compile(rb"(\d{1,2})\.(\d{1,2})\.(\d{4})")
 _SLASHED = re.compile(rb"(\d{1,2})/(\d{1,2})/(\d{4})")
@@ -175,7 +177,12 @@ def _file_hints(found: FileCheck, dialect: Dialect) -> None:
         found.hints.append(
             f"{found.not_utf8:,} cells are not UTF-8, and are read as Windows-1252{mixed}."
         )
-    if found.not_utf8 and dialect.encoding is not None and found.utf8:
+    if found.not_utf8 and dialect.encoding == "utf-8":
+        found.hints.append(
+            f"{found.not_utf8:,} cells are not UTF-8, which the encoding says, and are missing: "
+            "leave out --encoding, and each cell is read by itself."
+        )
+    elif found.not_utf8 and dialect.encoding is not None and found.utf8:
         found.hints.append(
             f"{found.utf8:,} cells with letters beyond ASCII are UTF-8, {found.not_utf8:,} are "
             "not: the file mixes encodings; without an encoding said, each cell is read by itself."
@@ -343,6 +350,9 @@ class _Tally:
             hints.append(looks)
         for level, meant in self._respelt(ordered, dialect):
             hints.append(f"{level!r} is not listed, {meant!r} is: spelled otherwise?")
+        others = self._other_words(ordered, dialect)
+        if others:
+            hints.append(others)
         if self._kind.levels is not None and found.cells > found.missing:
             never = [level for level, count in found.levels.items() if not count]
             if never:
@@ -397,6 +407,26 @@ class _Tally:
         if isinstance(self._kind, Whole):
             return "not whole: give it as a plain range, LOW:HIGH"
         return None
+
+    def _other_words(self, ordered: Sequence[tuple[Any, int]], dialect: Dialect) -> str | None:
+        """What to do where most words are others than those that were listed."""
+        found = self.found
+        if self._kind.levels is None or found.unreadable <= _SOME * (found.cells - found.empty):
+            return None
+        words = [_text(cell, dialect) for cell, _ in ordered[:_SHOWN]]
+        if isinstance(self._kind, YesNo):
+            pair = sorted(words[:2], key=lambda word: word.lower() in _YES_WORDS)
+            if len(words) != 2 or len(ordered) != 2:
+                pair = ["nein", "ja"]
+            no, yes = pair
+            return (
+                f"other words than {self._kind.no} and {self._kind.yes}: say which they are, no "
+                f"first: {found.name}={no}/{yes}, or no = {no!r} and yes = {yes!r} in the codebook"
+            )
+        return (
+            "most cells are words that are not listed: another spelling, another code list, or "
+            "another column? List all that can occur, from the study's codebook"
+        )
 
     def _respelt(
         self, ordered: Sequence[tuple[Any, int]], dialect: Dialect

@@ -244,3 +244,20 @@ def test_a_number_with_a_decimal_comma_is_told_how_to_be_written(run, tmp_path):
     answer = run("fit", "mean", "d.csv", "--epsilon", "0,5", "--out", tmp_path / "m.reticent")
     assert answer.code == 2
     assert "write 0.5" in " ".join(answer.err.split())
+
+
+def test_with_a_codebook_the_output_is_named_alone(run, codebook, tmp_path):
+    (tmp_path / "d.csv").write_text("sex,visit,age,level\nF,2,1,3\n", encoding="utf-8")
+    options = ("--codebook", codebook.path, "--out", tmp_path / "m.reticent")
+    answer = run("fit", "gp", tmp_path / "d.csv", *options)
+    assert answer.code == 4
+    said = " ".join(answer.err.split())
+    assert 'use = "y"' in said
+    assert "for example --y age. Columns that can be: age, level." in said
+    answer = run("fit", "classifier", tmp_path / "d.csv", *options)
+    assert "--classes sex" in answer.err
+    answer = run("fit", "table", tmp_path / "d.csv", "--rate", "age", *options)
+    assert answer.code == 2
+    said = " ".join(answer.err.split())
+    assert "ask for its mean, --mean age" in said
+    assert "bool" not in said

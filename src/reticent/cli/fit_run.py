@@ -14,7 +14,7 @@ from reticent.cli.columns import DataOptions, column_name, split_name
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
 from reticent.cli.table_columns import TABLE_COLUMNS, table_columns
-from reticent.codebook import read_codebook
+from reticent.codebook import Codebook, read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import YesNo
@@ -83,7 +83,10 @@ def checked(
     if not inputs:
         raise _not_given("inputs", data, names, outputs or labels)
     if predicts and not (outputs or labels):
-        raise _not_given("classes" if model.labels else "output", data, names, columns.x)
+        missing = "classes" if model.labels else "output"
+        if said.codebook is not None:
+            raise _not_chosen(missing, said.codebook)
+        raise _not_given(missing, data, _likely(missing, source), columns.x)
     for option, texts in given:
         check_columns(option, texts, names, Path(data).name)
     check_codebook(said.codebook, (*columns.x, *outputs, *labels), names, Path(data).name)
@@ -286,7 +289,7 @@ _MISSING = {
         {"age": "0:110", "height": "40:220"},
     ),
     "output": (
-        f"the output has no bounds, {_NEVER}Say which column to predict, and its plausible range, "
+        f"the output has no bounds, {_NEVER}Say which column of numbers to predict, and its plausible range, "
         "from the codebook or common knowledge",
         "--y",
         "LOW:HIGH",
@@ -301,6 +304,34 @@ _MISSING = {
         {"ill": "no,yes"},
     ),
 }
+
+
+def _likely(what: str, source: Source) -> list[str]:
+    """Names of columns; numbers first for an output, others first for classes, by the schema."""
+    names = list(source.names or ())
+    numbers = {name for name in names if source.kind(source.position(name))[0] == "number"}
+    return sorted(names, key=lambda name: (name in numbers) == (what == "classes"))
+
+
+def _not_chosen(what: str, codebook: Codebook) -> BoundsMissing:
+    """The refusal where a codebook describes the columns, and none is to be predicted."""
+    if what == "classes":
+        option = "--classes"
+        use = "class"
+        able = [name for name, kind in codebook.kinds.items() if kind.levels is not None]
+    else:
+        option = "--y"
+        use = "y"
+        able = [name for name, kind in codebook.kinds.items() if kind.has_output_range]
+    words = f'which column is to be predicted? {codebook.path} has none whose use is "{use}"'
+    if not able:
+        kinds = "words" if what == "classes" else "numbers"
+        return BoundsMissing(f"{words}, and none of {kinds}, which it would have to be.")
+    example = f"{option} {quote(column_name(able[0]))}"
+    return BoundsMissing(
+        f'{words}: give it that, use = "{use}", or name it here, for example {example}. Columns '
+        f"that can be: {', '.join(able)}."
+    )
 
 
 def _not_given(what: str, data: str, names: Sequence[str], taken: Container[str]) -> BoundsMissing:

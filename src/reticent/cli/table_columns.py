@@ -14,6 +14,8 @@ from typing import Any
 from reticent.cli.columns import column_name, parse_column, split_name
 from reticent.codebook import Codebook
 from reticent.errors import BadInput
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.words import YesNo
 
 __all__ = ["TABLE_COLUMNS", "described", "table_columns"]
 
@@ -54,7 +56,23 @@ def table_columns(
                 f"--by {texts[name]}: groups of numbers and dates are made by edges; give them "
                 f"all, for example --by {column_name('age')}=0:18:65:110."
             )
+    for name in options["rate"] or ():
+        _check_rate(name, parse_column(texts[name], "--rate", codebook)[1])
     return [texts[name] for name in used], options
+
+
+def _check_rate(name: str, kind: Kind) -> None:
+    if isinstance(kind, YesNo):
+        return
+    shown = column_name(name)
+    if kind.levels is None:
+        hint = f"ask for its mean, --mean {shown}"
+    else:
+        hint = f"make it a key, --by {shown}"
+    raise BadInput(
+        f"--rate {shown}: a rate is one of yes and no, and this is a column of kind {kind.name}: "
+        f"{hint}, or say its two words, no first: {shown}=alive/dead."
+    )
 
 
 def described(

@@ -97,3 +97,18 @@ def test_refusals(run, messy, options, code, words):
     answer = run("check", messy, *options)
     assert answer.code == code
     assert words in answer.err
+
+
+def test_other_words_and_another_encoding_are_told(run, tmp_path):
+    lines = ["died,ward", *["ja,Chirurgie", "nein,Innere", "nein,H\xfcfte"] * 5]
+    (tmp_path / "d.csv").write_bytes("\n".join(lines).encode("latin-1"))
+    columns = ("--x", "died=yes/no", "--x", "ward=surgery,medicine")
+    text = said(run("check", tmp_path / "d.csv", *columns, "--encoding", "utf-8"))
+    assert "no first: died=nein/ja, or no = 'nein' and yes = 'ja' in the codebook" in text
+    assert "most cells are words that are not listed" in text
+    assert "'Chirurgie' 5 times" in text
+    assert "5 cells are not UTF-8" in text
+    assert "leave out --encoding" in text
+    answer = run("check", tmp_path / "d.csv", *columns, "--separator", ";")
+    assert answer.code == 5
+    assert "one column only" in " ".join(answer.err.split())
