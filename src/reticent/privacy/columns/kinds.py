@@ -44,7 +44,10 @@ __all__ = [
 _BY_NAME: dict[str, type[Kind]] = {
     cls.name: cls for cls in (Number, Whole, Words, Ordered, YesNo, Date, Cyclic)
 }
-KINDS = (*_BY_NAME.values(), MissingIndicator)  # what the columns of bounds can be
+KINDS: tuple[type[Kind], ...] = (
+    *_BY_NAME.values(),
+    MissingIndicator,
+)  # what the columns of bounds can be
 
 
 def kind_from_dict(given: Mapping[str, Any]) -> Kind:
