@@ -3,7 +3,7 @@
 They cost nothing, since they are computed from what was released anyway.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -135,7 +135,7 @@ def _incomplete_columns(model: "PrivateEstimator") -> list[str]:
 
 def _table_shares(model: "PrivateEstimator") -> list[tuple[str, float, float]]:
     """Of a table by group: the shares of the records that have all keys, and each value."""
-    cells = getattr(model, "cells_", None)
+    cells: Any = getattr(model, "cells_", None)
     if not isinstance(getattr(cells, "present", None), dict):
         return []
     n = model.releases_[0].n
