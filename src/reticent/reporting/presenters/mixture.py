@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.inference.mixtures.gaussian_mixture import significant_counts
 from reticent.privacy.row_maps.mixture_moments import CellCounts, LevelMoments, ResidualMoments
 from reticent.reporting.attack_curve import percent
 from reticent.reporting.columns import Column, input_columns
@@ -105,16 +104,14 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         return float(nearest.sd[0]) / complete_number(model)
 
     def _histogram_noise(self) -> float:
-        """The same for components that were fitted to a histogram: of all its cells together."""
+        """The same for components of a histogram: of all cells above their noise together."""
         model = self.model
         grids = [release for release in model.releases_ if release.is_of(CellCounts)]
         if not grids:
             return 0.0
         sd = float(grids[-1].sd[0])
-        bins = int(grids[-1].statistic["cuts"])
-        dimension = len(self.bounds.x)
-        cells = significant_counts(grids[-1].value.reshape((bins,) * dimension), sd)
-        return sd * max(int((cells != 0).sum()), 1) ** 0.5 / complete_number(model)
+        cells = max(int((grids[-1].value > sd).sum()), 1)
+        return sd * cells**0.5 / complete_number(model)
 
     def within_noise(self) -> NDArray[np.bool_]:
         """Tell which components have a share within two standard deviations of its noise."""
