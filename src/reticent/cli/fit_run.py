@@ -283,8 +283,8 @@ _MISSING = {
         {"age": "0:110", "height": "40:220"},
     ),
     "output": (
-        f"the output has no bounds, {_NEVER}Say which column of numbers to predict, and its plausible range, "
-        "from the codebook or common knowledge",
+        f"the output has no bounds, {_NEVER}Say which column of numbers to predict, and its "
+        "plausible range, from the codebook or common knowledge",
         "--y",
         "LOW:HIGH",
         {"weight": "2:150"},

@@ -84,7 +84,7 @@ class _Told:
         """Count the codes of some lines, and the cells that are no value."""
         gaps = np.flatnonzero(np.isnan(codes))
         self.lacking += len(gaps)
-        for place in gaps:
+        for place in gaps.tolist():
             cell = cells[place]
             if cell and (cell in self.unknown or len(self.unknown) < _KEPT):
                 self.unknown[cell] += 1
@@ -153,9 +153,9 @@ class _CodedRows(Source):
 
     def blocks(self, fields: Sequence[Field]) -> Iterator[Block]:
         rows = np.full((len(self._codes), len(fields)), np.nan)
-        for place, field in enumerate(fields):
-            if field in self._places:
-                rows[:, place] = self._codes[:, self._places[field]]
+        for place, wanted in enumerate(fields):
+            if wanted in self._places:
+                rows[:, place] = self._codes[:, self._places[wanted]]
         yield rows
 
 
@@ -235,8 +235,8 @@ def predict_file(
             records += len(codes)
             incomplete += int((~complete).sum())
             missing += int(np.isnan(codes[:, copied]).sum())
-            for place, (i, one) in enumerate(zip(copied, told_of, strict=True)):
-                one.add(codes[:, i], [cells[place] for cells in block.cells])
+            for at, (i, input_told) in enumerate(zip(copied, told_of, strict=True)):
+                input_told.add(codes[:, i], [cells[at] for cells in block.cells])
             advance(len(codes))
         if not records:
             raise BadFile(f"{data} has no records.")
