@@ -33,8 +33,10 @@ from typing import Any
 from reticent.errors import BadFile, BadInput, ReticentError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
-from reticent.privacy.columns.kinds import KINDS, kind_from_dict
-from reticent.privacy.columns.words import MissingIndicator, Ordered, Words, YesNo
+from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.kinds import kind_from_dict
+from reticent.privacy.columns.numbers import Cyclic, Number, Whole
+from reticent.privacy.columns.words import Ordered, Words, YesNo
 from reticent.privacy.sources.base import DtypeKind, Source, scan
 
 __all__ = ["Codebook", "did_you_mean", "read_codebook", "template"]
@@ -44,10 +46,10 @@ _IN_ORDER = (
     *("low", "high", "words", "no", "yes", "format"),
     *("missing", "keep_missing", "unit", "label"),
 )
-_GIVEN_KINDS: list[type[Kind]] = [cls for cls in KINDS if cls is not MissingIndicator]
+_WRITTEN: tuple[type[Kind], ...] = (Number, Whole, Words, Ordered, YesNo, Date, Cyclic)
 _KIND_KEYS = {
     cls.name: (*sorted((one.name for one in fields(cls)), key=_IN_ORDER.index), "use")
-    for cls in _GIVEN_KINDS
+    for cls in _WRITTEN
 }
 _OTHER_WORDS = {
     **dict.fromkeys(("levels", "values", "categories", "labels"), "words"),

@@ -235,8 +235,8 @@ def predict_file(
             records += len(codes)
             incomplete += int((~complete).sum())
             missing += int(np.isnan(codes[:, copied]).sum())
-            for place, (i, one) in enumerate(zip(copied, told_of, strict=True)):
-                one.add(codes[:, i], [cells[place] for cells in block.cells])
+            for at, (i, input_told) in enumerate(zip(copied, told_of, strict=True)):
+                input_told.add(codes[:, i], [cells[at] for cells in block.cells])
             advance(len(codes))
         if not records:
             raise BadFile(f"{data} has no records.")
