@@ -61,7 +61,7 @@ def test_what_is_wrong_is_said_before_the_charge(fit, tmp_path, options, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[columns.age]\nkind = 'number'\nlow = 0\nhigh = 9\nheight = 3\n", "has no height"),
+        ("[columns.age]\nkind = 'number'\nlow = 0\nhigh = 9\nheight = 3\n", "unknown key 'height'"),
         ("[columns.age]\nkind = 'number'\nlow =\nhigh =\n", "not filled in yet"),
         ("[columns.age]\nkind = ''\n", "has no kind yet"),
         ("[columns.age]\nkind = 'numbr'\nlow = 0\nhigh = 1\n", "no kind of column 'numbr'"),

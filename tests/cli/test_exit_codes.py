@@ -276,9 +276,10 @@ KEYS = {
     "inspect mean": "file sha256 signed_by model reticent private guarantee releases results notes",
     "report mean --out {}/r.html": "out model_sha256",
     "predict gp new.csv --out {}/p.csv": (
-        "model private outputs records missing not_predicted outside inputs columns out"
+        "model private outputs records missing not_predicted lacking outside notes inputs columns "
+        "out"
     ),
-    "sample mixture -n 3 --out {}/s.csv": "model private records columns out",
+    "sample mixture -n 3 --out {}/s.csv": "model private records columns out notes",
     "fit mean new.csv --x age=0:9 --epsilon 1 --delta 1e-5 --out {}/m": (
         "file sha256 signed_by model reticent private guarantee releases results notes read"
     ),

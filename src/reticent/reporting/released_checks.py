@@ -87,7 +87,10 @@ def _incomplete(model: "PrivateEstimator") -> list[str]:
     if not _clearly_less(share, sd):
         return []
     if share < _FEW_COMPLETE:
-        return [f"Only about {_about(share, sd)} of the records were read{_WORTHLESS}"]
+        hint = ""
+        if hasattr(model, "classes_"):
+            hint = f" {_CHECK_LABELS}"
+        return [f"Only about {_about(share, sd)} of the records were read{_WORTHLESS}{hint}"]
     check = _CHECK
     if hasattr(model, "classes_"):
         check = f"{_CHECK} {_CHECK_LABELS}"

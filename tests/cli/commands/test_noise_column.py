@@ -72,7 +72,8 @@ def test_codes_of_missing_levels_leave_records_out(run, table, tmp_path):
     for error in found.values():
         assert np.abs(error).mean() < 0.25, found
     answer = run("fit", "gp", table, *ABOUT, *LEVEL, "--missing", "z=1", "--out", tmp_path / "n")
-    assert "no such column is used. Columns: x, y, sd." in answer.err
+    assert "no such column is used" in answer.err
+    assert all(name in answer.err for name in ("x", "y", "sd"))
 
 
 def test_predictions_tell_single_outputs_where_the_file_has_levels(run, table, model, tmp_path):
