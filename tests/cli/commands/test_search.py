@@ -250,4 +250,4 @@ def test_the_ledger_of_the_estimator_inside_stays_out_of_the_report(tmp_path):
     assert not any(word in page for word in ("s3cret", "whispered", "random_state"))
     search.save(tmp_path / "model")
     reticent.load(tmp_path / "model").report(tmp_path / "again.html")
-    assert "estimator=PrivateHistogram()" in (tmp_path / "again.html").read_text("utf-8")
+    assert "PrivateHistogram()" in (tmp_path / "again.html").read_text("utf-8")

@@ -140,6 +140,7 @@ def test_rebuilt_and_loaded_bit_for_bit(tmp_path):
 
 @pytest.mark.parametrize("case", ["missing", "zero", "huge"])
 @pytest.mark.parametrize("eps", [1e-6, 1.0, 1e6])
+@pytest.mark.filterwarnings("ignore::reticent.models.base.IncompleteRecords")
 def test_levels_that_say_nothing_leave_a_sensible_posterior(case, eps):
     X, y = data(300)
     X[:, 1] = {"missing": np.nan, "zero": 0.0, "huge": np.inf}[case]

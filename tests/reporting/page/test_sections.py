@@ -157,7 +157,7 @@ def test_public_ranges_have_outputs_last_and_levels_after_them():
         ("weight (output)", 0, 10),
         ("girth (output)", 0, 10),
     ]
-    assert facts.public(presenter_of(model))["columns"][1] == ["weight (output)", "0", "10"]
+    assert facts.public(presenter_of(model))["columns"][1] == ["weight (output)", "0 to 10"]
     assert output_names(model) == ["weight", "girth"]
     first, second = regression_outputs(model)
     at = np.array([[1.0], [9.0]])
@@ -303,7 +303,7 @@ def test_combinations_to_try_keep_ranges_outputs_and_norm():
         ("ill=", "takes COLUMN=LABEL"),
         ("ill=no", "names one class"),
         ("ill=no,,yes", "has an empty label: leave it out"),
-        ("ill=,yes", "begins with an empty label"),
+        ("ill=,yes", "has an empty label"),
         ("ill=no,yes,no", "lists 'no' twice"),
     ],
 )
