@@ -337,7 +337,7 @@ def test_parameters_of_the_estimator_can_be_set_and_cloned(tmp_path):
         ({"validation": "half"}, "validation"),
         ({"expected_runs": 0}, "runs"),
         ({"expected_runs": "many"}, "runs"),
-        ({"delta": 0}, "delta > 0"),
+        ({"delta": 0}, "delta must be above 0"),
         ({"scheme": "liu-talwar", "epsilon": 1e-12}, "too small"),
         ({"scheme": "liu-talwar", "run_count_distribution": "logarithmic"}, "liu-talwar"),
     ],
