@@ -440,7 +440,7 @@ def test_pure_differential_privacy(name):
         assert model.guarantee_.epsilon <= 1.0
         assert isinstance(model.releases_[0].event, reticent.Laplace)
     else:
-        with pytest.raises(reticent.BadInput, match="delta (> 0|must be above 0)"):
+        with pytest.raises(reticent.BadInput, match=r"delta (> 0|must be above 0)"):
             fitted(ESTIMATORS[name], delta=0)
 
 
