@@ -105,6 +105,7 @@ def stretch(kind: Kind) -> float:
 
     Codes of C values one apart are scaled to ±(C − 1)/C at most (`Bounds.scale`).
 
+    >>> from reticent import YesNo
     >>> stretch(YesNo())
     2.0
     """
@@ -172,6 +173,7 @@ def bin_edges(kind: Kind, bins: int) -> tuple[float, ...]:
     are more than ``bins``, for as many of them as make at most ``bins``; otherwise ``bins`` equal
     ones.
 
+    >>> from reticent import YesNo
     >>> bin_edges(YesNo(), 10)
     (-0.5, 0.5, 1.5)
     """
