@@ -236,7 +236,8 @@ def test_chances_from_the_table_are_those_of_a_softmax(logits, place):
     )  # neighbours with other levels: a record's chances are its own
     block[:, place] = column[:, 0]
     found = _chances(block.copy())[:, place]
-    assert found == pytest.approx(true[:, 0], rel=1.1e-4, abs=2.0**-12)
+    cut = len(logits) * 2.0**-12  # chances below a step count as none, and the others share them
+    assert found == pytest.approx(true[:, 0], rel=1.1e-4, abs=cut)
     assert found.sum() == pytest.approx(1, abs=1e-12)
     np.testing.assert_array_equal(found, _chances(column.copy())[:, 0])
 
