@@ -20,7 +20,9 @@ import pyarrow.parquet as pq
 
 import reticent
 from reticent.inference.mixtures.gaussian_mixture import NormalMixture
+from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.models.mixtures.em_steps import em_step
+from reticent.models.mixtures.record_view import RecordView
 
 COLUMNS = 10
 COMPONENTS = 3
@@ -49,8 +51,9 @@ def fit(path: Path, mixture: NormalMixture, steps: int) -> NormalMixture:
     bounds = reticent.Bounds(x={f"x{j}": (-1, 1) for j in range(COLUMNS)})
     event = reticent.Gaussian(count=steps, noise_multiplier=1.0)
     curator = reticent.Curator(reticent.scan(path), bounds=bounds, event=event)
+    view = RecordView(curator, CompleteRecords(curator.n))
     for _ in range(steps):
-        mixture = em_step(curator, mixture, 1, covariance_type="full", least_step=0.5)
+        mixture = em_step(view, mixture, 1, covariance_type="full", least_step=0.5)
     return mixture
 
 

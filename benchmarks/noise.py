@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from reticent.privacy.noise import LAWS, Scale, floor_noise
+from reticent.privacy.noise import FAMILIES, Scale, floor_noise
 from reticent.privacy.random_bits import Bits
 
 if "--quick" in sys.argv:
@@ -42,11 +42,13 @@ def main() -> None:
     rng = np.random.default_rng()
     plain = nanoseconds(lambda: rng.normal(size=SIZE))
     print(f"{SIZE:,} draws, median of {RUNS} runs; NumPy's normal: {plain:.1f} ns per draw")
-    print(f"{'law':<10}{'scale':>10}{'ns per draw':>14}{'times NumPy':>14}")
-    for law in LAWS:
+    print(f"{'family':<10}{'scale':>10}{'ns per draw':>14}{'times NumPy':>14}")
+    for family in FAMILIES:
         for name, scale in SCALES.items():
-            exact = nanoseconds(lambda law=law, scale=scale: floor_noise(law, scale, SIZE, Bits()))
-            print(f"{law:<10}{name:>10}{exact:>14.1f}{exact / plain:>14.1f}")
+            exact = nanoseconds(
+                lambda family=family, scale=scale: floor_noise(family, scale, SIZE, Bits())
+            )
+            print(f"{family:<10}{name:>10}{exact:>14.1f}{exact / plain:>14.1f}")
 
 
 if __name__ == "__main__":

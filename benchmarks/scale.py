@@ -77,7 +77,7 @@ class Case:
 
     def keeps(self, n: float) -> bool:
         """Whether later stages find their rows in memory."""
-        return n * self.row <= kept.MEMORY
+        return n * self.row <= kept.CACHE_BYTES
 
     def terms(self, n: float, *, local: bool) -> np.ndarray:
         """What the time is made of.
@@ -195,7 +195,7 @@ def alone(folder: Path, case: Case) -> dict[str, Any]:
     The system refuses the rest.
     """
     case.fit(_few(case))  # what is loaded and compiled once
-    most = memory("VmData") + SPARE + int(HOLES * kept.MEMORY if case.stages > 1 else 0)
+    most = memory("VmData") + SPARE + int(HOLES * kept.CACHE_BYTES if case.stages > 1 else 0)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     before = memory("VmRSS")
     read = _read()
