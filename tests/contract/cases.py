@@ -65,7 +65,7 @@ TURNING = reticent.Bounds(
 )
 BALL = reticent.Bounds(x=[(-1.0, 1.0)] * 3, norm=0.9)
 
-MIXED = reticent.Bounds(x=[(-2.0, 3.0), ["0", "55", "110"]], y=(-1e-3, 1e3))
+WORDED = reticent.Bounds(x=[(-2.0, 3.0), ["0", "55", "110"]], y=(-1e-3, 1e3))
 KINDS = reticent.Bounds(x=[["F", "M"], reticent.Whole(0, 3), bool])
 YESNO = (-0.5, 0.5, 1.5)  # edges of its bins
 
@@ -211,8 +211,8 @@ STATISTICS |= {
     "labels in regions": (LabelSums(SOME, PLANE, True, (0,) * 3), PLANE, True),
     "outputs in regions": (BinTotals(SOME, PLANE), PLANE, True),
     "counts in bins": (BinCounts(CELLS, PLANE), PLANE, True),
-    "sums by word": (BinSums(BY_WORD, MIXED, True), MIXED, True),
-    "labels by word": (LabelSums(BY_WORD, MIXED, False, (5,) * 6), MIXED, True),
+    "sums by word": (BinSums(BY_WORD, WORDED, True), WORDED, True),
+    "labels by word": (LabelSums(BY_WORD, WORDED, False, (5,) * 6), WORDED, True),
 }
 
 
