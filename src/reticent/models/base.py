@@ -9,7 +9,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -31,14 +31,15 @@ from reticent.privacy.curator import Curator, Oracle, Release
 from reticent.privacy.sources.base import Field, Source, scan
 from reticent.privacy.sources.cell_values import fitting_width
 from reticent.privacy.statistics.exact_sum import one_blas_thread
-from reticent.validation import check_epsilon_delta, check_integer, is_integer
+from reticent.privacy.unit import REPLACE, PrivacyUnit
+from reticent.privacy.weight_columns import weight_columns
+from reticent.validation import check_epsilon_delta, is_integer
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 __all__ = ["COMMON", "IncompleteRecords", "PrivateEstimator", "columns_words", "seed_bytes"]
 
-_MOST_RECORDS = 10**6  # of one person
 # columns, and letters of their names, in the history of a ledger
 _NAMED = 3
 _LONG = 60
@@ -67,7 +68,22 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         it reads a record.
     records_per_person : int
         How many records may belong to one person, if it is the person and not the record that must
-        be protected.
+        be protected, and no column tells whose a record is. Believed, and paid for in noise.
+    person : str, optional
+        Column that tells whose a record is: all records of one person are protected together,
+        however many they are, with the noise of one record. Each person counts once: a record of
+        somebody who has k counts 1/k. A record without an identifier does not count. In an array,
+        the column's position ("2"); or give identifiers to ``fit``.
+    contribution : int
+        How many records' weight a person may have, with ``person``. With 5, somebody who has one
+        record counts a fifth of somebody who has five or more: answers are of records rather than
+        of people, and noise is up to five times larger by comparison.
+    neighbours : "replace" or "add-remove"
+        Whether the number of people (or records) is public, or protected too: then it is released
+        with a small share of the budget, and used in its place.
+    weight, weight_bound : str and float, optional
+        Column of record weights (of a survey, for example), and the public number above which a
+        weight counts as that number; negative and missing ones count as 0.
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is fitted with it is stamped
         ``private=False``.
@@ -93,6 +109,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     dataset: str | None = None
     records_per_person: int = 1
     random_state: object = None
+    person: str | int | None = None
+    contribution: int = 1
+    neighbours: str = REPLACE
+    weight: str | int | None = None
+    weight_bound: float | None = None
 
     @staticmethod
     def _listen(releases: int) -> None:
@@ -140,7 +161,14 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Learn with what validation has prepared; a model that prepares nothing just learns."""
         self.learn(curator)
 
-    def fit(self, X: object, y: object = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        person: object = None,
+        sample_weight: object = None,
+    ) -> Self:
         """Pay, read, learn.
 
         Parameters
@@ -150,8 +178,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         y : array, optional
             The outputs, for models that use them; a data frame or file may hold them as a column
             named in the bounds.
+        person, sample_weight : array, optional
+            Whose each record is, and how much it counts, where they are no columns of X (see the
+            parameters ``person``, ``weight`` and ``weight_bound``).
         """
         event = self._event()
+        unit = self._privacy_unit(person=person, sample_weight=sample_weight)
         if self._targets and _is_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: y = y.ravel() does it.",
@@ -161,9 +193,13 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(X, Source):
             data = X
         else:
-            data = scan(X, y=y if self._targets else None)
+            data = scan(
+                X, y=y if self._targets else None, person=person, weight=sample_weight
+            )
         bounds = self._bounds()
         data = bounds.shaped(data, targets=self._targets)
+        columns = weight_columns(data, unit)
+        data = data.with_apart(*(field.key for field in columns.fields))
         with one_blas_thread():  # as in a rebuild, which must give the same bits
             prepared, options = self._prepare(data, bounds)
         curator = Curator(
@@ -171,10 +207,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             bounds=bounds,
             event=event,
             targets=self._targets,
-            records_per_person=self.records_per_person,
             ledger=self.ledger,
             dataset=self.dataset,
-            relation=self._relation,
+            columns_of_weights=columns,
+            **unit.to_dict(),
             what=self._ledger_description(event),
             seed=seed_bytes(self.random_state),
             **options,
@@ -213,14 +249,41 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_unit(self, release: Release) -> None:
         """Refuse to read a release as if it protected something else than it does."""
-        paid = (release.relation, release.records_per_person)
-        asked = (self._relation, self.records_per_person)
-        if paid != asked:
+        paid = release.unit
+        asked = self._privacy_unit(
+            person=paid.person if self.person is None else None,
+            sample_weight=paid.weight if self.weight is None else None,
+        )
+        if paid != replace(asked, person=paid.person, weight=paid.weight) or (
+            self.person is not None and asked.person != paid.person
+        ):
             raise BadInput(
-                f"These releases protect one {paid[0]}, up to {paid[1]} of one person, and "
-                f"{type(self).__name__} with these parameters would say one {asked[0]}, up to "
-                f"{asked[1]}: rebuild with the parameters they had."
+                f"These releases protect any one {paid.who()} ({paid.neighbours}), and "
+                f"{type(self).__name__} with these parameters would say any one {asked.who()} "
+                f"({asked.neighbours}): rebuild with the parameters they had."
             )
+
+    def _privacy_unit(self, *, person: object = None, sample_weight: object = None) -> PrivacyUnit:
+        """Who is protected; ``person`` and ``sample_weight`` are what came beside the records."""
+        names: dict[str, str | None] = {}
+        for what, column, beside in (
+            ("person", self.person, person),
+            ("weight", self.weight, sample_weight),
+        ):
+            name = column
+            if column is None and beside is not None:
+                name = what
+            if is_integer(name, 0):
+                name = str(name)
+            names[what] = name  # type: ignore[assignment]
+        return PrivacyUnit(
+            relation=self._relation,
+            records_per_person=self.records_per_person,
+            contribution=self.contribution,
+            neighbours=self.neighbours,
+            weight_bound=self.weight_bound,
+            **names,
+        )
 
     def save(
         self, path: str | Path, *, overwrite: bool = False, sign_with: str | Path | None = None
@@ -320,12 +383,22 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _event(self) -> Event:
         """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
         eps, delta = self._promise()
-        check_integer("records_per_person", self.records_per_person, 1, _MOST_RECORDS)
+        self._check_privacy_unit()
         self._check()
         self._bounds()
         multiplier = calibrate(eps, delta, releases=self._releases)
         kind = Gaussian if delta > 0 else Laplace
         return kind(count=self._releases, noise_multiplier=multiplier)
+
+    def _check_privacy_unit(self) -> None:
+        """Refuse parameters that are no unit of privacy, before anything else is looked at."""
+        beside = None
+        if self.weight_bound is not None or self.contribution != 1:
+            beside = True  # may still come beside the records
+        self._privacy_unit(
+            person=beside if self.contribution != 1 else None,
+            sample_weight=beside if self.weight_bound is not None else None,
+        )
 
     def _promise(self) -> tuple[float, float]:
         """ε and δ, or what is wrong with them."""
@@ -350,6 +423,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             events=(first.event,),
             private=all(release.private for release in releases),
             records_per_person=first.records_per_person,
+            person=first.person,
+            neighbours=first.neighbours,
+            units=first.n if first.unit.number_is_public else None,
         )
         given = first.bounds.given_inputs()
         self.n_features_in_ = len(given)

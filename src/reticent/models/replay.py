@@ -8,14 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
-from reticent.privacy.accounting.events import Event, Gaussian, Selection
+from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.oracle import CHOICE, Choice, Design, Run
 from reticent.privacy.release import (
     CALIBRATION_TOLERANCE,
+    NUMBER,
     Release,
     check_scale,
+    noise_multiplier,
     noise_scale,
+    number_scale,
     same_event,
 )
 from reticent.privacy.selection.exponential_mechanism import (
@@ -71,9 +74,8 @@ def _recorded(releases: Sequence[Release]) -> Choice:
         (
             release.fit,
             release.event,
-            release.records_per_person,
+            release.unit,
             release.private,
-            release.relation,
             release.entry,
         )
         for release in releases
@@ -95,8 +97,21 @@ def _whole(value: object) -> int:
 
 def _belongs(release: Release) -> tuple[object, ...]:
     """What all releases of one fit have in common."""
-    protection = release.records_per_person, release.relation, release.private
+    protection = release.unit, release.private
     return (release.fit, release.event, release.entry, release.n, release.bounds, *protection)
+
+
+def _is_number(release: Release) -> bool:
+    """Whether it is the released number of people or records, where that is protected."""
+    return release.statistic.get("name") == NUMBER
+
+
+def _check_number(release: Release, event: Event | None) -> None:
+    """Refuse a number of units that no curator gives."""
+    if release.value.shape != (1,) or release.n != max(1, round(float(release.value[0]))):
+        raise BadInput("A release holds a number that no curator gives: it was altered.")
+    if isinstance(event, (Gaussian, Laplace)):
+        check_scale(release, np.array([sqrt(number_scale(event, release.unit))]))
 
 
 def _check_paid(paid: Event, event: Event) -> None:
@@ -138,6 +153,16 @@ class Replay:
         self._choice = _recorded(releases) if first.statistic.get("kind") == CHOICE else None
         if self._choice is not None:
             return
+        if not first.unit.number_is_public:
+            if not _is_number(first):
+                raise BadInput(
+                    "The number of people or records is protected here, and its release is "
+                    "missing: give all releases of the fit."
+                )
+            _check_number(first, self._noise)
+            self._next = 1
+        if any(map(_is_number, releases[self._next :])):
+            raise BadInput("There are more releases than were paid for.")
         together = _belongs(first)
         for release in releases:
             release.check()
@@ -154,13 +179,13 @@ class Replay:
                 raise BadInput("A release holds a number that no curator gives: it was altered.")
         if (
             self._noise is not None
-            and sum(release.shares_spent for release in releases) > self._noise.count
+            and sum(release.shares_spent for release in releases[self._next :]) > self._noise.count
         ):
             raise BadInput("There are more releases than were paid for.")
 
     @property
     def n(self) -> int:
-        """Number of records (public)."""
+        """Number of records, or of people where they are the unit."""
         return self.releases[0].n
 
     @property
@@ -178,8 +203,7 @@ class Replay:
     @property
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity (`Oracle.noise_multiplier`)."""
-        multiplier: float = self.event.noise_multiplier  # type: ignore[attr-defined]
-        return multiplier * self.releases[0].records_per_person
+        return noise_multiplier(self.event, self.releases[0].unit)
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Give the next recorded release.
@@ -190,7 +214,7 @@ class Replay:
         if self._noise is not None:
             check_scale(
                 release,
-                noise_scale(statistic, self._noise, release.records_per_person, shares_spent),
+                noise_scale(statistic, self._noise, release.unit, shares_spent),
             )
         return release
 

@@ -25,13 +25,19 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection, checked_event
 from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import guarded_read, read_safely
-from reticent.privacy.ledger.ledger import RELATIONS, Ledger, check_account
+from reticent.privacy.ledger.ledger import Ledger, check_account
 from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
 from reticent.privacy.oracle import Choice, Design, Oracle, Run
 from reticent.privacy.process import available_cpus, check_process, identity
 from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import RecordSum, try_out
-from reticent.privacy.release import Release
+from reticent.privacy.release import (
+    COUNT_SHARE,
+    NUMBER,
+    Release,
+    noise_multiplier,
+    number_scale,
+)
 from reticent.privacy.selection.exponential_mechanism import (
     Scores,
     check_scores,
@@ -50,14 +56,17 @@ from reticent.privacy.selection.private_selection import (
     released_choice,
 )
 from reticent.privacy.selection.random_split import RecordSubset, split_records
-from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import Enforced, enforce
 from reticent.privacy.statistics.exact_products import check_blas
 from reticent.privacy.statistics.feature_cache import FeatureCache
-from reticent.validation import check_choice, check_integer
+from reticent.privacy.unit import REPLACE, PrivacyUnit
+from reticent.privacy.weight_columns import WeightColumns, weight_columns
+from reticent.privacy.weights import ONE, PersonCounts, RecordWeights
+from reticent.validation import check_integer
 
 __all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Scores"]
 
@@ -75,15 +84,16 @@ class Curator:
         What is paid for: ``event.count`` releases may be asked for, or with a Selection one choice.
     targets : bool
         Whether records have outputs (y or classes) besides inputs.
-    records_per_person : int
-        How many records may belong to one person; multiplies the sensitivity.
+    records_per_person, person, contribution, neighbours, weight, weight_bound
+        Who is protected, and how much each record counts: see `PrivacyUnit`. ``person`` and
+        ``weight`` name columns of the source.
     ledger, dataset : str, optional
         Where to charge. Without a ledger nothing remembers the spending but the guarantee of this
         one fit.
     what : str
         What the ledger's history will say.
     relation : str
-        What is protected: a key of ``ledger.RELATIONS``. With "label" the inputs of the records are
+        What is protected: a key of ``unit.RELATIONS``. With "label" the inputs of the records are
         public.
     seed : bytes, optional
         Makes the noise repeatable and the release not private.
@@ -93,6 +103,8 @@ class Curator:
     look : function of the scaled inputs, optional
         With the relation "label", where inputs are public: sees them before anything is charged,
         and may refuse them.
+    columns_of_weights : WeightColumns, optional
+        Of the curator that this one is a side of, in a search: identifiers must be read alike.
 
     Privacy
     -------
@@ -108,6 +120,11 @@ class Curator:
         event: Event,
         targets: bool = False,
         records_per_person: int = 1,
+        person: str | None = None,
+        contribution: int = 1,
+        neighbours: str = REPLACE,
+        weight: str | None = None,
+        weight_bound: float | None = None,
         ledger: str | os.PathLike[str] | None = None,
         dataset: str | None = None,
         relation: str = "record",
@@ -116,6 +133,7 @@ class Curator:
         candidates: Sequence[Candidate] = (),
         validation: float = 0.5,
         look: Callable[[NDArray[np.float64]], object] | None = None,
+        columns_of_weights: WeightColumns | None = None,
     ) -> None:
         if not isinstance(event, (Gaussian, Laplace, Selection)) or (
             isinstance(event, Selection) and event.count > 1
@@ -125,14 +143,24 @@ class Curator:
                 f"one search, not {event}."
             )
         event = checked_event(event, Gaussian, Laplace, Selection)
-        check_integer("records_per_person", records_per_person, 1, 10**6)
-        check_choice("relation", relation, RELATIONS)
+        unit = PrivacyUnit(
+            relation=relation,
+            records_per_person=records_per_person,
+            person=person,
+            contribution=contribution,
+            neighbours=neighbours,
+            weight=weight,
+            weight_bound=weight_bound,
+        )
+        self._unit = unit
         check_account(ledger, dataset)
         bounds = checked_bounds(bounds)
         source = bounds.shaped(source, targets=targets)
+        self._weight_columns = columns_of_weights or weight_columns(source, unit)
+        source = source.with_apart(*(field.key for field in self._weight_columns.fields))
         self.bounds, self._fields = bounds.resolve(source, targets=targets)
         source.check(self._fields)
-        if source.known_n == 0:
+        if source.known_n == 0 and unit.number_is_public:
             raise BadInput(
                 "There are no records: Found array with 0 sample(s) while a "
                 "minimum of 1 is required."
@@ -146,7 +174,7 @@ class Curator:
         self._threads = available_cpus()
         self._process = identity()
         self._inputs: NDArray[np.float64] | None = None
-        if look is not None and relation == "label":
+        if look is not None and unit.relation == "label":
             self._inputs = read_safely(lambda: self._read_inputs(source), "Nothing was charged.")
             look(self._inputs)
         # Of the ledger's entry that pays for everything released here.
@@ -155,8 +183,7 @@ class Curator:
             entry = Ledger(ledger).charge(
                 dataset,
                 event,
-                relation=relation,
-                records_per_person=int(records_per_person),
+                **unit.for_account(),
                 what=what,
             )
             self._entry_hash = entry.hash
@@ -167,25 +194,64 @@ class Curator:
         self._left = event.count
         self._made = 0
         self._targets = targets
-        self._relation = relation
         self._lock = threading.Lock()
         self._fit = secrets.token_hex(8)
-        self._records_per_person = int(records_per_person)
         self._seed = seed
-        self._n: int | None = source.known_n
+        self._weights: RecordWeights | None = None
+        self._records: int | None = None  # how many were read; of no concern to anyone else
+        self._n: int | None = None
         self.releases: list[Release] = []
 
     @property
     def n(self) -> int:
-        """Number of records (public)."""
+        """Number of records, or of people where they are the unit.
+
+        It is public, or released with noise before anything else (``neighbours="add-remove"``).
+        """
         if self._n is None:
-            self._n = self._count_records()
-            if self._n == 0:
+            units = self._count_units()
+            if not self._unit.number_is_public:
+                self._n = self._release_number(units)
+            elif units == 0:
                 raise BadInput(
-                    "There are no records in the data. (This could not be "
+                    f"There are no {self._unit.noun}s in the data. (This could not be "
                     "known before: the charge stays.)"
                 )
+            else:
+                self._n = units
         return self._n
+
+    def _count_units(self) -> int:
+        """Number of records or people, exact; reads identifiers where people are the unit."""
+        source = self._open_source()
+        columns = self._weight_columns
+        if columns.person:
+            people = self._count_people()
+            self._records = people.records
+            self._weights = columns.weights(len(self._fields), people)
+            return people.people
+        self._records = source.known_n
+        if self._records is None:
+            self._records = self._count_records()
+        self._weights = columns.weights(len(self._fields), None)
+        return self._records
+
+    def _release_number(self, units: int) -> int:
+        """Release the number of records or people, where it is protected; at least 1."""
+        unit = self._unit
+        scale = scale_at_least(number_scale(self._event, unit))
+        noise, sd = draw_noise(
+            self._event.kind,
+            [(np.ones(1, dtype=bool), scale)],
+            1,
+            1.0,
+            seeded_bits(self._seed, b"number of units"),
+        )
+        value = in_units(np.array([units], dtype=object) + noise, 1.0)
+        number = max(1, round(float(value[0])))
+        description = {"name": NUMBER, "kind": "sum", "size": 1, "unit": unit.noun}
+        self._give(description, value, sd, 1, n=number)
+        return number
 
     @property
     def event(self) -> Event:
@@ -195,7 +261,7 @@ class Curator:
     @property
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity (`Oracle.noise_multiplier`)."""
-        return self._event.noise_multiplier * self._records_per_person
+        return noise_multiplier(self._event, self._unit)
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Add up ``statistic`` over the records, add noise once, and give it away.
@@ -238,8 +304,13 @@ class Curator:
             raise ReleaseRefused(
                 "A choice by score is paid for as Gaussian releases are: give delta > 0."
             )
-        if counts is not None and self._relation != "label":
+        if counts is not None and self._unit.relation != "label":
             raise ReleaseRefused("How many records are in each cell is protected here.")
+        if self._unit.weighted or not self._unit.number_is_public:
+            raise ReleaseRefused(
+                "A choice by score is proved for records of equal weight whose number is public: "
+                "leave person, weight and neighbours out, or choose without scores."
+            )
         shares_spent = self._checked_shares(shares_spent)
         enforced = enforce(statistic)
         check_scores(enforced, scores, counts)
@@ -248,7 +319,8 @@ class Curator:
         number = self._take(shares_spent)
         bits = seeded_bits(self._seed, b"choice %d" % number)
         mu = math.sqrt(shares_spent) / self._event.noise_multiplier
-        how: dict[str, Any] = {"n": self.n, "people": self._records_per_person, "counts": counts}
+        how: dict[str, Any] = {"n": self.n, "people": self._unit.records_per_person}
+        how["counts"] = counts
         exact = self._exact(enforced, number)
         values, scale = exponents(enforced, scores, exact, **how, epsilon=epsilon_of(mu))
         return self._give(
@@ -260,9 +332,10 @@ class Curator:
 
     def _exact(self, enforced: Enforced, number: int) -> NDArray[Any]:
         """The sum of a counted release: each released number once, in Python's integers."""
-        n = self.n
-        rows, total = self._read_total(enforced, n, first=number == 1, more=self._left > 0)
-        if rows != n:
+        _ = self.n  # counts the records, and releases how many units there are if that is due
+        records = self._records or 0
+        rows, total = self._read_total(enforced, records, first=number == 1, more=self._left > 0)
+        if rows != records:
             raise ReleaseRefused(
                 "The number of records changed while they were read. Nothing "
                 "is released; the charge stays."
@@ -274,7 +347,14 @@ class Curator:
         self, enforced: Enforced, n: int, *, first: bool, more: bool
     ) -> tuple[int, NDArray[Any]]:
         """Number of records, and the exact sum over them."""
-        sums = RecordSum(self._open_source(), self._fields, self.bounds, self._threads)
+        sums = RecordSum(
+            self._open_source(),
+            self._fields,
+            self.bounds,
+            self._threads,
+            self._weights,
+            self._weight_columns.fields,
+        )
         if self._cache is None:
             return sums.total(enforced)
         return self._cache.total(sums, enforced, n=n, first=first, keep=more)
@@ -284,12 +364,24 @@ class Curator:
         return self._open_source().count()
 
     @guarded_read("Nothing is released; the charge stays.")
+    def _count_people(self) -> PersonCounts:
+        columns = self._weight_columns
+        return self._open_source().count_people(columns.person, columns.key)
+
+    @guarded_read("Nothing is released; the charge stays.")
     def _read_public_inputs(self) -> NDArray[np.float64]:
         return self._read_inputs(self._open_source())
 
     @guarded_read("Nothing is released; the charge stays.")
-    def _read_halves(self, validation: NDArray[np.bool_]) -> tuple[RecordSubset, RecordSubset]:
-        return split_records(self._open_source(), self._columns, validation)
+    def _read_halves(
+        self, columns: tuple[Field, ...], validation: NDArray[np.bool_]
+    ) -> tuple[RecordSubset, RecordSubset]:
+        people = None
+        if self._weights is not None:
+            people = self._weights.people
+        return split_records(
+            self._open_source(), columns, validation, people, self._weight_columns.person
+        )
 
     def _open_source(self) -> Source:
         if self._source is None:
@@ -302,6 +394,7 @@ class Curator:
         value: NDArray[np.float64],
         scale: NDArray[np.float64],
         shares_spent: int,
+        n: int | None = None,
     ) -> Release:
         check_process(self._process)  # again: a statistic may have forked while it was added up
         release = Release(
@@ -309,14 +402,13 @@ class Curator:
             value=value,
             scale=scale,
             event=self._event,
-            n=self.n,
+            n=self.n if n is None else n,
             bounds=self.bounds,
-            records_per_person=self._records_per_person,
             private=self._seed is None,
             fit=self._fit,
             shares_spent=shares_spent,
-            relation=self._relation,
             entry=self._entry_hash,
+            **self._unit.to_dict(),
         )
         self.releases.append(release)
         return release
@@ -327,7 +419,7 @@ class Curator:
         Only where labels alone are protected, and all inputs are public: ``design`` sees them as
         they are.
         """
-        if self._relation != "label":
+        if self._unit.relation != "label":
             raise ReleaseRefused(
                 "The inputs of the records are protected: nothing can be made "
                 "from them but a release."
@@ -352,11 +444,14 @@ class Curator:
             raise ReleaseRefused("This curator was not paid for a search.")
         self._take()
         drawn = draw_runs(event, len(self._candidates), seeded_bits(self._seed, b"choice"))
-        check_divisible(self.n, len(self._columns))
-        halves = self._read_halves(drawn.validation_mask(self.n, self._validation))
+        units = self._count_units()
+        columns = tuple(dict.fromkeys(self._columns + self._weight_columns.fields))
+        check_divisible(units, self._records or 0, len(columns))
+        validation = drawn.validation_mask(units, self._validation)
+        halves = self._read_halves(columns, validation)
         best = best_run(run, self._candidates, drawn.order, halves, self._side)
         paid: Paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}
-        first, choice = released_choice(best, len(self._candidates), self.n, paid)
+        first, choice = released_choice(best, len(self._candidates), paid)
         self.releases += [first, *choice.training, *choice.validation]
         return choice
 
@@ -371,9 +466,9 @@ class Curator:
             bounds=bounds,
             event=event,
             targets=self._targets,
-            records_per_person=self._records_per_person,
-            relation=self._relation,
             seed=seed,
+            columns_of_weights=self._weight_columns,
+            **self._unit.to_dict(),
         )
 
     def use_cache(self, cache: FeatureCache | None) -> None:
@@ -421,28 +516,43 @@ class Curator:
         At least multiplier × sensitivity, in exact arithmetic.
         """
         multiplier = Fraction(self._event.noise_multiplier)
-        k = self._records_per_person
+        unit = self._unit
+        sensitivity = enforced.sensitivity(unit.neighbours)
+        steps = unit.records_per_person * self._grid
+        rest = Fraction(1)  # of the budget
+        if not unit.number_is_public:
+            rest -= COUNT_SHARE
         if isinstance(self._event, Laplace):
-            if enforced.sensitivity1 is None:
+            if sensitivity.l1 is None:
                 raise ReleaseRefused(
                     f"{enforced.name} cannot be released with delta = 0: give delta > 0."
                 )
-            return {1: scale_at_least((multiplier * enforced.sensitivity1 * k) ** 2)}
-        square = multiplier**2 * enforced.sensitivity2 * k**2 / shares_spent
+            # one scale for all, whatever their multiplicities
+            scale = scale_at_least((multiplier / rest * sensitivity.l1 * steps) ** 2)
+            return {int(share): scale for share in np.unique(sensitivity.multiplicity)}
+        square = multiplier**2 * sensitivity.l2_squared * steps**2 / shares_spent / rest
         return {
             int(share): scale_at_least(square / int(share))
-            for share in np.unique(enforced.coordinate_multiplicity())
+            for share in np.unique(sensitivity.multiplicity)
         }
+
+    @property
+    def _grid(self) -> int:
+        """How much finer the grid of weighted sums is."""
+        if self._unit.weighted:
+            return ONE
+        return 1
 
     def _add_noise(
         self, exact: NDArray[Any], enforced: Enforced, scales: dict[int, Scale], number: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Noise on every number; what has no scale does not leave."""
         bits = seeded_bits(self._seed, b"release %d" % number)
-        multiplicity = enforced.coordinate_multiplicity()
+        multiplicity = enforced.sensitivity(self._unit.neighbours).multiplicity
         by_mask = [(multiplicity == count, scale) for count, scale in scales.items()]
-        noise, scale = draw_noise(self._event.kind, by_mask, len(exact), enforced.step, bits)
-        return in_units(exact + noise, enforced.step), scale
+        step = enforced.step / self._grid
+        noise, scale = draw_noise(self._event.kind, by_mask, len(exact), step, bits)
+        return in_units(exact + noise, step), scale
 
     def __repr__(self) -> str:
         return f"<Curator: {self._left} releases left>"

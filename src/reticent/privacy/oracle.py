@@ -34,7 +34,7 @@ class Oracle(Protocol):
 
     @property
     def n(self) -> int:
-        """Number of records (public)."""
+        """Number of records, or of people where they are the unit: public, or released."""
 
     @property
     def bounds(self) -> Bounds:

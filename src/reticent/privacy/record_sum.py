@@ -4,23 +4,29 @@
         total.add(enforced.block_sum(bounds.scale(block)))
 
 `RecordSum.total` does this, with `Source.total` (a cluster adds up elsewhere) and `add_up` (which
-cuts blocks into pieces and shares them among threads) between the two lines. The curator runs it
-under the guard (guard.py); `FeatureCache` wraps it, and can be left out.
+cuts blocks into pieces and shares them among threads) between the two lines. Where records have
+weights (weights.py), each piece has records of one weight, and its sum is multiplied by it. The
+curator runs it under the guard (guard.py); `FeatureCache` wraps it, and can be left out.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.errors import BadInput
+from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.guard import record_failures
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.enforced import Enforced
-from reticent.privacy.statistics.exact_sum import Total
+from reticent.privacy.weights import (
+    EqualSum,
+    RecordWeights,
+    WeightedSum,
+    total_checksum,
+    weighted_chunk,
+)
 
 __all__ = ["BlockSum", "RecordSum", "public_records", "try_out"]
 
@@ -32,8 +38,8 @@ class BlockSum:
     enforced: Enforced
     bounds: Bounds
 
-    def __call__(self, raw: NDArray[np.float64]) -> NDArray[Any]:
-        """Sum over one block."""
+    def __call__(self, raw: NDArray[np.float64], weight: int = 1) -> NDArray[Any]:
+        """Sum over one block of records of one weight, which whoever adds blocks up multiplies by."""
         return self.enforced.block_sum(self.bounds.scale(raw, self.enforced.output_limit))
 
 
@@ -82,23 +88,48 @@ def try_out(enforced: Enforced, bounds: Bounds) -> None:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecordSum:
     """Exact sums over the records of a source, in its bounds.
 
-    ``fields`` are the columns of a record, inputs first; ``threads`` Python threads add up.
+    ``fields`` are the columns of a record, inputs first; ``threads`` Python threads add up. With
+    ``weights``, the columns that decide them (``weight_fields``) are read along, and sums are in
+    steps of 2⁻²⁴ of the statistic's own.
     """
 
     source: Source
     fields: tuple[Field, ...]
     bounds: Bounds
     threads: int
+    weights: RecordWeights | None = None
+    weight_fields: tuple[Field, ...] = ()
 
     def total(self, enforced: Enforced) -> tuple[int, NDArray[Any]]:
         """Number of records that were read, and the sum, in Python's integers."""
-        total = self.add_up(BlockSum(enforced, self.bounds), rows=enforced.block_rows)
-        return total.rows, total.integers()
+        return self.add_up(
+            BlockSum(enforced, self.bounds), rows=enforced.block_rows, shape=enforced.sum_shape
+        )
 
-    def add_up(self, block_sum: Callable[[NDArray[np.float64]], NDArray[Any]], rows: int) -> Total:
-        """Add ``block_sum`` over all raw records, in pieces of at most ``rows``."""
-        return self.source.total(self.fields, block_sum, rows=rows, threads=self.threads)
+    def add_up(
+        self, block_sum: EqualSum, *, rows: int, shape: tuple[int, ...]
+    ) -> tuple[int, NDArray[Any]]:
+        """Number of records, and the sum of ``block_sum`` over them all.
+
+        In pieces of at most ``rows`` records of one weight, whose sums have this ``shape``.
+        """
+        if self.weights is None:
+            total = self.source.total(self.fields, block_sum, rows=rows, threads=self.threads)
+            if not total.rows:
+                return 0, np.zeros(shape, dtype=object)
+            return total.rows, total.integers()
+        weighted = WeightedSum(block_sum, self.weights, shape, rows)
+        total = self.source.total(
+            self.fields + self.weight_fields,
+            weighted,
+            rows=weighted_chunk(rows),
+            threads=self.threads,
+        )
+        people = self.weights.people
+        if people is not None and total_checksum(total.integers()) != people.checksum:
+            raise ReleaseRefused("The records changed while they were read.")
+        return total.rows, weighted.integers(total)

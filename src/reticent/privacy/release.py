@@ -9,6 +9,7 @@ wrote a file is proved by a signature (`models.signature`), and by nothing else.
 
 import json
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from hashlib import sha256
 from math import inf, isclose, sqrt
 from typing import Any
@@ -19,17 +20,21 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.accounting.events import Event, Laplace
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.ledger.ledger import RELATIONS
+from reticent.privacy.unit import PrivacyUnit
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.gram import upper_triangle
 
 __all__ = [
     "CALIBRATION_TOLERANCE",
+    "COUNT_SHARE",
+    "NUMBER",
     "Release",
     "check_scale",
     "derived",
+    "noise_multiplier",
     "noise_scale",
+    "number_scale",
     "same_event",
     "symmetric",
 ]
@@ -38,6 +43,11 @@ _ALTERED = (
     "This release was altered: a field was changed after a curator made it. "
     "Take the release as it was given, or fit again."
 )
+# Of the budget (of μ², or of a pure ε): what the number of people or records is released with, where
+# it is protected. Its standard deviation is then five times that of a count with all of the budget,
+# and all other noise is 2 % larger.
+COUNT_SHARE = Fraction(1, 25)
+NUMBER = "NumberOfUnits"  # the name of that release
 CALIBRATION_TOLERANCE = 1e-6  # relative: versions of SciPy calibrate to other last digits
 _SCALE_TOLERANCE = 1e-5  # relative, as descriptions of statistics are compared
 
@@ -66,7 +76,10 @@ class Release:
         How many of the ``event.count`` releases this one took, for Gaussian noise that is
         √shares_spent smaller.
     relation : str
-        What is protected: a key of ``ledger.RELATIONS``.
+        What is protected: a key of ``unit.RELATIONS``.
+    person, contribution, neighbours, weight, weight_bound
+        Who is protected, and how much each record counts (`PrivacyUnit`). With ``person``, n is the
+        number of people.
     entry : str, optional
         Hash of the ledger's entry that paid for it; None if no ledger was charged.
     checksum : str, optional
@@ -84,6 +97,11 @@ class Release:
     fit: str
     shares_spent: int = 1
     relation: str = field(kw_only=True)
+    person: str | None = field(default=None, kw_only=True)
+    contribution: int = field(default=1, kw_only=True)
+    neighbours: str = field(default="replace", kw_only=True)
+    weight: str | None = field(default=None, kw_only=True)
+    weight_bound: float | None = field(default=None, kw_only=True)
     entry: str | None = field(default=None, kw_only=True)
     checksum: str | None = field(default=None, kw_only=True)
 
@@ -113,13 +131,25 @@ class Release:
             "event": self.event.to_dict(),
             "n": self.n,
             "bounds": self.bounds.to_dict(),
-            "records_per_person": self.records_per_person,
             "private": self.private,
             "fit": self.fit,
             "times": self.shares_spent,
-            "relation": self.relation,
             "entry": self.entry,
+            **self.unit.to_dict(),
         }
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected."""
+        return PrivacyUnit(
+            relation=self.relation,
+            records_per_person=self.records_per_person,
+            person=self.person,
+            contribution=self.contribution,
+            neighbours=self.neighbours,
+            weight=self.weight,
+            weight_bound=self.weight_bound,
+        )
 
     def _checksum(self) -> str:
         try:
@@ -162,17 +192,18 @@ _TYPES = {
 
 def _problem(release: Release) -> str:
     """What is wrong with a field, in a sentence; nothing if they can be those of a release."""
-    for name, least in (("n", 0), ("records_per_person", 1), ("shares_spent", 1)):
+    wholes = (("n", 0), ("records_per_person", 1), ("shares_spent", 1), ("contribution", 1))
+    for name, least in wholes:
         value = getattr(release, name)
         if type(value) is not int or value < least:
             return f"{name} must be a whole number of at least {least}, not {value!r}."
     for name, kind in _TYPES.items():
         if not isinstance(getattr(release, name), kind):
             return f"{name} must be of type {kind}, not {type(getattr(release, name)).__name__}."
-    if release.relation not in RELATIONS:
-        return (
-            f"relation must be one of {', '.join(map(repr, RELATIONS))}, not {release.relation!r}."
-        )
+    try:
+        _ = release.unit
+    except BadInput as wrong:
+        return str(wrong)
     arrays: tuple[object, object] = (release.value, release.scale)
     if not all(
         isinstance(one, np.ndarray) and one.dtype == np.float64 and one.ndim == 1 for one in arrays
@@ -214,18 +245,39 @@ def same_event(paid: Event, event: Event) -> bool:
 
 
 def noise_scale(
-    statistic: Statistic, event: Event, records_per_person: int, shares_spent: int = 1
+    statistic: Statistic, event: Event, unit: PrivacyUnit, shares_spent: int = 1
 ) -> NDArray[np.float64]:
     """Noise scale of each number of a statistic, but for the last digits."""
     enforced = enforce(statistic)
-    multiplier: float = event.noise_multiplier  # type: ignore[attr-defined]
+    sensitivity = enforced.sensitivity(unit.neighbours)
     if isinstance(event, Laplace):
-        length = np.full(enforced.size, float(enforced.sensitivity1 or inf))
+        length = np.full(enforced.size, float(sensitivity.l1 or inf))
     else:
-        length = np.sqrt(
-            float(enforced.sensitivity2) / shares_spent / enforced.coordinate_multiplicity()
-        )
-    return np.asarray(multiplier * records_per_person * enforced.step * length)
+        length = np.sqrt(float(sensitivity.l2_squared) / shares_spent / sensitivity.multiplicity)
+    return np.asarray(noise_multiplier(event, unit) * enforced.step * length)
+
+
+def noise_multiplier(event: Event, unit: PrivacyUnit) -> float:
+    """Noise of one release of a statistic, by the sensitivity to one record.
+
+    Larger than the event's own where one person has several records, and where a share of the
+    budget goes to the number of units (`COUNT_SHARE`).
+    """
+    multiplier: float = event.noise_multiplier  # type: ignore[attr-defined]
+    multiplier *= unit.records_per_person
+    if unit.number_is_public:
+        return multiplier
+    if isinstance(event, Laplace):
+        return multiplier / float(1 - COUNT_SHARE)
+    return multiplier / sqrt(1 - COUNT_SHARE)
+
+
+def number_scale(event: Event, unit: PrivacyUnit) -> Fraction:
+    """Square of the noise scale of the number of units, where that is protected."""
+    square = Fraction(event.noise_multiplier) ** 2 * unit.records_per_person**2  # type: ignore[attr-defined]
+    if isinstance(event, Laplace):
+        return square / (COUNT_SHARE * event.count) ** 2
+    return square / (COUNT_SHARE * event.count)
 
 
 def check_scale(release: Release, expected: NDArray[np.float64]) -> None:

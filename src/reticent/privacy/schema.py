@@ -83,7 +83,8 @@ def _inputs(
         _need_names(source, "x", needed)
         return _with_indicators(bounds, [bounds.x_names[i] for i in given])
     outputs = _named_outputs(bounds, source) if targets else []
-    places = [i for i in range(source.width - source.targets) if i not in outputs]
+    apart = {*outputs, *source.apart}
+    places = [i for i in range(source.width - source.targets) if i not in apart]
     known = bounds.columns_in + (noise is not None)
     found = len(places)
     if not bounds.broadcast and found != known and (targets or found != bounds.columns_in):

@@ -40,6 +40,7 @@ from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import ResidualGram
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.streams.stream import Stream
+from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import check_epsilon_delta
 
 __all__ = ["LocalBanditClient", "LocalBanditServer"]
@@ -261,13 +262,12 @@ class LocalBanditServer:
     def _check_report(self, release: Release, batch: object) -> None:
         """Refuse a report that no client with the promised noise sends."""
         statistic = self.posterior_.statistic
-        noise = noise_scale(statistic, self._event, 1)
+        noise = noise_scale(statistic, self._event, PrivacyUnit())
         right_format = (
             release.value.shape == release.scale.shape == (statistic.size,) and type(batch) is int
         )
         one_record = (
-            release.n == release.records_per_person == release.shares_spent == 1
-            and release.relation == "record"
+            release.n == release.shares_spent == 1 and release.unit == PrivacyUnit()
         )
         honest = (
             right_format
@@ -293,7 +293,7 @@ class LocalBanditServer:
     def _add_report(self, report: Release) -> None:
         """Add a report to the open batch, and learn from the batch when it is full."""
         statistic = self.posterior_.statistic
-        noise = noise_scale(statistic, self._event, 1)
+        noise = noise_scale(statistic, self._event, PrivacyUnit())
         n = 1
         value = report.value
         if self._reports is not None:
@@ -376,7 +376,7 @@ class LocalBanditServer:
                 raise BadInput(
                     "These releases do not fit the parameters: rebuild with those they had."
                 )
-            check_scale(release, noise_scale(statistic, server._event, 1) * math.sqrt(release.n))
+            check_scale(release, noise_scale(statistic, server._event, PrivacyUnit()) * math.sqrt(release.n))
             server.learn(release)
         return server
 

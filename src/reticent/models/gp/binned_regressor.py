@@ -465,7 +465,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             )
         check_scale(
             release,
-            noise_scale(asked, release.event, release.records_per_person, release.shares_spent),
+            noise_scale(asked, release.event, release.unit, release.shares_spent),
         )
 
     def _natural(self, mean: Array, volumes: Array | float = 1.0) -> Array:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from reticent.privacy.accounting.composition import epsilon
 from reticent.privacy.accounting.events import Event
 from reticent.privacy.accounting.rounding import rounded_up
-from reticent.privacy.ledger.ledger import RELATIONS
-from reticent.validation import check_integer
+from reticent.privacy.unit import REPLACE, PrivacyUnit
 
 __all__ = ["Guarantee"]
 
@@ -22,6 +21,11 @@ class Guarantee:
         The δ of the promise; what changes between two neighbouring data sets; what was done to the
         data; False if the noise came from a seed, which voids the promise; how many records one
         person may have.
+    person, neighbours
+        The column that tells people apart, if all records of a person are protected together; and
+        whether neighbours replace a unit, or add or remove one.
+    units : int, optional
+        How many people (or records) there are, where that is public.
     """
 
     delta: float
@@ -29,9 +33,22 @@ class Guarantee:
     events: tuple[Event, ...]
     private: bool
     records_per_person: int = 1
+    person: str | None = None
+    neighbours: str = REPLACE
+    units: int | None = None
 
     def __post_init__(self) -> None:
-        check_integer("records_per_person", self.records_per_person)
+        _ = self.unit  # refuses what is no unit
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected."""
+        return PrivacyUnit(
+            relation=self.relation,
+            records_per_person=self.records_per_person,
+            person=self.person,
+            neighbours=self.neighbours,
+        )
 
     @property
     def epsilon(self) -> float:
@@ -47,7 +64,10 @@ class Guarantee:
                 "so whoever knows the seed can take it away again. Use it for "
                 "tests only, and fit without random_state for a release."
             )
-        unit, neighbours = self._unit_and_neighbours()
+        neighbours = self.unit.how_neighbours_differ()
+        difference = f"had any one {self.unit.who()} been another"
+        if not self.unit.number_is_public:
+            difference = f"without any one {self.unit.who()}, or with one more"
         rest = ""
         if self.relation == "label":
             rest = " The inputs are NOT protected: they are part of the release."
@@ -55,25 +75,8 @@ class Guarantee:
         return (
             f"({_at_most(eps, 6)}, {_at_most(self.delta, 6)})-differential privacy; {neighbours}. "
             "Whatever an attacker concludes from this release, knowing all other records, is at "
-            f"most e^{_at_most(eps, 4)} = {_factor(eps)} times as likely as it would be had any "
-            f"one {unit} been another, but for a chance of {_at_most(self.delta, 2)}.{rest}"
-        )
-
-    def _unit_and_neighbours(self) -> tuple[str, str]:
-        """What is protected, and how neighbouring data sets differ, in words."""
-        noun = self.relation  # "record" or "label"
-        k = self.records_per_person
-        if k == 1:
-            return noun, RELATIONS[self.relation]
-        unit = f"group of {k} {noun}s of one person"
-        if self.relation == "label":
-            return unit, (
-                f"neighbours differ in the labels of up to {k} records of one person; all inputs "
-                "and the number of records are public"
-            )
-        return unit, (
-            f"neighbours differ in up to {k} records of one person, replaced by any others; the "
-            "number of records is public"
+            f"most e^{_at_most(eps, 4)} = {_factor(eps)} times as likely as it would be "
+            f"{difference}, but for a chance of {_at_most(self.delta, 2)}.{rest}"
         )
 
 

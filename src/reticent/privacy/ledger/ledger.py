@@ -40,17 +40,10 @@ from reticent.privacy.accounting.events import (
 from reticent.privacy.accounting.rounding import rounded_up
 from reticent.privacy.ledger import connection as database
 from reticent.privacy.ledger.tables import CURVES, TABLE, Execute
-from reticent.validation import check_epsilon_delta, check_integer
+from reticent.privacy.unit import RELATIONS, REPLACE, PrivacyUnit
+from reticent.validation import check_epsilon_delta
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger", "check_account", "describe_user"]
-
-RELATIONS = {
-    "record": (
-        "neighbours differ in one record, replaced by any other; the number of records is public"
-    ),
-    "label": "neighbours differ in the label of one record; all inputs and the "
-    "number of records are public",
-}
 
 _FIRST = "0" * 64  # stands before the first row
 _NEGLIGIBLE = 0.01  # of a cap: left over because noise is rounded to the safe side
@@ -70,8 +63,9 @@ _MOST_USES = 10**9  # of one event
 class Account:
     """Account of a data set: its cap (ε, δ) and its unit, which never change.
 
-    The unit: what is protected (a key of ``RELATIONS``), and how many of it one person may have
-    (``records_per_person``).
+    The unit: what is protected (a key of ``RELATIONS``), how many of it one person may have
+    (``records_per_person``), the column that tells people apart (``person``), and whether neighbours
+    replace a unit or add and remove one.
     """
 
     number: int
@@ -83,6 +77,18 @@ class Account:
     who: str
     opened: str
     hash: str
+    person: str | None = None
+    neighbours: str = REPLACE
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected."""
+        return PrivacyUnit(
+            relation=self.relation,
+            records_per_person=self.records_per_person,
+            person=self.person,
+            neighbours=self.neighbours,
+        )
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,8 @@ class Entry:
     when: str
     what: str
     hash: str
+    person: str | None = None
+    neighbours: str = REPLACE
 
 
 class Ledger:
@@ -149,13 +157,16 @@ class Ledger:
         *,
         relation: str = "record",
         records_per_person: int = 1,
+        person: str | None = None,
+        neighbours: str = REPLACE,
     ) -> Account:
         """Open an account with its cap and unit, and the ledger if there is none.
 
         Doing it again changes nothing.
         """
         _check_text("dataset", dataset, least=1, most=200)
-        unit = _check_unit(relation, records_per_person)
+        asked = PrivacyUnit(relation, records_per_person, person, neighbours=neighbours)
+        unit = asked.for_account()
         epsilon, delta = check_epsilon_delta(epsilon, delta, pure=True)
         database.create(self.url)
         with database.transaction(self.url, write=True) as execute:
@@ -166,12 +177,12 @@ class Ledger:
                 self._refuse_curve(execute, dataset)
                 cap = {"unit": unit, "epsilon": epsilon, "delta": delta}
                 account = self._account(_append(execute, "open", dataset, _canonical(cap), ""))
-        if (_unit(account), account.epsilon, account.delta) != (unit, epsilon, delta):
+        if (account.unit.for_account(), account.epsilon, account.delta) != (unit, epsilon, delta):
             raise LedgerError(
                 f"Data set {dataset!r} of {self!r} is already open with ε = {account.epsilon:g}, δ "
                 f"= {account.delta:g}, relation {account.relation!r}, for "
-                f"{_whom(account.records_per_person)}; asked was ε = {epsilon:g}, δ = {delta:g}, "
-                f"relation {relation!r}, for {_whom(records_per_person)}. Cap and unit never "
+                f"{_whom(account.unit)}; asked was ε = {epsilon:g}, δ = {delta:g}, "
+                f"relation {relation!r}, for {_whom(asked)}. Cap and unit never "
                 "change, because they were promised to the people in the data. Spend under those "
                 "that are there; records that are not in this data set get a data set of their own."
             )
@@ -184,20 +195,23 @@ class Ledger:
         *,
         relation: str = "record",
         records_per_person: int = 1,
+        person: str | None = None,
+        neighbours: str = REPLACE,
         what: str = "",
     ) -> Entry:
         """Spend ``event`` from the account, durably, or raise `BudgetExceeded` and spend nothing.
 
-        ``relation`` and ``records_per_person``: the unit that the noise of the event is made for.
-        It must be the account's.
+        ``relation``, ``records_per_person``, ``person`` and ``neighbours``: the unit that the noise
+        of the event is made for. It must be the account's.
         """
-        unit = _check_unit(relation, records_per_person)
+        asked = PrivacyUnit(relation, records_per_person, person, neighbours=neighbours)
+        unit = asked.for_account()
         _check_text("what", what, least=0, most=1000)
         body = _canonical({"event": _event_fields(event), "unit": unit})
         with database.transaction(self.url, write=True) as execute:
             account, rows = self._load(execute, dataset)
-            if _unit(account) != unit:
-                raise LedgerError(self._another_unit(account, relation, records_per_person))
+            if account.unit.for_account() != unit:
+                raise LedgerError(self._another_unit(account, asked))
             events = self._composed(account, rows)
             total = composition.account_epsilon([*events, event], account.delta)
             if total <= account.epsilon:  # written so that a NaN is refused
@@ -351,7 +365,7 @@ class Ledger:
                 unit = cap["unit"]
             else:
                 unit = {"relation": cap["relation"], "records_per_person": 1}
-            if kind == "open" and unit == _check_unit(**unit):
+            if kind == "open" and unit == PrivacyUnit(**unit).for_account():
                 return Account(
                     number=number,
                     dataset=dataset,
@@ -370,12 +384,12 @@ class Ledger:
         number, kind, dataset, body, who, at, what, sha = row
         try:
             event, unit = _charged(body)
-            if kind == "charge" and unit in (None, _unit(account)):
+            if kind == "charge" and unit in (None, account.unit.for_account()):
                 return Entry(
                     number=number,
                     dataset=dataset,
                     event=event,
-                    **_unit(account),
+                    **account.unit.for_account(),
                     who=who,
                     when=at,
                     what=what,
@@ -396,8 +410,9 @@ class Ledger:
             "3 --delta 1e-5"
         )
 
-    def _another_unit(self, account: Account, relation: str, records_per_person: int) -> str:
+    def _another_unit(self, account: Account, asked: PrivacyUnit) -> str:
         opened = f"Data set {account.dataset!r} of {self!r} is open for"
+        relation = asked.relation
         if account.relation != relation:
             return (
                 f"{opened} relation {account.relation!r} ({RELATIONS[account.relation]}), and this "
@@ -407,12 +422,11 @@ class Ledger:
                 "open an account under another name. Nothing was read and nothing was charged."
             )
         return (
-            f"{opened} {_whom(account.records_per_person)}, and this charge is for "
-            f"{_whom(records_per_person)}. The two do not add up: what is promised to single "
-            "records is not promised to people who have several. Fit with "
-            f"records_per_person={account.records_per_person} (--records-per-person "
-            f"{account.records_per_person}), as the account was opened; for other people, open an "
-            "account under another name. Nothing was read and nothing was charged."
+            f"{opened} {_whom(account.unit)}, and this charge is for {_whom(asked)}. The two do "
+            "not add up: what is promised to single records is not promised to people who have "
+            "several, and a number of people that is public under one promise is protected under "
+            f"the other. Fit with {_as_opened(account.unit)}, as the account was opened; for other "
+            "people, open an account under another name. Nothing was read and nothing was charged."
         )
 
     def _altered(self, number: int) -> LedgerError:
@@ -423,28 +437,28 @@ class Ledger:
         )
 
 
-def _check_unit(relation: object, records_per_person: object) -> dict[str, Any]:
-    """The unit of an account or of a charge, as it is stored."""
-    if not isinstance(relation, str) or relation not in RELATIONS:
-        raise BadInput(
-            f"relation must be one of {', '.join(map(repr, RELATIONS))}, not {relation!r}.",
-            parameter="relation",
-        )
-    check_integer("records_per_person", records_per_person, 1, 10**6)
-    return {"relation": relation, "records_per_person": int(records_per_person)}  # type: ignore[call-overload]
+def _whom(unit: PrivacyUnit) -> str:
+    """Whom an account or a charge is for, in words."""
+    number = ""
+    if not unit.number_is_public:
+        number = ", their number protected too (neighbours = 'add-remove')"
+    k = unit.records_per_person
+    if unit.person is not None:
+        return f"people with all of their records (person = {unit.person!r}){number}"
+    if k == 1:
+        return f"people with one record each (records_per_person = 1){number}"
+    return f"people with up to {k} records each (records_per_person = {k}){number}"
 
 
-def _unit(account: Account) -> dict[str, Any]:
-    return {"relation": account.relation, "records_per_person": account.records_per_person}
-
-
-def _whom(records_per_person: int) -> str:
-    if records_per_person == 1:
-        return "people with one record each (records_per_person = 1)"
-    return (
-        f"people with up to {records_per_person} records each (records_per_person = "
-        f"{records_per_person})"
-    )
+def _as_opened(unit: PrivacyUnit) -> str:
+    """The parameters of a fit that an account is for, in Python and on the command line."""
+    k = unit.records_per_person
+    parameters = [f"records_per_person={k} (--records-per-person {k})"]
+    if unit.person is not None:
+        parameters = [f"person={unit.person!r} (--person {unit.person!r})"]
+    if not unit.number_is_public:
+        parameters.append(f"neighbours={unit.neighbours!r} (--neighbours {unit.neighbours})")
+    return " and ".join(parameters)
 
 
 def _check_text(name: str, text: object, *, least: int, most: int) -> None:
@@ -529,9 +543,13 @@ def describe_user() -> str:
 
 def _cap(account: Account) -> str:
     cap = f"ε = {account.epsilon:g}, δ = {account.delta:g}, relation {account.relation!r}"
-    if account.records_per_person == 1:
-        return cap
-    return f"{cap}, records_per_person = {account.records_per_person}"
+    if account.records_per_person > 1:
+        cap = f"{cap}, records_per_person = {account.records_per_person}"
+    if account.person is not None:
+        cap = f"{cap}, person = {account.person!r}"
+    if account.neighbours != REPLACE:
+        cap = f"{cap}, neighbours = {account.neighbours!r}"
+    return cap
 
 
 def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:

@@ -117,7 +117,7 @@ class LabelSum(Sum):
         asked = cls(**{one.name: release.statistic[saved_name(one)] for one in fields(cls)})
         check_scale(
             release,
-            noise_scale(asked, release.event, release.records_per_person, release.shares_spent),
+            noise_scale(asked, release.event, release.unit, release.shares_spent),
         )
         m = asked.length
         r = asked.clip_threshold

@@ -118,11 +118,12 @@ def exceeds_memory(n: int, columns: int) -> bool:
     return 8 * n * columns > MEMORY
 
 
-def check_divisible(n: int, columns: int) -> None:
+def check_divisible(units: int, records: int, columns: int) -> None:
     """Refuse a table that cannot be divided in memory, once its number of records is known."""
-    if n < 2 or exceeds_memory(n, columns):
+    if units < 2 or exceeds_memory(records, columns):
         raise ReleaseRefused(
-            "A search needs 2 records, and columns that fit in 1 GiB of memory. The charge stays."
+            "A search needs 2 records (2 people, where they are the unit), and columns that fit in "
+            "1 GiB of memory. The charge stays."
         )
 
 
@@ -200,7 +201,7 @@ def _scored(run: Run, index: int, training: "Curator", validation: "Curator") ->
     return ScoredRun(score, index, tuple(training.releases), tuple(validation.releases))
 
 
-def released_choice(best: ScoredRun, candidates: int, n: int, paid: Paid) -> tuple[Release, Choice]:
+def released_choice(best: ScoredRun, candidates: int, paid: Paid) -> tuple[Release, Choice]:
     """What leaves of a search: its choice as a release, and the releases of the best run.
 
     All of them carry what the search as a whole has paid.
@@ -226,7 +227,7 @@ def released_choice(best: ScoredRun, candidates: int, n: int, paid: Paid) -> tup
         statistic=description,
         value=np.array([best.index, best.score], dtype=np.float64),
         scale=np.zeros(2),  # of their own: the noise is in the releases that follow
-        n=n,
+        n=training[0].n + validation[0].n,
         shares_spent=1,
     )
     return first, Choice(best.index, best.score, training, validation)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import ReleaseRefused
 from reticent.privacy.sources.base import DtypeKind, Field, Source
+from reticent.privacy.weights import PersonCounts
 
 __all__ = ["MEMORY", "RecordSubset", "split_records"]
 
@@ -43,6 +44,7 @@ class RecordSubset(Source):
         self.names = source.names
         self.width = source.width
         self.targets = source.targets
+        self.beside = source.beside
         self.known_n = len(rows)
 
     def count(self) -> int:
@@ -64,13 +66,22 @@ class RecordSubset(Source):
 
 
 def split_records(
-    source: Source, fields: Sequence[Field], validation: NDArray[np.bool_]
+    source: Source,
+    fields: Sequence[Field],
+    validation: NDArray[np.bool_],
+    people: PersonCounts | None = None,
+    person: Sequence[Field] = (),
 ) -> tuple[RecordSubset, RecordSubset]:
     """Read the records once, and split them into training and validation records.
 
-    ``validation`` is True for validation records, shape ``(n,)``.
+    ``validation`` is True for validation records, shape ``(n,)``, or with ``people`` for people, in
+    the order of their identifiers (columns ``person`` of ``fields``): all records of one person
+    are on one side. Nobody's records are among the training records, with weight zero.
     """
-    table = np.empty((len(validation), len(fields)))
+    records = len(validation)
+    if people is not None:
+        records = people.records
+    table = np.empty((records, len(fields)))
     filled = 0
     for block in source.blocks(fields):
         if filled + len(block) > len(table):
@@ -79,8 +90,12 @@ def split_records(
         filled += len(block)
     else:
         if filled == len(table):
+            mask = validation
+            if people is not None:
+                columns = [list(fields).index(half) for half in person]
+                mask = people.mask(table[:, columns], validation)
             return (
-                RecordSubset(source, fields, table[~validation]),
-                RecordSubset(source, fields, table[validation]),
+                RecordSubset(source, fields, table[~mask]),
+                RecordSubset(source, fields, table[mask]),
             )
     raise ReleaseRefused("The number of records changed while they were read.")

@@ -11,8 +11,10 @@ before any record is read. Proof: reading.md.
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,6 +25,7 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.statistics.exact_sum import Total, add_up
+from reticent.privacy.weights import PersonCounts
 
 __all__ = ["Field", "Source", "check_features", "scan"]
 
@@ -70,7 +73,10 @@ class Source(ABC):
     ``names`` are the public column names (None for plain arrays), ``width`` the number of columns
     (0 for lists before they are `shaped`), ``targets`` how many of the last ones came as ``y``.
     ``known_n`` is the number of records where that costs no read, else None. ``local`` is False
-    where blocks are summed elsewhere, so that nothing of them can be kept here.
+    where blocks are summed elsewhere, so that nothing of them can be kept here. ``beside`` has the
+    positions of columns that came beside X and y, after all of theirs: "person" and "weight".
+    ``apart`` are positions of columns that are no inputs, since they say whose a record is or how
+    much it counts (`with_apart`).
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no
     error, warning or shape depends on the value of a record.
@@ -81,6 +87,8 @@ class Source(ABC):
     targets: int = 0
     known_n: int | None = None
     local: bool = True
+    beside: Mapping[str, int] = MappingProxyType({})
+    apart: frozenset[int] = frozenset()
 
     @abstractmethod
     def count(self) -> int:
@@ -107,6 +115,16 @@ class Source(ABC):
         """
         return add_up(self.blocks(fields), block_sum, rows=rows, threads=threads)
 
+    def count_people(self, fields: Sequence[Field], key: int) -> PersonCounts:
+        """Count the records of each person; ``fields`` are the two halves of identifiers.
+
+        Memory is that of the identifiers. ``key`` is the secret of the checksum.
+        """
+        people = PersonCounts(key)
+        for block in self.blocks(fields):
+            people.add(block)
+        return people.settle()
+
     def shaped(self, inputs: int | None, targets: int) -> "Source":
         """Return the source with a public number of columns, for lists, which have none.
 
@@ -114,6 +132,15 @@ class Source(ABC):
         nothing public says it.
         """
         return self
+
+    def with_apart(self, *keys: str | int | None) -> "Source":
+        """Return the same source with these columns set apart from the inputs; None is none."""
+        places = frozenset(self.position(key) for key in keys if key is not None)
+        if places == self.apart:
+            return self
+        changed = copy(self)
+        changed.apart = places
+        return changed
 
     def position(self, key: str | int) -> int:
         """Return the position of a column, or say which columns there are."""
@@ -126,7 +153,7 @@ class Source(ABC):
             if key not in self.names:
                 raise _no_column(key, self.names)
             return self.names.index(key)
-        if not 0 <= key < self.width:
+        if not 0 <= key < self.width and key not in self.beside.values():
             raise BadInput(
                 f"There is no column {key}: there are {self.width} columns, counted from 0."
             )
@@ -181,6 +208,8 @@ def scan(
     data: Any,
     *,
     y: Any = None,
+    person: Any = None,
+    weight: Any = None,
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -190,7 +219,8 @@ def scan(
     ``data`` is a path (a CSV file with a header, a Parquet file, or a folder of either), a data
     frame (pandas, polars, pyarrow), a dask data frame, a NumPy array, a list of records, or a
     source. With ``y``, the columns of ``y`` follow those of ``data``, which must then be held in
-    memory.
+    memory; so must ``person``, whose each record is, and ``weight``, how much it counts, if they
+    are no columns of ``data``.
 
     How many columns a list has is for the bounds to say: one for each of their ranges. A record
     that is not a list, a tuple or an array of so many cells is a record whose values are all
@@ -213,6 +243,13 @@ def scan(
         raise BadInput(
             "y goes with arrays and data frames only. Name the target column in the bounds instead."
         )
+    beside = {name: one for name, one in (("person", person), ("weight", weight)) if one is not None}
+    held = not isinstance(data, (Source, str, os.PathLike)) and not _is_dask(data)
+    if beside and not held:
+        raise BadInput(
+            f"{' and '.join(beside)} beside the records go with arrays and data frames only. Name "
+            "the column of the data instead: person='patient_id'."
+        )
     dialect = {"separator": separator, "decimal": decimal, "encoding": encoding}
     if isinstance(data, (str, os.PathLike)):
         from reticent.privacy.sources.paths import scan_path
@@ -223,7 +260,7 @@ def scan(
             raise BadInput(f"{parameter} is for CSV files only.", parameter=parameter)
     if isinstance(data, Source):
         return data
-    if type(data).__module__.partition(".")[0] in ("dask", "dask_expr"):
+    if _is_dask(data):
         from reticent.privacy.sources.dask import DaskSource
 
         if y is not None:
@@ -235,5 +272,9 @@ def scan(
     from reticent.privacy.sources.in_memory import ListSource, MemorySource
 
     if isinstance(data, (list, tuple)) or isinstance(y, (list, tuple)):
-        return ListSource(data, y)
-    return MemorySource(data, y)
+        return ListSource(data, y, beside=beside)
+    return MemorySource(data, y, beside=beside)
+
+
+def _is_dask(data: object) -> bool:
+    return type(data).__module__.partition(".")[0] in ("dask", "dask_expr")

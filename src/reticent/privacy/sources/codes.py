@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import Labels, MissingIndicator
 from reticent.privacy.sources.base import Field
@@ -38,6 +39,8 @@ def code_array(values: NDArray[Any], kind: Kind | None) -> Column:
         if isinstance(kind, Labels):  # beyond 2^53 two labels may be one float64
             found, where = np.unique(values, return_inverse=True)
             return kind.code_values(found.tolist())[where]
+        if isinstance(kind, Identifier) and values.dtype.kind != "f":
+            return kind.code_integers(values)
         plain = numbers(values)
         if kind is None:
             return plain

@@ -22,6 +22,7 @@ from reticent.privacy.sources.base import BlockSum, DtypeKind, Field, Source
 from reticent.privacy.sources.in_memory import MemorySource
 from reticent.privacy.statistics.exact_products import check_blas
 from reticent.privacy.statistics.exact_sum import Total
+from reticent.privacy.weights import PersonCounts
 
 __all__ = ["DaskSource"]
 
@@ -80,6 +81,16 @@ class DaskSource(Source):
             total.merge(result)
         return total
 
+    def count_people(self, fields: Sequence[Field], key: int) -> PersonCounts:
+        """Count the records of each person where the partitions lie, then over all of them."""
+        parts, here = self._project(fields)
+        task = delayed(_partition_people, pure=False)
+        work = delayed((here, key), pure=False, traverse=False)
+        people = PersonCounts(key)
+        for result in self._compute([task(part, work) for part in parts]):
+            people.merge(result)
+        return people.settle()
+
     def _project(self, fields: Sequence[Field]) -> tuple[list[Any], tuple[Field, ...]]:
         """Return the partitions with the wanted columns alone, and the fields by their place."""
         wanted = sorted({self.position(field.key) for field in fields})
@@ -95,6 +106,11 @@ class DaskSource(Source):
         raise ReleaseRefused(
             "The dask frame could not be computed. Compute it by itself to see why."
         )
+
+
+def _partition_people(part: Any, work: tuple[Sequence[Field], int]) -> PersonCounts:
+    fields, key = work
+    return MemorySource(part).count_people(fields, key)
 
 
 def _partition_total(part: Any, work: tuple[Sequence[Field], BlockSum, int]) -> Total:

@@ -6,7 +6,8 @@ say, never for the records. Proof: reading.md.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias, final
 
 import narwhals as nw
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.sources.base import DtypeKind, Field, Source, check_features
 from reticent.privacy.sources.cell_values import list_cells, numbers, without_masked
 from reticent.privacy.sources.codes import code_array, is_plain
@@ -43,7 +45,13 @@ class MemorySource(Source):
     """
 
     def __init__(
-        self, data: Any, y: Any = None, *, inputs: int | None = None, targets: int | None = None
+        self,
+        data: Any,
+        y: Any = None,
+        *,
+        inputs: int | None = None,
+        targets: int | None = None,
+        beside: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         first = _part(data, "X", inputs)
         if first.flat:
@@ -65,6 +73,16 @@ class MemorySource(Source):
             self._parts.append(second)
             self.targets = second.width
         self.width = first.width + self.targets
+        self.beside = {}
+        for what, column in beside.items():
+            part = _part(column, what, 1)
+            if part.rows != first.rows or part.width != 1:
+                raise BadInput(
+                    f"{what} must have one value for each record: X has {first.rows} records, and "
+                    f"{what} has {part.rows} rows of {part.width}."
+                )
+            self.beside[what] = self.width + len(self.beside)
+            self._parts.append(part)
         self.known_n = first.rows
         self.names = first.names
         if first.names is not None and y is not None:
@@ -102,10 +120,12 @@ class MemorySource(Source):
             yield block
 
     def _find(self, position: int) -> tuple[int, int]:
-        inside = self._parts[0].width
-        if position < inside:
-            return (0, position)
-        return (1, position - inside)
+        """Which table a column is in, and where."""
+        for place, part in enumerate(self._parts):
+            if position < part.width:
+                return place, position
+            position -= part.width
+        raise AssertionError("positions are checked before")
 
     def _as_it_is(self, fields: Sequence[Field]) -> NDArray[np.float64] | None:
         part = self._parts[0]
@@ -131,18 +151,23 @@ class ListSource(Source):
     names = None
     width = 0
 
-    def __init__(self, data: Any, y: Any = None) -> None:
+    def __init__(
+        self, data: Any, y: Any = None, *, beside: Mapping[str, Any] = MappingProxyType({})
+    ) -> None:
         self._data = data
         self._y = y
+        self._beside = beside
         # what is wrong with an array beside a list, or with the numbers of records, is said at once
-        self.known_n = MemorySource(data, y, inputs=1, targets=1).known_n
+        self.known_n = MemorySource(data, y, inputs=1, targets=1, beside=beside).known_n
 
     def shaped(self, inputs: int | None, targets: int) -> MemorySource:
         """Return the records by these numbers of columns.
 
         Whatever does not fit is a record of missing cells.
         """
-        return MemorySource(self._data, self._y, inputs=inputs, targets=targets)
+        return MemorySource(
+            self._data, self._y, inputs=inputs, targets=targets, beside=self._beside
+        )
 
     def count(self) -> int:
         """Return the number of records."""
@@ -363,7 +388,11 @@ class _Frame(_Part):
     ) -> None:
         for place, column, kind in wanted:
             cells = self.columns[column][start:stop]
-            block[:, place] = code_array(_as_array(cells, self.kind(column)[0]), kind)
+            dtype_kind = self.kind(column)[0]
+            if isinstance(kind, Identifier) and dtype_kind == "number":
+                block[:, place] = _identifier_codes(cells, kind)
+            else:
+                block[:, place] = code_array(_as_array(cells, dtype_kind), kind)
 
 
 def _as_array(cells: nw.Series[Any], dtype_kind: DtypeKind) -> NDArray[Any]:
@@ -378,6 +407,16 @@ def _as_array(cells: nw.Series[Any], dtype_kind: DtypeKind) -> NDArray[Any]:
     except Exception:  # a dtype that NumPy lacks, such as 128-bit integers
         pass
     return np.fromiter(_values(cells), dtype=object, count=len(cells))
+
+
+def _identifier_codes(cells: nw.Series[Any], kind: Identifier) -> NDArray[np.float64]:
+    """Codes of identifiers; integers beside missing ones stay exact, which NumPy has no dtype for."""
+    if not cells.dtype.is_integer() or not cells.null_count():
+        return code_array(_as_array(cells, "number"), kind)
+    known = ~cells.is_null().to_numpy()
+    codes = np.full(len(cells), np.nan)
+    codes[known] = code_array(_as_array(cells.drop_nulls(), "number"), kind)
+    return codes
 
 
 def _values(cells: nw.Series[Any]) -> list[object]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.sources.base import DtypeKind, Field, check_features
 from reticent.privacy.sources.cell_values import Column
 from reticent.privacy.sources.codes import code_array, code_texts
@@ -124,6 +125,10 @@ def _arrow_codes(cells: pa.Array, kind: Kind | None) -> Column:
     """Return the codes of a column of a batch."""
     if _is_text(cells.type):
         return code_texts(cells, kind)
+    if isinstance(kind, Identifier) and pa.types.is_integer(cells.type) and cells.null_count:
+        codes = code_array(_as_array(cells.fill_null(0)), kind)  # with nulls it would be floats
+        codes[cells.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        return codes
     return code_array(_as_array(cells), kind)
 
 

@@ -23,7 +23,7 @@ from reticent.errors import BadInput
 from reticent.memo import memo
 from reticent.privacy.guard import call_safely, check_rows, read_only
 from reticent.privacy.statistics.base import Rows, Statistic
-from reticent.privacy.statistics.enforced import Enforced, common, enforce, is_kind, saved_as, whole
+from reticent.privacy.statistics.enforced import Enforced, Sensitivity, common, enforce, is_kind, saved_as, whole
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.exact_sum import pieces
 from reticent.privacy.statistics.gram import upper_triangle
@@ -130,6 +130,11 @@ class EnforcedAssignmentMoments(Enforced):
     def sensitivity1(self) -> int | None:
         """No L1 bound is enforced."""
         return None
+
+    def contribution(self) -> Sensitivity:
+        """A + B + C: parts have places of their own, and Σγ² ≤ (Σγ)² ≤ 1."""
+        length = sum(self.weights) * 4**RESPONSIBILITY_BITS * 16**ROW_BITS
+        return Sensitivity(length, None, self.coordinate_multiplicity())
 
     @property
     def step(self) -> float:

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.guard import map_rows_safely
 from reticent.privacy.statistics.base import BLOCK_NUMBERS, Rows, Statistic
-from reticent.privacy.statistics.enforced import Enforced, common, is_kind, whole
+from reticent.privacy.statistics.enforced import (
+    Enforced,
+    Sensitivity,
+    common,
+    is_kind,
+    whole,
+)
 
 __all__ = ["Counts", "EnforcedCounts"]
 
@@ -42,6 +48,11 @@ class EnforcedCounts(Enforced):
     def sensitivity1(self) -> int | None:
         """The same: 2 per group."""
         return 2 * len(self.groups)
+
+    def contribution(self) -> Sensitivity:
+        """In each group one count rises by one, at most."""
+        groups = len(self.groups)
+        return Sensitivity(groups, groups, self.coordinate_multiplicity())
 
     @property
     def step(self) -> float:

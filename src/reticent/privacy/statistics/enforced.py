@@ -25,12 +25,14 @@ from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.statistics.integer_grid import fraction
+from reticent.privacy.unit import ADD_REMOVE
 
 if TYPE_CHECKING:
     from reticent.privacy.statistics.base import Statistic
 
 __all__ = [
     "Enforced",
+    "Sensitivity",
     "common",
     "enforce",
     "is_kind",
@@ -42,6 +44,25 @@ __all__ = [
 
 Rows = NDArray[np.float64]
 _MOST = 2**40  # of released numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Sensitivity:
+    """How far two neighbours' sums can be apart, in grid steps.
+
+    Attributes
+    ----------
+    l2_squared : int
+        Bound on the squared distance, in which number i counts ``multiplicity[i]`` times.
+    l1 : int or None
+        Bound on the sum of absolute differences; None where none is enforced.
+    multiplicity : array of integers, shape (size,)
+        The noise of number i has the variance of l2_squared / multiplicity[i].
+    """
+
+    l2_squared: int
+    l1: int | None
+    multiplicity: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +86,11 @@ class Enforced(ABC):
         """How many numbers are released."""
 
     @property
+    def sum_shape(self) -> tuple[int, ...]:
+        """Shape of a sum, before `coordinates` picks the released numbers."""
+        return (self.size,)
+
+    @property
     @abstractmethod
     def sensitivity2(self) -> int:
         """Squared L2 distance, in grid steps, that replacing one record can move the sum.
@@ -76,6 +102,16 @@ class Enforced(ABC):
     @abstractmethod
     def sensitivity1(self) -> int | None:
         """L1 distance, in grid steps, or None where no L1 bound is enforced."""
+
+    @abstractmethod
+    def contribution(self) -> Sensitivity:
+        """How far from zero one record can move the sum: what adding or removing one does."""
+
+    def sensitivity(self, neighbours: str) -> Sensitivity:
+        """How far apart the sums of two neighbours can be: of "replace" or "add-remove"."""
+        if neighbours == ADD_REMOVE:
+            return self.contribution()
+        return Sensitivity(self.sensitivity2, self.sensitivity1, self.coordinate_multiplicity())
 
     @property
     @abstractmethod

@@ -24,6 +24,7 @@ from reticent.privacy.statistics.enforced import Enforced
 from reticent.privacy.statistics.exact_products import gram
 from reticent.privacy.statistics.exact_sum import add_up
 from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram
+from reticent.privacy.weights import add_limbs, joined
 
 __all__ = ["CACHE_BYTES", "FeatureCache"]
 
@@ -32,16 +33,17 @@ CACHE_BYTES = 2**30  # of cached rows: at 100 columns, 2.6 million records
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Features of some records, (rows, m) in grid steps, and the scaled records."""
+    """Features of some records of one weight, (rows, m) in grid steps, and the scaled records."""
 
     features: NDArray[np.int32]
     records: NDArray[np.float64]
+    weight: int
 
     def __len__(self) -> int:
         return len(self.records)
 
     def __getitem__(self, rows: slice) -> "_Block":
-        return _Block(self.features[rows], self.records[rows])
+        return _Block(self.features[rows], self.records[rows], self.weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +53,26 @@ class _Features:
     key: tuple[Hashable, ...]
     gram: NDArray[Any]
     blocks: list[_Block]
+    records: int
+    weighted: bool
 
     def total(self, enforced: EnforcedPartitionedGram, threads: int) -> tuple[int, NDArray[Any]]:
         """Number of records, and the whole Gram matrix, with residuals that are made anew."""
+        shape = enforced.columns, enforced.residual_columns
 
         def block_sum(block: _Block) -> NDArray[Any]:
-            return enforced.residual_products(block.features, block.records)
+            products = enforced.residual_products(block.features, block.records)
+            if not self.weighted:
+                return products
+            limbs = np.zeros((2, products.size + 1), np.int64)
+            add_limbs(limbs[:, :-1], products.reshape(-1), block.weight)
+            return limbs
 
         products = add_up(self.blocks, block_sum, rows=enforced.block_rows, threads=threads)
-        return products.rows, enforced.joined(self.gram, products.integers())
+        whole = products.integers()
+        if self.weighted:
+            whole = joined(whole, shape)
+        return self.records, enforced.joined(self.gram, whole)
 
 
 class FeatureCache:
@@ -87,7 +100,7 @@ class FeatureCache:
     ) -> tuple[int, NDArray[Any]]:
         """Number of records, and the exact sum: what ``sums.total(enforced)`` gives.
 
-        With ``keep``, another stage may follow: features are cached if they fit. The ``first``
+        ``n`` is the number of records. With ``keep``, another stage may follow: features are cached if they fit. The ``first``
         statistic of a fit does not depend on releases: where the same fit is made again, its total
         is cached.
         """
@@ -111,6 +124,8 @@ class FeatureCache:
         if self._cache_bytes is not None:
             limit = self._cache_bytes
         needed = n * (4 * enforced.feature_columns + 8 * len(sums.fields))
+        if sums.weights is not None:
+            needed *= sums.weights.most_groups
         if keep and sums.source.local and needed <= limit:
             return self._total_and_keep(sums, enforced, n)
         return sums.total(enforced)
@@ -122,17 +137,17 @@ class FeatureCache:
         m = enforced.feature_columns
         blocks = list[_Block]()
 
-        def block_sum(raw: NDArray[np.float64]) -> NDArray[Any]:
+        def block_sum(raw: NDArray[np.float64], weight: int = 1) -> NDArray[Any]:
             records = sums.bounds.scale(raw, enforced.output_limit)
             q = enforced.stacked(records)
-            blocks.append(_Block(q[:, :m].astype(np.int32), records))  # |q| ≤ 2^26
+            blocks.append(_Block(q[:, :m].astype(np.int32), records, weight))  # |q| ≤ 2^26
             return gram(q)
 
-        total = sums.add_up(block_sum, rows=enforced.block_rows)
-        whole = total.integers()
-        if total.rows == n == sum(map(len, blocks)):
-            self._put(_Features(_key(enforced), whole[:m, :m], blocks))
-        return total.rows, whole
+        rows, whole = sums.add_up(block_sum, rows=enforced.block_rows, shape=enforced.sum_shape)
+        weighted = sums.weights is not None
+        if rows == n and (weighted or n == sum(map(len, blocks))):
+            self._put(_Features(_key(enforced), whole[:m, :m], blocks, rows, weighted))
+        return rows, whole
 
     def close(self) -> None:
         """Let go of everything, and cache nothing any more."""

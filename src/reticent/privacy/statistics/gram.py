@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reticent.memo import memo
 from reticent.privacy.statistics.base import BLOCK_NUMBERS, EnforcedRows, Rows, RowStatistic, limits
-from reticent.privacy.statistics.enforced import common, is_kind, whole
+from reticent.privacy.statistics.enforced import Sensitivity, common, is_kind, whole
 from reticent.privacy.statistics.exact_products import gram
 from reticent.privacy.statistics.exact_sum import EXACT, pieces
 from reticent.privacy.statistics.integer_grid import log2_ceiling
@@ -32,6 +32,11 @@ class EnforcedGram(EnforcedRows):
         return self.columns * (self.columns + 1) // 2
 
     @property
+    def sum_shape(self) -> tuple[int, ...]:
+        """The whole matrix."""
+        return self.columns, self.columns
+
+    @property
     def sensitivity2(self) -> int:
         """‖ffᵀ − ggᵀ‖² = ‖f‖⁴ + ‖g‖⁴ − 2⟨f, g⟩² ≤ 2·limit2² (Frobenius norm)."""
         return 2 * self.limit2**2
@@ -40,6 +45,10 @@ class EnforcedGram(EnforcedRows):
     def sensitivity1(self) -> int | None:
         """No L1 bound is enforced: a Gram matrix is not released with Laplace noise."""
         return None
+
+    def contribution(self) -> Sensitivity:
+        """‖ffᵀ‖ = ‖f‖² ≤ limit2 (Frobenius norm)."""
+        return Sensitivity(self.limit2**2, None, self.coordinate_multiplicity())
 
     @property
     def step(self) -> float:

@@ -32,7 +32,7 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.accounting.events import Gaussian, checked_event
 from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import read_safely
-from reticent.privacy.ledger.ledger import RELATIONS, Ledger, check_account
+from reticent.privacy.ledger.ledger import Ledger, check_account
 from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
 from reticent.privacy.process import check_process, identity
 from reticent.privacy.random_bits import seeded_bits
@@ -53,6 +53,7 @@ from reticent.privacy.streams.correlated_noise import (
     Integers,
     copied,
 )
+from reticent.privacy.unit import RELATIONS
 from reticent.validation import check_choice, check_integer, is_integer
 
 __all__ = ["Stream"]

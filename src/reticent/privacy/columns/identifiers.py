@@ -1,0 +1,154 @@
+"""Identifiers of people: cells that are compared for equality, and for nothing else.
+
+An identifier becomes a pair of whole numbers, (first, second), each exact in float64, so that it
+travels through a source like any other column, in two fields:
+
+* a whole number from −2⁶³ to 2⁶⁴ − 1, or the text of one as Python writes it: its bits above and
+  below 2³². Different numbers have different pairs.
+* any other text, and a number that is not whole: 104 bits of a keyed hash (BLAKE2b) of its bytes,
+  with 2³⁴ added to the first, so that no number has such a pair. The key is secret and of one fit,
+  so nobody can prepare identifiers that collide; N different texts do with a probability of at most
+  N²/2¹⁰⁵ (weights.md).
+
+Texts are compared byte by byte, without blanks around them: "7", " 7" and the number 7 are one
+person, "07" and "7.0" are others. An empty cell and a missing code are nobody's.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.privacy.columns.base import Codes, Kind, plain_text
+from reticent.privacy.sources.cell_values import number, text_of
+
+__all__ = ["Identifier"]
+
+_LOW = 32  # bits of a whole number that the second of the pair has
+_HASHED = 2.0**34  # beyond the first number of every whole number
+_HASH_BITS = 52  # of either half
+_WHOLE = re.compile(rb"0|-?[1-9][0-9]{0,19}")
+_LEAST = -(2**63)
+_MOST = 2**64 - 1
+_NOBODY = (math.nan, math.nan)
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Identifier(Kind):
+    """One half of the code of an identifier: ``half`` is 0 or 1, ``key`` the secret of the hash."""
+
+    half: int
+    key: bytes
+
+    name = "identifier"
+
+    def __repr__(self) -> str:
+        return f"Identifier({self.half})"  # the key is not shown
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where codes lie."""
+        return -(2.0**_LOW), 2.0**53
+
+    def code_numbers(self, values: Codes) -> Codes:
+        """Codes of floats, each by its value: 7.0 is the whole number 7."""
+        return np.array([self._half(_float_pair(value, self)) for value in values.tolist()])
+
+    def code_integers(self, values: NDArray[Any]) -> Codes:
+        """Codes of an array of integers or truth values, exact for all 64 bits."""
+        whole = values.astype(np.int64) if values.dtype.kind == "b" else values
+        if self.half == 0:
+            codes = (whole >> whole.dtype.type(_LOW)) if whole.dtype.itemsize > 4 else _sign(whole)
+        else:
+            codes = whole.astype(np.int64, casting="unsafe") & np.int64(2**_LOW - 1)
+        codes = codes.astype(np.float64)
+        for code in self._missing_numbers:
+            codes[values == code] = np.nan
+        return codes
+
+    def code_text(self, text: bytes) -> float:
+        """Code of a text, in UTF-8."""
+        return self._half(_text_pair(text, self))
+
+    def _code_objects(self, values: Sequence[object]) -> Codes:
+        return np.array([self._half(_object_pair(value, self)) for value in values])
+
+    def code_value(self, value: object) -> float:
+        """Code of a Python object; what is neither text nor number is nobody's."""
+        text = text_of(value)
+        if text is not None:
+            return self.code_text(text)
+        return self._half(_object_pair(value, self))
+
+    def _half(self, pair: tuple[float, float]) -> float:
+        return pair[self.half]
+
+    def hashed(self, text: bytes) -> tuple[float, float]:
+        """The pair of a text that is no whole number."""
+        digest = int.from_bytes(blake2b(text, digest_size=16, key=self.key).digest(), "big")
+        first = digest & (2**_HASH_BITS - 1)
+        second = (digest >> _HASH_BITS) & (2**_HASH_BITS - 1)
+        return _HASHED + first, float(second)
+
+    def is_missing(self, text: bytes, value: float) -> bool:
+        """Whether a text, or the number that it is, means "missing" in this column."""
+        return text in self._missing_texts or value in self._missing_numbers
+
+    def values(self, codes: Codes) -> list[Any]:
+        """Nothing: identifiers do not leave."""
+        return [None] * len(codes)
+
+    def show(self, code: float) -> str:
+        """Nothing: identifiers do not leave."""
+        return "a person"
+
+    def describe(self) -> str:
+        """What can stand in the column."""
+        return "identifiers"
+
+
+def _sign(whole: NDArray[Any]) -> NDArray[Any]:
+    """The bits above 2³² of integers of at most 32 bits: −1 for negative ones, else 0."""
+    return np.where(whole < 0, -1, 0)
+
+
+def _whole_pair(value: int) -> tuple[float, float]:
+    return float(value >> _LOW), float(value & (2**_LOW - 1))
+
+
+def _text_pair(text: bytes, kind: Identifier) -> tuple[float, float]:
+    text = plain_text(text)
+    if not text:
+        return _NOBODY
+    value = math.nan
+    if _WHOLE.fullmatch(text):
+        whole = int(text)
+        value = float(whole)
+        if not kind.is_missing(text, value) and _LEAST <= whole <= _MOST:
+            return _whole_pair(whole)
+    if kind.is_missing(text, value):
+        return _NOBODY
+    return kind.hashed(text)
+
+
+def _float_pair(value: float, kind: Identifier) -> tuple[float, float]:
+    if math.isnan(value) or value in kind._missing_numbers:
+        return _NOBODY
+    if value.is_integer() and _LEAST <= value <= _MOST:
+        return _whole_pair(int(value))
+    return kind.hashed(repr(value).encode())
+
+
+def _object_pair(value: object, kind: Identifier) -> tuple[float, float]:
+    """Pair of an object that is no text; a whole number of Python's or NumPy's is exact."""
+    if type(value) in (int, bool) or isinstance(value, np.integer):
+        whole = int(value)  # type: ignore[call-overload]
+        if _LEAST <= whole <= _MOST and float(whole) not in kind._missing_numbers:
+            return _whole_pair(whole)
+    return _float_pair(number(value), kind)

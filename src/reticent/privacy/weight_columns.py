@@ -1,0 +1,76 @@
+"""Weight columns: which columns of a source say whose a record is, and how much it counts.
+
+Decided by names and positions alone, before anything is charged. Identifiers are read as two
+numbers (columns/identifiers.py) with a secret key of their own for every fit.
+"""
+
+import secrets
+from dataclasses import dataclass, field
+
+from reticent.errors import BadInput
+from reticent.privacy.columns.identifiers import Identifier
+from reticent.privacy.columns.numbers import Number
+from reticent.privacy.sources.base import Field, Source
+from reticent.privacy.unit import PrivacyUnit
+from reticent.privacy.weights import PersonCounts, RecordWeights
+
+__all__ = ["WeightColumns", "weight_columns"]
+
+_KEY_BYTES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class WeightColumns:
+    """Columns that decide weights: two halves of an identifier, and a stated weight."""
+
+    unit: PrivacyUnit
+    person: tuple[Field, ...] = ()
+    weight: tuple[Field, ...] = ()
+    key: int = field(default_factory=lambda: secrets.randbits(64))  # of checksums
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """All of them, in the order in which they follow a record's values."""
+        return self.person + self.weight
+
+    def weights(self, columns: int, people: PersonCounts | None) -> RecordWeights | None:
+        """Weights of records that have so many values; None where every record counts as one."""
+        if not self.fields:
+            return None
+        return RecordWeights(columns, people, self.unit.contribution, self.unit.weight_bound)
+
+
+def weight_columns(source: Source, unit: PrivacyUnit) -> WeightColumns:
+    """Find the columns in a source, and refuse those that it does not have."""
+    person: tuple[Field, ...] = ()
+    weight: tuple[Field, ...] = ()
+    if unit.person is not None:
+        key = _key(source, "person", unit.person)
+        secret = secrets.token_bytes(_KEY_BYTES)
+        person = tuple(Field(key, Identifier(half, secret)) for half in (0, 1))
+    if unit.weight is not None:
+        key = _key(source, "weight", unit.weight)
+        bound = unit.weight_bound or 1.0
+        weight = (Field(key, Number(0.0, bound)),)
+    found = WeightColumns(unit, person, weight)
+    source.check(found.fields)
+    return found
+
+
+def _key(source: Source, what: str, name: str) -> str | int:
+    """Where a column is: beside the records, or among their columns by name or position."""
+    if what in source.beside:
+        return source.beside[what]
+    if source.names is None:
+        if name.isdecimal() and int(name) < source.width:
+            return int(name)
+        raise BadInput(
+            f"These records have no column names. Give {what} by position, counted from 0 "
+            f"({what}='2'), or beside the records: fit(X, y, {_ARGUMENTS[what]}=...).",
+            parameter=what,
+        )
+    source.position(name)  # says which columns there are
+    return name
+
+
+_ARGUMENTS = {"person": "person", "weight": "sample_weight"}
