@@ -193,9 +193,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if isinstance(X, Source):
             data = X
         else:
-            data = scan(
-                X, y=y if self._targets else None, person=person, weight=sample_weight
-            )
+            data = scan(X, y=y if self._targets else None, person=person, weight=sample_weight)
         bounds = self._bounds()
         data = bounds.shaped(data, targets=self._targets)
         columns = weight_columns(data, unit)

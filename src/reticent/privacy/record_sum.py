@@ -23,6 +23,7 @@ from reticent.privacy.statistics.enforced import Enforced
 from reticent.privacy.weights import (
     EqualSum,
     RecordWeights,
+    UnweightedSum,
     WeightedSum,
     total_checksum,
     weighted_chunk,
@@ -39,7 +40,7 @@ class BlockSum:
     bounds: Bounds
 
     def __call__(self, raw: NDArray[np.float64], weight: int = 1) -> NDArray[Any]:
-        """Sum over one block of records of one weight, which whoever adds blocks up multiplies by."""
+        """Sum over one block of records of one weight; it is multiplied by it elsewhere."""
         return self.enforced.block_sum(self.bounds.scale(raw, self.enforced.output_limit))
 
 
@@ -118,7 +119,9 @@ class RecordSum:
         In pieces of at most ``rows`` records of one weight, whose sums have this ``shape``.
         """
         if self.weights is None:
-            total = self.source.total(self.fields, block_sum, rows=rows, threads=self.threads)
+            total = self.source.total(
+                self.fields, UnweightedSum(block_sum), rows=rows, threads=self.threads
+            )
             if not total.rows:
                 return 0, np.zeros(shape, dtype=object)
             return total.rows, total.integers()

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.accounting.events import Event, Laplace
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.unit import PrivacyUnit
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.gram import upper_triangle
+from reticent.privacy.unit import PrivacyUnit
 
 __all__ = [
     "CALIBRATION_TOLERANCE",
@@ -43,9 +43,9 @@ _ALTERED = (
     "This release was altered: a field was changed after a curator made it. "
     "Take the release as it was given, or fit again."
 )
-# Of the budget (of μ², or of a pure ε): what the number of people or records is released with, where
-# it is protected. Its standard deviation is then five times that of a count with all of the budget,
-# and all other noise is 2 % larger.
+# Share of the budget (of μ², or of a pure ε) that the number of people or records is released with,
+# where it is protected. Its standard deviation is then five times that of a count with all of the
+# budget, and all other noise is 2 % larger.
 COUNT_SHARE = Fraction(1, 25)
 NUMBER = "NumberOfUnits"  # the name of that release
 CALIBRATION_TOLERANCE = 1e-6  # relative: versions of SciPy calibrate to other last digits

@@ -30,6 +30,7 @@ __all__ = [
     "WEIGHT_BITS",
     "PersonCounts",
     "RecordWeights",
+    "UnweightedSum",
     "WeightedSum",
     "add_limbs",
     "joined",
@@ -114,7 +115,6 @@ class PersonCounts:
             return np.zeros(len(ids), np.int64)
         places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         return np.where(self.ids[places] == ids, self.counts[places], 0)
-
 
     def mask(self, block: Rows, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether the person of each record is among the chosen ones; False for nobody's.
@@ -232,8 +232,19 @@ EqualSum = Callable[[Rows, int], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
+class UnweightedSum:
+    """A sum over records that all count as one."""
+
+    block_sum: EqualSum
+
+    def __call__(self, raw: Rows) -> NDArray[Any]:
+        """Sum over one block."""
+        return self.block_sum(raw, 1)
+
+
+@dataclass(frozen=True, eq=False)
 class WeightedSum:
-    """From a chunk of raw records to Σ w·block_sum, in limbs; travels to other threads and machines.
+    """From a chunk of raw records to Σ w·block_sum, in limbs; travels to other machines.
 
     ``shape`` is that of ``block_sum``, ``rows`` the longest block that it adds up exactly.
     """

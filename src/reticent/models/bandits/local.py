@@ -266,9 +266,7 @@ class LocalBanditServer:
         right_format = (
             release.value.shape == release.scale.shape == (statistic.size,) and type(batch) is int
         )
-        one_record = (
-            release.n == release.shares_spent == 1 and release.unit == PrivacyUnit()
-        )
+        one_record = release.n == release.shares_spent == 1 and release.unit == PrivacyUnit()
         honest = (
             right_format
             and one_record
@@ -376,7 +374,9 @@ class LocalBanditServer:
                 raise BadInput(
                     "These releases do not fit the parameters: rebuild with those they had."
                 )
-            check_scale(release, noise_scale(statistic, server._event, PrivacyUnit()) * math.sqrt(release.n))
+            check_scale(
+                release, noise_scale(statistic, server._event, PrivacyUnit()) * math.sqrt(release.n)
+            )
             server.learn(release)
         return server
 

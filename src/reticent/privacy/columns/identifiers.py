@@ -62,12 +62,15 @@ class Identifier(Kind):
 
     def code_integers(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of integers or truth values, exact for all 64 bits."""
-        whole = values.astype(np.int64) if values.dtype.kind == "b" else values
+        wide = np.dtype(np.int64)
+        if values.dtype.kind == "u":
+            wide = np.dtype(np.uint64)
+        whole: NDArray[Any] = values.astype(wide)
         if self.half == 0:
-            codes = (whole >> whole.dtype.type(_LOW)) if whole.dtype.itemsize > 4 else _sign(whole)
+            halves = whole >> wide.type(_LOW)
         else:
-            codes = whole.astype(np.int64, casting="unsafe") & np.int64(2**_LOW - 1)
-        codes = codes.astype(np.float64)
+            halves = whole & wide.type(2**_LOW - 1)
+        codes = halves.astype(np.float64)
         for code in self._missing_numbers:
             codes[values == code] = np.nan
         return codes
@@ -111,11 +114,6 @@ class Identifier(Kind):
     def describe(self) -> str:
         """What can stand in the column."""
         return "identifiers"
-
-
-def _sign(whole: NDArray[Any]) -> NDArray[Any]:
-    """The bits above 2³² of integers of at most 32 bits: −1 for negative ones, else 0."""
-    return np.where(whole < 0, -1, 0)
 
 
 def _whole_pair(value: int) -> tuple[float, float]:

@@ -64,8 +64,8 @@ class Account:
     """Account of a data set: its cap (ε, δ) and its unit, which never change.
 
     The unit: what is protected (a key of ``RELATIONS``), how many of it one person may have
-    (``records_per_person``), the column that tells people apart (``person``), and whether neighbours
-    replace a unit or add and remove one.
+    (``records_per_person``), the column that tells people apart (``person``), and whether
+    neighbours replace a unit or add and remove one.
     """
 
     number: int

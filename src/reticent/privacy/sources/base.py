@@ -243,7 +243,9 @@ def scan(
         raise BadInput(
             "y goes with arrays and data frames only. Name the target column in the bounds instead."
         )
-    beside = {name: one for name, one in (("person", person), ("weight", weight)) if one is not None}
+    beside = {
+        name: one for name, one in (("person", person), ("weight", weight)) if one is not None
+    }
     held = not isinstance(data, (Source, str, os.PathLike)) and not _is_dask(data)
     if beside and not held:
         raise BadInput(

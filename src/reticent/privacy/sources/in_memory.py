@@ -410,7 +410,7 @@ def _as_array(cells: nw.Series[Any], dtype_kind: DtypeKind) -> NDArray[Any]:
 
 
 def _identifier_codes(cells: nw.Series[Any], kind: Identifier) -> NDArray[np.float64]:
-    """Codes of identifiers; integers beside missing ones stay exact, which NumPy has no dtype for."""
+    """Codes of identifiers; integers beside missing ones, which NumPy has no dtype for, exactly."""
     if not cells.dtype.is_integer() or not cells.null_count():
         return code_array(_as_array(cells, "number"), kind)
     known = ~cells.is_null().to_numpy()

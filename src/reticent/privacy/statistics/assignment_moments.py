@@ -23,7 +23,15 @@ from reticent.errors import BadInput
 from reticent.memo import memo
 from reticent.privacy.guard import call_safely, check_rows, read_only
 from reticent.privacy.statistics.base import Rows, Statistic
-from reticent.privacy.statistics.enforced import Enforced, Sensitivity, common, enforce, is_kind, saved_as, whole
+from reticent.privacy.statistics.enforced import (
+    Enforced,
+    Sensitivity,
+    common,
+    enforce,
+    is_kind,
+    saved_as,
+    whole,
+)
 from reticent.privacy.statistics.exact_products import product
 from reticent.privacy.statistics.exact_sum import pieces
 from reticent.privacy.statistics.gram import upper_triangle

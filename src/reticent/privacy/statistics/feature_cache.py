@@ -100,9 +100,9 @@ class FeatureCache:
     ) -> tuple[int, NDArray[Any]]:
         """Number of records, and the exact sum: what ``sums.total(enforced)`` gives.
 
-        ``n`` is the number of records. With ``keep``, another stage may follow: features are cached if they fit. The ``first``
-        statistic of a fit does not depend on releases: where the same fit is made again, its total
-        is cached.
+        ``n`` is the number of records. With ``keep``, another stage may follow: features are
+        cached if they fit. The ``first`` statistic of a fit does not depend on releases: where the
+        same fit is made again, its total is cached.
         """
         if not first or self._totals is None:
             return self._total(sums, enforced, n=n, keep=keep)

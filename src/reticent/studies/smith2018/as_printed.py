@@ -91,11 +91,11 @@ class _AtPapersDelta(LabelGPRegressor):
     The comparison needs it.
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **beside: Any) -> Self:
         """Pay, read, learn."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return super().fit(X, y)
+            return super().fit(X, y, **beside)
 
 
 def label_model(
