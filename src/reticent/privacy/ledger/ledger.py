@@ -194,7 +194,8 @@ class Ledger:
                 f"{_whom(account.unit)}{_part_of(account.within)}; asked was ε = {epsilon:g}, δ = "
                 f"{delta:g}, relation {relation!r}, for {_whom(asked)}{_part_of(within)}. Cap and "
                 "unit never change, because they were promised to the people in the data. Spend "
-                "under those that are there; records that are not in this data set get a data set of their own."
+                "under those that are there; records that are not in this data set get a data set "
+                "of their own."
             )
         return account
 
