@@ -76,7 +76,9 @@ class StageState:
         """
         posterior = self.posteriors[0]
         if truncation_variance is None:
-            truncation_variance = float(posterior.weights @ posterior.truncation_variance)
+            truncation_variance = float(
+                posterior.hypothesis_weights @ posterior.truncation_variance
+            )
         return truncation_variance / max(posterior.posterior_variance(), 1e-300)
 
     def transfer_posterior(
