@@ -492,7 +492,7 @@ class StagedPosterior:
         )
 
     def _output_sums(self) -> tuple[Array, Array]:
-        """Sums of outputs that stages see, and their variances apart from shared noise; (stages,)."""
+        """Sum of outputs that each stage sees, and its variance but for shared noise; (stages,)."""
         u = self._weights_of_one
         centres = np.array([stage.centre for stage in self.stages])
         sums = (

@@ -41,8 +41,8 @@ class OutputPosterior:
     prior_std : float
         Standard deviation of f before the fit, over the box, in the output's own units.
     prior_centred_variance : float
-        Variance of f around its own mean before the fit, in squared half-ranges of y: what both parts
-        add up to, at least, where the extrapolation weight is 1.
+        Variance of f around its own mean before the fit, in squared half-ranges of y: what both
+        parts add up to, at least, where the extrapolation weight is 1.
     """
 
     midpoint: float

@@ -111,7 +111,7 @@ class StageState:
     def count_records(self, release: Release, n: int) -> CompleteRecords:
         """How many of ``n`` records are complete, from the features' Gram matrix of a first stage.
 
-        All posteriors are told.
+        Sets the count of all posteriors.
         """
         decoded = ResidualGram.decode(release)
         phi = self.feature_map.rows(self.representative_points)
