@@ -21,7 +21,9 @@ def test_a_bound_is_a_number(kind, value):
             kind(*ends)
 
 
-@pytest.mark.parametrize("value", [NAN, math.inf, 1.01 * HUGE, 10**400], ids=["nan", "inf", "1.01e150", "1e400"])
+@pytest.mark.parametrize(
+    "value", [NAN, math.inf, 1.01 * HUGE, 10**400], ids=["nan", "inf", "1.01e150", "1e400"]
+)
 @pytest.mark.parametrize("kind", [Number, Whole, Cyclic])
 def test_bounds_are_finite_and_not_too_large(kind, value):
     for ends in ((0, value), (-value, 0)):

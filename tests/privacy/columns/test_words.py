@@ -49,7 +49,7 @@ def test_the_level_that_is_wrong_is_named():
         Words(["b", "b", "a", "a"])
     with pytest.raises(BadInput, match="The level '=2' would run as a formula"):
         Words(["c", "=2", "@1"])
-    with pytest.raises(BadInput, match="The level \"'＝2\" would run as a formula"):
+    with pytest.raises(BadInput, match='The level "\'＝2" would run as a formula'):
         Words(["c", "'＝2"])
 
 

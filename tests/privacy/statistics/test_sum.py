@@ -120,6 +120,17 @@ def test_numbers_of_a_sum_of_columns_for_laplace_noise():
     assert Values(laplace=True).count_weight == 1.0
 
 
+def test_counts_are_free_under_gaussian_noise_unless_another_is_named():
+    class Unnamed(ColumnSum):
+        columns = 1
+
+        def values(self, records):
+            return records
+
+    plain = dataclass(frozen=True)(Unnamed)()
+    assert enforce(plain).count_weight == enforce(Values()).count_weight
+
+
 @pytest.mark.parametrize("weight", [1, ONE // 2, 2 * ONE, 10 * ONE])
 def test_sensitivities_cover_whatever_weight_the_counts_have(weight, monkeypatch):
     monkeypatch.setattr(EnforcedColumnSum, "count_weight", property(lambda self: weight))
