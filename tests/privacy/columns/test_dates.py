@@ -58,7 +58,9 @@ def test_bounds_that_are_no_early_and_late_date_are_named():
     late_first = "The dates 2024-12-31 and 2019-01-01 must be an early and a late one. They are rev"
     with pytest.raises(BadInput, match=late_first):
         Date(*SPAN[::-1])
-    with pytest.raises(BadInput, match="The dates 2019-01-01 and 2019-01-01 must be .* late one.$"):
+    with pytest.raises(
+        BadInput, match=r"The dates 2019-01-01 and 2019-01-01 must be .* late one.$"
+    ):
         Date(SPAN[0], SPAN[0])
 
 

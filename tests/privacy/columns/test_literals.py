@@ -41,7 +41,7 @@ def test_a_kind_survives_json_and_is_another_object(kind):
 
 
 def test_kinds_and_options_that_do_not_exist_are_refused():
-    with pytest.raises(BadInput, match="There is no kind of column 'numbr'. Kinds: number, whole"):
+    with pytest.raises(BadInput, match=r"There is no kind of column 'numbr'. Kinds: number, whole"):
         kind_from_dict({"kind": "numbr", "low": 0, "high": 1})
     with pytest.raises(BadInput, match="There is no kind of column None"):
         kind_from_dict({"low": 0, "high": 1})
@@ -91,11 +91,11 @@ def test_other_literals_are_refused_by_the_name_of_their_column(given):
 
 
 def test_what_is_wrong_with_words_and_dates_is_said_of_their_column():
-    with pytest.raises(BoundsMissing, match="^x column 'a': The level 'F' is given twice"):
+    with pytest.raises(BoundsMissing, match=r"^x column 'a': The level 'F' is given twice"):
         read_columns("x", {"a": ["F", "F"]})
-    with pytest.raises(BoundsMissing, match="^x column 1: The dates .* are reversed"):
+    with pytest.raises(BoundsMissing, match=r"^x column 1: The dates .* are reversed"):
         read_columns("x", [(0, 1), (DAY(2020, 1, 1), DAY(2019, 1, 1))])
-    with pytest.raises(BoundsMissing, match="^The bounds of x column 0 must have low < high"):
+    with pytest.raises(BoundsMissing, match=r"^The bounds of x column 0 must have low < high"):
         read_columns("x", [(1, 0), (0, 1)])
 
 
@@ -179,9 +179,9 @@ def test_missing_codes_by_name():
     bounds = Bounds(x=X, y={"t": (0, 1)}, missing={"a": 9, "c": ["NA"], "t": "-"})
     assert [kind.missing for kind in bounds.x_kinds] == [(9,), (), (8, "NA")]
     assert bounds.y_kinds[0].missing == ("-",)
-    with pytest.raises(BadInput, match="the column 'z', which has no bounds. Columns: 'a', 'b', "):
+    with pytest.raises(BadInput, match=r"the column 'z', which has no bounds. Columns: 'a', 'b', "):
         Bounds(x=X, missing={"z": [9]})
-    with pytest.raises(BadInput, match="'z', which has no bounds. Columns: none has a name"):
+    with pytest.raises(BadInput, match=r"'z', which has no bounds. Columns: none has a name"):
         Bounds(x=(0, 1), missing={"z": [9]})
 
 

@@ -76,7 +76,7 @@ def test_the_count_of_complete_records_costs_nothing(statistic, weight):
 
 def test_what_counts_complete_records_asks_for_them():
     partly = type("Partly", (Counted,), {"complete_records": False})
-    with pytest.raises(BadInput, match="^Partly counts complete records, and so must ask for"):
+    with pytest.raises(BadInput, match=r"^Partly counts complete records, and so must ask for"):
         enforce(partly())
     for wanted in (True, False):  # of complete records, by what does not count them
         fields = {"complete_records": wanted, "counts_records": False}
