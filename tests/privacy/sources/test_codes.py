@@ -148,6 +148,16 @@ def test_decimal_signs(decimal, codes):
         assert same([code_text(text, kind, dialect) for text in texts], expected)
 
 
+@pytest.mark.parametrize("decimal", [b".", b",", None])
+def test_decimal_signs_are_of_numbers_and_not_of_dates(decimal):
+    dialect = Dialect(b";", decimal)
+    texts = [b"29.02.2020", b"29,02,2020"]
+    codes = [code_text(text, KINDS["date"], dialect) for text in texts]
+    assert same(codes, [DAY, NAN])
+    turned = Date(*SPAN, format="%d,%m,%Y")
+    assert same([code_text(text, turned, dialect) for text in texts], [NAN, DAY])
+
+
 def test_cells_that_are_not_utf8_are_read_by_the_dialect():
     latin = ["Köln".encode("latin-1"), "Köln".encode(), b"a"]
     cells = pa.array(latin, pa.binary()).cast(pa.large_binary())
