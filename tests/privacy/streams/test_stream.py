@@ -8,6 +8,7 @@ import math
 import pickle
 import signal
 import threading
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -697,3 +698,11 @@ def test_the_most_steps_and_records_of_a_person():
     for people in (10**6 + 1, 0):
         with pytest.raises(BadInput, match="records_per_person"):
             stream(records_per_person=people)
+
+
+def test_the_text_of_the_coefficients_is_canonical():
+    """States hold its hash: it never changes, in whichever order a correlation has its fields."""
+    decays, weights = (json.dumps(list(part)) for part in (SOME.decays, SOME.weights))
+    text = f'{{"decays": {decays}, "name": "Buffers", "weights": {weights}}}'
+    terms = json.loads(stream(SOME).state())["terms"]
+    assert terms["correlation"] == sha256(text.encode()).hexdigest()
