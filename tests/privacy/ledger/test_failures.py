@@ -455,3 +455,17 @@ def test_files_beside_a_ledger_may_be_used_by_whom_the_mask_allows(tmp_path, mas
         for name in (anchor.anchor_of(path), f"{path}.serving")
     }
     assert list(modes.values()) == [0o666 & ~mask, 0o600]
+
+
+def test_without_a_lock_no_ledger_is_made_and_no_server_runs(tmp_path, monkeypatch):
+    """On systems without `fcntl`, where the file of the lock cannot be made: none goes on."""
+    path = str(tmp_path / "budget.db")
+    Ledger(path).create()
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    for name in ("budget.db.serving-lock", "other.db-head-lock"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(OSError, match="serving-lock"), sqlite.held_alone(path, "taken"):
+        pass
+    with pytest.raises(LedgerError, match="cannot be created"):
+        Ledger(tmp_path / "other.db").create()
+    assert not (tmp_path / "other.db").exists()
