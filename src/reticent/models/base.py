@@ -481,7 +481,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return scan(X).shaped(width or self.n_features_in_, 1)
 
-    def _levels(self, X: object) -> NDArray[np.float64]:
+    def _noise_levels(self, X: object) -> NDArray[np.float64]:
         """The noise levels that X holds in a column of their own, within their bounds.
 
         NaN if it holds none.
