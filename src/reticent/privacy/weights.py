@@ -223,7 +223,8 @@ def _groups(values: Integers) -> Iterator[tuple[int, NDArray[np.intp]]]:
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(ordered)], strict=True):
+    ends = np.append(starts, len(ordered))[1:]
+    for start, end in zip(starts, ends, strict=True):
         value = int(ordered[start])
         if value:
             yield value, order[start:end]
