@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
 from reticent.privacy.accounting.composition import calibrate
-from reticent.privacy.accounting.events import Event, Gaussian, Laplace
+from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Oracle, Release
@@ -214,11 +214,16 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             **options,
         )
         try:
-            self._warn_of_large_delta(curator.n)
+            # The number that a search is of may be protected, and is then released with its choice.
+            known_before = unit.number_is_public or not isinstance(event, Selection)
+            if known_before:
+                self._warn_of_large_delta(curator.n)
             with one_blas_thread():  # the matrices are small
                 self._learn_prepared(curator, prepared)
         finally:
             curator.close()
+        if not known_before:
+            self._warn_of_large_delta(curator.releases[0].n)
         return self._fitted(curator.releases)
 
     def _warn_of_large_delta(self, n: int) -> None:

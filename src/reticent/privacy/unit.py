@@ -123,6 +123,11 @@ class PrivacyUnit:
         return self.neighbours == REPLACE
 
     @property
+    def records_are_public(self) -> bool:
+        """Whether the number of records is public: not where people, or numbers, are protected."""
+        return self.number_is_public and (self.person is None or self.relation == "label")
+
+    @property
     def noun(self) -> str:
         """One word for the unit: record, label or person."""
         if self.person is not None and self.relation == "record":

@@ -263,6 +263,11 @@ class PrivateSearch(PrivateEstimator):
             dataset=None,
             random_state=None,
             records_per_person=self.records_per_person,
+            person=self.person,
+            contribution=self.contribution,
+            neighbours=self.neighbours,
+            weight=self.weight,
+            weight_bound=self.weight_bound,
         )
 
     def _check_relation(self, model: PrivateEstimator) -> None:

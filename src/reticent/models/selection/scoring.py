@@ -33,7 +33,13 @@ from reticent.privacy.columns.kinds import is_plain_number
 from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.curator import Oracle
 from reticent.privacy.release import Release
-from reticent.privacy.row_maps.score_sum import HALVINGS, ScoreCounts, ScoreSum
+from reticent.privacy.row_maps.score_sum import (
+    HALVINGS,
+    Judge,
+    ScoreCounts,
+    ScoreSum,
+    in_own_places,
+)
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.sum import EnforcedSum
 from reticent.validation import check_choice
@@ -230,9 +236,13 @@ def release_mean_score(
         name = "own"
         score = _user_score(scoring)
 
-    def scores(records: Array) -> Array:
+    def score_records(records: Array) -> Array:
         X = _inputs(bounds.unscale(records[:, : len(bounds.x)]), bounds)
         return score.values(model, X, _outputs(records[:, len(bounds.x) :], bounds), bounds)
+
+    scores: Judge = score_records
+    if not oracle.rows_are_numbered:
+        scores = in_own_places(score_records)
 
     def clipped_mean(low: float, high: float, shares: int) -> MeanScore:
         """Mean of scores clipped to an interval, by so many releases."""
