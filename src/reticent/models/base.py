@@ -115,6 +115,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     weight: str | int | None = None
     weight_bound: float | None = None
 
+    @property
+    def _one_each(self) -> bool:
+        """Whether each unit weighs one in all, as `PrivacyUnit.one_each`."""
+        return self.contribution == 1 and self.weight_bound is None
+
     @staticmethod
     def _listen(releases: int) -> None:
         """Told by slow fits how many releases they made: what shows progress puts itself here."""
