@@ -133,6 +133,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Raise BadInput for parameters that make no sense; before anything is charged."""
         return
 
+    def _validate_unit(self, unit: PrivacyUnit) -> None:
+        """Raise BadInput for who is to be protected if the model cannot; before the charge."""
+        return
+
     def _validate_before_charge(self, bounds: Bounds) -> object:
         """Raise BadInput for parameters that cannot be used with these bounds, one per column.
 
@@ -189,6 +193,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         event = self._event()
         unit = self._privacy_unit(person=person, sample_weight=sample_weight)
+        self._validate_unit(unit)
         if self._targets and _is_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: y = y.ravel() does it.",
@@ -219,11 +224,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             **options,
         )
         try:
-            self._warn_of_large_delta(curator.n)
             with one_blas_thread():  # the matrices are small
                 self._learn_prepared(curator, prepared)
         finally:
             curator.close()
+        self._warn_of_large_delta(curator.releases[0].n)
         return self._fitted(curator.releases)
 
     def _warn_of_large_delta(self, n: int) -> None:

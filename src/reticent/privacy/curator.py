@@ -168,7 +168,9 @@ class Curator:
         self._candidates = tuple(candidates)
         self._validation = validation
         if isinstance(event, Selection):
-            self._columns = check_candidates(self._candidates, event, source, targets=targets)
+            self._columns = check_candidates(
+                self._candidates, event, source, targets=targets, unit=unit
+            )
         check_blas()
         check_exp()
         self._threads = available_cpus()
@@ -210,6 +212,11 @@ class Curator:
         It is public, or released with noise before anything else (``neighbours="add-remove"``).
         """
         if self._n is None:
+            if isinstance(self._event, Selection) and not self._unit.number_is_public:
+                raise ReleaseRefused(
+                    "The number of people or records is protected: each run of a "
+                    "search releases its own."
+                )
             units = self._count_units()
             if not self._unit.number_is_public:
                 self._n = self._release_number(units)
@@ -479,8 +486,12 @@ class Curator:
         drawn = draw_runs(event, len(self._candidates), seeded_bits(self._seed, b"choice"))
         units = self._count_units()
         columns = tuple(dict.fromkeys(self._columns + self._weight_columns.fields))
-        check_divisible(units, self._records or 0, len(columns))
-        validation = drawn.validation_mask(units, self._validation)
+        unit = self._unit
+        if unit.number_is_public:
+            check_divisible(units, self._records or 0, len(columns), people=unit.person is not None)
+            validation = drawn.validation_mask(units, self._validation)
+        else:
+            validation = drawn.independent_mask(units, self._validation)
         halves = self._read_halves(columns, validation)
         best = best_run(run, self._candidates, drawn.order, halves, self._side)
         paid: Paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}

@@ -56,6 +56,7 @@ from reticent.privacy.row_maps.binned_sums import (
     LabelSums,
 )
 from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import as_float, as_generator, check_choice, check_integer
 
 if TYPE_CHECKING:
@@ -207,6 +208,15 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
                 )
             if self.bounds.norm is not None:
                 raise BadInput("Bins fill a box: leave norm out of the bounds.")
+
+    def _validate_unit(self, unit: PrivacyUnit) -> None:
+        if self.learn_kernel == EXPONENTIAL and (unit.weighted or not unit.number_is_public):
+            raise BadInput(
+                "learn_kernel='exponential' is proved for records of equal weight whose number is "
+                "public, and not for person, weight or neighbours='add-remove': take "
+                "learn_kernel=True, which is free.",
+                parameter="learn_kernel",
+            )
 
     def _validate_before_charge(self, bounds: Bounds) -> None:
         size = make_grid(2 if self.bins is None else self.bins, self.regions, bounds).size

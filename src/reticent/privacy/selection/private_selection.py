@@ -19,10 +19,16 @@ from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import call_safely, remember_signals, suppress_warnings
 from reticent.privacy.oracle import CHOICE, Choice, Run
 from reticent.privacy.release import Release, derived
-from reticent.privacy.selection.random_draws import number_of_runs, split, uniform
+from reticent.privacy.selection.random_draws import (
+    independent_split,
+    number_of_runs,
+    split,
+    uniform,
+)
 from reticent.privacy.selection.random_split import MEMORY, RecordSubset
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.feature_cache import CACHE_BYTES, FeatureCache
+from reticent.privacy.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from reticent.privacy.curator import Curator
@@ -75,7 +81,12 @@ class Candidate:
 
 
 def check_candidates(
-    candidates: Sequence[Candidate], event: Selection, source: Source, *, targets: bool
+    candidates: Sequence[Candidate],
+    event: Selection,
+    source: Source,
+    *,
+    targets: bool,
+    unit: PrivacyUnit,
 ) -> tuple[Field, ...]:
     """Refuse what cannot be searched, from public numbers; return the columns in use."""
     if not candidates:
@@ -100,6 +111,8 @@ def check_candidates(
             "A search divides the records by their row numbers, and rows on a cluster have none: "
             "give a file or an array."
         )
+    if unit.person is not None or not unit.number_is_public:
+        return tuple(columns)  # the number of records is protected
     if source.known_n == 1:
         raise BadInput(
             "A search fits candidates on one half of the records and judges them on the other: 1 "
@@ -118,9 +131,12 @@ def exceeds_memory(n: int, columns: int) -> bool:
     return 8 * n * columns > MEMORY
 
 
-def check_divisible(units: int, records: int, columns: int) -> None:
-    """Refuse a table that cannot be divided in memory, once its number of records is known."""
-    if units < 2 or exceeds_memory(records, columns):
+def check_divisible(units: int, records: int, columns: int, *, people: bool) -> None:
+    """Refuse a table that cannot be divided in memory, once its number of records is known.
+
+    Where ``people`` are the unit, how many of them there are is public; how many records is not.
+    """
+    if units < 2 or (not people and exceeds_memory(records, columns)):
         raise ReleaseRefused(
             "A search needs 2 records (2 people, where they are the unit), and columns that fit in "
             "1 GiB of memory. The charge stays."
@@ -137,6 +153,13 @@ class DrawnRuns:
     def validation_mask(self, n: int, fraction: float) -> NDArray[np.bool_]:
         """Draw which of ``n`` rows are validation records; at least one row on either side."""
         return split(n, min(max(round(n * fraction), 1), n - 1), self.bits)
+
+    def independent_mask(self, n: int, fraction: float) -> NDArray[np.bool_]:
+        """Draw for each of ``n`` units by itself whether it is among the validation records.
+
+        Where n is protected: one unit more or less changes nothing for the others.
+        """
+        return independent_split(n, fraction, self.bits)
 
 
 def draw_runs(event: Selection, candidates: int, bits: "Bits") -> DrawnRuns:

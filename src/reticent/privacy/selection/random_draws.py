@@ -15,7 +15,7 @@ from reticent.privacy.accounting.events import Selection
 if TYPE_CHECKING:
     from reticent.privacy.random_bits import Bits
 
-__all__ = ["number_of_runs", "split", "uniform"]
+__all__ = ["independent_split", "number_of_runs", "split", "uniform"]
 
 _BATCH = 1024  # words of random bits that are read at once
 
@@ -63,3 +63,12 @@ def split(n: int, validation: int, bits: "Bits") -> NDArray[np.bool_]:
     mask = np.zeros(n, dtype=bool)
     mask[np.argsort(bits.words(n), kind="stable")[:validation]] = True
     return mask
+
+
+def independent_split(n: int, fraction: float, bits: "Bits") -> NDArray[np.bool_]:
+    """Choose each of ``n`` units by itself, with the probability ``fraction`` (in steps of 2⁻⁴⁰).
+
+    A mask of shape ``(n,)``, True for those chosen.
+    """
+    below = int(fraction * 2**40) << 24
+    return np.asarray(bits.words(n) < np.uint64(below))

@@ -45,6 +45,7 @@ class RecordSubset(Source):
         self.width = source.width
         self.targets = source.targets
         self.beside = source.beside
+        self.apart = source.apart
         self.known_n = len(rows)
 
     def count(self) -> int:
