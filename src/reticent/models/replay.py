@@ -19,6 +19,7 @@ from reticent.privacy.release import (
     noise_multiplier,
     noise_scale,
     number_scale,
+    number_sd,
     same_event,
 )
 from reticent.privacy.selection.exponential_mechanism import (
@@ -194,7 +195,7 @@ class Replay:
         """Standard deviation of the noise in ``n``; 0 where the number is public."""
         if self.unit.number_is_public:
             return 0.0
-        return float(self.releases[0].sd[0])
+        return number_sd(self.releases[0])
 
     @property
     def unit(self) -> PrivacyUnit:

@@ -37,6 +37,7 @@ from reticent.privacy.release import (
     Release,
     noise_multiplier,
     number_scale,
+    number_sd,
 )
 from reticent.privacy.selection.exponential_mechanism import (
     Scores,
@@ -267,7 +268,7 @@ class Curator:
         if self._unit.number_is_public:
             return 0.0
         _ = self.n  # releases it
-        return float(self.releases[0].sd[0])
+        return number_sd(self.releases[0])
 
     @property
     def unit(self) -> PrivacyUnit:

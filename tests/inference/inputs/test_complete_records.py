@@ -78,3 +78,13 @@ def test_with_weights_the_total_says_nothing_about_missing_values():
     assert found.mean == pytest.approx(230, abs=0.1)
     assert found.warning is None
     assert complete_records(998.0, 5.0, UnitTotal(1000, one_each=False)).mean < 998
+
+
+@pytest.mark.parametrize("sd", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("n_sd", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("count", [-5.0, 0.0, 99.0, 101.0, 1e6])
+def test_it_is_a_number_whatever_the_two_noises_are(count, sd, n_sd):
+    for one_each in (True, False):
+        found = complete_records(count, sd, UnitTotal(100, n_sd, one_each))
+        assert np.isfinite([found.mean, found.sd]).all()
+        assert found.mean >= 1

@@ -136,7 +136,8 @@ def complete_records(count: float, sd: float, total: UnitTotal) -> CompleteRecor
     probability = 0.0
     if spike_mass:
         probability = spike_mass / (spike_mass + slab)
-    masses = (1 - probability) * masses / masses.sum()
+    if masses.any():
+        masses = (1 - probability) * masses / masses.sum()
     mean = float(masses @ places) + probability * spike_mean
     variance = float(masses @ (places - mean) ** 2)
     variance += probability * ((spike_mean - mean) ** 2 + spike_sd**2)
