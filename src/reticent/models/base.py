@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
 from reticent.privacy.accounting.composition import calibrate
-from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection
+from reticent.privacy.accounting.events import Event, Gaussian, Laplace
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Oracle, Release
@@ -115,6 +115,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     weight: str | int | None = None
     weight_bound: float | None = None
 
+    @property
+    def _one_each(self) -> bool:
+        """Whether each unit weighs one in all, as `PrivacyUnit.one_each`."""
+        return self.contribution == 1 and self.weight_bound is None
+
     @staticmethod
     def _listen(releases: int) -> None:
         """Told by slow fits how many releases they made: what shows progress puts itself here."""
@@ -126,6 +131,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Raise BadInput for parameters that make no sense; before anything is charged."""
+        return
+
+    def _validate_unit(self, unit: PrivacyUnit) -> None:
+        """Raise BadInput for who is to be protected if the model cannot; before the charge."""
         return
 
     def _validate_before_charge(self, bounds: Bounds) -> object:
@@ -184,6 +193,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         event = self._event()
         unit = self._privacy_unit(person=person, sample_weight=sample_weight)
+        self._validate_unit(unit)
         if self._targets and _is_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: y = y.ravel() does it.",
@@ -214,16 +224,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             **options,
         )
         try:
-            # The number that a search is of may be protected, and is then released with its choice.
-            known_before = unit.number_is_public or not isinstance(event, Selection)
-            if known_before:
-                self._warn_of_large_delta(curator.n)
             with one_blas_thread():  # the matrices are small
                 self._learn_prepared(curator, prepared)
         finally:
             curator.close()
-        if not known_before:
-            self._warn_of_large_delta(curator.releases[0].n)
+        self._warn_of_large_delta(curator.releases[0].n)
         return self._fitted(curator.releases)
 
     def _warn_of_large_delta(self, n: int) -> None:

@@ -25,6 +25,7 @@ from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.statistics.feature_cache import FeatureCache
+from reticent.privacy.unit import PrivacyUnit
 
 __all__ = ["CodedRecords", "MadeUp", "coded", "evenly", "fit_made_up", "inputs", "records"]
 
@@ -178,6 +179,8 @@ class _Curator:
         self.event = event
         self._per_person = records_per_person
         self._relation = relation
+        self.unit = PrivacyUnit(relation=relation, records_per_person=records_per_person)
+        self.n_sd = 0.0
         self.releases: list[Release] = []
 
     @property

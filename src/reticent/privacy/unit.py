@@ -118,6 +118,11 @@ class PrivacyUnit:
         return self.person is not None or self.weight is not None
 
     @property
+    def one_each(self) -> bool:
+        """Whether each unit weighs one in all: then their number is the total weight."""
+        return self.weight is None and self.contribution == 1
+
+    @property
     def number_is_public(self) -> bool:
         """Whether the number of units is public."""
         return self.neighbours == REPLACE
