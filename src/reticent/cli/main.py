@@ -179,7 +179,7 @@ def codebook(
 
 @app.command(
     epilog=example(
-        "reticent check patients.csv --codebook codebook.toml --person patient_id",
+        "reticent check visits.csv --codebook codebook.toml --person patient_id",
         "reticent check patients.csv --x age=0:110 --x sex=F,M --y weight=2:150",
     )
 )

@@ -21,6 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from reticent.about import checked_about
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
 from reticent.privacy.accounting.composition import calibrate
@@ -87,6 +88,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is fitted with it is stamped
         ``private=False``.
+    about : dict of str, optional
+        Public text for readers of the release: ``title``, ``controller``, ``purpose``, ``source``,
+        ``period``, ``contact``, ``note``, and ``confirmed_by``: who confirmed what is assumed.
+        Stored with the model, and shown in its report.
 
     Attributes
     ----------
@@ -114,6 +119,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     neighbours: str = REPLACE
     weight: str | int | None = None
     weight_bound: float | None = None
+    about: Mapping[str, str] | None = None
 
     @staticmethod
     def _listen(releases: int) -> None:
@@ -183,6 +189,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             parameters ``person``, ``weight`` and ``weight_bound``).
         """
         event = self._event()
+        checked_about(self.about)
         unit = self._privacy_unit(person=person, sample_weight=sample_weight)
         if self._targets and _is_column(y):
             warnings.warn(
@@ -238,6 +245,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         digits.
         """
         model = cls(**params)
+        checked_about(model.about)
         replay = Replay(releases, paid=model._event())
         model._check_unit(releases[0])
         with one_blas_thread():
