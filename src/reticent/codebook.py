@@ -291,7 +291,7 @@ def _weight_bound(where: str, entry: Mapping[str, Any]) -> float:
     if entry.get("kind", "number") not in ("number", "whole", ""):
         raise BadFile(f'{where}: a column of use "weight" is of kind number.')
     low = entry.get("low", 0)
-    high = entry.get("high")
+    high = entry.get("high", math.nan)
     numbers = all(type(value) in (int, float) for value in (low, high))
     if not numbers or low != 0 or not 0 < high < math.inf:
         raise BadFile(

@@ -10,13 +10,13 @@ import reticent
 from reticent.about import ABOUT, checked_about
 from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.class_labels import as_the_column_has_them
-from reticent.cli.column_hints import check_codebook, check_columns
 from reticent.cli.columns import DataOptions, column_name, split_name
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
 from reticent.cli.options import UNIT
+from reticent.cli.parsing.column_hints import check_codebook, check_columns
+from reticent.cli.parsing.unit_options import check_unit_columns, parse_unit
 from reticent.cli.table_columns import TABLE_COLUMNS, table_columns
-from reticent.cli.unit_options import check_unit_columns, parse_unit
 from reticent.codebook import Codebook, read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
 from reticent.privacy.bounds import Bounds

@@ -406,6 +406,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             sample_weight=beside if self.weight_bound is not None else None,
         )
 
+    @property
+    def _n_is_total_weight(self) -> bool:
+        """Whether n is public, and what all records would add up to if none lacked a value.
+
+        Not so where people have less than their full weight, or records weights of their own.
+        """
+        whole = self.contribution == 1 and self.weight_bound is None
+        return whole and self.neighbours == REPLACE
+
     def _promise(self) -> tuple[float, float]:
         """ε and δ, or what is wrong with them."""
         eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)

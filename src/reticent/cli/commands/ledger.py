@@ -80,7 +80,7 @@ def ledger_open(
     from reticent.validation import check_epsilon_delta
 
     check_epsilon_delta(epsilon, delta, pure=True)  # before accounting is imported
-    from reticent.cli.unit_options import parse_unit, unit_words
+    from reticent.cli.parsing.unit_options import parse_unit, unit_words
 
     unit = parse_unit(
         person=person,

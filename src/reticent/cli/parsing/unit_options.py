@@ -1,18 +1,18 @@
 """Who is protected, and how much each record counts, as the command line says it.
 
-    --person patient_id          all records of one person together, found by a column
-    --contribution 5             up to so many records' weight of one person
-    --neighbours add-remove      the number of people is protected, too
-    --weight w=0:20              a column of weights, and its public upper bound
-    --records-per-person 5       where no column tells whose a record is: believed
+--person patient_id          all records of one person together, found by a column
+--contribution 5             up to so many records' weight of one person
+--neighbours add-remove      the number of people is protected, too
+--weight w=0:20              a column of weights, and its public upper bound
+--records-per-person 5       where no column tells whose a record is: believed
 """
 
 from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any
 
-from reticent.cli.column_hints import similar_column
 from reticent.cli.columns import column_name, parse_column, split_name
+from reticent.cli.parsing.column_hints import similar_column
 from reticent.codebook import Codebook
 from reticent.errors import BadInput, BoundsMissing
 from reticent.privacy.columns.numbers import Number
