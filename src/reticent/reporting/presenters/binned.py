@@ -354,7 +354,7 @@ class TablePresenter(Presenter["PrivateTable"]):
         cells = len(model.table_)
         usual = f"{self.releases[0].n / cells:,.0f}"
         sentences = [
-            f"The number of {self.counted} of a cell has a privacy noise of ± "
+            f"The size of a cell ({self.counted}) has a privacy noise of ± "
             f"{format_number(model.cells_.counts_sd, 2)}; of {format_count(cells, 'cell')} each "
             f"has {usual} {self.few} on average, at most."
         ]

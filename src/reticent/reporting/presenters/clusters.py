@@ -134,8 +134,8 @@ class ClusterPresenter(Presenter["KMeans"]):
         largest = float(np.max(self.model.cluster_sizes_sd_))
         part = format_short(largest / self.model.releases_[0].n, 2)
         noise = (
-            f"The privacy noise in the number of {self.counted} of a cluster is ± {part} of all, "
-            "or less."
+            f"The privacy noise in the size of a cluster ({self.counted}) is ± {part} of all, or "
+            "less."
         )
         return Quality(self.about_quality, sentences=[noise])
 

@@ -214,7 +214,7 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
             for counted in self.merged(_PAGE_BINS)
         ]
         title = self.title()
-        caption = f"Counts of the {self.counted}, with 95 % bands of privacy noise."
+        caption = f"Counts ({self.counted}), with 95 % bands of privacy noise."
         return [
             Section(
                 title,
