@@ -171,10 +171,10 @@ class PrivacyUnit:
         """Who is protected, in words: what "any one …" is followed by."""
         if self.relation == "label":
             if self.person is not None:
-                return f"person with the labels of all her records ({self.person})"
+                return f"person with the labels of all their records ({self.person})"
             return _group(self.records_per_person, "label")
         if self.person is not None:
-            return f"person with all of her records ({self.person})"
+            return f"person with all of their records ({self.person})"
         return _group(self.records_per_person, "record")
 
     def how_neighbours_differ(self) -> str:

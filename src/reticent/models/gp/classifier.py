@@ -196,7 +196,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
         self._learn_from(curator, prepared.prior)
-        warn_of_missing_values(self._complete)
+        if self._n_is_total_weight:
+            warn_of_missing_values(self._complete)
 
     def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         bounds = curator.bounds
