@@ -219,11 +219,6 @@ class Replay:
         """Noise of one release by the record's sensitivity (`Oracle.noise_multiplier`)."""
         return noise_multiplier(self.event, self.releases[0].unit)
 
-    @property
-    def rows_are_numbered(self) -> bool:
-        """True: no record is asked for anything."""
-        return True
-
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Give the next recorded release.
 

@@ -20,7 +20,13 @@ from reticent.privacy.accounting.events import Event
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.record_sum import RecordSum
-from reticent.privacy.release import NUMBER, noise_multiplier, noise_scale, number_scale
+from reticent.privacy.release import (
+    NUMBER,
+    noise_multiplier,
+    noise_scale,
+    number_scale,
+    number_sd,
+)
 from reticent.privacy.sources.base import DtypeKind, Field, Source, scan
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce

@@ -298,11 +298,6 @@ class Curator:
         """Noise of one release by the record's sensitivity (`Oracle.noise_multiplier`)."""
         return noise_multiplier(self._event, self._unit)
 
-    @property
-    def rows_are_numbered(self) -> bool:
-        """Whether neighbours have as many records, and in the same blocks."""
-        return self._unit.number_is_public and not self._unit.weighted
-
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Add up ``statistic`` over the records, add noise once, and give it away.
 

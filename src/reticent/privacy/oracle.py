@@ -60,10 +60,6 @@ class Oracle(Protocol):
         All records of one person are protected together: ``records_per_person`` is a factor of it.
         """
 
-    @property
-    def rows_are_numbered(self) -> bool:
-        """Whether neighbours have as many records, so that a record's row number is its own."""
-
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Noisy sum of ``statistic`` over the records, for ``shares_spent`` paid releases."""
 

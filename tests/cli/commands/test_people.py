@@ -19,8 +19,10 @@ def visits(tmp_path_factory):
     lines = ["patient_id,age,weight,w"]
     for person in range(300):
         age = random.uniform(20, 80)
-        for _ in range(1 + person % 4):
-            lines.append(f"p{person:03},{age:.1f},{50 + 0.3 * age + random.normal():.2f},{5}")
+        lines += [
+            f"p{person:03},{age:.1f},{50 + 0.3 * age + random.normal():.2f},{5}"
+            for _ in range(1 + person % 4)
+        ]
     lines.append(",44,60,5")
     path = tmp_path_factory.mktemp("visits") / "visits.csv"
     path.write_text("\n".join(lines) + "\n")
