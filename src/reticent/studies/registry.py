@@ -72,8 +72,8 @@ STUDIES = {
     ),
     "gp-missing": Study(
         "own.missing_values",
-        "Outputs or inputs missing in 10 to 60 % of the records: bias, coverage and the number of "
-        "complete records, regression and classes.",
+        "Outputs or inputs missing in 10 to 60 % of the records: bias, coverage, and error and bands "
+        "against a table of the complete records alone.",
         repeats=40,
     ),
     "gp-dimensions": Study(
