@@ -163,9 +163,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
 _SCREEN_ROWS = 40
 _PAGE_ROWS = 400
 _NOISE = "_sd"
-_ONLY_NOISE = (
-    "± is the noise added for privacy; it does not cover that these records are a sample."
-)
+_ONLY_NOISE = "± is the noise added for privacy; it does not cover that these records are a sample."
 
 
 class TablePresenter(Presenter["PrivateTable"]):
