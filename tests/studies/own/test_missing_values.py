@@ -32,7 +32,7 @@ def test_without_missing_values_there_is_nothing_to_compare_with():
         ("width", 0.2 * math.exp(-0.0499), 0.2 * math.exp(-0.0501), "bands within"),
         ("coverage", 0.9301, 0.9299, "bands cover as"),
         ("coverage", 0.9301, 0.9299, "95 % bands cover"),
-        ("bias", 0.0, 1e-6, "no more bias"),
+        ("bias", 0.00499, 0.00501, "bias within"),
         ("bias", 0.0, 1e-6, "no bias"),
     ],
 )
@@ -42,6 +42,16 @@ def test_claims_are_kept_just_at_their_limits(name, at_limit, beyond, claim):
         kept = claims(("GPRegressor", "outputs", 0.3), found, [SAME] * 3)
         (answer,) = [kept[one] for one in kept if one.startswith(claim)]
         assert answer is expected
+
+
+@pytest.mark.parametrize(("more", "expected"), [(0.0699, True), (0.0701, False)])
+def test_differences_may_be_two_standard_errors_larger(more, expected):
+    error = 0.01 * math.sqrt(2)
+    assert missing_values._within((more, 0.01), 0.05) is expected
+    found = [SAME._replace(rmse=0.1 * math.exp(more + side)) for side in (-error, error)] * 2
+    value, standard_error = missing_values._Cell(found, [SAME] * 4).log_ratio("rmse")
+    assert value == pytest.approx(more)
+    assert standard_error == pytest.approx(error / math.sqrt(3))
 
 
 @pytest.mark.parametrize("where", ["outputs", "inputs"])
