@@ -60,9 +60,9 @@ def test_effects_of_a_word(effect, between, alike):
 @pytest.mark.parametrize(
     ("ratio", "coverage", "kept"),
     [
-        (1.0, 0.93, [True, True]),
-        (1.01, 0.95, [False, True]),
-        (0.9, 0.929, [True, False]),
+        (1.0, 0.93, [True, True, True]),
+        (1.01, 0.95, [False, False, True]),
+        (0.9, 0.929, [True, True, False]),
     ],
 )
 def test_claims_are_about_ratio_and_coverage(ratio, coverage, kept):
@@ -72,6 +72,16 @@ def test_claims_are_about_ratio_and_coverage(ratio, coverage, kept):
     other = words._claims((2, "none"), {(2, "none", 1000, 1.0): same, (5, "none", 1, 1.0): []})
     assert [claim.found for claim in other] == [claim.found for claim in claims]
     assert math.isclose(same[0].log_ratio, math.log(ratio))
+
+
+def test_one_setting_that_is_worse_is_named_whatever_the_others_are():
+    good = [words._Trial(0.5, 1.0, 0.95, 0.95)] * 3
+    bad = [words._Trial(1.2, 1.0, 0.95, 0.95)] * 3
+    trials = {(2, "none", 1000, 1.0): good, (2, "none", 10_000, 3.0): bad}
+    average, everywhere, _ = words._claims((2, "none"), trials)
+    assert average.kept
+    assert not everywhere.kept
+    assert everywhere.found == "10,000 records, ε=3: 1.20 ± 0.00"
 
 
 def test_a_quick_run_compares_on_the_same_records(tmp_path, monkeypatch):
