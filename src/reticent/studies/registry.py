@@ -72,9 +72,15 @@ STUDIES = {
     ),
     "gp-missing": Study(
         "own.missing_values",
-        "Outputs or inputs missing in 10 to 60 % of the records: bias, coverage and the number of "
-        "complete records, regression and classes.",
+        "Outputs or inputs missing in 10 to 60 % of the records: bias, coverage, and errors and "
+        "bands against a table of the complete records alone.",
         repeats=40,
+    ),
+    "gp-words": Study(
+        "own.words",
+        "One fit with a word of 2 or 5 levels among its inputs, against a fit for each level: "
+        "errors in pairs, and coverage.",
+        repeats=10,
     ),
     "gp-dimensions": Study(
         "own.dimensions",
