@@ -145,6 +145,13 @@ STUDIES = {
         repeats=5,
         quick=2,
     ),
+    "mixed-peers": Study(
+        "peers.mixed",
+        "GPRegressor and GPClassifier against DP-EBM and one-hot DP-SGD on real tables with words, "
+        "ordered words, dates and numbers.",
+        repeats=5,
+        quick=2,
+    ),
     "dpem-kmeans": Study(
         "park2017.kmeans",
         "DP-EM, Fig 4: k-means of 1.25 million places at ε = 0.01, beside DPLloyd and "

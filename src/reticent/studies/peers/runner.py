@@ -147,7 +147,10 @@ def _missing_results(
     if not missing:
         return []
     test, train = np.split(np.random.default_rng(seed).permutation(len(y)), [len(y) // 3])
-    cell = Cell(X[train], y[train], X[test], task.bounds, 1e-6 if len(y) > 100_000 else 1e-5, seed)
+    delta = plan.of.delta
+    if delta is None:
+        delta = 1e-6 if len(y) > 100_000 else 1e-5
+    cell = Cell(X[train], y[train], X[test], task.bounds, delta, seed)
     start = sum(os.times()[:4])  # of this process and its children
     found = method.predictions(cell, missing)
     seconds = (sum(os.times()[:4]) - start) / len(missing)
