@@ -31,7 +31,8 @@ from reticent.studies.common.results import (
     plus_minus,
     times,
 )
-from reticent.studies.peers.diffprivlib_baselines import Unavailable, centres
+from reticent.studies.peers.diffprivlib_baselines import centres
+from reticent.studies.peers.peer_environments import Unavailable
 
 __all__ = ["dp_lloyd", "run"]
 

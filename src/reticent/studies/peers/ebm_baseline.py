@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from reticent.privacy.bounds import Bounds
 from reticent.studies.peers.comparison import Cell
-from reticent.studies.peers.diffprivlib_baselines import Unavailable
 from reticent.studies.peers.mixed_tasks import as_columns
+from reticent.studies.peers.peer_environments import Unavailable
 
 __all__ = ["chances", "predict"]
 

@@ -38,8 +38,9 @@ DELTA = 1e-6
 EBM = "DP-EBM, one added or removed"
 _RELATIONS = (
     "GP and DP-SGD protect against one record being replaced. DP-EBM, as packaged, means one "
-    "record added or removed, which takes about half of the noise, and keeps less than that (residuals "
-    "are not clipped, words are read from the records); the verdict counts it all the same. "
+    "record added or removed, which takes about half of the noise, and keeps less than that "
+    "(residuals are not clipped, words are read from the records); the verdict counts it all the "
+    "same. "
     f"δ = {DELTA:g}. Words are indicators for DP-SGD, ordered words are numbered."
 )
 

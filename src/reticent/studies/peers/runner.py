@@ -22,7 +22,7 @@ from reticent.studies import REPORT_SEED
 from reticent.studies.common.results import Progress
 from reticent.studies.peers import tables
 from reticent.studies.peers.comparison import Cell, Comparison, Method, Task
-from reticent.studies.peers.diffprivlib_baselines import Unavailable
+from reticent.studies.peers.peer_environments import Unavailable
 
 __all__ = ["EPSILONS", "Result", "RunPlan", "run", "study"]
 
