@@ -146,14 +146,14 @@ STUDIES = {
         quick=2,
     ),
     "mixed-peers": Study(
-        "peers.mixed",
+        "peers.mixed.prediction",
         "GPRegressor and GPClassifier against DP-EBM and one-hot DP-SGD on real tables with words, "
         "ordered words, dates and numbers.",
         repeats=5,
         quick=2,
     ),
     "mixed-synthetic": Study(
-        "peers.synthetic",
+        "peers.mixed.synthetic",
         "Synthetic records of mixed tables by GaussianMixture and by MST of dpmm: margins, pairs "
         "of columns, and a model trained on them.",
         repeats=3,

@@ -16,11 +16,11 @@ from reticent.errors import BadInput
 from reticent.privacy.accounting.composition import calibrate, epsilon
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.bounds import Bounds
+from reticent.studies.common import python_environments
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.peers import diffprivlib_baselines as diffpriv
 from reticent.studies.peers import dpsgd_baseline as dpsgd
-from reticent.studies.peers import peer_environments
 from reticent.studies.peers.comparison import Cell, Method, Prediction
-from reticent.studies.peers.peer_environments import Unavailable
 from reticent.studies.peers.regression_methods import EASIER, METHODS, NUMBERS, OURS, PEER
 from reticent.studies.peers.regression_tasks import TASKS, NumberTask
 from reticent.studies.peers.runner import Result, RunPlan, run, study
@@ -334,9 +334,9 @@ def test_diffprivlib_that_cannot_be_installed_or_run_is_said_to_be_unavailable(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with monkeypatch.context() as patch:
         patch.setattr(
-            peer_environments.venv, "create", lambda home, **_: Path(home).mkdir(parents=True)
+            python_environments.venv, "create", lambda home, **_: Path(home).mkdir(parents=True)
         )
-        patch.setattr(peer_environments.subprocess, "run", no_network)
+        patch.setattr(python_environments.subprocess, "run", no_network)
         with pytest.raises(Unavailable, match="could not be installed"):
             diffpriv.interpreter()
     monkeypatch.setattr(diffpriv, "interpreter", lambda: Path(sys.executable))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reticent.studies import REPORT_SEED
 from reticent.studies.peers.classification_methods import CLASSES
-from reticent.studies.peers.mixed_methods import MIXED_CLASSES, MIXED_NUMBERS
+from reticent.studies.peers.mixed.methods import MIXED_CLASSES, MIXED_NUMBERS
 from reticent.studies.peers.regression_methods import NUMBERS
 from reticent.studies.peers.runner import EPSILONS, RunPlan, run, study
 

@@ -1,7 +1,7 @@
 """Baselines of diffprivlib: linear and logistic regression and naive Bayes.
 
 diffprivlib's last version does not import beside a current scikit-learn, so it has an environment
-of its own (`peer_environments`). It gives pure ε-DP, and is given ε alone; its neighbours differ by
+of its own (`python_environments`). It gives pure ε-DP, and is given ε alone; its neighbours differ by
 one record added or removed.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.studies.common.python_environments import answered, environment
 from reticent.studies.peers.comparison import Cell
-from reticent.studies.peers.peer_environments import answered, environment
 
 __all__ = ["PINNED", "centres", "interpreter", "predictions"]
 

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.studies import REPORT_SEED
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.common.results import Progress
 from reticent.studies.peers import tables
 from reticent.studies.peers.comparison import Cell, Comparison, Method, Task
-from reticent.studies.peers.peer_environments import Unavailable
 
 __all__ = ["EPSILONS", "Result", "RunPlan", "run", "study"]
 

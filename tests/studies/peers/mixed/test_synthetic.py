@@ -5,11 +5,11 @@ import pytest
 
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.numbers import Whole
-from reticent.studies.peers import dpmm_baseline as dpmm
-from reticent.studies.peers import peer_environments
-from reticent.studies.peers.mixed_tasks import MIXED_CLASS_TASKS
-from reticent.studies.peers.peer_environments import Unavailable
-from reticent.studies.peers.synthetic import OURS, distances, run, whole_table
+from reticent.studies.common import python_environments
+from reticent.studies.common.python_environments import Unavailable
+from reticent.studies.peers.mixed import dpmm_baseline as dpmm
+from reticent.studies.peers.mixed.synthetic import OURS, distances, run, whole_table
+from reticent.studies.peers.mixed.tasks import MIXED_CLASS_TASKS
 
 PAIR = Bounds(x={"sex": ["F", "M"], "age": (0, 100)})
 
@@ -68,7 +68,7 @@ def test_a_quick_run_installs_nothing_and_names_what_is_missing(monkeypatch, tmp
         raise AssertionError("a quick run must not install anything")
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(peer_environments.venv, "create", install)
+    monkeypatch.setattr(python_environments.venv, "create", install)
     found = run(tmp_path / "out", repeats=1, quick=True, seed=0, progress=lambda *_: None)
     (note,) = found.notes
     assert "MST" in note
@@ -82,7 +82,7 @@ def test_an_environment_that_is_there_is_not_made_again(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     home = tmp_path / "reticent" / "peers-dpmm==0.1.9"
     with pytest.raises(Unavailable, match="dpmm is not installed yet"):
-        peer_environments.environment(dpmm.PINNED, make=False)
+        python_environments.environment(dpmm.PINNED, make=False)
     home.mkdir(parents=True)
     (home / "ready").touch()
-    assert peer_environments.environment(dpmm.PINNED, make=False) == home / "bin" / "python"
+    assert python_environments.environment(dpmm.PINNED, make=False) == home / "bin" / "python"

@@ -13,7 +13,6 @@ from reticent.models.gp.classifier import GPClassifier
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
 from reticent.studies.peers import dpsgd_baseline as dpsgd
-from reticent.studies.peers import ebm_baseline as ebm
 from reticent.studies.peers.classification_methods import CLASS_METHODS, CLASSES
 from reticent.studies.peers.comparison import (
     Cell,
@@ -23,7 +22,8 @@ from reticent.studies.peers.comparison import (
     digest,
     one_by_one,
 )
-from reticent.studies.peers.mixed_tasks import (
+from reticent.studies.peers.mixed import ebm_baseline as ebm
+from reticent.studies.peers.mixed.tasks import (
     MIXED_CLASS_TASKS,
     MIXED_NUMBER_TASKS,
     as_columns,

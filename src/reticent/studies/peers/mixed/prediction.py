@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reticent.studies.common.results import Claim, Findings, Progress, Value
 from reticent.studies.peers.comparison import Comparison
-from reticent.studies.peers.mixed_methods import MIXED_CLASSES, MIXED_NUMBERS
+from reticent.studies.peers.mixed.methods import MIXED_CLASSES, MIXED_NUMBERS
 from reticent.studies.peers.runner import EPSILONS, Result, RunPlan, study
 from reticent.studies.peers.tables import by_cell, paired_differences, verdicts
 

@@ -1,6 +1,6 @@
 """Tasks on tables with columns of several kinds: words, ordered words, yes and no, dates, numbers.
 
-`mixed_tasks.toml` lists the real ones. A task hands out codes: numbers as they are, levels 0, 1, …
+`tasks.toml` lists the real ones. A task hands out codes: numbers as they are, levels 0, 1, …
 in the order of the codebook, dates in days (`privacy/columns`). `as_table` turns codes into what
 people have; `one_hot` into what a method needs that knows numbers only. Records that lack a value
 in use are left out, for all methods alike.
@@ -129,7 +129,7 @@ _PATIENTS: dict[str, Mapping[str, Any]] = {
 
 
 def _read(sort: str) -> dict[str, MixedTask]:
-    text = Path(__file__).with_name("mixed_tasks.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("tasks.toml").read_text(encoding="utf-8")
     found = {}
     for name, given in tomllib.loads(text).items():
         if given["sort"] != sort:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.bounds import Bounds
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.peers.comparison import Cell
-from reticent.studies.peers.mixed_tasks import as_columns
-from reticent.studies.peers.peer_environments import Unavailable
+from reticent.studies.peers.mixed.tasks import as_columns
 
 __all__ = ["chances", "predict"]
 

@@ -8,17 +8,17 @@ import pytest
 
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import Ordered
-from reticent.studies.peers import ebm_baseline as ebm
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.peers.comparison import Cell
-from reticent.studies.peers.mixed import run
-from reticent.studies.peers.mixed_methods import EBM, MIXED_CLASSES, MIXED_NUMBERS
-from reticent.studies.peers.mixed_tasks import (
+from reticent.studies.peers.mixed import ebm_baseline as ebm
+from reticent.studies.peers.mixed.methods import EBM, MIXED_CLASSES, MIXED_NUMBERS
+from reticent.studies.peers.mixed.prediction import run
+from reticent.studies.peers.mixed.tasks import (
     MIXED_CLASS_TASKS,
     MIXED_NUMBER_TASKS,
     as_columns,
     one_hot,
 )
-from reticent.studies.peers.peer_environments import Unavailable
 from reticent.studies.peers.regression_methods import CODE, PEER
 from reticent.studies.peers.runner import Result
 from reticent.studies.peers.tables import paired_differences

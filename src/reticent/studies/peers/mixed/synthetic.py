@@ -29,18 +29,18 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.numbers import Number
 from reticent.privacy.columns.words import Words
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.common.results import Findings, Progress, ResultTable, mean_error
-from reticent.studies.peers import dpmm_baseline as dpmm
 from reticent.studies.peers.classification_methods import CLASSES
 from reticent.studies.peers.comparison import Prediction, digest
-from reticent.studies.peers.mixed_methods import DELTA
-from reticent.studies.peers.mixed_tasks import (
+from reticent.studies.peers.mixed import dpmm_baseline as dpmm
+from reticent.studies.peers.mixed.methods import DELTA
+from reticent.studies.peers.mixed.tasks import (
     MIXED_CLASS_TASKS,
     MIXED_NUMBER_TASKS,
     MixedTask,
     as_columns,
 )
-from reticent.studies.peers.peer_environments import Unavailable
 from reticent.studies.peers.regression_methods import CODE, NUMBERS
 
 __all__ = ["MEASURES", "SyntheticResult", "distances", "run", "whole_table"]

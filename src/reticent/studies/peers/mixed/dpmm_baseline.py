@@ -1,7 +1,7 @@
 """Synthetic tables by dpmm's MST, which measures margins and fits a graphical model to them.
 
 dpmm pins NumPy 1.26 and Python below 3.12, so it has an environment of its own
-(`peer_environments`). Numbers are cut into at most 16 cells by its private tree, its default; a
+(`python_environments`). Numbers are cut into at most 16 cells by its private tree, its default; a
 tenth of ε pays for that, and the rest for the model: as packaged the tree's ε comes on top. It gets
 the public ranges and the list of all words. Its neighbours differ by one record added or removed.
 Columns that do not vary and fillers of missing values would be stored as they are: no table here
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
-from reticent.studies.peers.peer_environments import Unavailable, answered, environment
+from reticent.studies.common.python_environments import Unavailable, answered, environment
 
 __all__ = ["PINNED", "synthetic_codes"]
 
