@@ -1,8 +1,8 @@
 """Baselines of diffprivlib: linear and logistic regression and naive Bayes.
 
 diffprivlib's last version does not import beside a current scikit-learn, so it has an environment
-of its own (`python_environments`). It gives pure ε-DP, and is given ε alone; its neighbours differ by
-one record added or removed.
+of its own (`python_environments`). It gives pure ε-DP, and is given ε alone; its neighbours differ
+by one record added or removed.
 """
 
 from collections.abc import Mapping, Sequence
