@@ -6,7 +6,7 @@ tenth of ε pays for that, and the rest for the model: as packaged the tree's ε
 the public ranges and the list of all words. Its neighbours differ by one record added or removed.
 Columns that do not vary and fillers of missing values would be stored as they are: no table here
 has missing values. Its estimates take 500 steps of mirror descent, and 200 for the columns one by
-one, in place of 5,000 and 2,500, which take minutes a table and change little.
+one, in place of 5,000 and 2,500, which take minutes a table.
 """
 
 import sys
