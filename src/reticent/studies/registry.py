@@ -151,6 +151,19 @@ STUDIES = {
         repeats=5,
         quick=2,
     ),
+    "mixed-peers": Study(
+        "peers.mixed.prediction",
+        "GPRegressor and GPClassifier against DP-EBM and one-hot DP-SGD on real tables with words, "
+        "ordered words, dates and numbers.",
+        repeats=5,
+        quick=2,
+    ),
+    "mixed-synthetic": Study(
+        "peers.mixed.synthetic",
+        "Synthetic records of mixed tables by GaussianMixture and by MST of dpmm: margins, pairs "
+        "of columns, and a model trained on them.",
+        repeats=3,
+    ),
     "dpem-kmeans": Study(
         "park2017.kmeans",
         "DP-EM, Fig 4: k-means of 1.25 million places at ε = 0.01, beside DPLloyd and "
