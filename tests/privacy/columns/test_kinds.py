@@ -21,6 +21,7 @@ from reticent.privacy.bounds import checked_bounds
 from reticent.privacy.columns.words import Labels, MissingIndicator
 from reticent.privacy.sources.base import Field
 from reticent.privacy.sources.codes import code_array, code_texts
+from reticent.privacy.sources.formulas import neutral
 from tests.contract.odd_cells import ODD_CELLS
 
 NAN = math.nan
@@ -283,6 +284,15 @@ def test_one_table_has_the_same_codes_from_every_source(name, tmp_path):
     for source in (scan(np.array(there)[:, None]), scan([[cell] for cell in there]).shaped(1, 0)):
         found = read(source, by_position)[:, 0]
         assert np.array_equal(found, [kind.code_value(cell) for cell in there], equal_nan=True)
+
+
+def test_levels_that_are_written_with_an_apostrophe_are_read_with_it():
+    kind = Words(["+", "-", "-1", "'x"])
+    written = [neutral(level).encode() for level in kind.words]
+    assert written == [b"'+", b"'-", b"-1", b"'x"]
+    assert kind.code_texts(written).tolist() == [0, 1, 2, 3]
+    assert kind.code_texts([b"+", b"-", b"x"])[:2].tolist() == [0, 1]
+    assert math.isnan(kind.code_text(b"x"))
 
 
 def test_moments_are_the_same_bits_from_arrays_texts_and_objects():

@@ -18,6 +18,7 @@ from reticent.privacy.sources.cell_values import (
     text_label,
     text_number,
 )
+from reticent.privacy.sources.formulas import neutral
 
 __all__ = [
     "MISSING_LEVEL",
@@ -93,6 +94,8 @@ class _Levels(Kind):
         """Levels by the bytes of each text that stands for one: its own, and truth values."""
         texts = {level.encode(): place for place, level in enumerate(self._given)}
         texts |= self._other_spellings(texts)
+        for place, level in enumerate(self._given):  # as reticent writes "+" in CSV files
+            texts.setdefault(neutral(level).encode(), place)
         for truth, spellings in enumerate(_TRUTHS):
             places = [texts.get(spelling.encode()) for spelling in spellings]
             places.append(self._numbers.get(float(truth)))
