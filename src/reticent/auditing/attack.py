@@ -177,7 +177,7 @@ _WORD_STAGES: dict[str, Any] = {"basis": 3, "learn_kernel": False, "stages": 6}
 
 _MISSING = math.nan
 _NUMBER = Number(-1.0, 1.0)
-_WORDS = Words(["u", "v", "w"])  # others have the first two: position 2 is a record's alone
+_WORDS = Words(("u", "v", "w"))  # others have the first two: position 2 is a record's alone
 
 # mean, histogram: opposite corners. table: the highest value in one of two cells. covariance: (1,
 # a) and (1, b) are orthogonal, so that aaᵀ and bbᵀ are too. bins: the highest output, in one of

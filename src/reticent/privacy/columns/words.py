@@ -61,14 +61,15 @@ class _Levels(Kind):
         """Refuse levels that are one value where a column holds numbers or truth values."""
         known: dict[float | str, str] = {}
         for level in self._given:
-            value: float | str = text_number(level.encode())
+            number = text_number(level.encode())
+            value: float | str = number
             what = "number"
-            if math.isnan(value):
+            if math.isnan(number):
                 value = level
+                what = "truth value"
                 for spellings in _TRUTHS:
                     if level in spellings:
                         value = spellings[0]
-                        what = "truth value"
             first = known.setdefault(value, level)
             if first != level:
                 raise BoundsMissing(
