@@ -195,11 +195,12 @@ def label_table(classes: Sequence[Label]) -> LabelTable:
             elif label.lower() in ("true", "false"):
                 table.setdefault(label.lower() == "true", position)
     for truth in (False, True):
-        texts = [text.encode() for text in (str(truth), str(truth).lower(), str(truth).upper())]
-        found = [table[key] for key in (*texts, truth) if key in table]
-        for text in texts:
+        name = str(truth)
+        spellings = [one.encode() for one in (name, name.lower(), name.upper())]
+        found = [table[key] for key in (*spellings, truth) if key in table]
+        for spelling in spellings:
             if found:
-                table.setdefault(text, found[0])
+                table.setdefault(spelling, found[0])
     return table
 
 
