@@ -38,6 +38,8 @@ def code_array(values: NDArray[Any], kind: Kind | None) -> Column:
         if isinstance(kind, Labels):  # beyond 2^53 two labels may be one float64
             found, where = np.unique(values, return_inverse=True)
             return kind.code_values(found.tolist())[where]
+        if kind is not None and values.dtype.kind == "b":
+            return kind.code_truths(values)
         plain = numbers(values)
         if kind is None:
             return plain
