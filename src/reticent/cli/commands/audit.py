@@ -27,7 +27,8 @@ def audit_command(
             metavar="MODEL",
             help="mean, histogram, covariance, table, bins, bins-labels, mixture, gp, gp-inputs, "
             "kmeans, factors, components, classifier, classifier-inputs, gp-labels, "
-            "gp-labels-functional, gp-labels-inducing, bandit, bandit-running, "
+            "gp-labels-functional, gp-labels-inducing, people, people-added, people-counted, "
+            "people-gp, bandit, bandit-running, "
             "bandit-rewards, bandit-local, search or all.",
         ),
     ] = "all",
@@ -48,7 +49,7 @@ def audit_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Attack all that models release, with two tables that differ in one record.
+    """Attack all that models release, with two tables that differ in one record, or one person.
 
     Calls the public methods again and again, with real noise, and shows what the releases of a fit
     prove together, and which mistakes would have been found. Charges nothing. All models take about
