@@ -53,8 +53,8 @@ _SEED = 0  # of the records that both tables have
 NOT_ATTACKED = (
     "how records are read; the ledger; time and memory; files, restored state and services; "
     "statistics, kernels and scores that users write; several fits on the same records; "
-    "records_per_person above 1; weights that records state; choices by score; noise columns and several outputs; obfuscated "
-    "curves; other parameters than these."
+    "records_per_person above 1; weights that records state; choices by score; noise columns and "
+    "several outputs; obfuscated curves; other parameters than these."
 )
 
 

@@ -2,8 +2,9 @@
 
 He knows both tables, sees every release of a fit, and weighs them together. Two tables differ in
 one record, A or B, or in all records of one person. The attacker knows all of both, and the model:
-whatever a model asks for is a function of earlier releases. So he goes through ``learn`` again with the releases that left
-(`Witness`), computes what each would be without noise, for either table, and adds up
+whatever a model asks for is a function of earlier releases. So he goes through ``learn`` again with
+the releases that left (`Witness`), computes what each would be without noise, for either table, and
+adds up
 
     log p(all releases | A) − log p(all releases | B) = Σ_t (‖v_t − b_t‖² − ‖v_t − a_t‖²) / 2σ_t²
 
