@@ -503,3 +503,29 @@ def test_a_score_does_not_depend_on_who_else_is_judged():
     assert np.abs(alone - records[:, 0]).max() < 1e-4
     assert own(np.repeat(records[:1], 600, axis=0)).tolist() == [alone[0]] * 600
     assert own(records[:0]).tolist() == []
+
+
+# ---- two answers to the question whose a record is
+
+
+def test_a_column_and_identifiers_beside_the_records_are_one_too_many(tmp_path):
+    """Else an account of patients could be charged with records that are everybody's own."""
+    data = pl.DataFrame({"a": np.zeros(50), "patient": np.zeros(50, int)})
+    ledger = reticent.Ledger(tmp_path / "budget.db")
+    ledger.open("clinic", epsilon=2, delta=1e-6, person="patient")
+    options = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
+    account = {"ledger": str(tmp_path / "budget.db"), "dataset": "clinic"}
+    model = reticent.PrivateMean(person="patient", **options, **account)
+    with pytest.raises(BadInput, match="patient"):
+        model.fit(data, person=np.arange(50))
+    with pytest.raises(BadInput, match="patient"):
+        curator_of = scan(data, person=np.arange(50))
+        Curator(curator_of, bounds=BOX, event=EVENT, person="patient")
+    named = data.rename({"patient": "person"})
+    with pytest.raises(BadInput, match="person"):
+        reticent.PrivateMean(**options).fit(named, person=np.arange(50))
+    with pytest.raises(BadInput, match="source"):
+        reticent.PrivateMean(**options).fit(scan(named), person=np.arange(50))
+    with pytest.raises(BadInput, match="source"):
+        reticent.PrivateMean(**options, weight_bound=2.0).fit(scan(data), sample_weight=np.ones(50))
+    assert ledger.spent("clinic") == 0
