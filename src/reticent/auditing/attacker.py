@@ -249,23 +249,21 @@ class Witness:
         self.n = releases[0].n
         self.bounds = releases[0].bounds
         self.event = releases[0].event
-        self._unit = releases[0].unit
+        self.unit = releases[0].unit
+        self.n_sd = 0.0
         self._left = list(releases)
         self._tables = tables
         self.seen: list[Seen] = []
         self.faults: list[str] = []
         if releases[0].statistic.get("name") == NUMBER:
-            self.seen.append(self._look_at_number(self._left.pop(0)))
+            number = self._left.pop(0)
+            self.n_sd = float(number.sd[0])
+            self.seen.append(self._look_at_number(number))
 
     @property
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity."""
-        return noise_multiplier(self.event, self._unit)
-
-    @property
-    def rows_are_numbered(self) -> bool:
-        """True: no record is asked for anything."""
-        return True
+        return noise_multiplier(self.event, self.unit)
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Give the next recorded release."""
@@ -297,7 +295,7 @@ class Witness:
         a = common + self._of_unit(statistic, tables.records_a)
         b = common + self._of_unit(statistic, tables.records_b)
         laplace = isinstance(release.event, Laplace)
-        sensitivity = enforce(statistic).sensitivity(self._unit.neighbours)
+        sensitivity = enforce(statistic).sensitivity(self.unit.neighbours)
         if laplace:
             distance = (sensitivity.l1 or math.inf) * statistic.step
             allowed = distance / float(release.scale.min())
@@ -310,7 +308,7 @@ class Witness:
 
     def _of_unit(self, statistic: Statistic, records: Array) -> Array:
         """What one record adds, or one person with all of her records: each by its weight."""
-        if self._unit.person is None or not len(records):
+        if self.unit.person is None or not len(records):
             return exact_sum(statistic, self.bounds, records)
         weight = ONE // len(records)
         return exact_sum(statistic, self.bounds, records) * (weight / ONE)

@@ -37,6 +37,7 @@ from reticent.privacy.release import (
     Release,
     noise_multiplier,
     number_scale,
+    number_sd,
 )
 from reticent.privacy.selection.exponential_mechanism import (
     Scores,
@@ -179,6 +180,7 @@ class Curator:
         self._threads = available_cpus()
         self._process = identity()
         self._inputs: NDArray[np.float64] | None = None
+        self._public_weights: NDArray[np.float64] | None = None
         if look is not None and unit.relation == "label":
             self._inputs = read_safely(lambda: self._read_inputs(source), "Nothing was charged.")
             look(self._inputs)
@@ -274,6 +276,19 @@ class Curator:
         return number
 
     @property
+    def n_sd(self) -> float:
+        """Standard deviation of the noise in ``n``; 0 where the number is public."""
+        if self._unit.number_is_public:
+            return 0.0
+        _ = self.n  # releases it
+        return number_sd(self.releases[0])
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected, and how much each record counts."""
+        return self._unit
+
+    @property
     def event(self) -> Event:
         """What was paid for."""
         return self._event
@@ -282,11 +297,6 @@ class Curator:
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity (`Oracle.noise_multiplier`)."""
         return noise_multiplier(self._event, self._unit)
-
-    @property
-    def rows_are_numbered(self) -> bool:
-        """Whether neighbours have as many records, and in the same blocks."""
-        return self._unit.number_is_public and not self._unit.weighted
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Add up ``statistic`` over the records, add noise once, and give it away.
@@ -398,6 +408,19 @@ class Curator:
         return self._read_inputs(self._open_source())
 
     @guarded_read("Nothing is released; the charge stays.")
+    def _read_public_weights(self) -> NDArray[np.float64]:
+        """Weights of all records, in order; where labels alone are protected they are public."""
+        _ = self.n  # counts the records of each person
+        people = None
+        if self._weights is not None:
+            people = self._weights.people
+        columns = self._weight_columns
+        weights = columns.weights(0, people)
+        assert weights is not None
+        blocks = [weights.integers(raw) for raw in self._open_source().blocks(columns.fields)]
+        return np.concatenate([np.zeros(0, np.int64), *blocks]) / ONE
+
+    @guarded_read("Nothing is released; the charge stays.")
     def _read_halves(
         self, columns: tuple[Field, ...], validation: NDArray[np.bool_], *, held: bool
     ) -> tuple[Source, Source]:
@@ -444,7 +467,8 @@ class Curator:
         """Release the statistic that ``design`` makes from all records' scaled inputs, in order.
 
         Only where labels alone are protected, and all inputs are public: ``design`` sees them as
-        they are.
+        they are. Whose a record is and what weight it states are public then, too: where records
+        have weights, ``design`` is given them, from 0 to 1, as a second argument.
         """
         if self._unit.relation != "label":
             raise ReleaseRefused(
@@ -453,7 +477,12 @@ class Curator:
             )
         if self._inputs is None:
             self._inputs = self._read_public_inputs()
-        return self.release(design(self._inputs), shares_spent=shares_spent)
+        public = [self._inputs]
+        if self._unit.weighted:
+            if self._public_weights is None:
+                self._public_weights = self._read_public_weights()
+            public.append(self._public_weights)
+        return self.release(design(*public), shares_spent=shares_spent)
 
     def _read_inputs(self, source: Source) -> NDArray[np.float64]:
         bounds = self.bounds.inputs_alone()
@@ -537,6 +566,7 @@ class Curator:
         self._source = None
         self._left = 0
         self._inputs = None
+        self._public_weights = None
         if self._cache is not None:
             self._cache.close()
 

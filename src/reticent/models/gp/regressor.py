@@ -64,6 +64,7 @@ from reticent.models.gp.prior_hypotheses import (
 )
 from reticent.models.gp.settings import BASIS, LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
@@ -175,9 +176,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _input_releases(self) -> int:
         """Number of releases about the inputs alone.
 
-        For a given kernel, whose inputs stay, at most one, which counts the complete records.
+        For a given kernel, whose inputs stay, at most one, which counts the complete records. Where
+        records have weights of their own, the total weight must be counted.
         """
         releases = self._releases // STAGED_FIT.stages_per_input_release
+        if not self._one_each:
+            releases = max(releases, min(self._releases - 1, 1))
         if self.kernel is None:
             return releases
         return min(releases, 1)
@@ -195,6 +199,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         if self.noise_column is not None:
             self._check_noise_parameters()
+            if self._releases == 1 and not self._one_each:
+                raise BadInput(
+                    "With a noise column, and weights of records or contribution above 1, one "
+                    "release counts the records: give stages=2 or more.",
+                    parameter="stages",
+                )
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(
                 f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
@@ -287,7 +297,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
         self._learn_from(curator, prepared.prior)
-        warn_of_missing_values(self._complete)
+        if self._n_is_total_weight:
+            warn_of_missing_values(self._complete)
 
     def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         self._check_noise_column(curator.bounds)
@@ -300,7 +311,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         elif self._input_releases:
             complete = count_complete_records(curator, self._input_releases)
-        self._complete = complete or CompleteRecords(float(curator.n), 0.0, curator.n)
+        self._complete = complete or CompleteRecords.unknown(unit_total(curator))
         state = self._initial_state(curator, prior, stages, densities)
         refinable = self._can_refine(prior, curator.bounds)
         for k in range(stages):
@@ -315,7 +326,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             means = np.array([posterior.mean for posterior in state.posteriors])
             release = curator.release(stage(state.feature_map, means, thresholds))
             if complete is None and not k and self.noise_column is None:
-                self._complete = state.count_records(release, curator.n)
+                self._complete = state.count_records(release, unit_total(curator))
             state.feature_map = ingest_release(release, state.posteriors)
             if self.kernel is None and k < STAGED_FIT.early_stages:
                 for posterior in state.posteriors:

@@ -66,7 +66,7 @@ class Identifier(Kind):
 
     def code_integers(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of integers or truth values, exact for all 64 bits."""
-        wide = np.dtype(np.int64)
+        wide: np.dtype[Any] = np.dtype(np.int64)
         if values.dtype.kind == "u":
             wide = np.dtype(np.uint64)
         whole: NDArray[Any] = values.astype(wide)
