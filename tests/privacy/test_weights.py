@@ -518,9 +518,9 @@ def test_a_column_and_identifiers_beside_the_records_are_one_too_many(tmp_path):
     model = reticent.PrivateMean(person="patient", **options, **account)
     with pytest.raises(BadInput, match="patient"):
         model.fit(data, person=np.arange(50))
+    both = scan(data, person=np.arange(50))
     with pytest.raises(BadInput, match="patient"):
-        curator_of = scan(data, person=np.arange(50))
-        Curator(curator_of, bounds=BOX, event=EVENT, person="patient")
+        Curator(both, bounds=BOX, event=EVENT, person="patient")
     named = data.rename({"patient": "person"})
     with pytest.raises(BadInput, match="person"):
         reticent.PrivateMean(**options).fit(named, person=np.arange(50))
@@ -529,3 +529,15 @@ def test_a_column_and_identifiers_beside_the_records_are_one_too_many(tmp_path):
     with pytest.raises(BadInput, match="source"):
         reticent.PrivateMean(**options, weight_bound=2.0).fit(scan(data), sample_weight=np.ones(50))
     assert ledger.spent("clinic") == 0
+
+
+@pytest.mark.parametrize("options", [{"weight": "y", "weight_bound": 1.0}, {"person": "y"}])
+def test_a_protected_label_is_neither_a_weight_nor_an_identifier(options):
+    """Weights and people are public where labels alone are protected: they made the design."""
+    data = pl.DataFrame({"a": np.linspace(-1, 1, 9), "y": np.arange(9.0) % 2})
+    bounds = reticent.Bounds(x={"a": (-1.0, 1.0)}, y={"y": (0.0, 1.0)})
+    label = {"bounds": bounds, "event": EVENT, "targets": True, "relation": "label"}
+    with pytest.raises(BadInput, match="protected"):
+        Curator(scan(data), **label, **options)
+    with pytest.raises(BadInput, match="protected"):
+        Curator(scan(data[["a"]], y=data["y"]), **label, **options)
