@@ -23,6 +23,7 @@ from reticent.models.selection.settings import SEARCH
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.score_sum import ScoreCounts, ScoreSum
+from reticent.privacy.unit import PrivacyUnit
 
 AGES = Bounds(x=[(0, 10)], y=(-1, 3))
 PAIR = Bounds(x=[(0, 10)], y=[(0, 2), (0, 100)])
@@ -36,18 +37,19 @@ class Exact:
     Records are given in scaled units.
     """
 
-    rows_are_numbered = True
+    unit = PrivacyUnit()
+    n_sd = 0.0
 
-    def __init__(self, unit, bounds, noise=0.0):
-        self.unit = np.asarray(unit, dtype=float)
+    def __init__(self, scaled, bounds, noise=0.0):
+        self.scaled = np.asarray(scaled, dtype=float)
         self.bounds = bounds
-        self.n = len(unit)
+        self.n = len(scaled)
         self.asked = []
         self.noise = noise
 
     def release(self, statistic):
         self.asked.append(statistic)
-        total = statistic.coordinates(statistic.block_sum(self.unit)).astype(float) * float(
+        total = statistic.coordinates(statistic.block_sum(self.scaled)).astype(float) * float(
             statistic.step
         )
         sd = np.full(len(total), max(self.noise, 1e-12))
