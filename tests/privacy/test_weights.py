@@ -237,7 +237,8 @@ def sources(folder):
 
 
 def sums(source, *, contribution=1, threads=1):
-    unit = PrivacyUnit(person="id", contribution=contribution)
+    name = "person" if "person" in source.beside else "id"
+    unit = PrivacyUnit(person=name, contribution=contribution)
     columns = weight_columns(source, unit)
     people = source.count_people(columns.person, columns.key)
     weights = columns.weights(1, people)

@@ -323,9 +323,9 @@ def test_the_lowest_scores_are_held_to_where_the_others_begin(share):
 
 
 def test_counts_that_never_reach_the_share_leave_the_lowest_score():
-    nothing = SimpleNamespace(value=np.full(13, -5.0), n=100)
+    nothing = SimpleNamespace(value=np.full(13, -5.0), n=100, unit=PrivacyUnit())
     assert rules._robust_lower_limit(nothing, -4.0, 0.0) == -4.0
-    best = SimpleNamespace(value=np.append(np.zeros(12), 100.0), n=100)
+    best = SimpleNamespace(value=np.append(np.zeros(12), 100.0), n=100, unit=PrivacyUnit())
     assert rules._robust_lower_limit(best, -4.0, 0.0) == pytest.approx(-4.0 * 2.0**-12)
 
 
