@@ -21,6 +21,7 @@ from reticent.models import base
 from reticent.privacy import noise
 from reticent.privacy.curator import Curator
 from reticent.privacy.row_maps.column_moments import ColumnMeans
+from reticent.privacy.weights import ONE, RecordWeights
 from tests.support.prose import says
 
 PROMISE = {"epsilon": 2.0, "delta": 0.1}
@@ -77,11 +78,21 @@ def test_all_releases_of_a_fit_are_attacked(name):
 def test_the_tables_are_neighbours():
     for pair in PAIRS.values():
         a, b = (pair.tables().whole(with_a=with_a) for with_a in (True, False))
-        assert np.flatnonzero((a != b).any(axis=1)).tolist() == [0]
-        assert a.shape == (pair.others + 1, pair.inputs + pair.outputs)
         for column, kind in enumerate(pair.kinds):
             if kind.levels is not None and pair.a[column] == len(kind.levels) - 1:
                 assert (a[:, column] == pair.a[column]).sum() == 1  # the only one of its level
+        of_a, of_b = pair.records
+        assert (a[of_a:] == b[of_b:]).all()
+        assert a.shape == (pair.others + of_a, pair.inputs + pair.outputs)
+        if not pair.of_people:
+            assert np.flatnonzero((a != b).any(axis=1)).tolist() == [0]
+            continue
+        people = [pair.tables().people(with_a=with_a) for with_a in (True, False)]
+        assert people[0][of_a:] == people[1][of_b:]
+        assert [len(set(some)) for some in people] == [
+            pair.tables().units(with_a=with_a) for with_a in (True, False)
+        ]
+        assert (len(set(people[0])) == len(set(people[1]))) == (pair.neighbours == "replace")
 
 
 def test_records_are_given_as_people_have_them():
@@ -107,6 +118,20 @@ def test_too_little_noise_of_words_and_missing_values_is_found():
     with drawn(0.5):
         assert found("table-words").verdict == "violated"
         assert found("gp-missing").verdict == "violated"
+
+
+@pytest.mark.parametrize("name", ["people", "people-added", "people-counted"])
+@pytest.mark.filterwarnings("ignore:delta = ")
+def test_unweighted_sums_are_found_at_the_level_of_a_person(name):
+    """Fifty records of one person, each counted as one, as any sum of records does."""
+
+    def unweighted(self, raw):
+        return np.full(len(raw), ONE)
+
+    with mock.patch.object(RecordWeights, "integers", unweighted):
+        one = found(name, effort=Effort(seconds=0.0, patience=20.0, factor=0.5, most=60))
+    assert one.verdict == "violated"
+    assert found(name).verdict == "holds"
 
 
 @pytest.mark.parametrize("name", ["mean", "gp", "factors"])

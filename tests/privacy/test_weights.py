@@ -237,7 +237,8 @@ def sources(folder):
 
 
 def sums(source, *, contribution=1, threads=1):
-    unit = PrivacyUnit(person="id", contribution=contribution)
+    name = "person" if "person" in source.beside else "id"
+    unit = PrivacyUnit(person=name, contribution=contribution)
     columns = weight_columns(source, unit)
     people = source.count_people(columns.person, columns.key)
     weights = columns.weights(1, people)
@@ -503,3 +504,41 @@ def test_a_score_does_not_depend_on_who_else_is_judged():
     assert np.abs(alone - records[:, 0]).max() < 1e-4
     assert own(np.repeat(records[:1], 600, axis=0)).tolist() == [alone[0]] * 600
     assert own(records[:0]).tolist() == []
+
+
+# ---- two answers to the question whose a record is
+
+
+def test_a_column_and_identifiers_beside_the_records_are_one_too_many(tmp_path):
+    """Else an account of patients could be charged with records that are everybody's own."""
+    data = pl.DataFrame({"a": np.zeros(50), "patient": np.zeros(50, int)})
+    ledger = reticent.Ledger(tmp_path / "budget.db")
+    ledger.open("clinic", epsilon=2, delta=1e-6, person="patient")
+    options = {"bounds": BOX, "epsilon": 1.0, "delta": 1e-6}
+    account = {"ledger": str(tmp_path / "budget.db"), "dataset": "clinic"}
+    model = reticent.PrivateMean(person="patient", **options, **account)
+    with pytest.raises(BadInput, match="patient"):
+        model.fit(data, person=np.arange(50))
+    both = scan(data, person=np.arange(50))
+    with pytest.raises(BadInput, match="patient"):
+        Curator(both, bounds=BOX, event=EVENT, person="patient")
+    named = data.rename({"patient": "person"})
+    with pytest.raises(BadInput, match="person"):
+        reticent.PrivateMean(**options).fit(named, person=np.arange(50))
+    with pytest.raises(BadInput, match="source"):
+        reticent.PrivateMean(**options).fit(scan(named), person=np.arange(50))
+    with pytest.raises(BadInput, match="source"):
+        reticent.PrivateMean(**options, weight_bound=2.0).fit(scan(data), sample_weight=np.ones(50))
+    assert ledger.spent("clinic") == 0
+
+
+@pytest.mark.parametrize("options", [{"weight": "y", "weight_bound": 1.0}, {"person": "y"}])
+def test_a_protected_label_is_neither_a_weight_nor_an_identifier(options):
+    """Weights and people are public where labels alone are protected: they made the design."""
+    data = pl.DataFrame({"a": np.linspace(-1, 1, 9), "y": np.arange(9.0) % 2})
+    bounds = reticent.Bounds(x={"a": (-1.0, 1.0)}, y={"y": (0.0, 1.0)})
+    label = {"bounds": bounds, "event": EVENT, "targets": True, "relation": "label"}
+    with pytest.raises(BadInput, match="protected"):
+        Curator(scan(data), **label, **options)
+    with pytest.raises(BadInput, match="protected"):
+        Curator(scan(data[["a"]], y=data["y"]), **label, **options)

@@ -1,9 +1,10 @@
 """``reticent audit``.
 
 Attack everything that a model releases, and say what the attack could have found. For each model
-there are two tables that differ in one record, so chosen that all releases of a fit move as far as
-they may. The public method (``fit``; ``ask`` and ``tell`` of a bandit) is called again and again
-with one table or the other, with the noise that it has in earnest, and the attacker
+there are two tables that differ in one record, or in all records of one person, so chosen that all
+releases of a fit move as far as they may. The public method (``fit``; ``ask`` and ``tell`` of a
+bandit) is called again and again with one table or the other, with the noise that it has in
+earnest, and the attacker
 (`auditing.attacker`) sees all that leaves: every stage and every statistic. What that proves, and
 which mistakes would have been noticed, is in `auditing.evidence`.
 """
@@ -30,6 +31,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.numbers import Number
 from reticent.privacy.columns.words import Words
+from reticent.privacy.unit import ADD_REMOVE, REPLACE
 from reticent.validation import check_epsilon_delta
 
 __all__ = [
@@ -55,8 +57,8 @@ _SEED = 0  # of the records that both tables have
 NOT_ATTACKED = (
     "how records are read; the ledger; time and memory; files, restored state and services; "
     "statistics, kernels and scores that users write; several fits on the same records; "
-    "records_per_person above 1; choices by score; noise columns and several outputs; dates and "
-    "cycles; obfuscated curves; other parameters than these."
+    "records_per_person above 1; weights that records state; choices by score; noise columns and "
+    "several outputs; dates and cycles; obfuscated curves; other parameters than these."
 )
 
 
@@ -109,6 +111,8 @@ class Pair:
     others: int = 3
     heaps: bool = False
     pure: bool = False  # whether δ = 0, Laplace noise, is possible
+    # of the one who differs: her records with A and with B; people are the unit if not one each
+    records: tuple[int, int] = (1, 1)
 
     @property
     def inputs(self) -> int:
@@ -125,10 +129,26 @@ class Pair:
             return Bounds(x=x, classes=list(range(self.classes)))
         return Bounds(x=x, y=[(-1.0, 1.0)] * self.outputs or None)
 
+    @property
+    def of_people(self) -> bool:
+        """Whether one person with all of her records differs, and not one record."""
+        return self.records != (1, 1)
+
+    @property
+    def neighbours(self) -> str:
+        """Whether she is replaced, or there in one table alone."""
+        if min(self.records) == 0:
+            return ADD_REMOVE
+        return REPLACE
+
     def estimator(self, epsilon: float, delta: float) -> Any:
         """The model, not fitted, with this promise."""
         return getattr(reticent, self.model)(
-            bounds=self.bounds, epsilon=epsilon, delta=delta, **self.options
+            bounds=self.bounds,
+            epsilon=epsilon,
+            delta=delta,
+            neighbours=self.neighbours,
+            **self.options,
         )
 
     def tables(self) -> Tables:
@@ -146,12 +166,11 @@ class Pair:
         y: Array = 0.3 * np.sin(3 * x[:, : self.outputs])
         if self.classes:
             y = (y > 0).astype(np.float64)
-        return Tables(
-            np.array(self.a, dtype=np.float64),
-            np.array(self.b, dtype=np.float64),
-            np.hstack([x, y]),
-            self.inputs,
+        a, b = (
+            np.repeat(np.array([record], dtype=np.float64), count, axis=0)
+            for record, count in zip((self.a, self.b), self.records, strict=True)
         )
+        return Tables(a, b, np.hstack([x, y]), self.inputs)
 
     def as_given(self, records: Array) -> tuple[NDArray[Any], Array | None]:
         """Records in codes as X and y that a user would give: words as words, missing ones None."""
@@ -186,7 +205,8 @@ _WORDS = Words(("u", "v", "w"))  # others have the first two: position 2 is a re
 # inputs: with no kernel, so that inputs are counted first, which both ends of the box move.
 # classifier: the same for classes. gp-labels: both ends of the label's range at one input.
 # mixture, kmeans, factors: corners that are orthogonal, and so many records that all stages are
-# reached. -words: a record that is the only one of its level is replaced by one of a level that
+# reached. people: one person with 50 records, replaced by one with few, or added and removed.
+# -words: a record that is the only one of its level is replaced by one of a level that
 # others have, and its numbers move as above; mixture-classes: words alone, so that components are
 # latent classes. -missing: a complete record is replaced by an incomplete one, which adds nothing.
 # Where two rows may be orthogonal that is 1/√2 of the sensitivity, and no incomplete record can do
@@ -229,6 +249,12 @@ PAIRS = {
         (0.5, -1),
         1,
         options={**_LABELS, "mechanism": "inducing", "inducing": [[0.5]]},
+    ),
+    "people": Pair("PrivateMean", (1, 1), (-1, -1), pure=True, records=(50, 3)),
+    "people-added": Pair("PrivateMean", (1, 1), (1, 1), pure=True, records=(50, 0)),
+    "people-counted": Pair("PrivateHistogram", (1, 1), (1, 1), pure=True, records=(50, 0)),
+    "people-gp": Pair(
+        "GPRegressor", (1, 9), (1, -9), 1, options=_STAGES, others=40, records=(50, 7)
     ),
 }
 
@@ -296,7 +322,11 @@ class FitAttack:
 
     def run(self, *, with_a: bool) -> Run:
         """Fit once, and go through ``learn`` again with what was released."""
-        model = clone(self._estimator).fit(*self._pair.as_given(self._tables.whole(with_a=with_a)))
+        people = None
+        if self._pair.of_people:
+            people = self._tables.people(with_a=with_a)
+        x, y = self._pair.as_given(self._tables.whole(with_a=with_a))
+        model = clone(self._estimator).fit(x, y, person=people)
         witness = Witness(model.releases_, self._tables)
         witness.watch(clone(self._estimator))
         faults = list(witness.faults)

@@ -1,9 +1,10 @@
 """The attacker of an audit.
 
 He knows both tables, sees every release of a fit, and weighs them together. Two tables differ in
-one record, A or B. The attacker knows all of both, and the model: whatever a model asks for is a
-function of earlier releases. So he goes through ``learn`` again with the releases that left
-(`Witness`), computes what each would be without noise, for either table, and adds up
+one record, A or B, or in all records of one person. The attacker knows all of both, and the model:
+whatever a model asks for is a function of earlier releases. So he goes through ``learn`` again with
+the releases that left (`Witness`), computes what each would be without noise, for either table, and
+adds up
 
     log p(all releases | A) − log p(all releases | B) = Σ_t (‖v_t − b_t‖² − ‖v_t − a_t‖²) / 2σ_t²
 
@@ -23,9 +24,11 @@ from reticent.models.base import PrivateEstimator
 from reticent.privacy.accounting.events import Laplace
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.oracle import Design
-from reticent.privacy.release import Release
+from reticent.privacy.release import NUMBER, Release, noise_multiplier
 from reticent.privacy.statistics.base import Statistic
+from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.privacy.weights import ONE
 
 __all__ = ["Run", "Seen", "Tables", "Witness", "exact_sum"]
 
@@ -38,23 +41,37 @@ _COLLISION_BITS = (
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Two neighbouring tables: the records that both have, and the one that differs.
+    """Two neighbouring tables: the records that both have, and those of the unit that differs.
 
-    ``record_a``, ``record_b``: inputs, then outputs; ``others``: shape (records, inputs + outputs).
+    ``records_a``, ``records_b``: of the one record or person that differs, none if it is not there,
+    shape (its records, inputs + outputs); ``others``: one record each, the same columns.
     """
 
-    record_a: Array
-    record_b: Array
+    records_a: Array
+    records_b: Array
     others: Array
     inputs: int
 
-    def whole(self, *, with_a: bool) -> Array:
-        """All records, the one that differs first."""
+    def differing(self, *, with_a: bool) -> Array:
+        """The records that one table has and the other lacks."""
         if with_a:
-            record = self.record_a
-        else:
-            record = self.record_b
-        return np.vstack([record[None, :], self.others])
+            return self.records_a
+        return self.records_b
+
+    def whole(self, *, with_a: bool) -> Array:
+        """All records, those that differ first."""
+        return np.vstack([self.differing(with_a=with_a), self.others])
+
+    def people(self, *, with_a: bool) -> list[str]:
+        """Whose each record of a table is."""
+        differing = self.differing(with_a=with_a)
+        return [f"differs {with_a}"] * len(differing) + [
+            f"other {i}" for i in range(len(self.others))
+        ]
+
+    def units(self, *, with_a: bool) -> int:
+        """How many records or people a table has, the one that differs as one."""
+        return len(self.others) + (len(self.differing(with_a=with_a)) > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,12 +255,15 @@ class Witness:
         self._tables = tables
         self.seen: list[Seen] = []
         self.faults: list[str] = []
+        if releases[0].statistic.get("name") == NUMBER:
+            number = self._left.pop(0)
+            self.n_sd = float(number.sd[0])
+            self.seen.append(self._look_at_number(number))
 
     @property
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity."""
-        multiplier: float = self.event.noise_multiplier  # type: ignore[attr-defined]
-        return multiplier * self.unit.records_per_person
+        return noise_multiplier(self.event, self.unit)
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Give the next recorded release."""
@@ -272,19 +292,37 @@ class Witness:
     def _look(self, release: Release, statistic: Statistic) -> Seen:
         tables = self._tables
         common = exact_sum(statistic, self.bounds, tables.others)
-        a = common + exact_sum(statistic, self.bounds, tables.record_a[None, :])
-        b = common + exact_sum(statistic, self.bounds, tables.record_b[None, :])
+        a = common + self._of_unit(statistic, tables.records_a)
+        b = common + self._of_unit(statistic, tables.records_b)
         laplace = isinstance(release.event, Laplace)
+        sensitivity = enforce(statistic).sensitivity(self.unit.neighbours)
         if laplace:
-            sensitivity = (statistic.sensitivity1 or math.inf) * statistic.step
-            allowed = sensitivity / float(release.scale.min())
+            distance = (sensitivity.l1 or math.inf) * statistic.step
+            allowed = distance / float(release.scale.min())
         else:
-            distance = math.sqrt(statistic.sensitivity2) * statistic.step
-            allowed = distance / float(
-                (release.scale * np.sqrt(statistic.coordinate_multiplicity())).min()
-            )
+            distance = math.sqrt(sensitivity.l2_squared) * statistic.step
+            allowed = distance / float((release.scale * np.sqrt(sensitivity.multiplicity)).min())
         return Seen(
             release.value - a, release.value - b, release.scale, statistic.step, allowed, laplace
+        )
+
+    def _of_unit(self, statistic: Statistic, records: Array) -> Array:
+        """What one record adds, or one person with all of her records: each by its weight."""
+        if self.unit.person is None or not len(records):
+            return exact_sum(statistic, self.bounds, records)
+        weight = ONE // len(records)
+        return exact_sum(statistic, self.bounds, records) * (weight / ONE)
+
+    def _look_at_number(self, release: Release) -> Seen:
+        """The number of units, where that is protected; one more or one less is what may differ."""
+        a, b = (self._tables.units(with_a=with_a) for with_a in (True, False))
+        return Seen(
+            release.value - a,
+            release.value - b,
+            release.scale,
+            step=1.0,
+            allowed=1.0 / float(release.scale[0]),
+            laplace=isinstance(release.event, Laplace),
         )
 
     def watch(self, model: PrivateEstimator) -> None:

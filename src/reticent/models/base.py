@@ -208,6 +208,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 stacklevel=2,
             )
         if isinstance(X, Source):
+            if person is not None or sample_weight is not None:
+                raise BadInput(
+                    "person and sample_weight beside the records go with arrays and data frames, "
+                    "not with a source. Name its columns: person='patient_id', weight='w'."
+                )
             data = X
         else:
             data = scan(X, y=y if self._targets else None, person=person, weight=sample_weight)

@@ -164,6 +164,8 @@ class Curator:
         source = source.with_apart(*(field.key for field in self._weight_columns.fields))
         self.bounds, self._fields = bounds.resolve(source, targets=targets)
         source.check(self._fields)
+        if unit.relation == "label":
+            _check_public(source, self._weight_columns, self._fields[len(self.bounds.x) :])
         if source.known_n == 0 and unit.number_is_public:
             raise BadInput(
                 "There are no records: Found array with 0 sample(s) while a "
@@ -619,3 +621,13 @@ class Curator:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A curator holds records: it is never copied, pickled or sent.")
+
+
+def _check_public(source: Source, columns: WeightColumns, labels: Sequence[Field]) -> None:
+    """Refuse a protected label as a weight or an identifier, which are public beside labels."""
+    protected = {source.position(label.key) for label in labels}
+    if protected & {source.position(field.key) for field in columns.fields}:
+        raise BadInput(
+            "The labels are protected, and whose a record is and how much it counts is public: "
+            "neither can be the column of the labels."
+        )

@@ -58,8 +58,17 @@ def weight_columns(source: Source, unit: PrivacyUnit) -> WeightColumns:
 
 
 def _key(source: Source, what: str, name: str) -> str | int:
-    """Where a column is: beside the records, or among their columns by name or position."""
+    """Where a column is: beside the records, or among their columns by name or position.
+
+    What came beside is named after what it is. Two answers are refused: an account that is open for
+    one column of identifiers is not charged with others.
+    """
     if what in source.beside:
+        if name != what or name in (source.names or ()):
+            raise BadInput(
+                f"{what} is the column {name!r}, and came beside the records too. Leave one out.",
+                parameter=what,
+            )
         return source.beside[what]
     if source.names is None:
         if name.isdecimal() and int(name) < source.width:

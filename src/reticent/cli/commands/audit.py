@@ -30,8 +30,9 @@ def audit_command(
             "gp-labels-functional, gp-labels-inducing, mean-missing, histogram-words, "
             "table-words, table-missing, bins-words, mixture-words, "
             "mixture-classes, mixture-missing, kmeans-words, kmeans-missing, factors-words, "
-            "gp-words, gp-missing, classifier-words, gp-labels-words, gp-labels-missing, bandit, "
-            "bandit-running, bandit-rewards, bandit-local, search or all.",
+            "gp-words, gp-missing, classifier-words, gp-labels-words, gp-labels-missing, people, "
+            "people-added, people-counted, people-gp, bandit, bandit-running, bandit-rewards, "
+            "bandit-local, search or all.",
         ),
     ] = "all",
     quick: Annotated[
@@ -49,7 +50,7 @@ def audit_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Attack all that models release, with two tables that differ in one record.
+    """Attack all that models release, with two tables that differ in one record, or one person.
 
     Calls the public methods again and again, with real noise, and shows what the releases of a fit
     prove together, and which mistakes would have been found. Charges nothing. All models take about
