@@ -171,6 +171,7 @@ def test_nothing_but_noise_depends_on_the_records(model, unit, monkeypatch, tmp_
         ]
     if unit == "add-remove":
         tables += [(TABLE[:5], np.zeros(5)), (TABLE[:0], np.zeros(0)), (TABLE[:1], np.zeros(1))]
+        tables.append((TABLE[:7], np.full(7, np.nan)))  # records of nobody
     seen = []
     for i, (data, ids) in enumerate(tables):
         with warnings.catch_warnings(record=True) as caught:

@@ -122,7 +122,9 @@ class PersonCounts:
         ``block`` are pairs, shape ``(rows, 2)``; ``chosen`` has one entry a person.
         """
         ids = identifiers(block)
-        places = np.minimum(np.searchsorted(self.settle().ids, ids), len(self.ids) - 1)
+        if not len(self.settle().ids):
+            return np.zeros(len(ids), dtype=bool)
+        places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         return np.asarray(chosen[places] & (self.ids[places] == ids))
 
 
