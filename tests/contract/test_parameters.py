@@ -263,8 +263,8 @@ def test_common_parameters_come_last_and_are_by_name_alone():
     for model in one_each.values():
         parameters = inspect.signature(type(model)).parameters
         assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in COMMON)
-        assert parameters["records_per_person"].default == 1
-        assert all(parameters[name].default is None for name in COMMON - {"records_per_person"})
+        given = {"records_per_person": 1, "contribution": 1, "neighbours": "replace"}
+        assert all(parameters[name].default == given.get(name) for name in COMMON)
 
 
 @pytest.mark.parametrize(

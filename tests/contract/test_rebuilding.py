@@ -176,11 +176,11 @@ def test_what_is_protected_is_read_off_the_releases(model):
     first = one.releases_[0]
     assert one.guarantee_.relation == first.relation == relation(model)
     other = "record" if first.relation == "label" else "label"
-    with pytest.raises(reticent.BadInput, match="These releases protect one"):
+    with pytest.raises(reticent.BadInput, match="These releases protect any one"):
         rebuilt(model, [altered(release, relation=other) for release in one.releases_])
     washing = type("Washing", (type(one),), {"_relation": other})
     with pytest.raises(
-        reticent.BadInput, match=r"These releases protect one|protects less than whole records"
+        reticent.BadInput, match=r"These releases protect any one|protects less than whole records"
     ):
         washing.from_releases(one.releases_, **one.get_params(deep=False))
 

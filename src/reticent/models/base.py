@@ -413,13 +413,14 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check_privacy_unit(self) -> None:
         """Refuse parameters that are no unit of privacy, before anything else is looked at."""
-        beside = None
-        if self.weight_bound is not None or self.contribution != 1:
-            beside = True  # may still come beside the records
-        self._privacy_unit(
-            person=beside if self.contribution != 1 else None,
-            sample_weight=beside if self.weight_bound is not None else None,
-        )
+        person = None
+        sample_weight = None
+        # identifiers and weights may still come beside the records
+        if not is_integer(self.contribution) or self.contribution != 1:
+            person = True
+        if self.weight_bound is not None:
+            sample_weight = True
+        self._privacy_unit(person=person, sample_weight=sample_weight)
 
     @property
     def _n_is_total_weight(self) -> bool:

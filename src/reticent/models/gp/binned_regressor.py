@@ -159,7 +159,12 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         return 1
 
     _targets = property(lambda self: self.kind != "count")
-    _relation = property(lambda self: "label" if self.protect == "labels" else "record")
+
+    @property
+    def _relation(self) -> str:  # type: ignore[override]
+        if isinstance(self.protect, str) and self.protect == "labels":
+            return "label"
+        return "record"
 
     kernel: Kernel | None = None
     _: KW_ONLY

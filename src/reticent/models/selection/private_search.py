@@ -12,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -220,7 +221,8 @@ contribution, neighbours, weight, weight_bound
         defaults = {one.name: one.default for one in fields(PrivacyUnit)}
         for name in _OF_THE_UNIT:
             own = getattr(self.estimator, name)
-            if own not in (defaults[name], getattr(self, name)):
+            same = own is None or isinstance(own, (str, Number))
+            if not same or own not in (defaults[name], getattr(self, name)):
                 raise BadInput(
                     f"{name}={own!r} of the estimator is not used in a search: give {name} to "
                     "PrivateSearch itself.",
