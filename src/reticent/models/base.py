@@ -121,6 +121,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     weight_bound: float | None = None
     about: Mapping[str, str] | None = None
 
+    @property
+    def _one_each(self) -> bool:
+        """Whether each unit weighs one in all, as `PrivacyUnit.one_each`."""
+        return self.contribution == 1 and self.weight_bound is None
+
     @staticmethod
     def _listen(releases: int) -> None:
         """Told by slow fits how many releases they made: what shows progress puts itself here."""
@@ -132,6 +137,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Raise BadInput for parameters that make no sense; before anything is charged."""
+        return
+
+    def _validate_unit(self, unit: PrivacyUnit) -> None:
+        """Raise BadInput for who is to be protected if the model cannot; before the charge."""
         return
 
     def _validate_before_charge(self, bounds: Bounds) -> object:
@@ -191,6 +200,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         event = self._event()
         checked_about(self.about)
         unit = self._privacy_unit(person=person, sample_weight=sample_weight)
+        self._validate_unit(unit)
         if self._targets and _is_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: y = y.ravel() does it.",
@@ -221,11 +231,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             **options,
         )
         try:
-            self._warn_of_large_delta(curator.n)
             with one_blas_thread():  # the matrices are small
                 self._learn_prepared(curator, prepared)
         finally:
             curator.close()
+        self._warn_of_large_delta(curator.releases[0].n)
         return self._fitted(curator.releases)
 
     def _warn_of_large_delta(self, n: int) -> None:
@@ -493,7 +503,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return scan(X).shaped(width or self.n_features_in_, 1)
 
-    def _levels(self, X: object) -> NDArray[np.float64]:
+    def _noise_levels(self, X: object) -> NDArray[np.float64]:
         """The noise levels that X holds in a column of their own, within their bounds.
 
         NaN if it holds none.

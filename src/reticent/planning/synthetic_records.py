@@ -20,7 +20,13 @@ from reticent.privacy.accounting.events import Event
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.record_sum import RecordSum
-from reticent.privacy.release import NUMBER, noise_multiplier, noise_scale, number_scale
+from reticent.privacy.release import (
+    NUMBER,
+    noise_multiplier,
+    noise_scale,
+    number_scale,
+    number_sd,
+)
 from reticent.privacy.sources.base import DtypeKind, Field, Source, scan
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
@@ -183,7 +189,8 @@ class _Curator:
         self._cache = FeatureCache()
         self._seed = list(seed)
         self.event = event
-        self._unit = unit
+        self.unit = unit
+        self.n_sd = 0.0
         self._made = 0
         self.releases: list[Release] = []
         if not unit.number_is_public:
@@ -192,17 +199,18 @@ class _Curator:
     @property
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity."""
-        return noise_multiplier(self.event, self._unit)
+        return noise_multiplier(self.event, self.unit)
 
     def _release_number(self) -> None:
         """Release the number of people or records with noise, and go on with that."""
-        scale = np.array([math.sqrt(number_scale(self.event, self._unit))])
+        scale = np.array([math.sqrt(number_scale(self.event, self.unit))])
         noise = np.random.default_rng([*self._seed, _NUMBER_SEED]).standard_normal(1)
         value = self.n + scale * noise
         self.n = max(1, round(float(value[0])))
-        self._give(
-            {"name": NUMBER, "kind": "sum", "size": 1, "unit": self._unit.noun}, value, scale
+        made = self._give(
+            {"name": NUMBER, "kind": "sum", "size": 1, "unit": self.unit.noun}, value, scale
         )
+        self.n_sd = number_sd(made)
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Add up over the made-up records, and add noise."""
@@ -213,7 +221,7 @@ class _Curator:
         exact = enforced.coordinates(total).astype(np.float64) * (
             enforced.step * self._total / self._held
         )
-        scale = noise_scale(statistic, self.event, self._unit, shares_spent)
+        scale = noise_scale(statistic, self.event, self.unit, shares_spent)
         # the same for every ε: a curve over ε is smooth
         noise = np.random.default_rng([*self._seed, self._made]).standard_normal(len(exact))
         self._made += 1
@@ -232,7 +240,7 @@ class _Curator:
             private=False,
             fit="made up",
             shares_spent=shares_spent,
-            **self._unit.to_dict(),
+            **self.unit.to_dict(),
         )
         self.releases.append(made)
         return made

@@ -36,6 +36,8 @@ class Exact:
     Records are given in scaled units.
     """
 
+    rows_are_numbered = True
+
     def __init__(self, unit, bounds, noise=0.0):
         self.unit = np.asarray(unit, dtype=float)
         self.bounds = bounds

@@ -39,11 +39,12 @@ from reticent.models.gp.input_features import (
 from reticent.models.gp.prior_hypotheses import (
     PreparedPrior,
     axes_of,
-    hypotheses_of,
+    make_prior,
     validated_prior,
 )
 from reticent.models.gp.settings import BASIS, CLASSES, LIMITS
 from reticent.models.gp.staged_fit import Prior
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import Labels
 from reticent.privacy.curator import Oracle
@@ -140,6 +141,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         if self.method == "dirichlet":
             return 0
         releases = self._releases // CLASSES.stages_per_input_release
+        if not self._one_each:
+            releases = max(releases, min(self._releases - 1, 1))
         if self.kernel is None:
             return releases
         return min(releases, 1)
@@ -182,12 +185,12 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             return bool(np.isfinite(scale).all())
 
         return validated_prior(
-            self.kernel, bounds, lambda: self._priors(bounds), usable, "for log-odds"
+            self.kernel, bounds, lambda: self._make_prior(bounds), usable, "for log-odds"
         )
 
     def learn(self, curator: Oracle) -> None:
         """Release as often as was paid for, each time what the last fit left over."""
-        self._learn_from(curator, self._priors(curator.bounds))
+        self._learn_from(curator, self._make_prior(curator.bounds))
 
     def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
         """The same with the prior that validation has computed; warns if records are missing."""
@@ -207,7 +210,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         elif self._input_releases:
             complete = count_complete_records(curator, self._input_releases)
         self._counted = complete is not None
-        self._complete = complete or CompleteRecords(float(curator.n), 0.0, curator.n)
+        self._complete = complete or CompleteRecords.unknown(unit_total(curator))
         n = self._complete.mean
         classes = len(bounds.classes or ())
         noise_multiplier = curator.noise_multiplier
@@ -270,7 +273,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             decoded = ClassGram.decode(release)
             self._feature_map = decoded.feature_map
             if not k and not self._counted:
-                self._complete = count_from_gram(decoded.gram, decoded.gram_sd, phi, curator.n)
+                self._complete = count_from_gram(
+                    decoded.gram, decoded.gram_sd, phi, unit_total(curator)
+                )
                 posterior.set_count(self._complete.mean, self._complete.relative_variance)
             posterior.add(
                 decoded.cross,
@@ -297,7 +302,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._feature_map = decoded.feature_map
         counted = float(decoded.counts.sum())
         noise = decoded.counts_sd * math.sqrt(classes)
-        self._complete = complete_records(counted, noise, curator.n)
+        self._complete = complete_records(counted, noise, unit_total(curator))
         prior = np.mean(covariances, axis=0)
         self._mean, self._covariance, self._nonprivate_covariance = dirichlet_posterior(
             decoded.grams,
@@ -427,8 +432,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         worth = int((relative * signal >= priors.min_relative_signal).sum())
         return min(max(worth, BASIS.min_size + len(bounds.x)), most)
 
-    def _priors(self, bounds: Bounds) -> Prior:
-        return hypotheses_of(self.kernel, bounds, 1.0, learn=self.learn_kernel)
+    def _make_prior(self, bounds: Bounds) -> Prior:
+        return make_prior(self.kernel, bounds, 1.0, learn=self.learn_kernel)
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()

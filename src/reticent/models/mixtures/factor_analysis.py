@@ -41,6 +41,7 @@ from reticent.models.mixtures.mixed_columns import (
 )
 from reticent.models.mixtures.settings import COVARIANCE
 from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.column_encoding import encoded_widths
@@ -80,7 +81,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         noise = curator.noise_multiplier
         bounds = curator.bounds
         self._encoding = distance_encoding(bounds)
-        complete = CompleteRecords(curator.n)
+        complete = CompleteRecords(unit_total(curator))
         moments = fit_covariance(curator, noise, complete=complete, encoding=self._encoding)
         self.n_complete_ = complete.number
         self.n_complete_sd_ = complete.sd
@@ -206,8 +207,8 @@ class FactorAnalysis(_Factors):
         """Draw ``n`` made-up records, inside the bounds, with the model's means and variances.
 
         Nothing is charged: it uses the releases only. An array if all columns are plain numbers;
-        else a dict of columns by name, with whole numbers and ISO dates. Factors know no law of
-        words or cycles: for these, draw from a `GaussianMixture`.
+        else a dict of columns by name, with whole numbers and ISO dates. Factors give words and
+        cycles no distribution: for these, draw from a `GaussianMixture`.
         """
         check_is_fitted(self)
         check_integer("n", n)
