@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reticent
+from reticent.models.base import IncompleteRecords
 from reticent.privacy.curator import Curator
 from reticent.privacy.sources.base import Source, scan
 from reticent.privacy.statistics.feature_cache import FeatureCache
@@ -236,18 +237,21 @@ def test_everything_but_the_noisy_sum_is_the_same_for_all_data(
                 one.save(tmp_path / f"{i}.reticent")
             out = capfd.readouterr()
             content = (tmp_path / f"{i}.reticent").read_bytes()
+            # the constant may say that few records are complete: then a fit warns of it
+            of_count = [w for w in caught if issubclass(w.category, IncompleteRecords)]
             seen.append(
                 (
                     learned(one),
                     content,
-                    [str(w.message) for w in caught],
+                    [str(w.message) for w in of_count],
+                    [str(w.message) for w in caught if w not in of_count],
                     caplog.text,
                     out.out,
                     out.err,
                 )
             )
     assert all(one == seen[0] for one in seen)
-    assert seen[0][2:] == ([], "", "", "")
+    assert seen[0][3:] == ([], "", "", "")
 
 
 @each

@@ -342,6 +342,18 @@ def predict(
         Path,
         typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced."),
     ],
+    out_separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIGN",
+            help="Of the file that is written: , ; | or tab. A comma if left out; some "
+            "spreadsheets need ';' and --out-decimal ','.",
+        ),
+    ] = None,
+    out_decimal: Annotated[
+        str | None,
+        typer.Option(metavar="SIGN", help="Of the file that is written: . or , (a point)."),
+    ] = None,
     dialect: Any = None,
     json: Json = False,
     quiet: Quietly = False,
@@ -364,7 +376,15 @@ def predict(
     from reticent.files.output import page_of
 
     with progress(f"Predicting {Path(data).name}", quiet=quiet) as advance:
-        about = run(file, data, out, advance, **dialect)
+        about = run(
+            file,
+            data,
+            out,
+            advance,
+            out_separator=out_separator,
+            out_decimal=out_decimal,
+            **dialect,
+        )
     if json:
         print_json(about)
     elif not quiet:

@@ -137,7 +137,10 @@ class Presenter(ABC, Generic[Model]):
         "A record that lacks a value is left out; a number outside its range counts as the nearest "
         "edge."
     )
-    uncertainty = "The ± covers the privacy noise only, not what such values change."
+    uncertainty = (
+        "The ± is the noise added for privacy; it covers neither that these records are a sample, "
+        "nor what such values change."
+    )
     about_quality = (
         "This is the privacy noise only. That the records are a sample, or "
         "wrong, comes on top of it."

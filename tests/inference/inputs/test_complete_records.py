@@ -88,3 +88,17 @@ def test_it_is_a_number_whatever_the_two_noises_are(count, sd, n_sd):
         found = complete_records(count, sd, UnitTotal(100, n_sd, one_each))
         assert np.isfinite([found.mean, found.sd]).all()
         assert found.mean >= 1
+
+
+def test_that_there_may_be_none_is_said_of_counts_near_zero_alone():
+    normal = np.random.default_rng(0).normal(size=500)
+    for n in (200, 1000):
+        sd = n / 10
+        nobody = [complete_records(sd * z, sd, UnitTotal(n)).perhaps_none for z in normal]
+        everybody = [complete_records(n + sd * z, sd, UnitTotal(n)).perhaps_none for z in normal]
+        some = [complete_records(n / 2 + sd * z, sd, UnitTotal(n)).perhaps_none for z in normal]
+        assert np.mean(nobody) > 0.98
+        assert not any(everybody)
+        assert np.mean(some) < 0.05
+    # noise that hides everybody says nothing
+    assert not any(complete_records(2000 * z, 2000.0, UnitTotal(1000)).perhaps_none for z in normal)

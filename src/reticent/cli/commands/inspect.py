@@ -21,7 +21,7 @@ from reticent.obfuscation.files import describe_curve, is_curve
 from reticent.privacy.ledger.ledger import Ledger
 from reticent.reporting.attack_curve import composed_mu
 from reticent.reporting.budget import COMPOSITION_NOTE, is_used_up, spendable
-from reticent.reporting.columns import output_names, public_ranges
+from reticent.reporting.columns import output_names, public_columns
 from reticent.reporting.formatting import format_short, format_short_up
 from reticent.reporting.presenter import SCREEN
 from reticent.reporting.protected_unit import (
@@ -232,12 +232,10 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     first = about["releases"][0]
     presenter = presenter_of(model)
     _print_results(console, presenter, about["notes"])
-    ranges = [
-        (name, format_short(low), format_short(high))
-        for name, low, high in public_ranges(presenter.model)
-    ]
+    columns = public_columns(presenter.model)
+    heads = ["column", "values", "stands for missing"][: len(columns[0])]
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
-    console.print(indented(table("column", "low", "high", rows=ranges)))
+    console.print(indented(table(*heads, left=len(heads), rows=columns)))
     if classes := presenter.class_names():
         (output,) = output_names(presenter.model)
         console.print(indented(f"{output} (classes)  {', '.join(classes)}"))

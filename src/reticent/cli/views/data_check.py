@@ -11,6 +11,7 @@ from reticent.cli.parsing.unit_options import check_unit_columns, parse_unit
 from reticent.cli.terminal import aside, console, indented, line, table
 from reticent.data_check import ColumnCheck, FileCheck, PersonCheck, WeightCheck, check_file
 from reticent.errors import BadFile, BadInput
+from reticent.privacy.columns.base import Kind
 from reticent.privacy.sources.base import Field
 from reticent.reporting.formatting import format_short, printable
 
@@ -18,6 +19,7 @@ __all__ = ["look", "print_check"]
 
 _LONGEST = 40  # signs of a word that is shown
 _LOW_WEIGHT = 0.2  # of the bound on average: most of the noise is for weights that hardly occur
+_LONGEST_KIND = 72  # signs of what a column is read as
 
 
 def look(
@@ -79,13 +81,26 @@ def _row(column: ColumnCheck) -> tuple[str, ...]:
     tenth = "" if column.tenth is None else f"{column.tenth:.0%}"
     return (
         _short(column.name),
-        _short(f"{column.kind.name} {column.kind.describe()}"),
+        _short(f"{column.kind.name} {_described(column.kind)}", _LONGEST_KIND),
         f"{column.empty:,}",
         f"{column.coded:,}",
         f"{column.unreadable:,}",
         "" if column.kind.levels is not None else f"{column.outside:,}",
         tenth,
     )
+
+
+def _described(kind: Kind) -> str:
+    """What can stand in a column, with blanks between words, where lines may break."""
+    if kind.levels is None:
+        return kind.describe()
+    between = ", "
+    if kind.ordered:
+        between = " < "
+    levels = list(kind.levels)
+    if kind.keep_missing:
+        levels.pop()
+    return between.join(levels)
 
 
 def _print_column(screen: Any, column: ColumnCheck) -> None:
@@ -163,8 +178,8 @@ def _print_weights(weight: WeightCheck, records: int) -> None:
         )
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = _LONGEST) -> str:
     plain = printable(text)
-    if len(plain) <= _LONGEST:
+    if len(plain) <= most:
         return plain
-    return plain[: _LONGEST - 1] + "…"
+    return plain[: most - 1] + "…"

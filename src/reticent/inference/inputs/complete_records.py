@@ -24,7 +24,8 @@ class CompleteRecordsSettings:
     all_complete : float
         Probability a priori that no record lacks a value.
     clear_sd : float
-        Standard deviations by which the number must be below n for a warning.
+        Standard deviations by which the number must be below n for a warning, and above zero for
+        the releases to be about anybody.
     notable_share : float
         Share of complete records below which a warning is worth while.
     """
@@ -96,14 +97,28 @@ class CompleteRecords:
         return (self.sd / self.mean) ** 2
 
     @property
+    def fewer_than_all(self) -> bool:
+        """Whether clearly fewer than all records are complete.
+
+        Where units do not weigh one each, nothing tells.
+        """
+        return self.total.one_each and self._clearly_below_n
+
+    @property
+    def perhaps_none(self) -> bool:
+        """Whether clearly fewer than all are complete, and not clearly any."""
+        return self._clearly_below_n and self.mean < _SETTINGS.clear_sd * self.sd
+
+    @property
+    def _clearly_below_n(self) -> bool:
+        error = math.hypot(self.sd, self.total.n_sd)
+        return self.mean + _SETTINGS.clear_sd * error < self.total.n
+
+    @property
     def warning(self) -> str | None:
         """A sentence where clearly fewer than all records are complete."""
-        if not self.total.one_each:
-            return None
         share = self.mean / self.total.n
-        error = math.hypot(self.sd, self.total.n_sd)
-        clear = self.mean + _SETTINGS.clear_sd * error < self.total.n
-        if not clear or share >= _SETTINGS.notable_share:
+        if not self.fewer_than_all or share >= _SETTINGS.notable_share:
             return None
         return (
             f"About {100 * share:.0f} % of the records have all values; the others were left out. "

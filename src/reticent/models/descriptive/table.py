@@ -136,7 +136,7 @@ class PrivateTable(PrivateEstimator):
     Neighbours: one record replaced, number of records public. Released: of every cell the noisy
     sums, once. Must be public: the keys and their levels or edges, the bounds, the number of
     records, all parameters. Errors are those of the privacy noise: they say how far the numbers may
-    be from those of the records themselves.
+    be from those of the records themselves, and do not cover that these are a sample.
 
     Examples
     --------

@@ -242,6 +242,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             self._learn_by_class(curator, covariances, phi, classes)
         else:
             self._learn_in_stages(curator, covariances, phi, classes, stages)
+        if self._complete.perhaps_none:
+            self._forget(np.mean(covariances, axis=0))
         self.classes_ = np.array(bounds.classes)
         self.n_complete_ = self._complete.mean
         self.n_complete_sd_ = self._complete.sd
@@ -313,6 +315,17 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             phi,
             self._complete.mean,
         )
+        self._sharpness = 1.0
+        self._usual_logit_variance = 0.0
+
+    def _forget(self, prior: Array) -> None:
+        """Take the prior, (m, m), for the posterior: the releases cannot be told from noise.
+
+        A posterior given the estimated number of complete records would take noise for records.
+        """
+        self._mean = np.zeros_like(self._mean)
+        self._covariance = prior
+        self._nonprivate_covariance = prior
         self._sharpness = 1.0
         self._usual_logit_variance = 0.0
 

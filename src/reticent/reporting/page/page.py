@@ -151,8 +151,8 @@ def typeset(text: str) -> "Markup":
 
 
 def unbroken(text: str) -> str:
-    """A sentence whose lines do not end between a number and its %."""
-    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
+    """A sentence whose lines do not end between a number and its % or ±."""
+    return re.sub(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)", "\N{NO-BREAK SPACE}", text)
 
 
 def _drawn_attack_curve(guarantee: "Guarantee") -> dict[str, str]:

@@ -163,6 +163,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
 _SCREEN_ROWS = 40
 _PAGE_ROWS = 400
 _NOISE = "_sd"
+_ONLY_NOISE = "± is the noise added for privacy; it does not cover that these records are a sample."
 
 
 class TablePresenter(Presenter["PrivateTable"]):
@@ -281,7 +282,7 @@ class TablePresenter(Presenter["PrivateTable"]):
         margins = self._short_margins()
         if margins:
             tables.append(self._table(margins[-_PAGE_ROWS:]))
-        remarks = self.remarks(PAGE)
+        remarks = [_ONLY_NOISE, *self.remarks(PAGE)]
         if len(self.model.table_) > _PAGE_ROWS:
             cells = format_count(len(self.model.table_), "cell")
             remarks = [*remarks, f"Of {cells}, the first {_PAGE_ROWS} are shown."]
