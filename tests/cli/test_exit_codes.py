@@ -273,7 +273,9 @@ def test_every_refusal_has_its_code_and_says_what_to_do(
 
 
 KEYS = {
-    "inspect mean": "file sha256 signed_by model reticent private guarantee releases results notes",
+    "inspect mean": (
+        "file sha256 signed_by model reticent private guarantee about releases results notes"
+    ),
     "report mean --out {}/r.html": "out model_sha256",
     "predict gp new.csv --out {}/p.csv": (
         "model private outputs records missing not_predicted lacking outside notes inputs columns "
@@ -281,10 +283,10 @@ KEYS = {
     ),
     "sample mixture -n 3 --out {}/s.csv": "model private records columns out notes",
     "fit mean new.csv --x age=0:9 --epsilon 1 --delta 1e-5 --out {}/m": (
-        "file sha256 signed_by model reticent private guarantee releases results notes read"
+        "file sha256 signed_by model reticent private guarantee about releases results notes read"
     ),
     "ledger open {}/l.db a --epsilon 1 --delta 1e-5": (
-        "dataset relation records_per_person epsilon delta spent left charges"
+        "dataset relation records_per_person person neighbours epsilon delta spent left charges"
     ),
     "bandit simulate --rounds 20": "environment rounds releases last_quarter private not_private",
 }

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 FIT = ("fit", "gp", "t.csv", "--x", "age=0:110", "--y", "weight=2:150", "--out", "m.reticent")
+FIT_PROMISE = ("--epsilon", "1", "--delta", "1e-6")
 CURVE = (
     "obfuscate",
     "t.csv",

@@ -18,7 +18,6 @@ from reticent.reporting.figures.style import (
     styled,
 )
 from reticent.reporting.presenters.effects import BAND
-from reticent.reporting.protected_unit import unit_noun
 
 if TYPE_CHECKING:
     from reticent.planning.plan import Plan, Row
@@ -37,7 +36,7 @@ def expected_error(plan: "Plan", *, width: float = WIDE) -> Figure:
             f"plot.expected_error draws what reticent.plan gives, not a {type(plan).__name__}."
         )
     figure = Shown((width, 0.5 * width), layout="constrained")
-    noun = unit_noun(plan.planner.model._privacy_unit())
+    noun = plan.units
     axes = figure.subplots()
     quiet(axes)
     names = {

@@ -16,6 +16,7 @@ import numpy as np
 from reticent.errors import BadInput
 from reticent.models.gp.regressor import GPRegressor
 from reticent.planning.simulated_fits import NO_PRIVACY, Planner, Trial
+from reticent.reporting.protected_unit import unit_noun
 from reticent.validation import as_float, check_integer
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Plan:
     trials: tuple[tuple[Trial, ...], ...] = field(
         default=(), repr=False, compare=False
     )  # row by row, function by function
+    units: str = "records"  # what there are n of: records or people
 
     def epsilon_for(self, rmse: float, *, n: int | None = None) -> Answer:
         """Give the smallest ε at which the function's expected error is ``rmse``.
@@ -113,7 +115,7 @@ class Plan:
         most = max(errors)
         if rmse <= floor:
             return Answer(
-                None, f"even without privacy, {size:,} records leave an error of {floor:.3g}"
+                None, f"even without privacy, {size:,} {self.units} leave an error of {floor:.3g}"
             )
         return Answer(
             None,
@@ -138,9 +140,10 @@ class Plan:
         value = _crossing(errors, rmse)
         if value is None:
             return Answer(
-                None, f"{max(errors):,} records still leave an error of {errors[max(errors)]:.3g}"
+                None,
+                f"{max(errors):,} {self.units} still leave an error of {errors[max(errors)]:.3g}",
             )
-        return Answer(float(math.ceil(value)), _why(errors, value, "{:,} records leave"))
+        return Answer(float(math.ceil(value)), _why(errors, value, f"{{:,}} {self.units} leave"))
 
     def figure(self) -> "Figure":
         """Draw the expected error against ε, with what no privacy would give."""
@@ -247,7 +250,16 @@ def plan(
             f"{planner.outside:.0%} of the functions drawn from this kernel lies outside the "
             "output's bounds: give wider bounds, or amplitudes in the units of y."
         )
-    return Plan(tuple(rows), planner.noise, int(draws), tuple(notes), planner, bases, tuple(trials))
+    return Plan(
+        tuple(rows),
+        planner.noise,
+        int(draws),
+        tuple(notes),
+        planner,
+        bases,
+        tuple(trials),
+        unit_noun(planner.model._privacy_unit()),
+    )
 
 
 def _mean_row(

@@ -1,7 +1,7 @@
 """Who is protected, and what is counted, in words: records, people, or their weights."""
 
 from collections.abc import Sequence
-from math import floor, log10
+from math import floor, hypot, log10
 from typing import TYPE_CHECKING, Any
 
 from reticent.about import checked_about
@@ -18,7 +18,6 @@ __all__ = [
     "assumed_unit",
     "counted_noun",
     "mechanisms",
-    "noisy_number",
     "number_and_noun",
     "protected_words",
     "short_protected",
@@ -45,20 +44,13 @@ def counted_noun(unit: "PrivacyUnit") -> str:
     return unit_noun(unit)
 
 
-def noisy_number(releases: "Sequence[Release]") -> "Release | None":
-    """The released number of people or records; None where it is public."""
-    for release in releases:
-        if release.statistic.get("name") == NUMBER:
-            return release
-    return None
-
-
 def units_sd(releases: "Sequence[Release]") -> float:
-    """Standard deviation of the noise in n: 0 where it is public."""
-    found = noisy_number(releases)
-    if found is None:
-        return 0.0
-    return float(found.sd[0])
+    """Standard deviation of the noise in n: 0 where it is public.
+
+    Of a search, n is the sum of the numbers of both halves.
+    """
+    found = [release for release in releases if release.statistic.get("name") == NUMBER]
+    return hypot(*(float(release.sd[0]) for release in found))
 
 
 def number_and_noun(releases: "Sequence[Release]") -> str:
@@ -72,11 +64,8 @@ def number_and_noun(releases: "Sequence[Release]") -> str:
 
 def _rounded(releases: "Sequence[Release]") -> str:
     """The released number, to the digit where its noise begins."""
-    found = noisy_number(releases)
-    if found is None:
-        return f"{releases[0].n:,}"
     step = 10 ** floor(log10(max(units_sd(releases), 1.0)))
-    return f"{round(found.n / step) * step:,}"
+    return f"{round(releases[0].n / step) * step:,}"
 
 
 def protected_words(guarantee: "Guarantee", releases: "Sequence[Release]") -> str:

@@ -56,7 +56,7 @@ def test_options_reach_the_model(fit, tmp_path):
     answer = fit(
         *AGE, *PROMISE, "--norm", 40, "--records-per-person", 3, out=tmp_path / "n.reticent"
     )
-    assert "protects one person with up to 3 records" in answer.out
+    assert "protects any one person with up to 3 records of 500 records" in answer.out
     assert reticent.load(tmp_path / "n.reticent").releases_[0].bounds.norm == 40
 
 

@@ -20,7 +20,7 @@ def visits(tmp_path_factory):
     for person in range(300):
         age = random.uniform(20, 80)
         lines += [
-            f"p{person:03},{age:.1f},{50 + 0.3 * age + random.normal():.2f},{5}"
+            f"p{person:03},{age:.1f},{50 + 0.3 * age + random.normal():.2f},5"
             for _ in range(1 + person % 4)
         ]
     lines.append(",44,60,5")
@@ -120,10 +120,11 @@ def test_an_account_names_its_unit_and_refuses_others(fit, run, tmp_path):
     unit = (*PERSON, "--neighbours", "add-remove")
     opened = run("ledger", "open", ledger, "visits", "--epsilon", 3, "--delta", 1e-5, *unit)
     assert "--dataset visits --person patient_id --neighbours add-remove" in words(opened.out)
-    for command in ("show", "history"):
-        assert "a person (patient_id), added or removed" in words(
-            run("ledger", command, ledger).out
-        )
+    shown = words(run("ledger", "show", ledger).out)
+    assert all(part in shown for part in ("a person", "(patient_id), added or removed"))
+    history = words(run("ledger", "history", ledger).out)
+    assert "protects a person" in history
+    assert "(patient_id), added or removed" in history
     account = ("--ledger", ledger, "--dataset", "visits")
     refused = fit(*PERSON, *account)
     assert refused.code == 5

@@ -143,7 +143,7 @@ def test_several_numbers_of_records(run):
     ("arguments", "code", "words"),
     [
         (ASK[:5], 2, "How many records will there be? Give --n"),
-        (ASK[:5], 2, "The number of records is public"),
+        (ASK[:5], 2, "How many records will there be?"),
         (("plan", "--y", "weight=2:150", "--n", 9), 4, "needs the range of each input"),
         (("plan", "--x", "age=0:110", "--n", 9), 4, "--y weight=2:150"),
         (

@@ -13,10 +13,13 @@ from reticent.cli.views import accounts as shown
 from reticent.errors import BadInput, LedgerError
 from reticent.privacy.accounting.composition import account_epsilon
 from reticent.privacy.release import derived
+from reticent.privacy.unit import PrivacyUnit
 from reticent.reporting.budget import COMPOSITION_NOTE, budget
 from tests.support.fitted_models import kept
 from tests.support.prose import says
 from tests.support.stand_ins import printed
+
+ONE_RECORD = {"records_per_person": 1, "person": None, "neighbours": "replace"}
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +72,7 @@ def test_composition_is_explained_where_it_shows(capsys, delta, charges, explain
     state = {
         "dataset": "a",
         "relation": "record",
-        "records_per_person": 1,
+        **ONE_RECORD,
         "epsilon": 1,
         "delta": delta,
     }
@@ -80,11 +83,14 @@ def test_composition_is_explained_where_it_shows(capsys, delta, charges, explain
 
 
 def test_opening_says_what_there_is_to_spend(tmp_path):
-    unit = {"relation": "label", "records_per_person": 5}
-    (state,) = shown.open_account(str(tmp_path / "new.db"), "a", epsilon=3, delta=1e-6, **unit)
+    unit = PrivacyUnit(relation="label", records_per_person=5)
+    (state,) = shown.open_account(str(tmp_path / "new.db"), "a", epsilon=3, delta=1e-6, unit=unit)
     assert state == {
         "dataset": "a",
-        **unit,
+        "relation": "label",
+        "records_per_person": 5,
+        "person": None,
+        "neighbours": "replace",
         "epsilon": 3,
         "delta": 1e-6,
         "spent": 0,
@@ -117,7 +123,7 @@ def test_words_stand_left_and_figures_right(ledger, capsys):
     state = {
         "dataset": "d",
         "relation": "record",
-        "records_per_person": 1,
+        **ONE_RECORD,
         "epsilon": 100.0,
         "delta": 1e-5,
         "spent": 7.0,
