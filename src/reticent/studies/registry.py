@@ -76,6 +76,13 @@ STUDIES = {
         "complete records, regression and classes.",
         repeats=40,
     ),
+    "people-panels": Study(
+        "own.people",
+        "Means, tables and regressions of three panels with all rows of a person protected: error, "
+        "noise and coverage against rows, contribution 1, 2, 5 and believed numbers of rows.",
+        repeats=20,
+        quick=2,
+    ),
     "gp-dimensions": Study(
         "own.dimensions",
         "One to eight inputs, 2,000 to 200,000 records: error relative to predicting the mean "
