@@ -83,6 +83,12 @@ STUDIES = {
         repeats=20,
         quick=2,
     ),
+    "people-clipping": Study(
+        "own.people_clipping",
+        "Weights by number of rows against clipping each person's own sum: noise at equal shares "
+        "of the sum lost, on three panels.",
+        repeats=1,
+    ),
     "gp-dimensions": Study(
         "own.dimensions",
         "One to eight inputs, 2,000 to 200,000 records: error relative to predicting the mean "
