@@ -82,6 +82,19 @@ STUDIES = {
         "errors in pairs, and coverage.",
         repeats=10,
     ),
+    "people-panels": Study(
+        "own.people",
+        "Means, tables and regressions of three panels with all rows of a person protected: error, "
+        "noise and coverage against rows, contribution 1, 2, 5 and believed numbers of rows.",
+        repeats=20,
+        quick=2,
+    ),
+    "people-clipping": Study(
+        "own.people_clipping",
+        "Weights by number of rows against clipping each person's own sum: noise at equal shares "
+        "of the sum lost, on three panels.",
+        repeats=1,
+    ),
     "gp-dimensions": Study(
         "own.dimensions",
         "One to eight inputs, 2,000 to 200,000 records: error relative to predicting the mean "
