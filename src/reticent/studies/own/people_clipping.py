@@ -1,4 +1,4 @@
-"""Two ways to bound what a person adds to a sum: weights by number of rows, or clipping her own sum.
+"""Two ways to bound what a person adds: weights by number of rows, or clipping her own sum.
 
     weights     each of k_i rows counts min(1, c/k_i): a person moves the sum by at most c rows
     own sum     all rows count, then the person's own sum is shortened to at most C: w_i =
@@ -82,7 +82,7 @@ def _sums(panel: Panel) -> Array:
 
 def _grams(panel: Panel) -> Array:
     """Σ_j of φφᵀ, φ of length at most 1 from cosines and output; shape (people, size²)."""
-    columns = []
+    columns: list[Array] = []
     for column, ends in zip(panel.inputs.T, panel.ranges, strict=True):
         functions = _FUNCTIONS
         if len(panel.ranges) > 1:

@@ -11,8 +11,8 @@ from importlib import import_module
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.peers.comparison import Cell
-from reticent.studies.peers.diffprivlib_baselines import Unavailable
 
 __all__ = ["predict"]
 
