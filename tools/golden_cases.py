@@ -156,7 +156,7 @@ def answers(model: Any, X: Any, y: Any = None) -> Outcome:
         found["inverse transform"] = model.inverse_transform(model.transform(few))
     if hasattr(model, "get_covariance"):
         found["covariance of the model"] = model.get_covariance()
-    if hasattr(model, "quantile"):
+    if callable(getattr(model, "quantile", None)):  # of a table it is a parameter
         found["quantiles"] = [model.quantile(q) for q in (0.1, 0.5, 0.9)]
         found["probabilities"] = model.probabilities()
     supervised = hasattr(model, "predict") and not hasattr(model, "score_samples")

@@ -78,7 +78,7 @@ def test_noise_and_sums_are_those_of_a_real_fit():
     model = small(records_per_person=2)
     for epsilon in (1.0, 1e6):
         real = small(records_per_person=2, epsilon=epsilon, random_state=1).fit(x, y)
-        priors = model._priors(BOX)
+        priors = model._make_prior(BOX)
         made_up = fit_made_up(model, MadeUp(x, y, 300), BOX, epsilon, priors, [0])
         for one, other in zip(real.releases_, made_up.releases_, strict=True):
             assert other.scale == pytest.approx(one.scale, rel=1e-6)
@@ -94,7 +94,8 @@ def test_records_that_stand_for_others_count_as_many():
     y = rng(1).normal(size=200)
     model = small()
     one, ten = (
-        fit_made_up(model, MadeUp(x, y, n), BOX, 1e6, model._priors(BOX), [0]) for n in (200, 2000)
+        fit_made_up(model, MadeUp(x, y, n), BOX, 1e6, model._make_prior(BOX), [0])
+        for n in (200, 2000)
     )
     assert ten.releases_[0].n == 2000
     assert ten.releases_[0].value == pytest.approx(10 * one.releases_[0].value, abs=0.5)

@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
-from reticent.reporting.registry import presenter_of
+from reticent.models.base import IncompleteRecords
+from reticent.reporting.registry import PRESENTERS, presenter_of
 from reticent.reporting.released_checks import complete_share, notes
 from reticent.reporting.released_counts import released_counts
 
@@ -110,6 +112,39 @@ def test_models_of_all_columns_tell_how_many_records_are_complete(model):
     (note,) = [one for one in notes(model.fit(records)) if "of the records have" in one]
     assert note.startswith("about 5") or note.startswith("about 4")
     assert not [one for one in notes(model.fit(frame()[["age", "dose"]])) if "records" in one]
+
+
+GIVEN = {"kernel": ConstantKernel(900.0) * RBF(50.0), "learn_kernel": False}  # quick
+QUICK = {
+    "PrivateTable": {"mean": ["age"]},
+    "GaussianMixture": {"n_components": 2},
+    "KMeans": {"n_clusters": 2},
+    "GPRegressor": {"basis": 9, "stages": 12, **GIVEN},
+    "LabelGPRegressor": {"stages": 2, **GIVEN},
+    "BinnedGPRegressor": {"bins": 4, "noise": 20.0, **GIVEN},
+    "GPClassifier": {"basis": 9, "stages": 12},
+}
+
+
+@pytest.mark.filterwarnings("ignore", category=IncompleteRecords)
+@pytest.mark.parametrize("name", PRESENTERS)
+def test_every_model_that_is_shown_tells_if_hardly_anything_was_read(name):
+    """A new model, too: its fitted attributes, or its releases, must say how many records it has.
+
+    `released_checks` reads n_complete_ or count_; by column counts_ with mean_, or with edges_.
+    """
+    records = incomplete(0.1)
+    columns = {"x": {"age": (0, 100), "dose": (0, 100)}}
+    if name.endswith("Regressor"):
+        columns = {"x": {"age": (0, 100)}, "y": {"dose": (0, 100)}}
+    if name == "GPClassifier":
+        columns["classes"] = {"sex": ["F", "M"]}
+    model = getattr(reticent, name)(**QUICK.get(name, {}))
+    model.set_params(bounds=reticent.Bounds(**columns), epsilon=10.0, delta=1e-6)
+    found = notes(model.fit(records))
+    assert found, "nothing tells how many records were read"
+    assert found[0].startswith("Only about ")
+    assert "were read" in found[0]
 
 
 def test_hardly_any_complete_records_are_told_first_and_in_strong_words():

@@ -179,7 +179,7 @@ def codebook(
 
 @app.command(
     epilog=example(
-        "reticent check patients.csv --codebook codebook.toml --person patient_id",
+        "reticent check visits.csv --codebook codebook.toml --person patient_id",
         "reticent check patients.csv --x age=0:110 --x sex=F,M --y weight=2:150",
     )
 )
@@ -192,18 +192,23 @@ def check(
         str | None,
         typer.Option(metavar="COLUMN", help="A column that says whose a record is."),
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN=0:BOUND", help="A column of record weights, and its bound."),
+    ] = None,
 ) -> None:
     """Look how a file is read: NOT FOR RELEASE, for whoever holds the records.
 
     Counts, exactly and without any protection, the cells of each column that are missing, not
-    readable, not listed or outside the range, and hints at what may be the matter. Prints to the
-    screen and writes nothing; charges nothing, and knows no ledger. Bounds must not be taken from
+    readable, not listed or outside the range, how many records people have, what weights there
+    are, and hints at what may be the matter. Prints to the screen and writes nothing; charges
+    nothing, and knows no ledger. Bounds must not be taken from
     what it shows: they are public.
     """
     from reticent.cli.views.data_check import look, print_check
 
     with progress(f"Looking at {Path(data).name}"):
-        found = look(data, person, **asked)
+        found = look(data, person=person, weight=weight, **asked)
     print_check(found, data)
 
 

@@ -21,6 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from reticent.about import checked_about
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
 from reticent.privacy.accounting.composition import calibrate
@@ -87,6 +88,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is fitted with it is stamped
         ``private=False``.
+    about : dict of str, optional
+        Public text for readers of the release: ``title``, ``controller``, ``purpose``, ``source``,
+        ``period``, ``contact``, ``note``, and ``confirmed_by``: who confirmed what is assumed.
+        Stored with the model, and shown in its report.
 
     Attributes
     ----------
@@ -114,6 +119,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     neighbours: str = REPLACE
     weight: str | int | None = None
     weight_bound: float | None = None
+    about: Mapping[str, str] | None = None
 
     @property
     def _one_each(self) -> bool:
@@ -192,6 +198,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             parameters ``person``, ``weight`` and ``weight_bound``).
         """
         event = self._event()
+        checked_about(self.about)
         unit = self._privacy_unit(person=person, sample_weight=sample_weight)
         self._validate_unit(unit)
         if self._targets and _is_column(y):
@@ -248,6 +255,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         digits.
         """
         model = cls(**params)
+        checked_about(model.about)
         replay = Replay(releases, paid=model._event())
         model._check_unit(releases[0])
         with one_blas_thread():
@@ -409,6 +417,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             sample_weight = True
         self._privacy_unit(person=person, sample_weight=sample_weight)
 
+    @property
+    def _n_is_total_weight(self) -> bool:
+        """Whether n is public, and what all records would add up to if none lacked a value.
+
+        Not so where people have less than their full weight, or records weights of their own.
+        """
+        whole = self.contribution == 1 and self.weight_bound is None
+        return whole and self.neighbours == REPLACE
+
     def _promise(self) -> tuple[float, float]:
         """ε and δ, or what is wrong with them."""
         eps, delta = check_epsilon_delta(self.epsilon, self.delta, pure=True)
@@ -487,7 +504,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             )
         return scan(X).shaped(width or self.n_features_in_, 1)
 
-    def _levels(self, X: object) -> NDArray[np.float64]:
+    def _noise_levels(self, X: object) -> NDArray[np.float64]:
         """The noise levels that X holds in a column of their own, within their bounds.
 
         NaN if it holds none.

@@ -75,7 +75,12 @@ class Planner:
     """
 
     def __init__(
-        self, model: GPRegressor, draws: int, seed: int, progress: Callable[[int], None]
+        self,
+        model: GPRegressor,
+        draws: int,
+        seed: int,
+        progress: Callable[[int], None],
+        weight: float = 1.0,
     ) -> None:
         if not isinstance(model, GPRegressor):
             raise BadInput(f"plan takes a GPRegressor, not {type(model).__name__}.")
@@ -96,13 +101,14 @@ class Planner:
         self._middle = low / 2 + high / 2
         self._half = high / 2 - low / 2
         self.model._validate_before_charge(self._bounds)
-        self._priors = self.model._priors(self._bounds)
+        self._prior = self.model._make_prior(self._bounds)
         # the default prior is on the scaled box, in half-ranges of y; a given kernel
         # is in the units of the data
         if model.kernel is None:
             self._units = self._half
         else:
             self._units = 1.0
+        self._weight = weight  # of a person or record on average
         self._draws = draws
         self._seed = seed
         self._progress = progress
@@ -168,7 +174,7 @@ class Planner:
         one = points[:1]
         white = float(kernel.diag(one)[0] - kernel(one, one.copy())[0, 0])
         noise = self._noise or math.sqrt(max(white, 0.0)) * self._units or _USUAL_NOISE * self._half
-        axes = getattr(self._priors, "axes", ())
+        axes = getattr(self._prior, "axes", ())
         function = truth(kernel, points, random, axes)
         outside = np.abs(function(points[:_HELD], random) * self._units) > self._half
         return DrawnFunction(function, float(noise), float(np.mean(outside)), self._place(turn))
@@ -186,7 +192,7 @@ class Planner:
 
         Taken in turn, so that few draws see as much of the prior as many by chance.
         """
-        kernels = self._priors.kernels
+        kernels = self._prior.kernels
         if len(kernels) == 1:
             size = 0
         else:
@@ -198,7 +204,7 @@ class Planner:
 
     def _kernel(self, turn: int) -> Any:
         """The kernel at that place: a few in the range are weighed, but a function can have any."""
-        kernels = self._priors.kernels
+        kernels = self._prior.kernels
         place = self._place(turn)
         if len(kernels) == 1:
             return kernels[0]
@@ -229,7 +235,7 @@ class Planner:
         else:
             spread = noise
         place, outputs = records(values, spread, n, random)
-        data = MadeUp(X[place], self._middle + outputs, n)
+        data = MadeUp(X[place], self._middle + outputs, n, self._weight)
         tests = evenly(self._bounds, _TESTS, fresh)  # much of the error can be near a few corners
         values = self._middle + function(self._at(tests), fresh) * self._units
         at_tests = coded(self._bounds.inputs_alone(), self._bounds.unscale(tests))[2]
@@ -248,7 +254,7 @@ class Planner:
                 warnings.simplefilter("ignore")  # a plan says what is to be said in its notes
                 seed = [self._seed, 4, draw]
                 fitted = fit_made_up(
-                    self.model, data, self._bounds, epsilon, self._priors, seed, **other
+                    self.model, data, self._bounds, epsilon, self._prior, seed, **other
                 )
                 mean, std = fitted.predict(at_tests, return_std=True)
             off = np.abs(mean - values)

@@ -85,4 +85,5 @@ READING_ORDER = (
     "selection.random_split",
     "streams.correlated_noise",
     "streams.stream",
+    "streams.records_of_people",
 )

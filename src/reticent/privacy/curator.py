@@ -54,9 +54,10 @@ from reticent.privacy.selection.private_selection import (
     check_candidates,
     check_divisible,
     draw_runs,
+    exceeds_memory,
     released_choice,
 )
-from reticent.privacy.selection.random_split import RecordSubset, split_records
+from reticent.privacy.selection.random_split import RecordSplit, SubsetReadAgain, split_records
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
@@ -158,6 +159,8 @@ class Curator:
         bounds = checked_bounds(bounds)
         source = bounds.shaped(source, targets=targets)
         self._weight_columns = columns_of_weights or weight_columns(source, unit)
+        if self._weight_columns.unit != unit:
+            raise BadInput("columns_of_weights are those of another unit of privacy.")
         source = source.with_apart(*(field.key for field in self._weight_columns.fields))
         self.bounds, self._fields = bounds.resolve(source, targets=targets)
         source.check(self._fields)
@@ -204,6 +207,8 @@ class Curator:
         self._weights: RecordWeights | None = None
         self._records: int | None = None  # how many were read; of no concern to anyone else
         self._n: int | None = None
+        self._number_lock = threading.Lock()
+        self._number_drawn = False
         self.releases: list[Release] = []
 
     @property
@@ -212,23 +217,27 @@ class Curator:
 
         It is public, or released with noise before anything else (``neighbours="add-remove"``).
         """
-        if self._n is None:
-            if isinstance(self._event, Selection) and not self._unit.number_is_public:
-                raise ReleaseRefused(
-                    "The number of people or records is protected: each run of a "
-                    "search releases its own."
-                )
-            units = self._count_units()
-            if not self._unit.number_is_public:
-                self._n = self._release_number(units)
-            elif units == 0:
-                raise BadInput(
-                    f"There are no {self._unit.noun}s in the data. (This could not be "
-                    "known before: the charge stays.)"
-                )
-            else:
-                self._n = units
-        return self._n
+        with self._number_lock:
+            if self._n is None:
+                self._n = self._number_of_units()
+            return self._n
+
+    def _number_of_units(self) -> int:
+        """Count them, once: a number that is protected is released once, whoever asks."""
+        if isinstance(self._event, Selection) and not self._unit.number_is_public:
+            raise ReleaseRefused(
+                "The number of units is protected, and a search releases that of either half "
+                "alone, with the best run."
+            )
+        units = self._count_units()
+        if not self._unit.number_is_public:
+            return self._release_number(units)
+        if units == 0:
+            raise BadInput(
+                f"There are no {self._unit.noun}s in the data. (This could not be "
+                "known before: the charge stays.)"
+            )
+        return units
 
     def _count_units(self) -> int:
         """Number of records or people, exact; reads identifiers where people are the unit."""
@@ -247,6 +256,10 @@ class Curator:
 
     def _release_number(self, units: int) -> int:
         """Release the number of records or people, where it is protected; at least 1."""
+        check_process(self._process)
+        if self._number_drawn:  # and was lost: an interrupt came before it was kept
+            raise ReleaseRefused("The number of units was drawn before. The charge stays.")
+        self._number_drawn = True
         unit = self._unit
         scale = scale_at_least(number_scale(self._event, unit))
         noise, sd = draw_noise(
@@ -409,14 +422,16 @@ class Curator:
 
     @guarded_read("Nothing is released; the charge stays.")
     def _read_halves(
-        self, columns: tuple[Field, ...], validation: NDArray[np.bool_]
-    ) -> tuple[RecordSubset, RecordSubset]:
+        self, columns: tuple[Field, ...], validation: NDArray[np.bool_], *, held: bool
+    ) -> tuple[Source, Source]:
         people = None
         if self._weights is not None:
             people = self._weights.people
-        return split_records(
-            self._open_source(), columns, validation, people, self._weight_columns.person
-        )
+        source = self._open_source()
+        split = RecordSplit(validation, people, self._weight_columns.person)
+        if held:
+            return split_records(source, columns, split)
+        return SubsetReadAgain(source, split, False), SubsetReadAgain(source, split, True)
 
     def _open_source(self) -> Source:
         if self._source is None:
@@ -487,13 +502,12 @@ class Curator:
         drawn = draw_runs(event, len(self._candidates), seeded_bits(self._seed, b"choice"))
         units = self._count_units()
         columns = tuple(dict.fromkeys(self._columns + self._weight_columns.fields))
-        unit = self._unit
-        if unit.number_is_public:
-            check_divisible(units, self._records or 0, len(columns), people=unit.person is not None)
-            validation = drawn.validation_mask(units, self._validation)
-        else:
-            validation = drawn.independent_mask(units, self._validation)
-        halves = self._read_halves(columns, validation)
+        held = not exceeds_memory(self._records or 0, len(columns))
+        check_divisible(units, self._unit, held=held)
+        validation = drawn.validation_mask(
+            units, self._validation, number_is_public=self._unit.number_is_public
+        )
+        halves = self._read_halves(columns, validation, held=held)
         best = best_run(run, self._candidates, drawn.order, halves, self._side)
         paid: Paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}
         first, choice = released_choice(best, len(self._candidates), paid)

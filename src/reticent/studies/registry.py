@@ -138,6 +138,13 @@ STUDIES = {
         repeats=10,
         quick=2,
     ),
+    "gp-add-remove": Study(
+        "peers.add_remove",
+        "GPRegressor against DP-SGD and DP-EBM on real data where one record is added or removed, "
+        "so that the number of records is protected too.",
+        repeats=3,
+        quick=2,
+    ),
     "class-peers": Study(
         "peers.classification",
         "GPClassifier against diffprivlib and DP-SGD on real data with 2 to 10 classes, same "

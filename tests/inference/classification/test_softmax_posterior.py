@@ -128,11 +128,13 @@ def test_hypotheses_are_weighed_by_their_evidence():
         for one in hypotheses
     ]
     assert np.diff(scores) == pytest.approx(np.diff(densities), abs=1e-4)
-    assert belief.weights == pytest.approx(np.full(3, 1 / 3)), "not to be weighed"
+    assert belief.hypothesis_weights == pytest.approx(np.full(3, 1 / 3)), "not to be weighed"
     learning = SoftmaxPosterior(hypotheses, phi[:400], N, CLASSES)
     told(learning, phi, hot, learning.mean, noise=20.0, rng=np.random.default_rng(0))
-    assert learning.weights == pytest.approx(softmax(densities), abs=1e-3)
-    assert learning.prior == pytest.approx(np.einsum("h,hij->ij", learning.weights, hypotheses))
+    assert learning.hypothesis_weights == pytest.approx(softmax(densities), abs=1e-3)
+    assert learning.prior == pytest.approx(
+        np.einsum("h,hij->ij", learning.hypothesis_weights, hypotheses)
+    )
 
 
 def test_a_posterior_is_that_of_the_observation():

@@ -255,8 +255,8 @@ def test_a_population_stands_for_the_posterior(case):
     evidence, low, high = CASES[case]
     low = np.array(low, dtype=float)
     high = np.array(high, dtype=float)
-    points, odds = sample_around_mode(evidence, (low + high) / 2, low, high, 512)
-    weights = np.exp([evidence(theta)[0] for theta in points] + odds)
+    points, log_weights = sample_around_mode(evidence, (low + high) / 2, low, high, 512)
+    weights = np.exp([evidence(theta)[0] for theta in points] + log_weights)
     mean, covariance = integrated(evidence, low, high, 801 if len(low) == 1 else 81)
     found = weights @ points / weights.sum()
     away = points - found
@@ -282,12 +282,12 @@ def test_what_points_stand_for_is_bounded_however_narrow_the_evidence_is():
     evidence = normal([0.0, 0.0], np.linalg.inv([[1e-8, 0.999e-8], [0.999e-8, 1e-8]]))
     low = np.full(2, -1.0)
     high = np.full(2, 1.0)
-    _, odds = sample_around_mode(evidence, np.array([0.1, -0.1]), low, high, 24)
-    assert np.ptp(odds) < 20
+    _, log_weights = sample_around_mode(evidence, np.array([0.1, -0.1]), low, high, 24)
+    assert np.ptp(log_weights) < 20
 
 
 def test_a_population_of_nothing_free_is_one_point():
     low = np.array([0.3])
-    points, odds = sample_around_mode(lambda theta: (0.0, np.zeros(1)), low, low, low, 24)
+    points, log_weights = sample_around_mode(lambda theta: (0.0, np.zeros(1)), low, low, low, 24)
     assert (points == [low]).all()
-    assert (odds == 0).all()
+    assert (log_weights == 0).all()

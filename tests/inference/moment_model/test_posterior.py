@@ -229,7 +229,7 @@ def staged_fit(hypotheses, noise2, *, noise=0.1, seed=3, **learn):
 
 def test_evidence_prefers_the_prior_that_made_the_weights():
     staged, w = staged_fit(lambda w: [np.eye(6) * s for s in (1e-3, float(w @ w) / 6, 1e3)], 0.01)
-    assert np.argmax(staged.weights) == 1
+    assert np.argmax(staged.hypothesis_weights) == 1
     narrow, _ = staged_fit(lambda w: [np.eye(6) * 1e-6], 0.01)
     assert (
         np.linalg.norm(narrow.mean)
@@ -240,7 +240,7 @@ def test_evidence_prefers_the_prior_that_made_the_weights():
 
 def test_hypotheses_that_are_not_to_be_weighed_keep_their_weights():
     staged, _ = staged_fit(lambda w: [np.eye(6) * s for s in (1e-3, 1.0)], 0.01, learn_prior=False)
-    assert staged.weights == pytest.approx([0.5, 0.5])
+    assert staged.hypothesis_weights == pytest.approx([0.5, 0.5])
 
 
 @pytest.mark.parametrize("noise", [0.03, 0.1, 0.5])
@@ -350,7 +350,7 @@ def test_what_the_basis_cannot_show_is_sought_among_the_noise_too():
 
     def unseen(h, s2, **options):
         staged = StagedPosterior([np.eye(6)] * 4, outside, points, len(y), 0.04, **options)
-        staged.weights = np.eye(4)[h]
+        staged.hypothesis_weights = np.eye(4)[h]
         staged._s2 = np.full(4, s2)
         return staged.estimated_truncation_variance()
 
@@ -410,7 +410,7 @@ def test_averages_leave_out_the_short_waves_of_hypotheses_that_hardly_count():
         e = y - phi @ staged.mean
         A = phi.T @ e + np.array([0.0, 5.0])
         staged.add(A, 5.0, phi.T @ phi, np.full((2, 2), 1e-3), float(e @ e), 1.0, 50.0, staged.mean)
-    assert staged.weights[1] < 0.05
+    assert staged.hypothesis_weights[1] < 0.05
     assert abs(staged.model_averaged_mean()[1]) < abs(staged.mean[1]) / 3
     alike = alone(np.eye(2), phi[:400], 4000, 0.01)
     alike.add(A, 5.0, phi.T @ phi, np.full((2, 2), 1e-3), float(e @ e), 1.0, 50.0, alike.mean)
@@ -462,7 +462,7 @@ def test_hypotheses_are_fitted_with_what_is_known_beforehand():
             phi.T @ e, 5.0, phi.T @ phi, np.full((6, 6), 5.0), float(e @ e), 5.0, 50.0, staged.mean
         )
     assert two.mean == pytest.approx(one.mean)
-    assert two.weights == pytest.approx([0.25, 0.75])
+    assert two.hypothesis_weights == pytest.approx([0.25, 0.75])
     assert two._fits()[0] == pytest.approx(np.array([one.mean] * 2), rel=1e-6)
     wrong = StagedPosterior(
         [np.eye(6), 1e-4 * np.eye(6)],
@@ -476,7 +476,7 @@ def test_hypotheses_are_fitted_with_what_is_known_beforehand():
     wrong.add(
         phi.T @ e, 1e4, phi.T @ phi, np.full((6, 6), 5.0), float(e @ e), 5.0, 50.0, wrong.mean
     )
-    assert wrong.weights[0] > 0.99, "the evidence is that of both"
+    assert wrong.hypothesis_weights[0] > 0.99, "the evidence is that of both"
 
 
 def test_the_gradient_of_the_evidence():

@@ -196,7 +196,7 @@ def test_hypotheses_weigh_as_much_as_the_density_of_all_batches():
     logs = [multivariate_normal(np.zeros(m * count), H @ S @ H.T + R).logpdf(seen) for S in priors]
     weights = softmax(logs)
     assert 0.01 < weights[0] < 0.999
-    assert both.weights == pytest.approx(weights, abs=1e-5)
+    assert both.hypothesis_weights == pytest.approx(weights, abs=1e-5)
     means = np.array([one.mean for one in alone])
     assert both.mean == pytest.approx(weights @ means, abs=1e-6)
     within = weights[0] * alone[0].covariance + weights[1] * alone[1].covariance

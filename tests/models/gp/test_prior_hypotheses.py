@@ -6,15 +6,13 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, Pairwi
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import reticent
-from reticent.models.gp.prior_hypotheses import _cached_prior, _default_prior, hypotheses_of
+from reticent.models.gp.prior_hypotheses import _cached_prior, _default_prior, make_prior
 
 BOX = reticent.Bounds(x=[(0.0, 2.0), (0.0, 3.0)], y=(0.0, 1.0))
 
 
 def priors(kernel=None, bounds=BOX, unit=1.0, learn=False, warp=()):
-    return hypotheses_of(
-        RBF(1.0) if kernel is None else kernel, bounds, unit, learn=learn, warp=warp
-    )
+    return make_prior(RBF(1.0) if kernel is None else kernel, bounds, unit, learn=learn, warp=warp)
 
 
 def test_priors_of_equal_public_numbers_are_made_once():
@@ -23,7 +21,7 @@ def test_priors_of_equal_public_numbers_are_made_once():
     )  # the range of y is in the unit
     kernel = ConstantKernel(2.0) * Matern(np.array([1.0, 2.0]), nu=1.5)
     assert priors(kernel) is priors(ConstantKernel(2.0) * Matern(np.array([1.0, 2.0]), nu=1.5))
-    assert hypotheses_of(None, BOX, 1.0, learn=True) is hypotheses_of(None, BOX, 9.0, learn=True)
+    assert make_prior(None, BOX, 1.0, learn=True) is make_prior(None, BOX, 9.0, learn=True)
 
 
 class Own(RBF):
@@ -101,7 +99,7 @@ def test_what_is_kept_is_made_in_one_thread_whoever_asks(monkeypatch):
     _default_prior.forget()
     try:
         with threadpool_limits(2, "blas"):
-            hypotheses_of(None, BOX, 1.0, learn=True)
+            make_prior(None, BOX, 1.0, learn=True)
             priors(RBF(0.123))
     finally:
         _default_prior.forget()

@@ -204,7 +204,7 @@ def test_parameters_with_which_a_kernel_is_not_positive_definite_stop_nothing():
     x = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
     kernel = ExpSineSquared(1.0, 12.0, length_scale_bounds="fixed", periodicity_bounds=(2.0, 12.0))
     model = gp(kernel, epsilon=1e3, bounds=Bounds(x=[(-1, 1)] * 2, y=(-1, 1)), basis=40, stages=2)
-    priors = model._priors(model.bounds)
+    priors = model._make_prior(model.bounds)
     values = [np.linalg.eigvalsh(S)[0] for S in priors.choose(40)[1]]
     assert min(values) > 0
     assert not priors.indefinite()

@@ -1,6 +1,6 @@
-"""Kernels that are refined as stages go.
+"""What changes as stages go: clip thresholds, and kernels that are refined.
 
-Less error, a basis of their own, and the same model from its releases.
+Refined kernels have less error, a basis of their own, and the same model from its releases.
 """
 
 import numpy as np
@@ -53,3 +53,26 @@ def test_kernels_are_refined_and_the_basis_with_them():
     for others in ({"learn_kernel": False}, {"stages": 6}):
         asked = feature_maps(fitted(given, **others))
         assert asked[0] == asked[-1]
+
+
+def test_clips_narrow_to_less_than_the_noise_and_end_wide_where_it_is_learned():
+    """`GPRegressor._clip_thresholds`, as the releases have it."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 5, (1000, 1))
+    noise = 0.3
+    y = np.sin(x[:, 0]) + noise * rng.normal(size=1000)
+
+    def thresholds(**params):
+        bounds = Bounds(x=[(0, 5)], y=(-2, 2))
+        model = GPRegressor(bounds=bounds, epsilon=0.5, delta=1e-6, random_state=1, **params)
+        statistics = [release.statistic for release in model.fit(x, y).releases_]
+        half_ranges = [one["reach"][0] for one in statistics if "reach" in one]
+        return 2 * np.array(half_ranges)  # in the units of y
+
+    for params in ({}, {"kernel": RBF(1.5, "fixed")}):
+        learned = thresholds(**params)
+        assert learned[0] > 5 * noise
+        assert (np.diff(learned[:4]) < 0).all()
+        assert (learned[5:-1] < noise).all()
+        assert learned[-1] > 3 * noise
+        assert thresholds(noise=noise, **params)[-1] < noise

@@ -296,7 +296,12 @@ WRONG = [
     (lambda: {"x": (0, 1), "y": ["a", "b"]}, "predicted by a classifier"),
     (lambda: {"x": (0, 1), "y": Date(*SPAN)}, "not date"),
     (lambda: {"x": (0, 1), "y": Number(0, 1, keep_missing=True)}, "keep_missing is for inputs"),
-    (lambda: {"x": (0, 1), "classes": [0, 1, 9], "missing": [9]}, "is a label and means missing"),
+    (lambda: {"x": (0, 1), "classes": [0, 1, 9], "missing": [9]}, "9.0 is a label and means miss"),
+    (
+        lambda: {"x": (0, 1), "classes": ["0", "9"], "missing": [9]},
+        "9.0 is a label and means missing",
+    ),
+    (lambda: {"x": (0, 1), "classes": [0, 9], "missing": ["9.0"]}, "'9.0' is a label and means m"),
 ]
 
 

@@ -103,7 +103,7 @@ class SoftmaxPosterior:
         self._points = points
         self._roots = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in hypotheses]
         self._gram = GramEstimator(points, n, damping=DAMPING, count_variance=count_variance)
-        self._use(np.full(len(hypotheses), 1 / len(hypotheses)))
+        self._average_hypotheses(np.full(len(hypotheses), 1 / len(hypotheses)))
         m = len(hypotheses[0])
         self.mean = np.zeros((m, classes))
         self.covariance = self.prior.copy()
@@ -115,8 +115,9 @@ class SoftmaxPosterior:
         self._clip_thresholds: list[float] = []
         self._about: list[tuple[float, float]] = []  # variance of the noise in A, E‖e‖² then
 
-    def _use(self, weights: Array) -> None:
-        self.weights = weights
+    def _average_hypotheses(self, weights: Array) -> None:
+        """Take the mean of the hypotheses with these weights."""
+        self.hypothesis_weights = weights
         self.prior: Array = np.einsum("h,hij->ij", weights, np.array(self._hypotheses))
         self._root = np.linalg.cholesky(self.prior)
 
@@ -174,7 +175,7 @@ class SoftmaxPosterior:
         if self._learn_prior and len(self._roots) > 1:
             scores = np.array([self._fit(root)[2] for root in self._roots])
             weights = np.exp(scores - scores.max())
-            self._use(weights / weights.sum())
+            self._average_hypotheses(weights / weights.sum())
             self._solve()
 
     def _solve(self) -> None:

@@ -28,8 +28,8 @@ def bounded_quantile_table(low: float, high: float) -> tuple[Array, Array]:
     In standard deviations from the mean: it has mean 0 and variance 1, or as much variance as
     there is room for.
     """
-    reach = BOUNDED_NORMAL.reach
-    low, high = max(low, -reach), min(high, reach)
+    farthest = BOUNDED_NORMAL.farthest_edge
+    low, high = max(low, -farthest), min(high, farthest)
     sd = math.sqrt(min(1.0, BOUNDED_NORMAL.most_variance * -low * high))
     edges = np.linspace(low / sd, high / sd, BOUNDED_NORMAL.cells + 1)
     t = (edges[1:] + edges[:-1]) / 2
@@ -77,7 +77,7 @@ def sample_bounded_normal(
     normal = random.standard_normal((n, d)) @ root.T
     for j in range(d):
         below, above = (low[j] - centre[j]) / sd[j], (high[j] - centre[j]) / sd[j]
-        if min(-below, above) < BOUNDED_NORMAL.reach:
+        if min(-below, above) < BOUNDED_NORMAL.farthest_edge:
             edges, cumulative = bounded_quantile_table(float(below), float(above))
             normal[:, j] = np.interp(ndtr(normal[:, j]), cumulative, edges)
     return np.clip(centre + normal * sd, low, high)

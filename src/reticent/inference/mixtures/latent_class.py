@@ -1,4 +1,4 @@
-"""Latent classes: components that are normal in some columns, and have chances of levels in others.
+"""Latent classes: components that are normal in some columns and have levels in others.
 
 Within a component, columns of words are independent of each other and of the numbers. Pure
 functions of public numbers and releases.
@@ -17,7 +17,7 @@ __all__ = [
     "LatentClassMixture",
     "level_chances",
     "match_margins",
-    "nearest_chances",
+    "nearest_probabilities",
     "shrink_to_margins",
 ]
 
@@ -26,15 +26,15 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LatentClassMixture:
-    """Weights π (K,), a normal distribution of p numbers and chances of levels in each component.
+    """Weights π (K,), a normal distribution of p numbers and levels in each component.
 
-    ``normal`` has the same weights; None if there are no numbers. ``chances``: for each column of
-    words (K, L), rows that add up to one.
+    ``normal`` has the same weights; None if there are no numbers. ``level_probabilities``: for each
+    column of words (K, L), rows that add up to one.
     """
 
     weights: Array
     normal: NormalMixture | None
-    chances: tuple[Array, ...]
+    level_probabilities: tuple[Array, ...]
 
     @property
     def log_heights(self) -> Array:
@@ -52,12 +52,12 @@ class LatentClassMixture:
             log = np.repeat(np.log(self.weights)[None], len(levels), axis=0)
         else:
             log = self.normal.log_densities(numbers)
-        for chances, level in zip(self.chances, levels.T, strict=True):
-            log = log + np.log(chances).T[level]
+        for probabilities, level in zip(self.level_probabilities, levels.T, strict=True):
+            log = log + np.log(probabilities).T[level]
         return log
 
     def score(self, numbers: Array, levels: NDArray[np.int64]) -> Array:
-        """Log-density of the numbers times the chance of the levels, of each record."""
+        """Log-density of the numbers times the probability of the levels, of each record."""
         return np.asarray(logsumexp(self.log_densities(numbers, levels), axis=1))
 
     def responsibilities(self, numbers: Array, levels: NDArray[np.int64]) -> Array:
@@ -75,12 +75,15 @@ class LatentClassMixture:
                 np.vstack([self.normal.means, other.normal.means]),
                 np.concatenate([self.normal.roots, other.normal.roots]),
             )
-        chances = tuple(np.vstack(pair) for pair in zip(self.chances, other.chances, strict=True))
-        return LatentClassMixture(weights, normal, chances)
+        level_probabilities = tuple(
+            np.vstack(pair)
+            for pair in zip(self.level_probabilities, other.level_probabilities, strict=True)
+        )
+        return LatentClassMixture(weights, normal, level_probabilities)
 
 
-def nearest_chances(values: Array) -> Array:
-    """The nearest rows of chances: none below a least chance, each adding up to one.
+def nearest_probabilities(values: Array) -> Array:
+    """The nearest rows of probabilities: none below a least probability, each adding up to one.
 
     The Euclidean projection to the simplex, row by row, and a little of the even distribution.
     """
@@ -97,8 +100,8 @@ def level_chances(counts: Array, sd: float) -> Array:
     """Chances of the levels of one column (L,), from noisy counts with a small Dirichlet prior."""
     total = max(float(counts.sum()), sd, 1.0)
     prior = LATENT_CLASS.prior_records
-    chances = (counts + prior / len(counts)) / (total + prior)
-    return nearest_chances(chances[None])[0]
+    probabilities = (counts + prior / len(counts)) / (total + prior)
+    return nearest_probabilities(probabilities[None])[0]
 
 
 def shrink_to_margins(counts: Array, levels: Array, levels_sd: float, margins: Array) -> Array:
@@ -113,15 +116,15 @@ def shrink_to_margins(counts: Array, levels: Array, levels_sd: float, margins: A
     deviation = (levels + prior * margins) / (sizes + prior) - margins
     noise2 = (levels_sd / sizes) ** 2
     signal2 = np.maximum((deviation**2).mean(axis=1, keepdims=True) - noise2, 0.0)
-    return nearest_chances(margins + deviation * signal2 / (signal2 + noise2))
+    return nearest_probabilities(margins + deviation * signal2 / (signal2 + noise2))
 
 
-def match_margins(weights: Array, chances: Array, margins: Array) -> Array:
-    """Chances (K, L) changed as little as needed to have these ``margins`` (L,) on average.
+def match_margins(weights: Array, probabilities: Array, margins: Array) -> Array:
+    """Probabilities (K, L) changed as little as needed to have these ``margins`` (L,) on average.
 
     Iterative proportional fitting: margins are known better than what each component adds to them.
     """
-    fitted = chances
+    fitted = probabilities
     for _ in range(LATENT_CLASS.fitting_steps):
         fitted = fitted * (margins / (weights @ fitted))
         fitted = fitted / fitted.sum(axis=1, keepdims=True)

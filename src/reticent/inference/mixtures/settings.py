@@ -191,7 +191,7 @@ class BoundedNormalSettings:
 
     Parameters
     ----------
-    reach : float
+    farthest_edge : float
         How far from the mean an edge changes nothing.
     cells : int
         Cells that a density is tabulated in.
@@ -203,7 +203,7 @@ class BoundedNormalSettings:
         Most steps of Newton's method, and the least fraction of one that is tried.
     """
 
-    reach: float = 9.0
+    farthest_edge: float = 9.0
     cells: int = 2000
     most_variance: float = 0.9
     least_margin: float = 1e-6
@@ -218,9 +218,9 @@ class LatentClassSettings:
     Parameters
     ----------
     prior_records : float
-        Records that the Dirichlet prior of the chances of a column's levels weighs.
+        Records that the Dirichlet prior of the probabilities of a column's levels weighs.
     least_chance : float
-        Least chance of a level, before all are divided by their sum.
+        Least probability of a level, before all are divided by their sum.
     fitting_steps : int
         Steps of iterative proportional fitting.
     """

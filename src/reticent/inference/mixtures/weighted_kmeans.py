@@ -1,6 +1,6 @@
 """k-means of weighted points.
 
-How a synopsis (cells with noisy counts, or many noisy centres) becomes K centres, for free.
+How cells with noisy counts, or many noisy centres, become K centres: post-processing, at no cost.
 """
 
 import numpy as np
@@ -91,7 +91,6 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
         points = points[kept]
         weights = weights[kept]
     else:
-        points = points
         weights = np.maximum(weights, 0.0) + 1e-9
     best_centres = points[:k]
     least_cost = np.inf

@@ -26,7 +26,7 @@ __all__ = [
     "correlated_distortion",
     "estimate_skewness",
     "heteroscedastic_excess",
-    "squared_level_shift",
+    "squared_shift_of_sums",
     "unclipped_variance",
 ]
 
@@ -125,16 +125,19 @@ def heteroscedastic_excess(
     misfit = (
         (second - expected) ** 2 / (sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2)
     ).sum(axis=2)
-    odds = -misfit / 2 - _UNEVENNESS[:, None] / CLIPPED_MOMENTS.mean_unevenness
-    weights = np.exp(odds - odds.max())
+    log_weights = -misfit / 2 - _UNEVENNESS[:, None] / CLIPPED_MOMENTS.mean_unevenness
+    weights = np.exp(log_weights - log_weights.max())
     variance = np.exp(2 * _UNEVENNESS**2)[:, None] * _MEDIANS
     return s2 * (float((weights * variance).sum() / weights.sum()) - 1)
 
 
-def squared_level_shift(levels: Array, variances: Array, narrow: NDArray[np.bool_]) -> float:
-    """Squared difference of levels seen by narrow and wide clips, beyond sampling; else 0."""
+def squared_shift_of_sums(sums: Array, variances: Array, narrow: NDArray[np.bool_]) -> float:
+    """Squared difference of the sums of outputs that narrow and wide clips see.
+
+    Less what sampling explains; at least 0.
+    """
     weights = [np.where(group, 1 / variances, 0.0) for group in (narrow, ~narrow)]
-    narrowly, widely = (float(levels @ precision / precision.sum()) for precision in weights)
+    narrowly, widely = (float(sums @ precision / precision.sum()) for precision in weights)
     return max(
         (narrowly - widely) ** 2
         - CLIPPED_MOMENTS.significant_shift**2
@@ -143,16 +146,16 @@ def squared_level_shift(levels: Array, variances: Array, narrow: NDArray[np.bool
     )
 
 
-def estimate_skewness(levels: Array, variances: Array, skew_biases: Array) -> tuple[float, float]:
+def estimate_skewness(sums: Array, variances: Array, skew_biases: Array) -> tuple[float, float]:
     """Mean and variance of the noise's skewness.
 
-    Each clip sees a level that is off by its ``skew_biases`` times the skewness. A priori the noise
-    is symmetric, or its skewness is normal; the variance includes not knowing which.
+    Each clip sees a sum of outputs that is off by its ``skew_biases`` times the skewness. A priori
+    the noise is symmetric, or its skewness is normal; the variance includes not knowing which.
     """
     weights = 1 / variances
     centred = skew_biases - weights @ skew_biases / weights.sum()
     precision = max(float(weights @ centred**2), 1e-12)
-    estimate = float(weights @ (centred * levels)) / precision
+    estimate = float(weights @ (centred * sums)) / precision
     sampling_variance = 1 / precision
     total_variance = sampling_variance + CLIPPED_MOMENTS.skew_sd**2
     probability = float(

@@ -51,7 +51,7 @@ from reticent.inference.moment_model.clipping import (
     correlated_distortion,
     estimate_skewness,
     heteroscedastic_excess,
-    squared_level_shift,
+    squared_shift_of_sums,
     unclipped_variance,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
@@ -74,7 +74,7 @@ class _Stage:
     second: float  # q/n
     second_sd: float
     clip_threshold: float  # r
-    skew_bias: float  # bias of A/g along the level, in units of B̂, for a third cumulant of one
+    skew_bias: float  # bias of A/g along the function 1, in units of B̂, per third cumulant
     narrow_clip: bool  # whether r is narrower than is safe for skewed noise
 
 
@@ -128,8 +128,8 @@ class StagedPosterior:
     ----------
     mean, covariance : (m,) and (m, m) arrays
         Posterior of w, on which the next stage goes.
-    weights : (H,) array
-        Posterior weights of the hypotheses.
+    hypothesis_weights : (H,) array
+        Posterior weights of the hypotheses; the weights w are in ``mean``.
     s2 : float
         Variance of a residual around φᵀw: noise and truncation.
     narrow_clip : bool
@@ -182,7 +182,7 @@ class StagedPosterior:
         else:
             self._noise = self.initial_noise_variance
         self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
-        self._use(np.full(len(self._roots), 1 / len(self._roots)))
+        self._average_hypotheses(np.full(len(self._roots), 1 / len(self._roots)))
         self._H, self._z = self.prior_observation or (np.zeros((0, m)), np.zeros(0))
         self.mean = np.zeros(m)
         self.covariance = self.prior.copy()
@@ -191,15 +191,15 @@ class StagedPosterior:
             self.mean = self.covariance @ (self._H.T @ self._z)
         self.stages: list[_Stage] = []
         fitted_constant = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
-        self._level: Array = np.asarray(
+        self._weights_of_one: Array = np.asarray(
             fitted_constant if self.constant_weights is None else self.constant_weights,
             dtype=np.float64,
         )
         self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
 
-    def _use(self, weights: Array) -> None:
+    def _average_hypotheses(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
-        self.weights = weights
+        self.hypothesis_weights = weights
         self.prior: Array = np.asarray(np.tensordot(weights, self.hypotheses, 1), dtype=np.float64)
         self._root: Array = np.asarray(np.linalg.cholesky(self.prior), dtype=np.float64)
         self.s2 = float(weights @ self._s2)
@@ -233,7 +233,7 @@ class StagedPosterior:
         self.hypotheses = ratio * self.hypotheses
         self._roots = math.sqrt(ratio) * self._roots
         self.truncation_variance = ratio * self.truncation_variance
-        self._use(self.weights)
+        self._average_hypotheses(self.hypothesis_weights)
         self._solve()
         self._weigh()
         self._solve()
@@ -277,7 +277,7 @@ class StagedPosterior:
         self._gram.add(B, B_sd)
         if self.min_square_weight < 1:
             self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
-            self.s2 = float(self.weights @ self._s2)
+            self.s2 = float(self.hypothesis_weights @ self._s2)
         variance = unclipped_variance(
             self.posterior_variance() + self.s2, q / self.n, q_sd / self.n, r
         )
@@ -326,7 +326,7 @@ class StagedPosterior:
             noises + np.trace(distortions, axis1=1, axis2=2) / m + self.skew_inflation()
         )
         third_cumulant, third_cumulant_variance = self._third_cumulant()
-        along = B @ self._level
+        along = B @ self._weights_of_one
         skew_biases = np.array([stage.skew_bias for stage in self.stages])
         for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
@@ -427,8 +427,8 @@ class StagedPosterior:
             return matrix * roots[:, None]
         return matrix @ roots
 
-    def _only(self) -> tuple[Array, Array, Array]:
-        """What `_fits` gives for a single hypothesis, which is the present fit."""
+    def _present_fit(self) -> tuple[Array, Array, Array]:
+        """What `_fits` gives for a single hypothesis."""
         return (
             self.mean[None],
             np.array([max((self.covariance * self._gram.estimate).sum(), 0.0)]),
@@ -445,7 +445,7 @@ class StagedPosterior:
         if len(self._roots) > 1:
             means, variances, evidence = self._fits()
         else:
-            means, variances, evidence = self._only()
+            means, variances, evidence = self._present_fit()
         difference = means[:, None] - np.array([stage.centre for stage in self.stages])
         explained = (
             variances[:, None] + np.maximum(((difference @ B) * difference).sum(axis=2), 0.0)
@@ -470,8 +470,8 @@ class StagedPosterior:
         if self.learn_prior:
             weights = np.exp(scores - scores.max())
         else:
-            weights = self.weights
-        self._use(weights / weights.sum())
+            weights = self.hypothesis_weights
+        self._average_hypotheses(weights / weights.sum())
 
     def skew_inflation(self) -> Array:
         """Variance added to each stage (stages,) for skewed noise.
@@ -484,24 +484,25 @@ class StagedPosterior:
         return np.asarray(
             narrow
             * (
-                squared_level_shift(*self._levels(), narrow) / (self._level @ self._level)
+                squared_shift_of_sums(*self._output_sums(), narrow)
+                / (self._weights_of_one @ self._weights_of_one)
                 if narrow.any()
                 else 0.0
             )
         )
 
-    def _levels(self) -> tuple[Array, Array]:
-        """Sum of outputs that each stage sees, and its variance apart from shared noise."""
-        u = self._level
+    def _output_sums(self) -> tuple[Array, Array]:
+        """Sum of outputs that each stage sees, and its variance but for shared noise; (stages,)."""
+        u = self._weights_of_one
         centres = np.array([stage.centre for stage in self.stages])
-        levels = (
+        sums = (
             np.array([stage.observed for stage in self.stages])
             + centres @ self._gram.damped_estimate
         ) @ u
         gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ (
             self._gram.entry_variance @ u**2
         )
-        return levels, gram_errors + np.array(
+        return sums, gram_errors + np.array(
             [stage.noise * (u @ u) + u @ stage.distortion @ u for stage in self.stages]
         )
 
@@ -510,9 +511,10 @@ class StagedPosterior:
         if not self.learn_noise:
             return 0.0, 0.0
         third = self.s2**1.5
-        along = float(self._level @ self._gram.damped_estimate @ self._level)
+        along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
         mean, variance = estimate_skewness(
-            *self._levels(), third * along * np.array([stage.skew_bias for stage in self.stages])
+            *self._output_sums(),
+            third * along * np.array([stage.skew_bias for stage in self.stages]),
         )
         return third * mean, third**2 * variance
 
@@ -523,7 +525,7 @@ class StagedPosterior:
         unlikely short lengthscales let noise through.
         """
         if self.learn_prior and len(self._roots) > 1:
-            return self.weights @ self._means
+            return self.hypothesis_weights @ self._means
         return self.mean
 
     def feature_mean_square(self, j: int) -> float:
@@ -559,7 +561,7 @@ class StagedPosterior:
         ``truncation_variance``, which is also its lower bound.
         """
         if not self.learn_noise:
-            return float(self.weights @ self.truncation_variance)
+            return float(self.hypothesis_weights @ self.truncation_variance)
         noise_fraction = 1 / (1 + np.exp(_NOISE_FRACTION_LOGITS))
         expected_truncation = np.maximum(
             self.truncation_variance, POSTERIOR.min_truncation * self._s2
@@ -578,7 +580,8 @@ class StagedPosterior:
         )
         truncation_fraction = (probabilities @ (1 - noise_fraction)) / probabilities.sum(axis=1)
         return float(
-            self.weights @ np.maximum(truncation_fraction * self._s2, self.truncation_variance)
+            self.hypothesis_weights
+            @ np.maximum(truncation_fraction * self._s2, self.truncation_variance)
         )
 
     def error_covariance(self, support: float = 1.0) -> Array:
@@ -595,7 +598,7 @@ class StagedPosterior:
         gain = solve_lower(lower, np.eye(len(lower))).T @ solve_lower(
             lower, self._gram.damped_estimate @ self.covariance
         )
-        half = (np.log(np.maximum(self.weights, 1e-300)) + self.log_prior_weights) / 2
+        half = (np.log(np.maximum(self.hypothesis_weights, 1e-300)) + self.log_prior_weights) / 2
         weights = np.exp(half - half.max())
         prior_gain = self._H @ self.covariance
         root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))

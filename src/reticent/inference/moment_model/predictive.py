@@ -41,7 +41,8 @@ class OutputPosterior:
     prior_std : float
         Standard deviation of f before the fit, over the box, in the output's own units.
     prior_centred_variance : float
-        Variance of f around its own mean before the fit, in squared half-ranges of y.
+        Variance of f around its own mean before the fit, in squared half-ranges of y: what both
+        parts add up to, at least, where the extrapolation weight is 1.
     """
 
     midpoint: float
@@ -62,7 +63,7 @@ class OutputPosterior:
     def variance_parts(self, phi: Array, extrapolation_weight: Array) -> tuple[Array, Array]:
         """Variances of f by cause (points,), in squared units of y: the model, and privacy noise.
 
-        Far from the records the model's variance is raised to the prior's.
+        Far from the records the model's variance is raised until both are `prior_centred_variance`.
         """
         whole, nonprivate = (
             np.maximum(quadratic_forms(phi, covariance), 0.0)

@@ -121,13 +121,13 @@ class KalmanPosterior:
     def _mix(self) -> None:
         """Mean and covariance over all hypotheses."""
         weights = np.exp(self._evidence - self._evidence.max())
-        self.weights = weights / weights.sum()
-        self.mean: Array = self.weights @ np.array(self._means)
-        parts = zip(self.weights, self._covariances, self._means, strict=True)
+        self.hypothesis_weights = weights / weights.sum()
+        self.mean: Array = self.hypothesis_weights @ np.array(self._means)
+        parts = zip(self.hypothesis_weights, self._covariances, self._means, strict=True)
         self.covariance: Array = sum(
             w * (C + np.outer(m - self.mean, m - self.mean)) for w, C, m in parts
         )
-        self.s2 = float(self.weights @ self._s2)
+        self.s2 = float(self.hypothesis_weights @ self._s2)
 
     def residual_sd(self, feature_moment: Array) -> float:
         """Standard deviation of a residual of records with E[φφᵀ] = ``feature_moment`` (m, m)."""

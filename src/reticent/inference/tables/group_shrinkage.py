@@ -53,7 +53,7 @@ def shrink_means(
     y = (total - overall * present).ravel()
     weight = np.maximum(records, 0.0).ravel()
     noise = square * variance / np.maximum(weight, _FEWEST) ** 2  # of y/P
-    chance = within / np.maximum(weight, 1.0)
+    sampling = within / np.maximum(weight, 1.0)
     deviation = y / np.maximum(weight, _FEWEST)
     z, groups = _levels(total.shape)
     effects = np.full(groups.max(initial=-1) + 1, _FIRST_VARIANCE)
@@ -61,7 +61,7 @@ def shrink_means(
     line = np.zeros(len(y))
     line_variance = np.zeros(len(y))
     for _ in range(_ROUNDS):
-        joint = 1 / (interaction + chance + noise)
+        joint = 1 / (interaction + sampling + noise)
         inner = np.linalg.inv(z.T @ (z * joint[:, None]) + np.diag(1 / effects[groups]))
         b = inner @ (z.T @ (joint * deviation))
         line = z @ b
@@ -72,7 +72,7 @@ def shrink_means(
         share = interaction * joint
         own = share**2 * ((deviation - line) ** 2 + line_variance) + interaction * (1 - share)
         interaction = max(float(own.mean()), _LEAST_VARIANCE)
-    apart = interaction + chance
+    apart = interaction + sampling
     share = apart / (apart + noise)
     mean = line + share * (deviation - line)
     spread = np.sqrt((1 - share) ** 2 * line_variance + apart * (1 - share))

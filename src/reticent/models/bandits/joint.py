@@ -45,6 +45,7 @@ from reticent.privacy.row_maps.reward_sum import RewardSum, reward_sum
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.streams.correlated_noise import Correlation
 from reticent.privacy.streams.stream import Stream
+from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import check_epsilon_delta, check_integer
 
 __all__ = ["JointBandit"]
@@ -79,6 +80,10 @@ class JointBandit:
     epsilon, delta, ledger, dataset, records_per_person, random_state
         As for every private estimator. ``records_per_person``: in how many rounds a person may take
         part.
+    person : str, optional
+        A word for people, such as "user": then `tell` must be told whose each round is, and the
+        first ``records_per_person`` rounds of a person count, later ones add nothing. Without it,
+        that nobody takes part more often is believed.
     exploration_weight : float
         How many posterior standard deviations are added to the mean (√β of GP-UCB). 0 never
         explores.
@@ -111,8 +116,9 @@ class JointBandit:
     *other* people, the posterior and the saved file are computed from them. The choice for a person
     depends on that person's own candidates too, and must be shown to that person only (joint
     differential privacy). Must be public: bounds, horizon, kernel, arms, growth, when rounds
-    happen. Each person takes part in ``records_per_person`` rounds at most, and a person's reward
-    reaches others by the releases only.
+    happen. Each person takes part in ``records_per_person`` rounds at most (enforced with
+    ``person``: neighbours then differ in all rounds of one person), and a person's reward reaches
+    others by the releases only.
 
     Examples
     --------
@@ -142,6 +148,7 @@ class JointBandit:
         ledger: str | None = None,
         dataset: str | None = None,
         records_per_person: int = 1,
+        person: str | None = None,
         random_state: object = None,
         exploration_weight: float = EXPLORATION_WEIGHT,
         arms: int = 25,
@@ -166,6 +173,7 @@ class JointBandit:
         if params["horizon"] is not None:
             self.horizon = int(params["horizon"])  # products of NumPy's integers wrap around
         self._records_per_person = int(params["records_per_person"])
+        self._unit = _privacy_unit(params)
         epsilon, self._delta = check_epsilon_delta(params["epsilon"], params["delta"], pure=False)
         self._event = Gaussian(noise_multiplier=calibrate(epsilon, self._delta))
         self._public_contexts = params["contexts"] == "public"
@@ -177,6 +185,8 @@ class JointBandit:
                 params["mechanism"], self.horizon
             )
         mu = 1 / (self._event.noise_multiplier * self._records_per_person)
+        if self._unit.person is not None:
+            mu /= math.sqrt(2)  # a person's rounds may stand in other batches: stream.md
         self._planned_rounds = self.horizon or POLICY.planned_rounds
         with one_blas_thread():
             self.posterior_ = Policy(
@@ -247,7 +257,14 @@ class JointBandit:
             return chosen
         return int(chosen[0])
 
-    def tell(self, candidate: object, reward: object, *, several: bool | None = None) -> None:
+    def tell(
+        self,
+        candidate: object,
+        reward: object,
+        *,
+        several: bool | None = None,
+        person: object = None,
+    ) -> None:
         """Bring the reward of a candidate that was tried (it need not be the one that was advised).
 
         Or of several rounds.
@@ -260,6 +277,9 @@ class JointBandit:
             In a list, an array or a series: those of several rounds, one each.
         several : bool, optional
             Whether these are several rounds. Left out, the reward says it, as above.
+        person : text or number, or a list of them
+            Whose the round is, where the bandit was made with ``person``; of several rounds, one
+            each. A round of nobody (None, NaN, an empty text) adds nothing.
 
         Notes
         -----
@@ -268,10 +288,32 @@ class JointBandit:
         in its own round, and that round adds nothing.
         """
         rounds = ToldRounds(candidate, reward, self.bounds, several)
+        people = self._people(person, rounds.count)
         with self._lock:
-            self._tell(rounds)
+            self._tell(rounds, people)
 
-    def _tell(self, rounds: ToldRounds) -> None:
+    def _people(self, person: object, count: int) -> Sequence[object] | None:
+        """Whose each of so many rounds is; None where rounds are the unit."""
+        if self._unit.person is None:
+            if person is not None:
+                raise BadInput(
+                    "This bandit was made without person=, so that it protects rounds: leave "
+                    "person out, or make another with person='user'.",
+                    parameter="person",
+                )
+            return None
+        people: Sequence[object] = [person]
+        if isinstance(person, (list, tuple, np.ndarray)):
+            people = person  # type: ignore[assignment]
+        if len(people) != count or (person is None and count > 1):
+            raise BadInput(
+                f"There are {count} rounds: say whose each one is, as a list of {count} names or "
+                "numbers (person=[...]).",
+                parameter="person",
+            )
+        return people
+
+    def _tell(self, rounds: ToldRounds, people: Sequence[object] | None) -> None:
         if rounds.count > self._open_asks and not self._rebuilt:
             raise ReleaseRefused(
                 f"{rounds.count} told, but {self._open_asks} asked and not yet told: each tell "
@@ -283,7 +325,11 @@ class JointBandit:
         records = rounds.read()
         while len(records):
             batch = records[: self._batch_size - stream.rows]
-            stream.add(self._statistic(), batch, coded=True)
+            whose = None
+            if people is not None:
+                whose = people[: len(batch)]
+                people = people[len(batch) :]
+            stream.add(self._statistic(), batch, coded=True, person=whose)
             if self._public_contexts:
                 contexts = batch[~np.isnan(batch[:, :-1]).any(axis=1), :-1]
                 phi = self.posterior_.features(contexts)
@@ -336,10 +382,12 @@ class JointBandit:
             event=self._event,
             correlation=self._correlation,
             steps=self.horizon or UNLIMITED_STEPS,
-            records_per_person=self._records_per_person,
             ledger=ledger,
             dataset=dataset,
-            relation=self._relation,
+            relation=self._unit.relation,
+            records_per_person=self._unit.records_per_person,
+            person=self._unit.person,
+            contribution=self._unit.contribution,
             what=f"JointBandit, {self.horizon or 'any number of'} rounds",
             seed=self._seed,
             state=state,
@@ -409,21 +457,15 @@ class JointBandit:
         self._clear_public_gram()
 
     @property
-    def _relation(self) -> str:
-        """What is protected: with public contexts, the reward of a record alone."""
-        if self._public_contexts:
-            return "label"
-        return "record"
-
-    @property
     def guarantee_(self) -> Guarantee:
         """What holds for everything that is shown, whether it was released already or not."""
         return Guarantee(
             delta=self._delta,
-            relation=self._relation,
+            relation=self._unit.relation,
             events=(self._event,),
             private=self._seed is None and all(release.private for release in self.releases_),
-            records_per_person=self._records_per_person,
+            records_per_person=self._unit.records_per_person,
+            person=self._unit.person,
         )
 
     def save(
@@ -474,11 +516,7 @@ class JointBandit:
             first.entry,
             first.private,
         )
-        same_price = (
-            same_event(self._event, release.event)
-            and release.relation == self._relation
-            and release.records_per_person == self._params["records_per_person"]
-        )
+        same_price = same_event(self._event, release.event) and release.unit == self._unit
         if not (same_statistic and same_size and same_fit and same_price):
             raise BadInput(
                 "These releases do not fit the parameters, or were altered: "
@@ -553,6 +591,23 @@ class JointBandit:
             f"<JointBandit: {self.rounds_} of {self.horizon or 'any number of'} rounds, "
             f"{len(self.releases_)} releases>"
         )
+
+
+def _privacy_unit(params: dict[str, Any]) -> PrivacyUnit:
+    """Who is protected: a round, its reward alone, or a person with all rounds."""
+    person = params["person"]
+    rounds = params["records_per_person"]
+    if params["contexts"] == "public":
+        if person is not None:
+            raise BadInput(
+                "person= goes with private contexts: with contexts='public', which rounds are of "
+                "one person would be public too. Leave one of them out.",
+                parameter="person",
+            )
+        return PrivacyUnit("label", rounds)
+    if person is None:
+        return PrivacyUnit("record", rounds)
+    return PrivacyUnit("record", person=person, contribution=rounds)
 
 
 def _same_feature_map(described: dict[str, Any], expected: dict[str, Any]) -> bool:

@@ -254,7 +254,7 @@ class Policy:
         """
         posterior = self.posterior
         fit = np.clip(self._simulated_features @ posterior.mean, -1, 1)
-        truncation_variance = float(posterior.weights @ posterior.truncation_variance)
+        truncation_variance = float(posterior.hypothesis_weights @ posterior.truncation_variance)
         least = self._settings.least_noise_sd**2 + truncation_variance
         excess = posterior.s2 - least
         largest_excess = max(1 - float(np.mean(fit**2)) - least, excess, 1e-6)
@@ -418,14 +418,16 @@ class Policy:
     def information_gain(self) -> float:
         """log det of the prior covariance over that of the posterior, privacy noise included."""
         covariances = np.array(self._prior_covariances)
-        prior = np.einsum("h,hij->ij", self.posterior.weights, covariances)
+        prior = np.einsum("h,hij->ij", self.posterior.hypothesis_weights, covariances)
         gain = np.linalg.slogdet(prior)[1] - np.linalg.slogdet(self._exact_root)[1] * 2
         return max(float(gain), 0.0)
 
     def moments(self, candidates: Array) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of the reward function, in the reward's units."""
         phi = self.features(candidates)
-        truncation_variance = float(self.posterior.weights @ self.posterior.truncation_variance)
+        truncation_variance = float(
+            self.posterior.hypothesis_weights @ self.posterior.truncation_variance
+        )
         variance = ((phi @ self._exact_root) ** 2).sum(axis=-1) + truncation_variance
         mean = self._reward_middle + self._reward_half_range * (phi @ self.posterior.mean)
         return mean, self._reward_half_range * np.sqrt(variance)

@@ -154,7 +154,7 @@ def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def quantile_of_bins(p: NDArray[np.float64], edges: NDArray[np.float64], q: float) -> float:
-    """The q-quantile of a law with probabilities p of bins, uniform within each."""
+    """The q-quantile of a distribution with probabilities p of bins, uniform within each."""
     cumulative = np.concatenate([[0.0], np.cumsum(p)])
     bin_ = min(int(np.searchsorted(cumulative[1:], q)), len(p) - 1)
     within = 0.0

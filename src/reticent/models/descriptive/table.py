@@ -230,8 +230,8 @@ class PrivateTable(PrivateEstimator):
         )
         self.cells_ = estimates.cells()
         self.keys_ = {key.name: list(key.labels) for key in layout.keys}
-        shown = estimates.shown(count=bool(self.count), smooth=bool(self.smooth))
-        self.table_, self.margins_ = _rows(layout, shown)
+        columns = estimates.columns(count=bool(self.count), smooth=bool(self.smooth))
+        self.table_, self.margins_ = _rows(layout, columns)
 
 
 class _Estimates:
@@ -292,22 +292,22 @@ class _Estimates:
             self.theta[0], self.counts_sd(), present, present_sd, sums, sums_sd, bins, edges
         )
 
-    def shown(self, *, count: bool, smooth: bool) -> list["_Shown"]:
-        """What is told of cells and margins, one after the other."""
-        told = []
+    def columns(self, *, count: bool, smooth: bool) -> list["_Column"]:
+        """The numbers of cells and margins, one column of the table after the other."""
+        found = []
         if count:
-            told.append(self._counts(smooth=smooth))
+            found.append(self._counts(smooth=smooth))
         layout = self.layout
         for value, place in enumerate(layout.averaged):
             if place in layout.mean or place in layout.rate:
-                told += self._means(value, place, smooth=smooth)
+                found += self._means(value, place, smooth=smooth)
             if place in layout.total:
-                told.append(self._totals(value, place))
+                found.append(self._totals(value, place))
         for value, (place, levels) in enumerate(layout.quantile):
-            told += [self._quantiles(value, place, q) for q in levels]
-        return told
+            found += [self._quantiles(value, place, q) for q in levels]
+        return found
 
-    def _counts(self, *, smooth: bool) -> "_Shown":
+    def _counts(self, *, smooth: bool) -> "_Column":
         sd = self.counts_sd()
         released = self.theta[0]
         # there are not more than that in all
@@ -325,9 +325,9 @@ class _Estimates:
             value = summed(counts, kept, self.keys)
             return value, np.full(value.shape, sd * np.sqrt(counts.size / value.size))
 
-        return _Shown("count", counts, spread, margin, float)
+        return _Column("count", counts, spread, margin, float)
 
-    def _means(self, value: int, place: int, *, smooth: bool) -> list["_Shown"]:
+    def _means(self, value: int, place: int, *, smooth: bool) -> list["_Column"]:
         middle, half = self.units(place)
         total, present, covariance = self.block(value)
 
@@ -348,12 +348,12 @@ class _Estimates:
         name = self.layout.name(place)
         kind = self.layout.bounds.x_kinds[place]
         show: Callable[[float], Any] = kind.show if isinstance(kind, Date) else float
-        told = []
+        found = []
         if place in self.layout.mean:
-            told.append(_Shown(f"{name}_mean", cells, spread, margin, show))
+            found.append(_Column(f"{name}_mean", cells, spread, margin, show))
         if place in self.layout.rate:
-            told.append(_Shown(f"{name}_rate", cells, spread, margin, float))
-        return told
+            found.append(_Column(f"{name}_rate", cells, spread, margin, float))
+        return found
 
     def _within(self, value: int) -> float:
         """Variance of an averaged value within a cell; with Laplace noise the largest possible."""
@@ -366,7 +366,7 @@ class _Estimates:
             square = number - float(np.clip(self.spreads[value], 0.0, number))
         return float(np.clip((square - max(between, 0.0)) / number, 0.0, 1.0))
 
-    def _totals(self, value: int, place: int) -> "_Shown":
+    def _totals(self, value: int, place: int) -> "_Column":
         name = self.layout.name(place)
         raw = self.cells()
         low, _ = self.layout.bounds.x_kinds[place].output_range
@@ -380,9 +380,9 @@ class _Estimates:
             sd = raw.sums_sd[name] * np.sqrt(raw.counts.size / sums.size)
             return sums, np.full(sums.shape, sd)
 
-        return _Shown(f"{name}_total", *margin(tuple(range(self.keys))), margin, float)
+        return _Column(f"{name}_total", *margin(tuple(range(self.keys))), margin, float)
 
-    def _quantiles(self, value: int, place: int, q: float) -> "_Shown":
+    def _quantiles(self, value: int, place: int, q: float) -> "_Column":
         kind = self.layout.bounds.x_kinds[place]
         edges = np.array(self.layout.bin_edges[value])
         some = self.design.binned(value)
@@ -406,7 +406,7 @@ class _Estimates:
             return kind.values(np.array([code]))[0]
 
         name = f"{self.layout.name(place)}_q{100 * q:g}"
-        return _Shown(name, *margin(tuple(range(self.keys))), margin, show)
+        return _Column(name, *margin(tuple(range(self.keys))), margin, show)
 
 
 def _quantile(counts: Array, edges: Array, q: float, covariance: Array) -> tuple[float, float]:
@@ -427,35 +427,35 @@ def _quantile(counts: Array, edges: Array, q: float, covariance: Array) -> tuple
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Column:
     """One number of each cell, its noise, the same of margins, and how it is written."""
 
     name: str
     cells: Array
-    spread: Array
+    sd: Array  # of the privacy noise in the cells
     margin: Callable[[tuple[int, ...]], tuple[Array, Array]]
     show: Callable[[float], Any]
 
 
 def _rows(
-    layout: TableLayout, shown: list[_Shown]
+    layout: TableLayout, columns: list[_Column]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The table and its margins, a dict for each row."""
     everything = tuple(range(len(layout.keys)))
-    cells = _rows_of(layout, everything, [(one, one.cells, one.spread) for one in shown])
+    cells = _rows_of(layout, everything, [(one, one.cells, one.sd) for one in columns])
     margins = []
     for kept in margin_sets(len(layout.keys)):
-        margins += _rows_of(layout, kept, [(one, *one.margin(kept)) for one in shown])
+        margins += _rows_of(layout, kept, [(one, *one.margin(kept)) for one in columns])
     return cells, margins
 
 
 def _rows_of(
-    layout: TableLayout, kept: tuple[int, ...], told: list[tuple[_Shown, Array, Array]]
+    layout: TableLayout, kept: tuple[int, ...], columns: list[tuple[_Column, Array, Array]]
 ) -> list[dict[str, Any]]:
     groups = [
         layout.keys[key].labels if key in kept else (MARGIN,) for key in range(len(layout.keys))
     ]
-    flat = [(one, values.ravel(), sds.ravel()) for one, values, sds in told]
+    flat = [(one, values.ravel(), sds.ravel()) for one, values, sds in columns]
     rows = []
     for i, labels in enumerate(product(*groups)):
         row: dict[str, Any] = {

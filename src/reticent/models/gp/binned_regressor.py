@@ -625,9 +625,9 @@ def _labels_there(decoded: DecodedBinSums) -> tuple[Array, Array]:
     records = decoded.records
     missing = MissingLabels(np.eye(len(records)), records)
     sd = float(decoded.counts_sd[0])
-    told = records - decoded.counts
-    total = float(told.sum()), sd * sqrt(len(records))
-    missing.add(np.eye(len(records)), told, sd, total)
+    released_missing = records - decoded.counts
+    total = float(released_missing.sum()), sd * sqrt(len(records))
+    missing.add(np.eye(len(records)), released_missing, sd, total)
     return records - missing.mean, np.diag(missing.covariance(np.eye(len(records))))
 
 

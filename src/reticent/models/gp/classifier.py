@@ -39,7 +39,7 @@ from reticent.models.gp.input_features import (
 from reticent.models.gp.prior_hypotheses import (
     PreparedPrior,
     axes_of,
-    hypotheses_of,
+    make_prior,
     validated_prior,
 )
 from reticent.models.gp.settings import BASIS, CLASSES, LIMITS
@@ -185,18 +185,19 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             return bool(np.isfinite(scale).all())
 
         return validated_prior(
-            self.kernel, bounds, lambda: self._priors(bounds), usable, "for log-odds"
+            self.kernel, bounds, lambda: self._make_prior(bounds), usable, "for log-odds"
         )
 
     def learn(self, curator: Oracle) -> None:
         """Release as often as was paid for, each time what the last fit left over."""
-        self._learn_from(curator, self._priors(curator.bounds))
+        self._learn_from(curator, self._make_prior(curator.bounds))
 
     def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
         """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
         self._learn_from(curator, prepared.prior)
-        warn_of_missing_values(self._complete)
+        if self._n_is_total_weight:
+            warn_of_missing_values(self._complete)
 
     def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         bounds = curator.bounds
@@ -431,8 +432,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         worth = int((relative * signal >= priors.min_relative_signal).sum())
         return min(max(worth, BASIS.min_size + len(bounds.x)), most)
 
-    def _priors(self, bounds: Bounds) -> Prior:
-        return hypotheses_of(self.kernel, bounds, 1.0, learn=self.learn_kernel)
+    def _make_prior(self, bounds: Bounds) -> Prior:
+        return make_prior(self.kernel, bounds, 1.0, learn=self.learn_kernel)
 
     def __sklearn_tags__(self) -> "Tags":
         tags = super().__sklearn_tags__()

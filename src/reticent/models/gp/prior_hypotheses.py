@@ -44,7 +44,7 @@ __all__ = [
     "axes_of",
     "check_kernel_columns",
     "choose_basis_size",
-    "hypotheses_of",
+    "make_prior",
     "refine_prior",
     "scaling_exponent",
     "validated_prior",
@@ -60,17 +60,17 @@ class PreparedPrior:
     prior: Prior
 
 
-def hypotheses_of(
+def make_prior(
     kernel: Kernel | None,
     bounds: Bounds,
-    unit: float,
+    y_half_range: float,
     *,
     learn: bool,
     warp: Sequence[Sequence[float]] = (),
 ) -> Prior:
     """Hypotheses that the evidence chooses from, and the basis that serves all.
 
-    ``unit``: what counts as one of the output, in its own units. ``warp``: maps of the inputs,
+    ``y_half_range``: prior variances are in its square; 1 for logits. ``warp``: maps of the inputs,
     after which the basis is used; a kernel speaks of the inputs as they were before.
     """
     if learn:
@@ -84,20 +84,21 @@ def hypotheses_of(
         kernels = kernels_around(clone(kernel), halves, trials)
     else:
         kernels = [clone(kernel)]
-    # between the kernels that a rehearsal tries, others must not fail
+    # θ may be refined between the hypotheses only if every kernel there is positive definite:
+    # `validated_prior` tries the hypotheses alone
     if len(kernels) > 1 and _surely_definite(kernels[0]):
-        within = theta_range(kernels[0], halves)
+        theta_bounds = theta_range(kernels[0], halves)
     else:
-        within = None
-    if within is not None and not (within[1] > within[0]).any():
-        within = None  # lengths that the box cannot tell apart
+        theta_bounds = None
+    if theta_bounds is not None and not (theta_bounds[1] > theta_bounds[0]).any():
+        theta_bounds = None  # lengths that the box cannot tell apart
 
     def natural(u: Array) -> Array:
         return np.asarray(bounds.unscale(unwarp(warp, u) if len(warp) else u))
 
     def make() -> KernelPriors:
         return KernelPriors(
-            kernels, len(bounds.x), natural, unit, compressed_fraction(warp), within
+            kernels, len(bounds.x), natural, y_half_range, compressed_fraction(warp), theta_bounds
         )
 
     # not kept: matrices of many kernels, which are too large; what a warp tells, for
@@ -108,40 +109,42 @@ def hypotheses_of(
         key = None
     if key is None:
         return make()
-    # while a kernel is tried out, NumPy's warnings are errors: what was made without
-    # them does not count there
-    return _cached_prior(_PriorRequest(repr((key, bounds.x, bounds.norm, unit, np.geterr())), make))
+    # NumPy's error state is in the key: `validated_prior` turns warnings into errors, and a prior
+    # that was made without them has not been validated
+    return _cached_prior(
+        _PriorRequest(repr((key, bounds.x, bounds.norm, y_half_range, np.geterr())), make)
+    )
 
 
 def refine_prior(
-    priors: KernelPriors, posterior: StagedPosterior, feature_scale: Array
+    prior: KernelPriors, posterior: StagedPosterior, feature_scale: Array
 ) -> tuple[KernelPriors, Array]:
     """Prior of kernels around the one with the largest evidence, and their log-weights.
 
     ``feature_scale``: factors of the features that the posterior is about, (m,).
     """
-    _, projection = priors.leading_functions(len(feature_scale))
+    _, projection = prior.leading_functions(len(feature_scale))
     projection = projection / feature_scale[:, None]
 
     def evidence(theta: Array) -> tuple[float, Array]:
-        gram = priors.kernel_matrix(theta)
+        gram = prior.kernel_matrix(theta)
         value, slope = posterior.evidence(project_covariance(gram, projection))
         back = projection.T @ slope @ projection
         steps = theta + BASIS.gradient_step * np.eye(len(theta))
         return value, np.array(
             [
-                ((priors.kernel_matrix(step) - gram) * back).sum() / BASIS.gradient_step
+                ((prior.kernel_matrix(step) - gram) * back).sum() / BASIS.gradient_step
                 for step in steps
             ]
         )
 
-    assert priors.theta_bounds is not None
-    low, high = priors.theta_bounds
-    start = np.clip(priors.kernels[int(posterior.weights.argmax())].theta, low, high)
-    points, odds = sample_around_mode(evidence, start, low, high, BASIS.refined_hypotheses)
-    return priors.with_kernels(
-        [priors.kernels[0].clone_with_theta(theta) for theta in points]
-    ), odds
+    assert prior.theta_bounds is not None
+    low, high = prior.theta_bounds
+    start = np.clip(prior.kernels[int(posterior.hypothesis_weights.argmax())].theta, low, high)
+    points, log_weights = sample_around_mode(evidence, start, low, high, BASIS.refined_hypotheses)
+    return prior.with_kernels(
+        [prior.kernels[0].clone_with_theta(theta) for theta in points]
+    ), log_weights
 
 
 @dataclass(frozen=True)
@@ -222,7 +225,7 @@ def _kernel_key(thing: object) -> str | None:
 
 
 def choose_basis_size(
-    signal: float, priors: Prior, dimension: int, signal_to_noise: float = 1.0
+    signal: float, prior: Prior, dimension: int, signal_to_noise: float = 1.0
 ) -> int:
     """Number of basis functions whose prior variance stands out from the noise.
 
@@ -231,12 +234,12 @@ def choose_basis_size(
     privacy noise with them: where there are many records, smaller functions stand out.
     """
     signal *= max(min(signal / BASIS.many_records, signal_to_noise), 1.0)
-    relative = priors.variances / priors.variances.sum()
-    worthwhile = int((relative * signal >= priors.min_relative_signal).sum())
+    relative = prior.variances / prior.variances.sum()
+    worthwhile = int((relative * signal >= prior.min_relative_signal).sum())
     not_negligible = int((relative * signal >= BASIS.negligible_signal).sum())
-    size = min(max(worthwhile, min(int(signal), priors.unconditional_size)), not_negligible)
+    size = min(max(worthwhile, min(int(signal), prior.unconditional_size)), not_negligible)
     return min(
-        max(size, BASIS.min_size + BASIS.inputs_room * dimension), BASIS.max_size, priors.max_size
+        max(size, BASIS.min_size + BASIS.inputs_room * dimension), BASIS.max_size, prior.max_size
     )
 
 
@@ -289,11 +292,11 @@ def validated_prior(
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"), warnings.catch_warnings():
             warnings.simplefilter("error")
-            priors = make()
-            basis, covariances, _ = priors.choose(min(BASIS.min_size, priors.max_size))
-            fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in covariances) and usable(priors, basis)
-            if kernel is not None and isinstance(priors, KernelPriors):
-                fits &= _surely_definite(kernel) or not priors.indefinite()
+            prior = make()
+            basis, covariances, _ = prior.choose(min(BASIS.min_size, prior.max_size))
+            fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in covariances) and usable(prior, basis)
+            if kernel is not None and isinstance(prior, KernelPriors):
+                fits &= _surely_definite(kernel) or not prior.indefinite()
     except (ArithmeticError, ValueError, TypeError, Warning):
         fits = False
     if not fits:
@@ -304,4 +307,4 @@ def validated_prior(
             "these ranges: give a positive definite scikit-learn kernel with "
             f"one length scale, or one per input, {units}."
         )
-    return PreparedPrior(priors)
+    return PreparedPrior(prior)

@@ -57,7 +57,7 @@ from reticent.models.gp.prior_hypotheses import (
     PreparedPrior,
     axes_of,
     choose_basis_size,
-    hypotheses_of,
+    make_prior,
     refine_prior,
     scaling_exponent,
     validated_prior,
@@ -198,7 +198,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 parameter="noise",
             )
         if self.noise_column is not None:
-            self._check_levels()
+            self._check_noise_parameters()
             if self._releases == 1 and not self._one_each:
                 raise BadInput(
                     "With a noise column, and weights of records or contribution above 1, one "
@@ -219,7 +219,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 "GPRegressor predicts numbers: give the range of y in the bounds, not classes."
             )
 
-    def _check_levels(self) -> None:
+    def _check_noise_parameters(self) -> None:
         if not (isinstance(self.noise_column, str) or is_integer(self.noise_column, -math.inf)):
             raise BadInput(
                 "noise_column must be the name or the position of a column of X, not "
@@ -266,7 +266,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             return bool(representable and stage(feature_map, scale[None, :], [1.0]).limit2)
 
         units = "and amplitudes (and noise) in the units of y"
-        return validated_prior(self.kernel, bounds, lambda: self._priors(bounds), usable, units)
+        return validated_prior(self.kernel, bounds, lambda: self._make_prior(bounds), usable, units)
 
     def _scaled_variances(self, bounds: Bounds, prior: Prior) -> list[float]:
         """Variances of function and noise of each output, in its squared half-ranges."""
@@ -291,13 +291,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
     def learn(self, curator: Oracle) -> None:
         """Release K times, each time what the last fit left over."""
-        self._learn_from(curator, self._priors(curator.bounds))
+        self._learn_from(curator, self._make_prior(curator.bounds))
 
     def _learn_prepared(self, curator: Oracle, prepared: object) -> None:
         """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
         self._learn_from(curator, prepared.prior)
-        warn_of_missing_values(self._complete)
+        if self._n_is_total_weight:
+            warn_of_missing_values(self._complete)
 
     def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         self._check_noise_column(curator.bounds)
@@ -502,7 +503,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if not warp:
             return state
         along = [density.mean(axis=0) for density in marginal_densities(points, densities)]
-        prior = self._priors(curator.bounds, warp)
+        prior = self._make_prior(curator.bounds, warp)
         return self._initial_state(curator, prior, stages - k, along, warp, k)
 
     def _refine_kernels(
@@ -526,11 +527,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     ) -> list[float]:
         """Clip threshold r of each output's residuals in stage k, in half-ranges of y.
 
-        r = z × residual_sd, with z = max(inflation × schedule[stage], floor), where z is
+        r = z × residual_sd, with z = max(inflation × schedule[stage], floor), where stages count
+        from the state's first one (a zoomed box begins anew) and z is
 
         * at least `final_clip` in the last of more than `final_clip_stages`, if noise is learned;
         * at most `gaussian_clip` with a given kernel, learned noise and no skewness, but for the
-          first stages and the last one.
+          posterior's first `gaussian_clip_stages` and the last one.
 
         In the first stage r is also limited by the bounds of y. All numbers: `StagedFitSettings`.
 
@@ -538,14 +540,14 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         `_gaussian_cap` sets each posterior's ``narrow_clip``.
         """
         noise_known = self._known_noise_std(bounds) is not None
-        since = k - state.first_stage
-        if noise_known and since == STAGED_FIT.early_stages:
+        stage_of_state = k - state.first_stage
+        if noise_known and stage_of_state == STAGED_FIT.early_stages:
             state.clip_inflation = 1.0
         learn_noise_of_kernel = not noise_known and self.kernel is not None
         schedule = STAGED_FIT.clip_schedule
         if learn_noise_of_kernel:
             schedule = STAGED_FIT.given_kernel_clip_schedule
-        scheduled = schedule[min(since, len(schedule) - 1)]
+        scheduled = schedule[min(stage_of_state, len(schedule) - 1)]
         z = max(state.clip_inflation * scheduled, state.clip_floor)
         last = k == stages - 1
         if not noise_known and last and k >= STAGED_FIT.final_clip_stages:
@@ -555,7 +557,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         for posterior in state.posteriors:
             capped = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
             threshold = capped * posterior.residual_sd()
-            if not since:  # bounds of y that are right limit the first residual
+            if not stage_of_state:  # bounds of y that are right limit the first residual
                 largest = max(
                     STAGED_FIT.first_clip_half_ranges,
                     STAGED_FIT.first_clip_sds * posterior.residual_sd(),
@@ -628,7 +630,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
 
         ``support``: fraction of the warped box that the records occupy.
         """
-        best = int(np.argmax(posterior.weights))
+        best = int(np.argmax(posterior.hypothesis_weights))
         phi = state.feature_map.functions(state.representative_points)
         truncation_variance = posterior.estimated_truncation_variance()
         constant = state.feature_map.constant
@@ -651,7 +653,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             noise_std = None
         elif self.noise is not None:
             noise_std = float(self.noise)
-        truncated = float(posterior.weights @ posterior.truncation_variance)
+        truncated = float(posterior.hypothesis_weights @ posterior.truncation_variance)
         prior_std = math.sqrt(
             float(np.mean(quadratic_forms(phi, posterior.prior)))
             + truncated / state.mean_square_weight
@@ -742,7 +744,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 lambda output: np.full(len(moments), (output.noise_std or 0.0) ** 2)
             )
         else:
-            noise = self._levels(X) ** 2
+            noise = self._noise_levels(X) ** 2
         return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
 
     def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
@@ -779,10 +781,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _extrapolation_weight(self, unit: Array) -> Array:
         """How much a prediction is extrapolation, in [0, 1]: why bands open where nobody is.
 
-        A prior that was learned where the records are need not hold elsewhere. Where the records'
-        density is below a threshold along some input, the variance of a prediction goes back to the
-        prior's (`OutputPosterior.variance_parts`). 0 everywhere if nothing about the prior was
-        learned (kernel fixed, or `learn_kernel` False or "average") and the box was not zoomed.
+        The posterior variance of a Gaussian process returns to that of its prior by itself. But a
+        prior that was learned where the records are need not hold elsewhere, and warped inputs lie
+        close together there. So, where the records' density is below a threshold along some input,
+        the variance is raised to at least `prior_centred_variance`, that of the prior as it was
+        before anything was learned (`OutputPosterior.variance_parts`). 0 everywhere if nothing
+        about the prior was learned (kernel fixed, or `learn_kernel` False or "average") and the box
+        was not zoomed.
 
         Bands have another share that is no matter of place: `StagedPosterior.error_covariance`
         divides what a learned prior leaves open by ``support``, the fraction of the box that the
@@ -827,10 +832,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         tags.target_tags.multi_output = isinstance(self.bounds, Bounds) and len(self.bounds.y) > 1
         return tags
 
-    def _priors(self, bounds: Bounds, warp: Warp = ()) -> Prior:
+    def _make_prior(self, bounds: Bounds, warp: Warp = ()) -> Prior:
         """Hypotheses about the function, in half-ranges of the first output."""
         low, high = bounds.y[0]
-        return hypotheses_of(
+        return make_prior(
             self.kernel, bounds, float(high / 2 - low / 2), learn=bool(self.learn_kernel), warp=warp
         )
 

@@ -50,7 +50,7 @@ class StagedFitSettings:
         Largest threshold with a given kernel while no skewness was detected: the optimum for
         Gaussian noise.
     gaussian_clip_stages : int
-        Stages that are seen before this cap holds: skewness is told by comparing their clips with
+        Stages that are seen before this cap holds: skewness is found by comparing their clips with
         later ones.
     first_clip_half_ranges, first_clip_sds : float
         Largest threshold of the first stage, in half-ranges of y or in standard deviations of the

@@ -76,7 +76,9 @@ class StageState:
         """
         posterior = self.posteriors[0]
         if truncation_variance is None:
-            truncation_variance = float(posterior.weights @ posterior.truncation_variance)
+            truncation_variance = float(
+                posterior.hypothesis_weights @ posterior.truncation_variance
+            )
         return truncation_variance / max(posterior.posterior_variance(), 1e-300)
 
     def transfer_posterior(
@@ -109,7 +111,7 @@ class StageState:
     def count_records(self, release: Release, total: UnitTotal) -> CompleteRecords:
         """How many records of a ``total`` are complete, from the Gram matrix of a first stage.
 
-        All posteriors are told.
+        Sets the count of all posteriors.
         """
         decoded = ResidualGram.decode(release)
         phi = self.feature_map.rows(self.representative_points)

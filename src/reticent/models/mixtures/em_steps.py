@@ -268,8 +268,8 @@ def em_step(
 
     ``shares``: budget shares that it spends. ``least_step``: fraction of the estimated shift by
     which a centre moves at least, however large the noise in it is. ``moment_weights``: squared
-    weights of counts, sums and second moments, unless the covariance is tied. ``words``: chances of
-    the levels of words, which responsibilities depend on, too.
+    weights of counts, sums and second moments, unless the covariance is tied. ``words``:
+    probabilities of the levels of words, which responsibilities depend on, too.
     """
     components, d = mixture.means.shape
     gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))

@@ -207,8 +207,8 @@ class FactorAnalysis(_Factors):
         """Draw ``n`` made-up records, inside the bounds, with the model's means and variances.
 
         Nothing is charged: it uses the releases only. An array if all columns are plain numbers;
-        else a dict of columns by name, with whole numbers and ISO dates. Factors know no law of
-        words or cycles: for these, draw from a `GaussianMixture`.
+        else a dict of columns by name, with whole numbers and ISO dates. Factors give words and
+        cycles no distribution: for these, draw from a `GaussianMixture`.
         """
         check_is_fitted(self)
         check_integer("n", n)

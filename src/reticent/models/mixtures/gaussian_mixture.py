@@ -203,12 +203,14 @@ class GaussianMixture(PrivateEstimator):
         self._publish(mixture, pooled, view.curator.bounds)
 
     def _learn_mixed(self, view: RecordView, columns: MixedColumns) -> None:
-        """Learn latent classes: components that have chances of levels, too."""
+        """Learn latent classes: components that have probabilities of levels, too."""
         margins = Margins(columns)
         margins.look(view, MIXTURE.margins)
         pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
         one = as_latent_classes(columns, pooled, margins)
-        one = replace(one, chances=tuple(margin[None] for margin in margins.chances))
+        one = replace(
+            one, level_probabilities=tuple(margin[None] for margin in margins.level_probabilities)
+        )
         numbers = view.of(columns.coordinates()[0])
         mixture = self._learn_latent_classes(view, numbers, margins, pooled, one, count_sd)
         mixture = self._with_priors(mixture, one, view.complete.number)
@@ -316,8 +318,10 @@ class GaussianMixture(PrivateEstimator):
         self.pooled_covariance_ = pooled_covariances[0]
         names = bounds.x_names or tuple(f"x{j}" for j in range(len(bounds.x)))
         self.level_probabilities_ = {
-            names[j]: chances
-            for (j, _), chances in zip(columns.words, mixture.chances, strict=True)
+            names[j]: probabilities
+            for (j, _), probabilities in zip(
+                columns.words, mixture.level_probabilities, strict=True
+            )
         }
 
     def _publish(self, mixture: NormalMixture, pooled: NormalMixture, bounds: Bounds) -> None:
@@ -473,8 +477,8 @@ class GaussianMixture(PrivateEstimator):
 
     def predict(self, X: object) -> NDArray[np.intp]:
         """The most likely component of each record; −1 where a value is missing. Not protected."""
-        chances = self.predict_proba(X)
-        return np.where(np.isnan(chances[:, 0]), -1, chances.argmax(axis=1))
+        responsibilities = self.predict_proba(X)
+        return np.where(np.isnan(responsibilities[:, 0]), -1, responsibilities.argmax(axis=1))
 
     def sample(self, n_samples: int = 1, random_state: object = None) -> Any:
         """Draw synthetic records within the bounds.
@@ -515,8 +519,8 @@ def _sample_codes(
         edges = -np.ones(len(kept)), np.ones(len(kept))
         unit[:, kept] = _sample_box(mixture.normal, component, *edges, rounding, random)
         codes[:, kept] = bounds.unscale(unit)[:, kept]
-    for (j, _), chances in zip(columns.words, mixture.chances, strict=True):
-        ends = np.cumsum(chances, axis=1)[:, :-1]
+    for (j, _), probabilities in zip(columns.words, mixture.level_probabilities, strict=True):
+        ends = np.cumsum(probabilities, axis=1)[:, :-1]
         level = (random.uniform(size=n)[:, None] > ends[component]).sum(axis=1)
         codes[:, j] = level_codes(bounds.x_kinds[j], level, random)
     return codes
@@ -545,11 +549,11 @@ def _code_moments(
         means = bounds.unscale(unit)
         covariances[:, kept[:, None], kept] = mixture.normal.covariances
         covariances *= np.outer(scale, scale)
-    for (j, many), chances in zip(columns.words, mixture.chances, strict=True):
+    for (j, many), probabilities in zip(columns.words, mixture.level_probabilities, strict=True):
         low, high = bounds.x[j]
         codes = low + (np.arange(many) + 0.5) * (high - low) / many
-        means[:, j] = chances @ codes
-        covariances[:, j, j] = chances @ codes**2 - means[:, j] ** 2
+        means[:, j] = probabilities @ codes
+        covariances[:, j, j] = probabilities @ codes**2 - means[:, j] ** 2
     return means, covariances
 
 

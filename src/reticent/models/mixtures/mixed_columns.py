@@ -81,7 +81,7 @@ class MixedColumns:
             start += width
         return tuple(numbers), words
 
-    def chances(self, means: Array) -> list[Array]:
+    def level_probabilities(self, means: Array) -> list[Array]:
         """Chances of the levels of each column of words, from means of coordinates (K, D)."""
         found = []
         for (_, many), part in zip(self.words, self.coordinates()[1], strict=True):

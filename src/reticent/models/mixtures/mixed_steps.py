@@ -1,9 +1,9 @@
 """Expectation–maximisation by releases, for tables with columns of words.
 
-Components are latent classes (`latent_class`): normal in the numbers, with chances of levels in
-each column of words. They are found in all encoded coordinates, as if these were numbers, and then
-improved step by step: each step asks for residuals of the numbers and for levels, both under
-responsibilities that depend on numbers and words.
+Components are latent classes (`latent_class`): normal in the numbers, with probabilities of the
+levels in each column of words. They are found in all encoded coordinates, as if these were numbers,
+and then improved step by step: each step asks for residuals of the numbers and for levels, both
+under responsibilities that depend on numbers and words.
 """
 
 import math
@@ -16,7 +16,7 @@ from reticent.inference.mixtures.latent_class import (
     LatentClassMixture,
     level_chances,
     match_margins,
-    nearest_chances,
+    nearest_probabilities,
     shrink_to_margins,
 )
 from reticent.models.mixtures.em_steps import em_step, refine_normal
@@ -64,7 +64,7 @@ class Margins:
         self._precision += 1 / sd**2
 
     @property
-    def chances(self) -> tuple[Array, ...]:
+    def level_probabilities(self) -> tuple[Array, ...]:
         """(L,) for each column."""
         counts = np.split(self._sum / self._precision, self._ends)
         return tuple(level_chances(count, self._precision**-0.5) for count in counts)
@@ -92,13 +92,13 @@ def as_latent_classes(
             np.linalg.cholesky(clamp_eigenvalues(one, MIXTURE.least_sd**2)) for one in covariances
         ]
         normal = NormalMixture(mixture.weights, mixture.means[:, kept], np.array(roots))
-    found = columns.chances(mixture.means)
+    found = columns.level_probabilities(mixture.means)
     # at first no level is impossible: a component must be able to take records of any
-    chances = tuple(
-        0.9 * nearest_chances(one) + 0.1 * margin
-        for one, margin in zip(found, margins.chances, strict=True)
+    level_probabilities = tuple(
+        0.9 * nearest_probabilities(one) + 0.1 * margin
+        for one, margin in zip(found, margins.level_probabilities, strict=True)
     )
-    return LatentClassMixture(mixture.weights, normal, chances)
+    return LatentClassMixture(mixture.weights, normal, level_probabilities)
 
 
 def mixed_em_step(
@@ -142,19 +142,19 @@ def mixed_em_step(
         trust = for_words / shares
         weights = trust * weights + (1 - trust) * normal.weights
         normal = NormalMixture(weights, normal.means, normal.roots)
-    chances = tuple(
+    level_probabilities = tuple(
         match_margins(weights, shrink_to_margins(decoded.counts, levels, sd, margin), margin)
         for levels, sd, margin in zip(
-            decoded.levels, decoded.levels_sd, margins.chances, strict=True
+            decoded.levels, decoded.levels_sd, margins.level_probabilities, strict=True
         )
     )
-    return LatentClassMixture(weights, normal, chances)
+    return LatentClassMixture(weights, normal, level_probabilities)
 
 
 def _word_tables(columns: MixedColumns, mixture: LatentClassMixture) -> tuple[WordTable, ...]:
     return tuple(
-        WordTable(j, tuple(map(tuple, np.log(chances).tolist())))
-        for (j, _), chances in zip(columns.words, mixture.chances, strict=True)
+        WordTable(j, tuple(map(tuple, np.log(probabilities).tolist())))
+        for (j, _), probabilities in zip(columns.words, mixture.level_probabilities, strict=True)
     )
 
 
@@ -200,5 +200,5 @@ def refine_single(
         for spent in (left // 3, left - left // 3):
             if spent:
                 normal = refine_normal(view, normal, spent)
-    chances = tuple(margin[None] for margin in margins.chances)
-    return LatentClassMixture(np.ones(1), normal, chances)
+    level_probabilities = tuple(margin[None] for margin in margins.level_probabilities)
+    return LatentClassMixture(np.ones(1), normal, level_probabilities)

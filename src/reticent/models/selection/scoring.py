@@ -28,16 +28,20 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.inference.inputs.complete_records import UnitTotal
 from reticent.models.selection.settings import SEARCH
-from reticent.models.selection.slot_scores import SlotScores
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.kinds import is_plain_number
 from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.curator import Oracle
-from reticent.privacy.record_sum import public_records
 from reticent.privacy.release import Release
-from reticent.privacy.row_maps.score_sum import HALVINGS, Judge, ScoreCounts, ScoreSum
+from reticent.privacy.row_maps.score_sum import (
+    HALVINGS,
+    Judge,
+    ScoreCounts,
+    ScoreSum,
+    in_own_places,
+)
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.sum import EnforcedSum
 from reticent.validation import check_choice
@@ -234,14 +238,13 @@ def release_mean_score(
         name = "own"
         score = _user_score(scoring)
 
-    def scores_of_block(records: Array) -> Array:
+    def score_records(records: Array) -> Array:
         X = _inputs(bounds.unscale(records[:, : len(bounds.x)]), bounds)
         return score.values(model, X, _outputs(records[:, len(bounds.x) :], bounds), bounds)
 
-    scores: Judge = scores_of_block
-    rows_may_move = oracle.unit.weighted or not oracle.unit.number_is_public
-    if rows_may_move and isinstance(scoring, str):  # a user's is asked for single records
-        scores = SlotScores(scores_of_block, bounds.scale(public_records(bounds)[:1]))
+    scores: Judge = score_records
+    if isinstance(scoring, str) and not oracle.unit.rows_are_numbered:  # a user's has one record
+        scores = in_own_places(score_records)
 
     def clipped_mean(low: float, high: float, shares: int) -> MeanScore:
         """Mean of scores clipped to an interval, by so many releases."""

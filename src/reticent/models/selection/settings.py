@@ -33,11 +33,6 @@ class SearchSettings:
     """Standard deviations of its noise by which the number of complete records must fall short of
     all records to be believed: chance alone does so once in 700 means."""
 
-    score_block: int = 256
-    """Records that are scored together where a neighbour may move the rows behind it."""
-    remembered_scores: int = 2**20
-    """Of different records, some 200 bytes each."""
-
     # Limits of scores
     least_probability: float = 0.01
     """Of the class that was observed: a log score below that of this probability counts as that."""

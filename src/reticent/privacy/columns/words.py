@@ -113,7 +113,7 @@ class _Levels(Kind):
     def values(self, codes: Codes) -> list[Any]:
         """The words; None for a missing one."""
         words: list[str | None] = [*self._given, None]
-        last = len(self._given)
+        last = len(self.levels) - 1
         return [
             None if math.isnan(code) else words[int(min(max(round(code), 0), last))]
             for code in codes

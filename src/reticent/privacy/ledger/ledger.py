@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
 from typing import Any
 
 from reticent.errors import BadInput, BudgetExceeded, LedgerError
@@ -65,7 +66,8 @@ class Account:
 
     The unit: what is protected (a key of ``RELATIONS``), how many of it one person may have
     (``records_per_person``), the column that tells people apart (``person``), and whether
-    neighbours replace a unit or add and remove one.
+    neighbours replace a unit or add and remove one. ``within`` names the account that this one's
+    cap is a part of, where both are about the same people.
     """
 
     number: int
@@ -79,6 +81,7 @@ class Account:
     hash: str
     person: str | None = None
     neighbours: str = REPLACE
+    within: str | None = None
 
     @property
     def unit(self) -> PrivacyUnit:
@@ -159,10 +162,13 @@ class Ledger:
         records_per_person: int = 1,
         person: str | None = None,
         neighbours: str = REPLACE,
+        within: str | None = None,
     ) -> Account:
         """Open an account with its cap and unit, and the ledger if there is none.
 
-        Doing it again changes nothing.
+        Doing it again changes nothing. ``within`` names an account of the same people (a register
+        that this is an extract of, for example): the whole cap is set aside from what is left
+        there, so that all that is ever spent on these people stays below that account's cap.
         """
         _check_text("dataset", dataset, least=1, most=200)
         asked = PrivacyUnit(relation, records_per_person, person, neighbours=neighbours)
@@ -176,15 +182,20 @@ class Ledger:
             else:
                 self._refuse_curve(execute, dataset)
                 cap = {"unit": unit, "epsilon": epsilon, "delta": delta}
+                if within is not None:
+                    self._check_room(execute, within, asked, epsilon, delta)
+                    cap["within"] = within
                 account = self._account(_append(execute, "open", dataset, _canonical(cap), ""))
-        if (account.unit.for_account(), account.epsilon, account.delta) != (unit, epsilon, delta):
+        same_unit = account.unit.for_account() == unit and account.within == within
+        if not same_unit or (account.epsilon, account.delta) != (epsilon, delta):
             raise LedgerError(
                 f"Data set {dataset!r} of {self!r} is already open with ε = {account.epsilon:g}, δ "
                 f"= {account.delta:g}, relation {account.relation!r}, for "
-                f"{_whom(account.unit)}; asked was ε = {epsilon:g}, δ = {delta:g}, "
-                f"relation {relation!r}, for {_whom(asked)}. Cap and unit never "
-                "change, because they were promised to the people in the data. Spend under those "
-                "that are there; records that are not in this data set get a data set of their own."
+                f"{_whom(account.unit)}{_part_of(account.within)}; asked was ε = {epsilon:g}, δ = "
+                f"{delta:g}, relation {relation!r}, for {_whom(asked)}{_part_of(within)}. Cap and "
+                "unit never change, because they were promised to the people in the data. Spend "
+                "under those that are there; records that are not in this data set get a data set "
+                "of their own."
             )
         return account
 
@@ -213,23 +224,28 @@ class Ledger:
             if account.unit.for_account() != unit:
                 raise LedgerError(self._another_unit(account, asked))
             events = self._composed(account, rows)
-            total = composition.account_epsilon([*events, event], account.delta)
-            if total <= account.epsilon:  # written so that a NaN is refused
+            own = self._without_parts(execute, account)
+            total = composition.account_epsilon([*events, event], own.delta)
+            if total <= own.epsilon:  # written so that a NaN is refused
                 return self._entry(_append(execute, "charge", dataset, body, what), account)
-        raise BudgetExceeded(_refusal(account, events, event, total))
+        raise BudgetExceeded(_refusal(own, events, event, total))
 
     def spent(self, dataset: str) -> float:
-        """Return ε at the cap's δ of everything charged so far, by exact composition."""
-        account, events = self._events(dataset)
-        return composition.account_epsilon(events, account.delta)
+        """Return ε at the cap's δ of everything charged so far, by exact composition.
+
+        With the whole caps of accounts within this one.
+        """
+        account, own, events = self._events(dataset)
+        parts = account.epsilon - own.epsilon
+        return composition.account_epsilon(events, own.delta) + parts
 
     def remaining(self, dataset: str) -> float:
         """Return the largest ε that one more release, calibrated at the cap's δ, may spend.
 
         Rounded down.
         """
-        account, events = self._events(dataset)
-        return composition.remaining_epsilon(events, account.epsilon, account.delta)
+        _, own, events = self._events(dataset)
+        return _left(own, events)
 
     def account(self, dataset: str) -> Account:
         """Return the account of a data set."""
@@ -275,10 +291,11 @@ class Ledger:
             )
         for account in accounts:
             dataset = account.dataset
-            total = composition.account_epsilon(events[dataset], account.delta)
-            if not total <= account.epsilon * (1 + _VERIFY_TOLERANCE):
+            own = _own_share(account, accounts)
+            total = composition.account_epsilon(events[dataset], own.delta)
+            if not total <= own.epsilon * (1 + _VERIFY_TOLERANCE):
                 raise LedgerError(
-                    f"Data set {dataset!r} of {self!r} is past its cap ({_cap(account)}): its "
+                    f"Data set {dataset!r} of {self!r} is past its cap ({_cap(own)}): its "
                     f"events add up to ε = {rounded_up(total, 6):.6g}. Release nothing "
                     "more from it, and find out which program wrote its history."
                 )
@@ -326,10 +343,38 @@ class Ledger:
                 "more if it is not. No account was opened."
             )
 
-    def _events(self, dataset: str) -> tuple[Account, list[Event]]:
+    def _events(self, dataset: str) -> tuple[Account, Account, list[Event]]:
+        """The account, the same without what is set aside for accounts within it, its events."""
         with database.transaction(self.url) as execute:
             account, rows = self._load(execute, dataset)
-        return account, self._composed(account, rows)
+            own = self._without_parts(execute, account)
+        return account, own, self._composed(account, rows)
+
+    def _without_parts(self, execute: Execute, account: Account) -> Account:
+        """The account with the cap that is left beside the caps of accounts within it."""
+        accounts = [self._account(row) for row in self._chain(execute) if row[1] == "open"]
+        return _own_share(account, accounts)
+
+    def _check_room(
+        self, execute: Execute, within: str, asked: PrivacyUnit, epsilon: float, delta: float
+    ) -> None:
+        """Refuse a part that the account it is to be within has no room for."""
+        whole, rows = self._load(execute, within)
+        if whole.unit.for_account() != asked.for_account():
+            raise LedgerError(self._another_unit(whole, asked))
+        own = self._without_parts(execute, whole)
+        left = _minus(own, epsilon, delta)
+        total = math.inf
+        if left.delta >= 0:
+            total = composition.account_epsilon(self._composed(whole, rows), left.delta)
+        if not total <= left.epsilon:
+            raise BudgetExceeded(
+                f"Data set {within!r} of {self!r} has a cap of {_cap(whole)}, of which ε = "
+                f"{max(own.epsilon, 0):.6g}, δ = {max(own.delta, 0):.2g} is not set aside for "
+                f"other accounts within it; with a part of ε = {epsilon:g}, δ = {delta:g}, what "
+                "was charged to it before would not fit. Open the part with less. No account was "
+                "opened."
+            )
 
     def _load(self, execute: Execute, dataset: str) -> tuple[Account, list[tuple[Any, ...]]]:
         """The account of a data set, and the rows of its charges, oldest first."""
@@ -369,6 +414,7 @@ class Ledger:
                 return Account(
                     number=number,
                     dataset=dataset,
+                    within=_within(cap),
                     **unit,
                     epsilon=epsilon,
                     delta=delta,
@@ -435,6 +481,46 @@ class Ledger:
             "moved, or written by a newer reticent. Upgrade reticent, or restore the ledger from a "
             "backup. Until then nothing may be spent from it."
         )
+
+
+def _within(cap: dict[str, Any]) -> str | None:
+    """The account that a stored cap is a part of."""
+    name = cap.get("within")
+    if name is None or isinstance(name, str):
+        return name
+    raise ValueError("not the name of an account")
+
+
+def _part_of(within: str | None) -> str:
+    if within is None:
+        return ""
+    return f", within {within!r}"
+
+
+def _own_share(account: Account, accounts: Sequence[Account]) -> Account:
+    """The account without what is set aside for accounts within it, of all that there are."""
+    for part in accounts:
+        if part.within == account.dataset:
+            account = _minus(account, part.epsilon, part.delta)
+    return account
+
+
+def _minus(account: Account, epsilon: float, delta: float) -> Account:
+    """The account with a smaller cap, each number rounded down."""
+    return replace(
+        account,
+        epsilon=_difference(account.epsilon, epsilon),
+        delta=_difference(account.delta, delta),
+    )
+
+
+def _difference(whole: float, part: float) -> float:
+    """whole − part, exact or rounded down."""
+    exact = Fraction(whole) - Fraction(part)
+    rounded = float(exact)
+    if Fraction(rounded) > exact:
+        return math.nextafter(rounded, -math.inf)
+    return rounded
 
 
 def _whom(unit: PrivacyUnit) -> str:
@@ -552,8 +638,15 @@ def _cap(account: Account) -> str:
     return cap
 
 
+def _left(account: Account, events: Sequence[Event]) -> float:
+    """The largest ε that one more release may spend; nothing where all is set aside."""
+    if account.epsilon <= 0:
+        return 0.0
+    return composition.remaining_epsilon(events, account.epsilon, account.delta)
+
+
 def _refusal(account: Account, events: Sequence[Event], event: Event, total: float) -> str:
-    left = composition.remaining_epsilon(events, account.epsilon, account.delta)
+    left = _left(account, events)
     rounded_down = Context(prec=6, rounding=ROUND_FLOOR).create_decimal(left).normalize()
     advice = "Its budget is used up"
     if left:

@@ -1,6 +1,8 @@
-"""Means, scales and correlations of the columns, in stages.
+"""Row maps of single columns: counts, means, scales, correlations.
 
-What factors, components and clusters begin with. Proof: column_moments.md.
+Means, histograms and covariances ask for one of `ColumnMeans`, `MeanSum`, `ColumnCounts` and
+`MomentGram`, once; their proofs stand beside these models. Factors, components and clusters begin
+with stages. Proof of these: column_moments.md.
 
     1    Σ(u, u² − 1) over scaled records u: mean and variance of each column, as well as the noise
          allows

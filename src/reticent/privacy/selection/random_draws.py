@@ -15,7 +15,7 @@ from reticent.privacy.accounting.events import Selection
 if TYPE_CHECKING:
     from reticent.privacy.random_bits import Bits
 
-__all__ = ["independent_split", "number_of_runs", "split", "uniform"]
+__all__ = ["coins", "number_of_runs", "split", "uniform"]
 
 _BATCH = 1024  # words of random bits that are read at once
 
@@ -65,10 +65,7 @@ def split(n: int, validation: int, bits: "Bits") -> NDArray[np.bool_]:
     return mask
 
 
-def independent_split(n: int, fraction: float, bits: "Bits") -> NDArray[np.bool_]:
-    """Choose each of ``n`` units by itself, with the probability ``fraction`` (in steps of 2⁻⁴⁰).
-
-    A mask of shape ``(n,)``, True for those chosen.
-    """
-    below = int(fraction * 2**40) << 24
-    return np.asarray(bits.words(n) < np.uint64(below))
+def coins(n: int, fraction: float, bits: "Bits") -> NDArray[np.bool_]:
+    """Toss a coin for each of ``n`` rows: a mask of shape ``(n,)``, True with ``fraction``."""
+    below = np.uint64(int(fraction * 2**53) << 11)  # 0 < fraction < 1
+    return np.asarray(bits.words(n) < below)

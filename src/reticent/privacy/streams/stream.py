@@ -53,14 +53,27 @@ from reticent.privacy.streams.correlated_noise import (
     Integers,
     copied,
 )
-from reticent.privacy.unit import RELATIONS
-from reticent.validation import check_choice, check_integer, is_integer
+from reticent.privacy.streams.records_of_people import RecordsOfPeople
+from reticent.privacy.unit import PrivacyUnit
+from reticent.validation import check_integer, is_integer
 
 __all__ = ["Stream"]
 
 _INDEPENDENT = IndependentNoise()
 _FORMAT = 2  # of a state
-_STATE = {"terms", "entry", "fit", "made", "rows", "total", "sum", "memory", "like", "asked"}
+_STATE = {
+    "terms",
+    "entry",
+    "fit",
+    "made",
+    "rows",
+    "total",
+    "sum",
+    "memory",
+    "like",
+    "asked",
+    "people",
+}
 
 
 class Stream:
@@ -71,6 +84,12 @@ class Stream:
     bounds, event, records_per_person, ledger, dataset, relation, what, seed
         As for a `Curator`. The event is that of the whole stream: one Gaussian release, in however
         many steps.
+    person, contribution
+        With ``person``, a word for whom `add` is told each record is of: the first ``contribution``
+        records of a person count, and later ones add nothing. All records of one person are
+        protected together, with ``contribution`` times the noise, and √2 times that for a Gram
+        matrix, since neighbours' records may stand in other steps. (Records of somebody who may
+        come again cannot be weighed by how many there will be.)
     correlation : Correlation
         What is released in a step, and how the steps' noise hangs together.
     steps : int
@@ -95,6 +114,8 @@ class Stream:
         correlation: Correlation = _INDEPENDENT,
         steps: int = 1,
         records_per_person: int = 1,
+        person: str | None = None,
+        contribution: int = 1,
         ledger: str | os.PathLike[str] | None = None,
         dataset: str | None = None,
         relation: str = "record",
@@ -112,18 +133,17 @@ class Stream:
                 "seed must be bytes, for tests, or None for a private release.", parameter="seed"
             )
         check_integer("steps", steps, 1, 2**62)
-        check_integer("records_per_person", records_per_person, 1, 10**6)
-        check_choice("relation", relation, RELATIONS)
+        unit = PrivacyUnit(relation, records_per_person, person, contribution)
         check_account(ledger, dataset)
         # int: the noise is made from products, and those of NumPy's integers would wrap around
         self.bounds, self._fields = by_position(bounds)
         self._event = event
         self._correlation = correlation
         self._steps = int(steps)
-        self._records_per_person = int(records_per_person)
+        self._unit = unit
         self._seed = seed
         self._process = identity()
-        self._relation = relation
+        self._people = RecordsOfPeople(secrets.token_bytes(16), {})
         self._fit = secrets.token_hex(8)
         self.made = 0
         self.rows = 0
@@ -146,8 +166,7 @@ class Stream:
             entry = Ledger(ledger).charge(
                 dataset,
                 event,
-                relation=relation,
-                records_per_person=self._records_per_person,
+                **unit.for_account(),
                 what=what,
             )
             self._entry_hash = entry.hash
@@ -167,12 +186,24 @@ class Stream:
         records: NDArray[Any] | Sequence[object],
         *,
         coded: bool = False,
+        person: Sequence[object] | NDArray[Any] | None = None,
     ) -> None:
         """Add raw records (inputs, then the output, one row each) to this step's sum.
 
         Nothing can fail for what is in them. Cells are read by the kinds of the bounds; with
-        ``coded`` they are codes already (`codes.code_rows`).
+        ``coded`` they are codes already (`codes.code_rows`). ``person``: whose each record is,
+        where people are the unit; a record of nobody adds nothing.
         """
+        if (person is None) != (self._unit.person is None):
+            advice = "This stream protects records, and was paid for as such: leave person out."
+            if person is None:
+                advice = "This stream protects people: say whose each record is (person=...)."
+            raise BadInput(advice, parameter="person")
+        if person is not None and len(person) != len(records):
+            raise BadInput(
+                f"There are {len(records)} records, and {len(person)} people: give one each.",
+                parameter="person",
+            )
         with self._lock:
             enforced = self._enforced_once(statistic)
             if coded:
@@ -187,7 +218,13 @@ class Stream:
                 raise BadInput(
                     f"Records of this stream are rows of {width} numbers: inputs, then the output."
                 )
-            added = read_safely(lambda: self._added(enforced, table, coded), "Nothing was added.")
+            counted = table
+            if person is not None:
+                # First: interrupted here, a person's record is used up, and never counts twice.
+                most = self._unit.contribution
+                mask = read_safely(lambda: self._people.count(person, most), "Nothing was added.")
+                counted = table[mask]
+            added = read_safely(lambda: self._added(enforced, counted, coded), "Nothing was added.")
             rows = self.rows + len(records)
             total = self._total + added
             self.rows = rows  # with no call between the two: if interrupted, both or none
@@ -264,18 +301,17 @@ class Stream:
             event=self._event,
             n=rows,
             bounds=self.bounds,
-            records_per_person=self._records_per_person,
             private=self._seed is None,
             fit=self._fit,
-            relation=self._relation,
             entry=self._entry_hash,
+            **self._unit.to_dict(),
         )
 
     def _empty_memory_of_others(self, enforced: Enforced, mask: NDArray[np.bool_]) -> None:
         """Forget noise of other coordinates, or of another size: this step cannot share it."""
         multiplicity = enforced.coordinate_multiplicity()
         layout = sha256(mask.tobytes() + multiplicity.tobytes()).hexdigest()
-        key = f"{self._correlation.name} {enforced.sensitivity2} {layout}"
+        key = f"{self._correlation.name} {self._sensitivity2(enforced)} {layout}"
         if self._memory_key != key:
             self._memory = []
             self._memory_key = key
@@ -292,6 +328,11 @@ class Stream:
         enforced = enforce(statistic)
         if not isinstance(enforced, (EnforcedSum, EnforcedGram)):
             raise ReleaseRefused("Only a Sum or a Gram statistic can be released step by step.")
+        if self._unit.person is not None and getattr(enforced, "counts_records", False):
+            raise ReleaseRefused(
+                "A Sum that counts records cannot be released step by step where people are the "
+                "unit: its count is free only for records that stay in their step."
+            )
         description = enforced.describe()
         key = enforced.key(description)
         if self._key is not None and key != self._key:
@@ -308,7 +349,7 @@ class Stream:
         self, enforced: Enforced, mask: NDArray[np.bool_]
     ) -> list[tuple[NDArray[np.bool_], Scale]]:
         """Which coordinates have fresh noise of which scale, in grid steps."""
-        sensitivity2 = enforced.sensitivity2 * self._records_per_person**2
+        sensitivity2 = self._sensitivity2(enforced) * self._records_that_count**2
         variance = Fraction(self._event.noise_multiplier) ** 2 * sensitivity2
         multiplicity = enforced.coordinate_multiplicity()
         scales = []
@@ -321,6 +362,29 @@ class Stream:
                 scale = scale_at_least(inflated / int(count))
                 scales.append((part & (multiplicity == count), scale))
         return scales
+
+    def _sensitivity2(self, enforced: Enforced) -> int:
+        """Squared distance of sums over all steps, for one record that counts.
+
+        A record is replaced in its own step. Where people are the unit, the records that count may
+        stand in other steps: one is taken away in one step, (‖p‖ ≤ length), and one is added in
+        another, (2·length)².
+        """
+        if self._unit.person is None:
+            return enforced.sensitivity2
+        return 4 * enforced.contribution().l2_squared
+
+    @property
+    def _records_that_count(self) -> int:
+        """How many records of one person may add something."""
+        if self._unit.person is None:
+            return self._unit.records_per_person
+        return self._unit.contribution
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected."""
+        return self._unit
 
     def scale(self, statistic: Statistic, echo: float = 0.0) -> NDArray[np.float64]:
         """Return the noise scales that a release of this statistic names, shape ``(size,)``.
@@ -358,9 +422,8 @@ class Stream:
             "correlation": sha256(coefficients.encode()).hexdigest(),
             "steps": self._steps,
             "bounds": self.bounds.to_dict(),
-            "records_per_person": self._records_per_person,
-            "relation": self._relation,
             "seed": seed,
+            **self._unit.to_dict(),
         }
 
     def _state(self) -> bytes:
@@ -375,6 +438,7 @@ class Stream:
             "memory": [_plain(noise) for noise in self._memory],
             "like": self._memory_key,
             "asked": self._key,
+            "people": self._people.to_dict(),
         }
         return json.dumps(fields).encode()
 
@@ -389,6 +453,7 @@ class Stream:
         self._memory = [np.array(noise, dtype=object) for noise in fields["memory"]]
         self._memory_key = fields["like"]
         self._key = fields["asked"]
+        self._people = RecordsOfPeople.from_dict(fields["people"])
         self._enforced = None
 
     def _check_terms(self, paid: Mapping[str, Any]) -> None:
@@ -424,9 +489,15 @@ def _parsed(state: bytes) -> dict[str, Any]:
         fields = json.loads(state)
     except (RecursionError, TypeError, ValueError):
         fields = None
-    # Version 0.1 wrote neither terms nor entry.
-    if isinstance(fields, dict) and fields.keys() == _STATE - {"terms", "entry"}:
-        fields |= {"terms": {}, "entry": None}
+    # Version 0.1 wrote neither terms nor entry, and no version before this one counted people.
+    added = {
+        "terms": {},
+        "entry": None,
+        "people": RecordsOfPeople(b"", {}).to_dict(),
+    }
+    known = isinstance(fields, dict) and _STATE - added.keys() <= fields.keys() <= _STATE
+    if known and ("terms" in fields) == ("entry" in fields):
+        fields = added | fields
     if (
         not isinstance(fields, dict)
         or fields.keys() != _STATE
@@ -440,7 +511,8 @@ def _parsed(state: bytes) -> dict[str, Any]:
     counts = is_integer(fields["made"], 0) and is_integer(fields["rows"], 0)
     memory = fields["memory"]
     sums = isinstance(memory, list) and all(map(_is_sum, [fields["total"], fields["sum"], *memory]))
-    if not (texts and optional and counts and sums):
+    people = RecordsOfPeople.is_stored(fields["people"])
+    if not (texts and optional and counts and sums and people):
         raise BadInput(
             "The state of this stream was altered: go on from a copy of what Stream.state gave."
         )

@@ -76,6 +76,7 @@ def write_report(
         "report.html",
         headline=sections.headline(presenter),
         words=sections.guarantee_words(presenter),
+        documentation=sections.documentation(presenter),
         attack=_drawn_attack_curve(presenter.guarantee),
         budget=account,
         charged_to=charged_to,

@@ -252,7 +252,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         wanted = self.model._params["n_components"]
         columns = len(input_columns(self.model))
         remarks = [
-            "Each part: its share of the records, and in each column its mean ± "
+            f"Each part: its share of the {self.counted}, and in each column its mean ± "
             "the standard deviation of its records."
         ]
         if getattr(self.model, "level_probabilities_", {}):
@@ -302,7 +302,8 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         if not (spread > (high - low) / 2).all():
             return []
         return [
-            f"the parts are as wide as the ranges: {medium.budget} is too small for so few records."
+            f"the parts are as wide as the ranges: {medium.budget} is too small for so few "
+            f"{self.few}."
         ]
 
 

@@ -48,7 +48,7 @@ _AT = np.linspace(-HALF, HALF, 400)
 class _OnGrid(GPRegressor):
     """GPRegressor that may choose among the paper's three length scales only."""
 
-    def _priors(self, bounds: Bounds, warp: tuple[tuple[float, ...], ...] = ()) -> KernelPriors:
+    def _make_prior(self, bounds: Bounds, warp: tuple[tuple[float, ...], ...] = ()) -> KernelPriors:
         low, high = bounds.y[0]
         return KernelPriors(
             [RBF(length) for length in LENGTHS], 1, bounds.unscale, (high - low) / 2

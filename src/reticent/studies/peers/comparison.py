@@ -114,11 +114,12 @@ class Measure:
 class Comparison:
     """Methods on tasks.
 
-    All but ``ours`` are peers; ``easier`` is the one with an easier promise.
+    All but ``ours`` are peers; ``easier`` is the one with an easier promise that the verdict leaves
+    out, if there is one.
     """
 
     ours: str
-    easier: str
+    easier: str | None
     plain: str  # a private method that looks at no input
     tasks: Mapping[str, Task]
     methods: Mapping[str, Method]

@@ -113,7 +113,10 @@ def _verdict(of: Comparison, measure: Measure, cells: Cells) -> str:
     mine = {key: cell for key, cell in cells.items() if of.ours in cell}
     good = {key: verdicts(of, cell, measure) for key, cell in mine.items()}
     alike = sum(of.ours in names for names in good.values())
-    all_of_them = sum(of.ours in verdicts(of, cell, measure, easier=True) for cell in mine.values())
+    with_easier = ""
+    if of.easier is not None:
+        many = sum(of.ours in verdicts(of, cell, measure, easier=True) for cell in mine.values())
+        with_easier = f"; in {many} if compared with {of.easier}, as well"
     behind = [
         f"{task} at ε = {e:g} ({', '.join(sorted(names))})"
         for (task, e), names in good.items()
@@ -121,7 +124,7 @@ def _verdict(of: Comparison, measure: Measure, cells: Cells) -> str:
     ]
     return (
         f"{measure.title}: {of.ours} is best or within 2 standard errors of the best in {alike} of "
-        f"{len(mine)} cells; in {all_of_them} if compared with {of.easier}, as well."
+        f"{len(mine)} cells{with_easier}."
     ) + (f" Behind, and whom: {'; '.join(behind)}." if behind else "")
 
 
