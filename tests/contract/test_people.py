@@ -1,366 +1,206 @@
-"""Every estimator protects people: by identifiers, added or removed, and with weights of records.
+"""People as the unit: exact weighted sums, and no person that moves them further than a record."""
 
-One case for each model. What people have in common with records (bounds, maps, noise) is tested
-elsewhere.
-"""
-
-import gc
-import pickle
-import types
-import warnings
+import itertools
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from scipy.optimize import minimize
 
-import reticent
-from reticent.privacy.curator import Curator
-from reticent.privacy.release import NUMBER, number_scale
-from reticent.privacy.sources.base import Source
+from reticent.privacy.record_sum import BlockSum, RecordSum
+from reticent.privacy.reference import reference_sum, reference_weights
+from reticent.privacy.sources.base import Field, scan
+from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.feature_cache import FeatureCache
-from reticent.privacy.weights import PersonCounts, RecordWeights
-from tests.contract.cases import ESTIMATORS, records, relation, split
+from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram
+from reticent.privacy.unit import ADD_REMOVE, REPLACE, PrivacyUnit
+from reticent.privacy.weight_columns import weight_columns
+from reticent.privacy.weights import ONE
+from tests.contract.cases import NASTY, STATISTICS, records
 
-# records have labels that are no classes, and a fit that leaves most of them out says so
-pytestmark = pytest.mark.filterwarnings("ignore:About .* of the records:UserWarning")
-
-MODELS = {
-    name: model
-    for name, model in ESTIMATORS.items()
-    if name.partition(" ")[0] == name
-    or name in ("BinnedGPRegressor of labels", "BinnedGPRegressor of counts")
-    or name in ("GPClassifier by class", "GPRegressor with noise levels")
-}
-PERSON = {"person": "person"}
-UNITS = {
-    "person": {},
-    "add-remove": {"neighbours": "add-remove"},
-    "weights": {"contribution": 2, "weight_bound": 2.0},
-}
-CASES = {
-    f"{name}, {unit}": (model, unit)
-    for name, model in MODELS.items()
-    for unit in UNITS
-    if not (relation(model) == "label" and unit == "add-remove")
-}
-each = pytest.mark.parametrize(("model", "unit"), CASES.values(), ids=CASES)
-UNWEIGHTED = {name: case for name, case in CASES.items() if case[1] != "weights"}
-each_unweighted = pytest.mark.parametrize(("model", "unit"), UNWEIGHTED.values(), ids=UNWEIGHTED)
-N = 100  # people
-TABLE = records(290)  # of 300 records
+each = pytest.mark.parametrize(
+    ("statistic", "bounds", "tight"), STATISTICS.values(), ids=STATISTICS
+)
+FIELDS = tuple(Field(i) for i in range(3))
+BOUND = 3.0
 
 
-def people(n: int, count: int = N) -> np.ndarray:
-    """Whose each of n records is: some people have one, some many."""
-    places = np.arange(n)
-    return np.where(places < count, places, places**2 % max(count, 1))
+def sums_of(bounds, data, people, *, stated=None, contribution=1, threads=1):
+    """The sums over a table whose records belong to these people."""
+    unit = PrivacyUnit(
+        person="person",
+        contribution=contribution,
+        weight=None if stated is None else "weight",
+        weight_bound=None if stated is None else BOUND,
+    )
+    source = scan(data, person=list(people), weight=stated)
+    columns = weight_columns(source, unit)
+    counts = source.count_people(columns.person, columns.key)
+    weights = columns.weights(len(FIELDS), counts)
+    return RecordSum(source, FIELDS, bounds, threads, weights, columns.fields)
 
 
-def fit(model, unit, data=TABLE, ids=None, **params):
-    beside = {"person": people(len(data)) if ids is None else ids}
-    if unit == "weights":
-        beside["sample_weight"] = 1.5 + np.cos(np.arange(len(data)))
-    changed = clone(model).set_params(**UNITS[unit], **params)
-    return changed.fit(*split(model, data), **beside)
+def released(enforced, sums, rows=None):
+    """The integers that noise is added to, in blocks of so many rows."""
+    rows = min(rows or enforced.block_rows, enforced.block_rows)
+    with np.errstate(all="ignore"):
+        count, total = sums.add_up(
+            BlockSum(enforced, sums.bounds), rows=rows, shape=enforced.sum_shape
+        )
+    assert count == sums.source.known_n
+    return enforced.coordinates(total)
 
 
-_ONCE = {}
-
-
-def fitted(model, unit):
-    if (id(model), unit) not in _ONCE:
-        _ONCE[id(model), unit] = fit(model, unit)
-    return _ONCE[id(model), unit]
-
-
-def learned(model) -> dict:
-    return {name: pickle.dumps(value) for name, value in vars(model).items() if name.endswith("_")}
-
-
-def test_every_estimator_is_here():
-    assert {type(model) for model in MODELS.values()} == {*map(type, ESTIMATORS.values())}
+def table(n=70):
+    """Ordinary and nasty records of people with 1, 2, 3, … records, and of nobody."""
+    data = np.vstack([NASTY, records(n)])
+    rng = np.random.default_rng(len(data))
+    people = [[None, "", 7, -7, "7", "ann", "Ann", 2.5][j] for j in rng.integers(0, 8, len(data))]
+    people[: len(data) // 2] = rng.integers(100, 130, len(data) // 2).tolist()
+    stated = rng.choice([0.0, -1.0, np.nan, np.inf, 1e-9, 0.7, 3.0, 8.0], len(data))
+    stated[::2] = rng.uniform(0, 3.1, len(stated[::2]))
+    names = [None if one == "" else "7" if one == 7 else str(one) for one in people]
+    who = [name if one is not None else None for name, one in zip(names, people, strict=True)]
+    return data, people, who, stated
 
 
 @each
-def test_rebuilt_saved_and_loaded_bit_for_bit(model, unit, tmp_path):
-    first = fitted(model, unit)
-    rebuilt = type(first).from_releases(first.releases_, **first.get_params(deep=False))
-    assert learned(rebuilt) == learned(first)
-    first.save(tmp_path / "m.reticent")
-    loaded = reticent.load(tmp_path / "m.reticent")
-    assert learned(loaded).keys() == learned(first).keys()
-    for name in vars(first):
-        if name.endswith("_") and isinstance(getattr(first, name), np.ndarray):
-            assert np.array_equal(getattr(loaded, name), getattr(first, name)), name
-    assert loaded.guarantee_ == first.guarantee_
+def test_weighted_sums_are_the_reference_integers(statistic, bounds, tight):
+    """Few weights and many (taken apart into digits); one chunk and several; threads."""
+    data, people, who, stated = table()
+    enforced = enforce(statistic)
+    with np.errstate(all="ignore"):
+        unit = bounds.scale(data, enforced.output_limit)
+    for given, contribution in ((None, 1), (None, 4), (stated, 3)):
+        weights = reference_weights(who, contribution=contribution, stated=given, bound=BOUND)
+        expected = reference_sum(enforced, unit, weights)
+        for rows, threads in ((1, 2), (None, 1)):
+            sums = sums_of(
+                bounds, data, people, stated=given, contribution=contribution, threads=threads
+            )
+            assert released(enforced, sums, rows).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, case in STATISTICS.items() if hasattr(case[0], "residuals")],
+)
+def test_cached_features_give_the_same_weighted_sums(name):
+    statistic, bounds, _ = STATISTICS[name]
+    enforced = enforce(statistic)
+    assert isinstance(enforced, EnforcedPartitionedGram)
+    data, people, _, stated = table()
+    for given in (None, stated):
+        sums = sums_of(bounds, data, people, stated=given, threads=2)
+        expected = released(enforced, sums)
+        cache = FeatureCache()
+        with np.errstate(all="ignore"):
+            for _ in range(2):  # makes the features, and uses them
+                rows, total = cache.total(sums, enforced, n=len(data), first=False, keep=True)
+                assert rows == len(data)
+                assert enforced.coordinates(total).tolist() == expected.tolist()
+
+
+def distance2(sensitivity, moved):
+    return int((sensitivity.multiplicity.astype(object) * moved**2).sum())
+
+
+def extreme_records(bounds):
+    level = bounds.noise_column and (bounds.noise_column.low, bounds.noise_column.high)
+    classes = [(0, len(bounds.classes) - 1)] if bounds.classes else []
+    ends = np.array([*bounds.x, *([level] if level else []), *bounds.y, *classes])
+    low, high = ends.T
+    corners = list(itertools.product(*zip(low, (low + high) / 2, high, strict=True)))
+    return low, high, np.vstack([corners, NASTY, np.full((1, 3), np.nan)])
+
+
+class Moved:
+    """How far people move the sums of one statistic."""
+
+    def __init__(self, statistic, bounds):
+        self.enforced = enforce(statistic)
+        self.bounds = bounds
+        self.low, self.high, self.extreme = extreme_records(bounds)
+        self.replace = self.enforced.sensitivity(REPLACE)
+        self.add = self.enforced.sensitivity(ADD_REMOVE)
+        self.summands = [self.summand(one) for one in self.extreme]
+
+    def summand(self, record):
+        """What a record of weight one adds, in floats: only to look where to search."""
+        with np.errstate(all="ignore"):
+            block = BlockSum(self.enforced, self.bounds)(record[None, :])
+        return self.enforced.coordinates(block).astype(np.float64)
+
+    def best_records(self):
+        """The pair of extreme records that are farthest apart, and the one farthest from zero."""
+        adds = np.array(self.summands)
+        scale = np.sqrt(self.replace.multiplicity)
+        rows = adds * scale
+        squares = (rows**2).sum(axis=1)
+        apart = squares[:, None] + squares - 2 * rows @ rows.T
+        a, b = np.unravel_index(np.argmax(apart), apart.shape)
+        longest = np.argmax((adds**2) @ self.add.multiplicity)
+        return self.extreme[a], self.extreme[b], self.extreme[longest]
+
+    def optimised(self, start, rng, each=3, tries=40):
+        """Two people with so many records each, as far apart as a short search finds."""
+        scale = np.sqrt(self.replace.multiplicity / float(self.replace.l2_squared))
+
+        def persons(v):
+            both = self.low + (self.high - self.low) * v.reshape(2, each, 3)
+            if self.bounds.classes:
+                both[:, :, -1] = np.clip(np.round(both[:, :, -1]), 0, self.high[-1])
+            return both
+
+        def loss(v):
+            sums = [sum(self.summand(one) for one in person) / each for person in persons(v)]
+            return -float((((sums[0] - sums[1]) * scale) ** 2).sum())
+
+        middle = (start - self.low) / (self.high - self.low)
+        first = np.repeat(np.clip(np.nan_to_num(middle, nan=0.5), -0.2, 1.2), each, axis=0)
+        jitter = rng.normal(0, 0.05, first.shape)
+        found = minimize(
+            loss, (first + jitter).ravel(), method="Nelder-Mead", options={"maxfev": tries}
+        )
+        return persons(found.x)
 
 
 @each
-def test_it_says_who_is_protected_and_refuses_to_say_more(model, unit):
-    one = fitted(model, unit)
-    guarantee = one.guarantee_
-    assert guarantee.private
-    assert guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
-    assert guarantee.person == "person"
-    assert "all records of one person" in guarantee.statement or relation(model) == "label"
-    if unit == "add-remove":
-        assert guarantee.neighbours == "add-remove"
-        assert guarantee.units is None
-    else:
-        assert guarantee.units == one.releases_[0].n == N
-    for other in ({"neighbours": "add-remove"}, {"contribution": 7}, {"person": "somebody"}):
-        params = {**one.get_params(deep=False), **other}
-        if params != one.get_params(deep=False):
-            with pytest.raises(reticent.ReticentError):
-                type(one).from_releases(one.releases_, **params)
-
-
-@each
-def test_the_releases_are_what_was_paid_for(model, unit):
-    """All of μ², the number of people included, is that of the event."""
-    one = fitted(model, unit)
-    numbers = [release for release in one.releases_ if release.statistic["name"] == NUMBER]
-    search = isinstance(one, reticent.PrivateSearch)
-    assert len(numbers) == (unit == "add-remove") * (1 + search)
-    if numbers and not search:
-        event = one.releases_[0].event
-        assert one.releases_[0] is numbers[0]
-        assert numbers[0].scale[0] == pytest.approx(number_scale(event, numbers[0].unit) ** 0.5)
-        assert numbers[0].n == one.releases_[-1].n == max(1, round(float(numbers[0].value[0])))
-
-
-@each_unweighted
-def test_nothing_but_noise_depends_on_the_records(model, unit, monkeypatch, tmp_path, capfd):
-    """With the noisy sums replaced by constants, no byte differs between neighbours of neighbours.
-
-    With "replace" between tables of as many people, however many records they have; with
-    "add-remove" between tables of any size, and of none.
-    """
-
-    def constant(self, exact, statistic, scales, number):
-        scale = np.empty(len(exact))
-        multiplicity = statistic.sensitivity(self.unit.neighbours).multiplicity
-        for share, one in scales.items():  # public, and compared when a model is rebuilt
-            step = statistic.step / self._grid
-            scale[multiplicity == share] = float(one.exact) * step
-        return np.linspace(0.0, 100.0, len(exact)), scale
-
-    release_number = Curator._release_number
-    monkeypatch.setattr(Curator, "_add_noise", constant)
-    monkeypatch.setattr(Curator, "_release_number", lambda self, units: release_number(self, 90))
-    monkeypatch.setattr("secrets.token_hex", lambda size: "0" * 2 * size)
-    zero = type("Zero", (), {"words": lambda self, n: np.zeros(n, "<u8"), "more": lambda self: 0})
-    monkeypatch.setattr("reticent.privacy.curator.seeded_bits", lambda seed, what: zero())
-    noiseless = (np.zeros(1, dtype=object), np.ones(1))
-    monkeypatch.setattr("reticent.privacy.curator.draw_noise", lambda *_: noiseless)
-    scales = "reticent.models.replay.check_scale"
-    monkeypatch.setattr(scales, lambda *_: None)
-    halves = "reticent.privacy.selection.private_selection.split"
-    monkeypatch.setattr(halves, lambda n, some, bits: np.arange(n) < some)
-    single = [0] * 201 + list(range(1, N))
-    tables = [
-        (TABLE, people(300)),
-        (np.full((300, 3), 1e300), np.array(single)),
-        (np.full((300, 3), np.nan), np.array(single[::-1])),
-    ]
-    if relation(model) == "label":  # all but the labels is public
-        tables = [
-            (np.column_stack([TABLE[:, :2], table[:, 2]]), people(300)) for table, _ in tables
-        ]
-    if unit == "add-remove":
-        tables += [(TABLE[:5], np.zeros(5)), (TABLE[:0], np.zeros(0)), (TABLE[:1], np.zeros(1))]
-        tables.append((TABLE[:7], np.full(7, np.nan)))  # records of nobody
-    seen = []
-    for i, (data, ids) in enumerate(tables):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            one = fit(model, unit, data, ids)
-            one.save(tmp_path / f"{i}.reticent")
-        said = [str(w.message) for w in caught]
-        content = (tmp_path / f"{i}.reticent").read_bytes()
-        seen.append((learned(one), content, said, capfd.readouterr()))
-    assert all(one == seen[0] for one in seen)
-
-
-@each_unweighted
-def test_nothing_exact_is_kept(model, unit):
-    labels = relation(model) == "label"
-    stack = [fitted(model, unit)]
-    known = set()
-    while stack:
-        thing = stack.pop()
-        if id(thing) in known or isinstance(
-            thing, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-        ):
-            continue
-        known.add(id(thing))
-        reads = (Curator, FeatureCache, Source, PersonCounts, RecordWeights)
-        assert not isinstance(thing, reads), "something that reads records was kept"
-        if isinstance(thing, np.ndarray) and not labels:
-            assert len(TABLE) not in thing.shape, "an array with one row per record"
-        stack.extend(gc.get_referents(thing))
-    assert len(known) > 10
-
-
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_an_account_of_people_is_charged_and_no_other(model, tmp_path):
-    book = reticent.Ledger(str(tmp_path / "budget.db"))
-    book.open("people", 1.2, 1e-6, relation=relation(model), person="person")
-    book.open("records", 1.2, 1e-6, relation=relation(model))
-    ledger = {"ledger": book.url}
-    with pytest.raises(reticent.ReticentError):
-        fit(model, "person", **ledger, dataset="records")
-    assert not book.history("records")
-    one = fit(model, "person", **ledger, dataset="people")
-    assert book.spent("people") == pytest.approx(1.0, abs=1e-9)
-    assert one.releases_[0].entry == book.history("people")[0].hash
-    with pytest.raises(reticent.BudgetExceeded):
-        fit(model, "person", **ledger, dataset="people")
-
-
-REFUSED = {
-    "kernel by scores": (
-        clone(ESTIMATORS["BinnedGPRegressor, kernel by scores"]),
-        {},
-        "learn_kernel",
-    ),
-    "labels, added or removed": (
-        clone(ESTIMATORS["LabelGPRegressor"]),
-        {"neighbours": "add-remove"},
-        "number of records is public",
-    ),
-    "a search that forgets its estimator's person": (
-        clone(ESTIMATORS["PrivateSearch"]).set_params(
-            estimator=reticent.PrivateMean(contribution=3, person="id")
-        ),
-        {},
-        "PrivateSearch itself",
-    ),
-    "a search of kernels by scores": (
-        reticent.PrivateSearch(
-            reticent.BinnedGPRegressor(bins=2),
-            [{"learn_kernel": True}, {"learn_kernel": "exponential"}],
-            bounds=ESTIMATORS["GPRegressor"].bounds,
-            epsilon=1.0,
-            delta=1e-6,
-        ),
-        {},
-        "learn_kernel",
-    ),
-    "weights without a bound": (clone(ESTIMATORS["PrivateMean"]), {"weight": "w"}, "upper bound"),
-    "a noise column in one stage": (
-        clone(ESTIMATORS["GPRegressor with noise levels"]).set_params(stages=1),
-        {"contribution": 2},
-        "stages=2",
-    ),
-}
-
-
-@pytest.mark.parametrize(("model", "params", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_protected_is_refused_before_the_charge(model, params, words, tmp_path):
-    book = reticent.Ledger(str(tmp_path / "budget.db"))
-    unit = {"relation": relation(model), "person": "person"}
-    book.open("people", 1.2, 1e-6, **unit)
-    with pytest.raises(reticent.BadInput, match=words):
-        fit(model.set_params(**params), "person", ledger=book.url, dataset="people")
-    assert not book.history("people")
-
-
-# ---- as privacy costs nothing, answers are those of weighted records
-
-RICH = {"epsilon": 1e6, "delta": 1e-6}
-PLANE = reticent.Bounds(x=[(0, 10), (0, 10)])
-_rng = np.random.default_rng(3)
-MIDDLES = _rng.choice([[2.5, 6.0], [6.5, 4.0]], size=1000)  # of two clusters
-ONE_EACH = np.clip(_rng.normal(MIDDLES, [1.2, 0.8]), 0, 10)
-COPIES = _rng.integers(1, 6, 1000)
-OF = np.repeat(np.arange(1000), COPIES)
-
-
-def numbers(model) -> np.ndarray:
-    """What a descriptive model says, as one array."""
-    if isinstance(model, reticent.PrivateTable):
-        name = next(key for key in model.table_[0] if key.endswith("_mean"))
-        return np.array([row[name] for row in model.table_])
-    if isinstance(model, reticent.PrivateHistogram):
-        return np.array(model.probabilities())
-    if isinstance(model, reticent.PrivateMean):
-        return model.mean_
-    if isinstance(model, reticent.KMeans):
-        return model.cluster_centers_
-    if isinstance(model, reticent.BinnedGPRegressor):
-        return model.counts_ / model.counts_.sum()
-    return model.get_covariance() if hasattr(model, "get_covariance") else model.covariance_
-
-
-DESCRIPTIVE = {
-    "mean": reticent.PrivateMean(),
-    "histogram": reticent.PrivateHistogram(bins=5),
-    "covariance": reticent.PrivateCovariance(),
-    "table": reticent.PrivateTable(by=[(0, [0, 5, 10])], mean=[1]),
-    "factors": reticent.FactorAnalysis(1),
-    "clusters": reticent.KMeans(2, epsilon=1e3),
-    "density": reticent.BinnedGPRegressor(kind="count", bins=(4, 3), learn_kernel=False),
-}
-
-
-@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
-@pytest.mark.parametrize("name", DESCRIPTIVE)
-def test_answers_are_those_of_weighted_records(name, neighbours):
-    """Copies of one record weigh what the record does; with a large contribution each copy counts;
-    whole weights are repetitions.
-    """
-    model = clone(DESCRIPTIVE[name]).set_params(bounds=PLANE, delta=1e-6)
-    model.set_params(epsilon=model.epsilon or RICH["epsilon"])
-    once = numbers(clone(model).fit(ONE_EACH))
-    repeated = numbers(clone(model).fit(ONE_EACH[OF]))
-    assert np.abs(repeated - once).max() > 2e-3  # they differ by much more than noise
-    model.set_params(neighbours=neighbours)
-    close = {"atol": 0.2 * np.abs(once - repeated).max() + 1e-4, "rtol": 0}
-    persons = clone(model).fit(ONE_EACH[OF], person=OF)
-    np.testing.assert_allclose(numbers(persons), once, **close)
-    many = clone(model).set_params(contribution=5).fit(ONE_EACH[OF], person=OF)
-    np.testing.assert_allclose(numbers(many), repeated, **close)
-    weighted = clone(model).set_params(weight_bound=5).fit(ONE_EACH, sample_weight=COPIES)
-    np.testing.assert_allclose(numbers(weighted), repeated, **close)
-
-
-@pytest.mark.parametrize("estimator", [reticent.GPRegressor, reticent.LabelGPRegressor])
-def test_a_gaussian_process_is_that_of_noise_by_weight(estimator):
-    """As scikit-learn's with a noise variance of s²/w for a record of weight w."""
-    rng = np.random.default_rng(4)
-    x = np.round(rng.uniform(0, 10, size=(150, 1)), 1)
-    y = np.sin(x[:, 0]) + 0.3 * rng.normal(size=150)
-    weights = rng.integers(1, 6, 150)
-    kernel = ConstantKernel(1.0, "fixed") * RBF(2.0, "fixed")
-    bounds = reticent.Bounds(x=[(0, 10)], y=(-3, 3))
-    fixed = {"noise": 0.3, "learn_kernel": False, "bounds": bounds, **RICH}
-    model = estimator(kernel, stages=4, weight_bound=5.0, **fixed)
-    model.fit(x, y, sample_weight=weights)
-    exact = GaussianProcessRegressor(kernel, alpha=0.09 / (weights / 5.0), optimizer=None)
-    grid = np.linspace(0, 10, 15)[:, None]
-    mean, sd = model.predict(grid, return_std=True)
-    exact_mean, exact_sd = exact.fit(x, y).predict(grid, return_std=True)
-    unweighted = estimator(kernel, stages=4, **fixed).fit(x, y).predict(grid)
-    assert np.abs(mean - exact_mean).max() < 0.02 < np.abs(mean - unweighted).max()
-    np.testing.assert_allclose(sd, exact_sd, rtol=0.15)
-
-
-def test_scores_are_the_same_bits_wherever_a_record_stands():
-    from reticent.models.selection.slot_scores import SlotScores
-
+def test_no_person_moves_the_sum_further_than_one_record_may(statistic, bounds, tight):
+    """Search for a violating person: any number of records, of any values, under any identifier."""
+    moved = Moved(statistic, bounds)
+    enforced = moved.enforced
     rng = np.random.default_rng(5)
-    A = rng.normal(size=(3, 7))
-
-    def of_block(block):
-        return np.tanh(block @ A) @ A[0]  # a product whose last bits may depend on the place
-
-    table = rng.normal(size=(700, 3))
-    whole = SlotScores(of_block, np.zeros((1, 3)))(table)
-    np.testing.assert_allclose(whole, of_block(table), rtol=1e-12)
-    for some in (table[:1], table[5:300], table[::-1], np.vstack([table[:9]] * 3)):
-        alone = SlotScores(of_block, np.zeros((1, 3)))(some)
-        again = {row.tobytes(): score for row, score in zip(table, whole, strict=True)}
-        assert alone.tolist() == [again[row.tobytes()] for row in some]
+    a, b, longest = moved.best_records()
+    mixed = moved.extreme[rng.integers(0, len(moved.extreme), 23)]
+    persons = [np.array([one]) for one in (a, b, longest)]
+    persons += [np.repeat([one], k, axis=0) for one, k in ((a, 7), (b, 50), (longest, 3))]
+    persons += [mixed, np.vstack([mixed[:3], [a] * 40]), *moved.optimised(np.array([a, b]), rng)]
+    if tight:
+        for _ in range(6):  # as long as single records that attain the bound are not found
+            ends = [moved.summand(one) for one in (a, b)]
+            apart = float(moved.replace.multiplicity @ (ends[0] - ends[1]) ** 2)
+            if apart >= 0.9995 * moved.replace.l2_squared:
+                break
+            start = moved.low + (moved.high - moved.low) * rng.uniform(-0.2, 1.2, (2, 3))
+            (a,), (b,) = moved.optimised(start, rng, each=1, tries=300)
+        persons += [np.array([a]), np.repeat([b], 5, axis=0)]
+    others, names, _, _ = table(30)
+    sums = [released(enforced, sums_of(bounds, others, names))]  # without the person
+    for number, person in enumerate(persons):
+        name = ["a new one", 10**18, " 8", -1.5][number % 4]
+        ids = np.array([*names, *[name] * len(person)], dtype=object)
+        order = rng.permutation(len(ids))
+        data = np.vstack([others, person])[order]
+        sums.append(released(enforced, sums_of(bounds, data, ids[order], threads=2)))
+    replaced = [x - y for x, y in itertools.combinations(sums[1:], 2)]
+    added = [x - sums[0] for x in sums[1:]]
+    for found, sensitivity in ((replaced, moved.replace), (added, moved.add)):
+        best = max(distance2(sensitivity, one) for one in found)
+        assert best <= ONE**2 * sensitivity.l2_squared
+        if sensitivity.l1 is not None:
+            assert max(abs(one).sum() for one in found) <= ONE * sensitivity.l1
+    if tight:
+        best = max(distance2(moved.replace, one) for one in replaced)
+        assert best >= 0.999 * ONE**2 * moved.replace.l2_squared
+        best = max(distance2(moved.add, one) for one in added)
+        assert best >= 0.999 * ONE**2 * moved.add.l2_squared

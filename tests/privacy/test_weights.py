@@ -496,7 +496,10 @@ def test_a_score_does_not_depend_on_who_else_is_judged():
     rng = np.random.default_rng(7)
     records = rng.uniform(-1, 1, (700, 2))
     records[5] = records[6]
-    own = in_own_places(judge)
+
+    def own(some):  # anew each time: it remembers
+        return in_own_places(judge)(some)
+
     alone = np.array([own(one[None])[0] for one in records])
     assert own(records).tolist() == alone.tolist()
     order = rng.permutation(700)[:333]
@@ -504,6 +507,8 @@ def test_a_score_does_not_depend_on_who_else_is_judged():
     assert np.abs(alone - records[:, 0]).max() < 1e-4
     assert own(np.repeat(records[:1], 600, axis=0)).tolist() == [alone[0]] * 600
     assert own(records[:0]).tolist() == []
+    once = in_own_places(judge)
+    assert [once(some).tolist() for some in (records[:9], records[:9])] == [alone[:9].tolist()] * 2
 
 
 # ---- two answers to the question whose a record is

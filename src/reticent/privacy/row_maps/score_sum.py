@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 
 HALVINGS = 12
 _PLACES = 256  # rows of a block in which each record has a place of its own
+_REMEMBERED = 2**20  # scores of different records, some 200 bytes each
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Judge = Callable[[Array], Array]  # from scaled records to their scores
@@ -27,19 +28,32 @@ def in_own_places(judge: Judge) -> Judge:
     The last bits of a prediction may depend on a record's place in its block, and on how long that
     is. Here both are functions of the record: blocks of 256, with the record at a place that its
     own bits say, and copies of another one where no record belongs. So its score is a function of
-    the record, whoever else is in the table. (private_search.md)
+    the record, whoever else is in the table. (private_search.md) Records of different weights are
+    asked for apart, and some several times: scores are remembered, up to a limit.
     """
+    known: dict[bytes, float] = {}
 
     def judged(records: Array) -> Array:
-        scores = np.empty(len(records))
-        places = _places(records)
-        for rows in _layers(places):
-            block = np.repeat(records[:1], _PLACES, axis=0)
-            block[places[rows]] = records[rows]
-            scores[rows] = judge(block)[places[rows]]
-        return scores
+        keys = [row.tobytes() for row in np.ascontiguousarray(records)]
+        new = {key: i for i, key in enumerate(keys) if key not in known}
+        scores = _judged_in_places(judge, records[list(new.values())])
+        found = dict(zip(new, scores.tolist(), strict=True))
+        if len(known) + len(found) <= _REMEMBERED:
+            known.update(found)
+        return np.array([found[key] if key in found else known[key] for key in keys])
 
     return judged
+
+
+def _judged_in_places(judge: Judge, records: Array) -> Array:
+    """Scores of different records, (n, d), each at its own place."""
+    scores = np.empty(len(records))
+    places = _places(records)
+    for rows in _layers(places):
+        block = np.repeat(records[:1], _PLACES, axis=0)
+        block[places[rows]] = records[rows]
+        scores[rows] = judge(block)[places[rows]]
+    return scores
 
 
 def _places(records: Array) -> NDArray[np.intp]:
