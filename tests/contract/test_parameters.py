@@ -264,7 +264,10 @@ def test_common_parameters_come_last_and_are_by_name_alone():
         parameters = inspect.signature(type(model)).parameters
         assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in COMMON)
         assert parameters["records_per_person"].default == 1
-        assert all(parameters[name].default is None for name in COMMON - {"records_per_person"})
+        assert parameters["contribution"].default == 1
+        assert parameters["neighbours"].default == "replace"
+        others = COMMON - {"records_per_person", "contribution", "neighbours"}
+        assert all(parameters[name].default is None for name in others)
 
 
 @pytest.mark.parametrize(
