@@ -67,6 +67,23 @@ def test_the_statement_says_who(unit, who):
     assert who in model.guarantee_.statement
 
 
+def test_a_search_is_about_all_and_its_best_fit_about_one_half(tmp_path):
+    search = reticent.PrivateSearch(
+        reticent.PrivateHistogram(), {"bins": [3, 5]}, bounds=reticent.Bounds(x={"age": (0, 100)})
+    )
+    search.set_params(epsilon=1.0, delta=1e-6, person="id").fit(visits(400))
+    assert search.guarantee_.units == 400
+    search.best_estimator_.save(tmp_path / "best")
+    loaded = reticent.load(tmp_path / "best").guarantee_
+    assert loaded.who == "any one person with all of their records (id)"
+    assert loaded == search.guarantee_
+    search.set_params(neighbours="add-remove").fit(visits(400))
+    halves = [one for one in search.releases_ if one.statistic["name"] == "NumberOfUnits"]
+    assert search.releases_[0].n == sum(one.n for one in halves)
+    shown = number_and_noun(search.releases_).removeprefix("about ").removesuffix(" people")
+    assert abs(int(shown) - search.releases_[0].n) <= 50
+
+
 def test_a_noisy_number_is_rounded_to_its_noise():
     model = histogram(visits(), person="id", neighbours="add-remove")
     shown = number_and_noun(model.releases_)

@@ -25,10 +25,11 @@ from reticent.about import checked_about
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
 from reticent.privacy.accounting.composition import calibrate
-from reticent.privacy.accounting.events import Event, Gaussian, Laplace
+from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Oracle, Release
+from reticent.privacy.oracle import CHOICE
 from reticent.privacy.sources.base import Field, Source, scan
 from reticent.privacy.sources.cell_values import fitting_width
 from reticent.privacy.statistics.exact_sum import one_blas_thread
@@ -404,8 +405,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _event(self) -> Event:
         """What a fit costs: δ > 0 buys Gaussian noise, δ = 0 Laplace noise."""
         eps, delta = self._promise()
-        self._check_privacy_unit()
         self._check()
+        self._check_privacy_unit()
         self._bounds()
         multiplier = calibrate(eps, delta, releases=self._releases)
         kind = Gaussian if delta > 0 else Laplace
@@ -456,7 +457,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             records_per_person=first.records_per_person,
             person=first.person,
             neighbours=first.neighbours,
-            units=first.n if first.unit.number_is_public else None,
+            units=_public_units(first),
         )
         given = first.bounds.given_inputs()
         self.n_features_in_ = len(given)
@@ -534,6 +535,17 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         )
         tags.target_tags.required = self._targets
         return tags
+
+
+def _public_units(first: Release) -> int | None:
+    """Number of people or records that a first release tells; None where it is not public.
+
+    Of a search, the first release tells it; those of its best fit are of one half.
+    """
+    half = isinstance(first.event, Selection) and first.statistic.get("kind") != CHOICE
+    if half or not first.unit.number_is_public:
+        return None
+    return first.n
 
 
 def _is_column(y: object) -> bool:
