@@ -27,7 +27,7 @@ from reticent.auditing.evidence import Evidence, Finding
 from reticent.auditing.search_attack import SearchAttack
 from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.unit import ADD_REMOVE, REPLACE
+from reticent.privacy.people.unit import ADD_REMOVE, REPLACE
 from reticent.validation import check_epsilon_delta
 
 __all__ = [

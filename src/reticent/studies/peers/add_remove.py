@@ -13,7 +13,7 @@ import numpy as np
 from reticent.models.descriptive.mean import PrivateMean
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.unit import ADD_REMOVE
+from reticent.privacy.people.unit import ADD_REMOVE
 from reticent.studies.common.results import Findings, Progress
 from reticent.studies.peers import dpsgd_baseline as dpsgd
 from reticent.studies.peers import ebm_numbers as ebm
