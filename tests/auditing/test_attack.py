@@ -20,8 +20,8 @@ from reticent.auditing.evidence import Evidence, Finding, lower_bound
 from reticent.models import base
 from reticent.privacy import noise
 from reticent.privacy.curator import Curator
+from reticent.privacy.people.weights import ONE, RecordWeights
 from reticent.privacy.row_maps.column_moments import ColumnMeans
-from reticent.privacy.weights import ONE, RecordWeights
 from tests.support.prose import says
 
 PROMISE = {"epsilon": 2.0, "delta": 0.1}

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from reticent.privacy.people.unit import ADD_REMOVE, REPLACE, PrivacyUnit
+from reticent.privacy.people.weight_columns import weight_columns
+from reticent.privacy.people.weights import ONE
 from reticent.privacy.record_sum import BlockSum, RecordSum
 from reticent.privacy.reference import reference_sum, reference_weights
 from reticent.privacy.sources.base import Field, scan
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.feature_cache import FeatureCache
 from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram
-from reticent.privacy.unit import ADD_REMOVE, REPLACE, PrivacyUnit
-from reticent.privacy.weight_columns import weight_columns
-from reticent.privacy.weights import ONE
 from tests.contract.cases import NASTY, STATISTICS, records
 
 each = pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
 from reticent.privacy.curator import Curator
+from reticent.privacy.people.weights import PersonCounts, RecordWeights
 from reticent.privacy.release import NUMBER, number_scale
 from reticent.privacy.sources.base import Source
 from reticent.privacy.statistics.feature_cache import FeatureCache
-from reticent.privacy.weights import PersonCounts, RecordWeights
 from tests.contract.cases import ESTIMATORS, records, relation, split
 
 # records have labels that are no classes, and a fit that leaves most of them out says so

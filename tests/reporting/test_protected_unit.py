@@ -7,7 +7,7 @@ import pytest
 import reticent
 from reticent.about import checked_about
 from reticent.errors import BadInput
-from reticent.privacy.unit import PrivacyUnit
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.reporting.page import sections
 from reticent.reporting.protected_unit import (
     counted_noun,

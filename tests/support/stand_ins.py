@@ -10,7 +10,7 @@ import reticent
 from reticent import Release
 from reticent.cli.terminal import console
 from reticent.cli.views.results import render_blocks
-from reticent.privacy.unit import PrivacyUnit
+from reticent.privacy.people.unit import PrivacyUnit
 
 __all__ = [
     "Bare",

@@ -31,7 +31,7 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.numbers import Number
 from reticent.privacy.columns.words import Words
-from reticent.privacy.unit import ADD_REMOVE, REPLACE
+from reticent.privacy.people.unit import ADD_REMOVE, REPLACE
 from reticent.validation import check_epsilon_delta
 
 __all__ = [

@@ -24,11 +24,11 @@ from reticent.models.base import PrivateEstimator
 from reticent.privacy.accounting.events import Laplace
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.oracle import Design
+from reticent.privacy.people.weights import ONE
 from reticent.privacy.release import NUMBER, Release, noise_multiplier
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import one_blas_thread
-from reticent.privacy.weights import ONE
 
 __all__ = ["Run", "Seen", "Tables", "Witness", "exact_sum"]
 

@@ -21,8 +21,8 @@ from reticent.codebook import Codebook, read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import YesNo
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.sources.base import Source
-from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import check_epsilon_delta
 
 if TYPE_CHECKING:

@@ -30,11 +30,11 @@ from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Oracle, Release
 from reticent.privacy.oracle import CHOICE
+from reticent.privacy.people.unit import REPLACE, PrivacyUnit
+from reticent.privacy.people.weight_columns import weight_columns
 from reticent.privacy.sources.base import Field, Source, scan
 from reticent.privacy.sources.cell_values import fitting_width
 from reticent.privacy.statistics.exact_sum import one_blas_thread
-from reticent.privacy.unit import REPLACE, PrivacyUnit
-from reticent.privacy.weight_columns import weight_columns
 from reticent.validation import check_epsilon_delta, is_integer
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.oracle import CHOICE, Choice, Design, Run
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import (
     CALIBRATION_TOLERANCE,
     NUMBER,
@@ -32,7 +33,6 @@ from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import enforce
-from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import is_integer
 
 __all__ = ["Replay", "alike"]

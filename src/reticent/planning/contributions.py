@@ -20,7 +20,7 @@ from math import hypot
 
 from reticent.errors import BadInput
 from reticent.privacy.accounting.composition import calibrate
-from reticent.privacy.unit import REPLACE
+from reticent.privacy.people.unit import REPLACE
 
 __all__ = ["CONTRIBUTIONS", "DIFFERENCE", "Contribution", "contributions", "total_weight"]
 

@@ -19,6 +19,7 @@ from reticent.models.gp.prior_hypotheses import PreparedPrior
 from reticent.privacy.accounting.events import Event
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.record_sum import RecordSum
 from reticent.privacy.release import (
     NUMBER,
@@ -32,7 +33,6 @@ from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.statistics.feature_cache import FeatureCache
-from reticent.privacy.unit import PrivacyUnit
 
 __all__ = ["CodedRecords", "MadeUp", "coded", "evenly", "fit_made_up", "inputs", "records"]
 

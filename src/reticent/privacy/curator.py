@@ -28,6 +28,9 @@ from reticent.privacy.guard import guarded_read, read_safely
 from reticent.privacy.ledger.ledger import Ledger, check_account
 from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
 from reticent.privacy.oracle import Choice, Design, Oracle, Run
+from reticent.privacy.people.unit import REPLACE, PrivacyUnit
+from reticent.privacy.people.weight_columns import WeightColumns, weight_columns
+from reticent.privacy.people.weights import ONE, PersonCounts, RecordWeights
 from reticent.privacy.process import available_cpus, check_process, identity
 from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import RecordSum, try_out
@@ -65,9 +68,6 @@ from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import Enforced, enforce
 from reticent.privacy.statistics.exact_products import check_blas
 from reticent.privacy.statistics.feature_cache import FeatureCache
-from reticent.privacy.unit import REPLACE, PrivacyUnit
-from reticent.privacy.weight_columns import WeightColumns, weight_columns
-from reticent.privacy.weights import ONE, PersonCounts, RecordWeights
 from reticent.validation import check_integer
 
 __all__ = ["Candidate", "Choice", "Curator", "Oracle", "Release", "Scores"]

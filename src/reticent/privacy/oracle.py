@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from reticent.privacy.accounting.events import Event
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import Release
 from reticent.privacy.selection.exponential_mechanism import Scores
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
 from reticent.privacy.statistics.counts import Counts
-from reticent.privacy.unit import PrivacyUnit
 
 __all__ = ["CHOICE", "Choice", "Design", "Oracle", "Run"]
 

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.guard import record_failures
-from reticent.privacy.sources.base import Field, Source
-from reticent.privacy.statistics.enforced import Enforced
-from reticent.privacy.weights import (
+from reticent.privacy.people.weights import (
     EqualSum,
     RecordWeights,
     UnweightedSum,
@@ -28,6 +26,8 @@ from reticent.privacy.weights import (
     total_checksum,
     weighted_chunk,
 )
+from reticent.privacy.sources.base import Field, Source
+from reticent.privacy.statistics.enforced import Enforced
 
 __all__ = ["BlockSum", "RecordSum", "public_records", "try_out"]
 

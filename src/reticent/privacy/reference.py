@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.privacy.people.weights import WEIGHT_BITS
 from reticent.privacy.statistics.assignment_moments import (
     RESPONSIBILITY_BITS,
     ROW_BITS,
@@ -35,7 +36,6 @@ from reticent.privacy.statistics.enforced import Enforced
 from reticent.privacy.statistics.gram import EnforcedGram
 from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram
 from reticent.privacy.statistics.sum import COLUMN_BITS, EnforcedColumnSum, EnforcedSum
-from reticent.privacy.weights import WEIGHT_BITS
 
 __all__ = ["reference_sum", "reference_weights"]
 

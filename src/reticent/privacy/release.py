@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from reticent.errors import BadInput
 from reticent.privacy.accounting.events import Event, Laplace
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.gram import upper_triangle
-from reticent.privacy.unit import PrivacyUnit
 
 __all__ = [
     "CALIBRATION_TOLERANCE",

@@ -11,8 +11,8 @@ from reticent.reporting.formatting import format_short, printable
 if TYPE_CHECKING:
     from reticent.models.base import PrivateEstimator
     from reticent.privacy.accounting.guarantee import Guarantee
+    from reticent.privacy.people.unit import PrivacyUnit
     from reticent.privacy.release import Release
-    from reticent.privacy.unit import PrivacyUnit
 
 __all__ = [
     "assumed_unit",

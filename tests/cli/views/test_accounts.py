@@ -12,8 +12,8 @@ import reticent
 from reticent.cli.views import accounts as shown
 from reticent.errors import BadInput, LedgerError
 from reticent.privacy.accounting.composition import account_epsilon
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import derived
-from reticent.privacy.unit import PrivacyUnit
 from reticent.reporting.budget import COMPOSITION_NOTE, budget
 from tests.support.fitted_models import kept
 from tests.support.prose import says

@@ -21,9 +21,9 @@ from reticent.models.selection.scoring import (
 )
 from reticent.models.selection.settings import SEARCH
 from reticent.privacy.accounting.events import Gaussian
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.score_sum import ScoreCounts, ScoreSum
-from reticent.privacy.unit import PrivacyUnit
 
 AGES = Bounds(x=[(0, 10)], y=(-1, 3))
 PAIR = Bounds(x=[(0, 10)], y=[(0, 2), (0, 100)])

@@ -12,9 +12,9 @@ import pytest
 
 from reticent.errors import BadInput
 from reticent.privacy.columns.identifiers import Identifier
+from reticent.privacy.people.unit import PrivacyUnit
+from reticent.privacy.people.weight_columns import weight_columns
 from reticent.privacy.sources.base import Field, scan
-from reticent.privacy.unit import PrivacyUnit
-from reticent.privacy.weight_columns import weight_columns
 
 KEY = b"k" * 16
 BIG = 2**53

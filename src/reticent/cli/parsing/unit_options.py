@@ -16,7 +16,7 @@ from reticent.cli.parsing.column_hints import similar_column
 from reticent.codebook import Codebook
 from reticent.errors import BadInput, BoundsMissing
 from reticent.privacy.columns.numbers import Number
-from reticent.privacy.unit import NEIGHBOURS, PrivacyUnit
+from reticent.privacy.people.unit import NEIGHBOURS, PrivacyUnit
 
 __all__ = ["check_unit_columns", "parse_unit", "unit_words"]
 

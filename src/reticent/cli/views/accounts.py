@@ -7,7 +7,7 @@ from reticent.cli.terminal import indented, table
 from reticent.obfuscation.register import remembered
 from reticent.privacy.accounting.composition import account_epsilon
 from reticent.privacy.ledger.ledger import Account, Entry, Ledger
-from reticent.privacy.unit import REPLACE, PrivacyUnit
+from reticent.privacy.people.unit import REPLACE, PrivacyUnit
 from reticent.reporting.budget import COMPOSITION_NOTE, spendable
 from reticent.reporting.formatting import format_short, format_short_up, printable
 

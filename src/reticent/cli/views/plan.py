@@ -15,7 +15,7 @@ from reticent.cli.terminal import advise, aside, console, indented, line, table
 from reticent.errors import BadInput, BoundsMissing
 from reticent.files.output import check_new, new_text
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.unit import PrivacyUnit
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.reporting.formatting import decimal_places, format_short
 
 if TYPE_CHECKING:

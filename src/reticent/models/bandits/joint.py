@@ -39,13 +39,13 @@ from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import check_scale, derived, same_event
 from reticent.privacy.row_maps.residual_gram import ResidualGram
 from reticent.privacy.row_maps.reward_sum import RewardSum, reward_sum
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.streams.correlated_noise import Correlation
 from reticent.privacy.streams.stream import Stream
-from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import check_epsilon_delta, check_integer
 
 __all__ = ["JointBandit"]

@@ -35,12 +35,12 @@ from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import check_scale, derived, noise_scale, same_event
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.residual_gram import ResidualGram
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.streams.stream import Stream
-from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import check_epsilon_delta
 
 __all__ = ["LocalBanditClient", "LocalBanditServer"]

@@ -45,6 +45,7 @@ from reticent.models.replay import alike
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import check_scale, noise_scale
 from reticent.privacy.row_maps.binned_sums import (
     BinCounts,
@@ -56,7 +57,6 @@ from reticent.privacy.row_maps.binned_sums import (
     LabelSums,
 )
 from reticent.privacy.statistics.exact_sum import one_blas_thread
-from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import as_float, as_generator, check_choice, check_integer
 
 if TYPE_CHECKING:

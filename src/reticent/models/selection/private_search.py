@@ -36,8 +36,8 @@ from reticent.privacy.accounting.events import Event, Gaussian, Selection
 from reticent.privacy.accounting.selection import calibrate_selection, liu_talwar_split, stop_for
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.sources.base import Source
-from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import as_float, check_choice
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from reticent.privacy.accounting.composition import epsilon
 from reticent.privacy.accounting.events import Event
 from reticent.privacy.accounting.rounding import rounded_up
-from reticent.privacy.unit import REPLACE, PrivacyUnit
+from reticent.privacy.people.unit import REPLACE, PrivacyUnit
 
 __all__ = ["Guarantee"]
 

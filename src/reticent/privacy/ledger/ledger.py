@@ -41,7 +41,7 @@ from reticent.privacy.accounting.events import (
 from reticent.privacy.accounting.rounding import rounded_up
 from reticent.privacy.ledger import connection as database
 from reticent.privacy.ledger.tables import CURVES, TABLE, Execute
-from reticent.privacy.unit import RELATIONS, REPLACE, PrivacyUnit
+from reticent.privacy.people.unit import RELATIONS, REPLACE, PrivacyUnit
 from reticent.validation import check_epsilon_delta
 
 __all__ = ["RELATIONS", "Account", "Entry", "Ledger", "check_account", "describe_user"]

@@ -18,12 +18,12 @@ from reticent.privacy.accounting.events import Event, Gaussian, Selection, check
 from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import call_safely, remember_signals, suppress_warnings
 from reticent.privacy.oracle import CHOICE, Choice, Run
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import Release, derived
 from reticent.privacy.selection.random_draws import coins, number_of_runs, split, uniform
 from reticent.privacy.selection.random_split import MEMORY
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.feature_cache import CACHE_BYTES, FeatureCache
-from reticent.privacy.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from reticent.privacy.curator import Curator

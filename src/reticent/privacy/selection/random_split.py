@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import ReleaseRefused
+from reticent.privacy.people.weights import PersonCounts
 from reticent.privacy.sources.base import DtypeKind, Field, Source
-from reticent.privacy.weights import PersonCounts
 
 __all__ = ["MEMORY", "RecordSplit", "RecordSubset", "SubsetReadAgain", "split_records"]
 

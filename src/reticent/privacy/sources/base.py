@@ -24,8 +24,8 @@ from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.words import MissingIndicator
+from reticent.privacy.people.weights import PersonCounts
 from reticent.privacy.statistics.exact_sum import Total, add_up
-from reticent.privacy.weights import PersonCounts
 
 __all__ = ["Field", "Source", "check_features", "scan"]
 

@@ -18,11 +18,11 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.people.weights import PersonCounts
 from reticent.privacy.sources.base import BlockSum, DtypeKind, Field, Source
 from reticent.privacy.sources.in_memory import MemorySource
 from reticent.privacy.statistics.exact_products import check_blas
 from reticent.privacy.statistics.exact_sum import Total
-from reticent.privacy.weights import PersonCounts
 
 __all__ = ["DaskSource"]
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput, ReleaseRefused
+from reticent.privacy.people.unit import ADD_REMOVE
 from reticent.privacy.statistics.integer_grid import fraction
-from reticent.privacy.unit import ADD_REMOVE
 
 if TYPE_CHECKING:
     from reticent.privacy.statistics.base import Statistic

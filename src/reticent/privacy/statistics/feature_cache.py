@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.privacy.people.weights import add_limbs, joined
 from reticent.privacy.record_sum import RecordSum
 from reticent.privacy.statistics.enforced import Enforced
 from reticent.privacy.statistics.exact_products import gram
 from reticent.privacy.statistics.exact_sum import add_up
 from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram
-from reticent.privacy.weights import add_limbs, joined
 
 __all__ = ["CACHE_BYTES", "FeatureCache"]
 

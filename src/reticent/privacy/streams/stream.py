@@ -34,6 +34,7 @@ from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import read_safely
 from reticent.privacy.ledger.ledger import Ledger, check_account
 from reticent.privacy.noise import Scale, check_exp, draw_noise, in_units, scale_at_least
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.process import check_process, identity
 from reticent.privacy.random_bits import seeded_bits
 from reticent.privacy.record_sum import BlockSum, try_out
@@ -54,7 +55,6 @@ from reticent.privacy.streams.correlated_noise import (
     copied,
 )
 from reticent.privacy.streams.records_of_people import RecordsOfPeople
-from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import check_integer, is_integer
 
 __all__ = ["Stream"]

@@ -13,10 +13,9 @@ import numpy as np
 from reticent.models.descriptive.mean import PrivateMean
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
-from reticent.privacy.unit import ADD_REMOVE
+from reticent.privacy.people.unit import ADD_REMOVE
 from reticent.studies.common.results import Findings, Progress
 from reticent.studies.peers import dpsgd_baseline as dpsgd
-from reticent.studies.peers import ebm_numbers as ebm
 from reticent.studies.peers.comparison import (
     Cell,
     Comparison,
@@ -25,6 +24,7 @@ from reticent.studies.peers.comparison import (
     digest,
     one_by_one,
 )
+from reticent.studies.peers.mixed import ebm_baseline as ebm
 from reticent.studies.peers.regression import compare
 from reticent.studies.peers.regression_methods import CODE, EASIER, METHODS, NUMBERS
 from reticent.studies.peers.regression_tasks import TASKS

@@ -13,16 +13,9 @@ import pytest
 import reticent
 from reticent.errors import BadInput, ReleaseRefused
 from reticent.privacy.curator import Curator
-from reticent.privacy.record_sum import RecordSum
-from reticent.privacy.reference import reference_weights
-from reticent.privacy.row_maps.column_moments import MeanSum
-from reticent.privacy.row_maps.score_sum import in_own_places
-from reticent.privacy.selection.random_split import RecordSplit, SubsetReadAgain, split_records
-from reticent.privacy.sources.base import Field, scan
-from reticent.privacy.statistics.enforced import enforce
-from reticent.privacy.unit import PrivacyUnit
-from reticent.privacy.weight_columns import weight_columns
-from reticent.privacy.weights import (
+from reticent.privacy.people.unit import PrivacyUnit
+from reticent.privacy.people.weight_columns import weight_columns
+from reticent.privacy.people.weights import (
     ONE,
     PersonCounts,
     RecordWeights,
@@ -33,6 +26,13 @@ from reticent.privacy.weights import (
     joined,
     total_checksum,
 )
+from reticent.privacy.record_sum import RecordSum
+from reticent.privacy.reference import reference_weights
+from reticent.privacy.row_maps.column_moments import MeanSum
+from reticent.privacy.row_maps.score_sum import in_own_places
+from reticent.privacy.selection.random_split import RecordSplit, SubsetReadAgain, split_records
+from reticent.privacy.sources.base import Field, scan
+from reticent.privacy.statistics.enforced import enforce
 from tests.contract.cases import STATISTICS
 
 pytestmark = pytest.mark.filterwarnings("ignore:delta = :UserWarning")

@@ -4,7 +4,7 @@ import pytest
 
 import reticent
 from reticent.errors import BadInput
-from reticent.privacy.unit import PrivacyUnit
+from reticent.privacy.people.unit import PrivacyUnit
 
 UNITS = [
     PrivacyUnit(),

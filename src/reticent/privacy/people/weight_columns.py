@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from reticent.errors import BadInput
 from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.columns.numbers import Number
+from reticent.privacy.people.unit import PrivacyUnit
+from reticent.privacy.people.weights import PersonCounts, RecordWeights
 from reticent.privacy.sources.base import Field, Source
-from reticent.privacy.unit import PrivacyUnit
-from reticent.privacy.weights import PersonCounts, RecordWeights
 
 __all__ = ["WeightColumns", "weight_columns"]
 
