@@ -23,6 +23,7 @@ from reticent.inference.mixtures.gaussian_mixture import NormalMixture
 from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.models.mixtures.em_steps import em_step
 from reticent.models.mixtures.record_view import RecordView
+from reticent.models.unit_total import unit_total
 
 STEPS = 8
 ROUNDS = 9
@@ -35,7 +36,7 @@ def ours(X: np.ndarray, mixture: NormalMixture) -> float:
     curator = reticent.Curator(
         reticent.scan(X), bounds=reticent.Bounds(x=[(-1, 1)] * d), event=event
     )
-    view = RecordView(curator, CompleteRecords(curator.n))
+    view = RecordView(curator, CompleteRecords(unit_total(curator)))
     em_step(view, mixture, 1, covariance_type="full", least_step=0.5)
     start = time.process_time()
     for _ in range(STEPS):

@@ -23,6 +23,7 @@ from reticent.inference.mixtures.gaussian_mixture import NormalMixture
 from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.models.mixtures.em_steps import em_step
 from reticent.models.mixtures.record_view import RecordView
+from reticent.models.unit_total import unit_total
 
 COLUMNS = 10
 COMPONENTS = 3
@@ -51,7 +52,7 @@ def fit(path: Path, mixture: NormalMixture, steps: int) -> NormalMixture:
     bounds = reticent.Bounds(x={f"x{j}": (-1, 1) for j in range(COLUMNS)})
     event = reticent.Gaussian(count=steps, noise_multiplier=1.0)
     curator = reticent.Curator(reticent.scan(path), bounds=bounds, event=event)
-    view = RecordView(curator, CompleteRecords(curator.n))
+    view = RecordView(curator, CompleteRecords(unit_total(curator)))
     for _ in range(steps):
         mixture = em_step(view, mixture, 1, covariance_type="full", least_step=0.5)
     return mixture

@@ -28,13 +28,14 @@ MAY_IMPORT = {
     "errors": set(),
     "memo": set(),
     "validation": {"errors"},
+    "about": {"errors"},  # public text that goes with a release
     "files": {"errors", "privacy"},  # writing them
-    "codebook": {"errors", "privacy"},
+    "codebook": {"about", "errors", "privacy"},
     "data_check": {"errors", "privacy"},  # exact counts, for whoever holds the records
     "privacy": {"errors", "memo", "validation"},
     "inference": {"memo", "privacy.row_maps"},  # feature maps; no records
-    "models": {"errors", "memo", "validation", "files", "privacy", "inference"},
-    "reporting": {"errors", "memo", "validation", "files", "privacy", "models"},
+    "models": {"about", "errors", "memo", "validation", "files", "privacy", "inference"},
+    "reporting": {"about", "errors", "memo", "validation", "files", "privacy", "models"},
     "planning": {"errors", "memo", "validation", "privacy", "inference", "models", "reporting"},
     "auditing": {"errors", "memo", "validation", "privacy", "models", "reporting.formatting"},
     "obfuscation": {"errors", "memo", "validation", "files", "privacy", "models", "reporting"},

@@ -18,18 +18,31 @@
     kind = "words"
     words = ["F", "M"]
 
+    [columns.patient_id]
+    use = "person"                      # whose a record is; has no kind
+
+    [columns.w]
+    use = "weight"                      # how much a record counts, up to a public bound
+    high = 20
+
+    [release]                           # public text for readers of the release (about.py)
+    controller = "City hospital"
+    contact = "dpo@example.org"
+
 A codebook is written by a person, from common knowledge; a template has names and kinds from the
 schema, never a value of a record.
 """
 
+import math
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from reticent.about import ABOUT, checked_about
 from reticent.errors import BadFile, BadInput, ReticentError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.base import Kind
@@ -59,7 +72,9 @@ _OTHER_WORDS = {
     **dict.fromkeys(("true", "positive"), "yes"),
     **dict.fromkeys(("false", "negative"), "no"),
 }
-_USES = ("x", "y", "class", "no")
+_USES = ("x", "y", "class", "person", "weight", "no")
+_PERSON_KEYS = ("label",)
+_WEIGHT_KEYS = ("kind", "low", "high", "label", "unit")
 _HINTS: dict[DtypeKind, str] = {
     "number": 'kind = "number"\nlow =\nhigh =',
     "moment": 'kind = "date"\nlow =        # such as 2019-01-01\nhigh =',
@@ -79,12 +94,27 @@ _HEAD = """\
 # For every column, if you like: missing = [999, "NA"] (codes that mean missing), keep_missing =
 # true (missing counts as a value of its own), unit = "kg", label = "Weight at birth", and use = "x"
 # (an input), "y" (an output), "class" (a label to predict) or "no". Delete columns you do not need.
+#
+# use = "person" is for the column that says whose a record is: all records of one person are then
+# protected together, however many. It has no kind and no range. use = "weight" is for a weight of
+# each record (of a survey): low = 0, and high, above which a weight counts as high.
 """
 _FILE = """\
 # [file]                 # where the header line does not tell it
 # separator = ";"
 # decimal = ","
 # encoding = "latin-1"
+"""
+_RELEASE = """\
+# [release]              # public text for whoever reads the release; all of it is optional
+# title = ""
+# controller = ""        # who is responsible for the records
+# purpose = ""
+# source = ""            # where the records come from
+# period = ""            # of which time they are
+# contact = ""           # whom to ask
+# confirmed_by = ""      # who confirmed what the guarantee assumes
+# note = ""
 """
 
 
@@ -99,12 +129,22 @@ class Codebook:
     uses : dict of name → "x", "y", "class" or "no"
     dialect : dict
         ``separator``, ``decimal`` and ``encoding`` of CSV files, as far as they are said.
+    person : str or None
+        The column that says whose a record is.
+    weight, weight_bound
+        The column of record weights, and the number above which a weight counts as that number.
+    release : dict
+        Public text for readers of a release (`reticent.about.ABOUT`).
     """
 
     path: str
     kinds: dict[str, Kind]
     uses: dict[str, str]
     dialect: dict[str, str]
+    person: str | None = None
+    weight: str | None = None
+    weight_bound: float | None = None
+    release: dict[str, str] = field(default_factory=dict)
 
     def bounds(
         self,
@@ -192,11 +232,12 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
             'yet is such an error, too; names with spaces go in quotes, [columns."CRP (mg/l)"]; '
             "numbers have a decimal point."
         ) from None
-    _check_keys(path, given, ("file", "columns"))
+    _check_keys(path, given, ("file", "columns", "release"))
     file = _table(path, given, "file")
     _check_keys(f"{path}, [file]", file, _FILE_KEYS)
     kinds = {}
     uses = {}
+    special: dict[str, Any] = {"release": _release(path, given)}
     for name in _table(path, given, "columns"):
         entry = dict(_table(f"{path}, [columns]", given["columns"], name))
         use = entry.pop("use", "x")
@@ -206,11 +247,58 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
             )
         if use == "no":
             continue
+        if use in ("person", "weight"):
+            if use in special:
+                raise BadFile(f'{path} has two columns of use "{use}": choose one.')
+            special[use] = name
+            if use == "person":
+                _check_person(f"{path}, column {name!r}", entry)
+            else:
+                special["weight_bound"] = _weight_bound(f"{path}, column {name!r}", entry)
+            continue
         uses[name] = use
         kinds[name] = _kind(f"{path}, column {name!r}", entry)
     if not kinds:
         raise BadFile(f"{path} has no columns: each has a table of its own, [columns.age].")
-    return Codebook(str(path), kinds, uses, {key: str(value) for key, value in file.items()})
+    dialect = {key: str(value) for key, value in file.items()}
+    return Codebook(str(path), kinds, uses, dialect, **special)
+
+
+def _release(path: object, given: Mapping[str, Any]) -> dict[str, str]:
+    """Public text for readers of the release."""
+    table = _table(path, given, "release")
+    _check_keys(f"{path}, [release]", table, tuple(ABOUT))
+    try:
+        return checked_about(table)
+    except BadInput as error:
+        raise BadFile(f"{path}, [release]: {error}") from None
+
+
+def _check_person(where: str, entry: Mapping[str, Any]) -> None:
+    """Refuse what a column of identifiers does not have; an empty kind is that of a template."""
+    for key, value in entry.items():
+        if key in _PERSON_KEYS or (key == "kind" and not value):
+            continue
+        raise BadFile(
+            f'{where}: a column of use "person" is compared for equality alone, and has no {key}. '
+            "Delete that line; a code that stands for nobody must be an empty cell in the file."
+        )
+
+
+def _weight_bound(where: str, entry: Mapping[str, Any]) -> float:
+    """The public bound of a column of weights."""
+    _check_keys(where, entry, _WEIGHT_KEYS)
+    if entry.get("kind", "number") not in ("number", "whole", ""):
+        raise BadFile(f'{where}: a column of use "weight" is of kind number.')
+    low = entry.get("low", 0)
+    high = entry.get("high", math.nan)
+    numbers = all(type(value) in (int, float) for value in (low, high))
+    if not numbers or low != 0 or not 0 < high < math.inf:
+        raise BadFile(
+            f'{where}: a column of use "weight" has low = 0 and a public high above 0, such as '
+            "high = 20. A larger weight counts as high."
+        )
+    return float(high)
 
 
 def _kind(where: str, entry: Mapping[str, Any]) -> Kind:
@@ -285,6 +373,7 @@ def template(source: Source, name: str, dialect: Mapping[str, str] | None = None
     for position, column in enumerate(source.names):
         hint = _HINTS.get(source.kind(position)[0], _UNKNOWN)
         parts.append(f"[columns.{_key(column)}]\n{hint}\n")
+    parts.append(_RELEASE)
     return "\n".join(parts)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from reticent.errors import BadInput
 from reticent.privacy.columns.base import Kind, plain_text
 from reticent.privacy.columns.dates import Date
+from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import YesNo
 from reticent.privacy.sources.base import Source
@@ -26,7 +27,7 @@ from reticent.privacy.sources.csv_lines import cut, read_header, split
 from reticent.privacy.sources.files import readable
 from reticent.privacy.sources.parquet import ParquetSource
 
-__all__ = ["ColumnCheck", "FileCheck", "PersonCheck", "check_file"]
+__all__ = ["ColumnCheck", "FileCheck", "PersonCheck", "WeightCheck", "check_file"]
 
 _KEPT = 100_000  # different cells of a column that are remembered
 _SHOWN = 6  # unknown words of a column
@@ -84,9 +85,38 @@ class PersonCheck:
 
     column: str
     people: int
+    median: float  # records of a person
     most: int
     several: int  # people with more than one record
     without: int  # records that name nobody
+    alike: list[tuple[str, str]] = field(default_factory=list)  # identifiers spelled in two ways
+    alike_count: int = 0  # of people whose identifier differs from another's in its spelling alone
+    hints: list[str] = field(default_factory=list)
+
+
+@dataclass
+class WeightCheck:
+    """What stands in a column of weights. NOT FOR RELEASE."""
+
+    column: str
+    bound: float
+    above: int = 0  # the bound: count as the bound
+    negative: int = 0  # count as 0
+    missing: int = 0  # or not a number: count as 0
+    zero: int = 0
+    largest: float = 0.0
+    total: float = 0.0  # of weights within 0 and the bound
+
+    def add(self, value: float) -> None:
+        """Count one weight; NaN for one that is missing or no number."""
+        if math.isnan(value):
+            self.missing += 1
+            return
+        self.negative += value < 0
+        self.zero += value == 0
+        self.above += value > self.bound
+        self.largest = max(self.largest, value)
+        self.total += min(max(value, 0.0), self.bound)
 
 
 @dataclass
@@ -101,24 +131,34 @@ class FileCheck:
     utf8: int = 0  # cells with letters beyond ASCII
     columns: list[ColumnCheck] = field(default_factory=list)
     person: PersonCheck | None = None
+    weight: WeightCheck | None = None
     not_used: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
 
 
 def check_file(
-    source: Source, columns: Mapping[str, tuple[str, Kind]], *, person: str | None = None
+    source: Source,
+    columns: Mapping[str, tuple[str, Kind]],
+    *,
+    person: str | None = None,
+    weight: tuple[str, float] | None = None,
 ) -> FileCheck:
     """Count how the cells of each column are read.
 
-    ``columns``: role and kind of each, by name; ``person``: a column that says whose a record is.
+    ``columns``: role and kind of each, by name; ``person``: a column that says whose a record is;
+    ``weight``: a column that says how much it counts, and its bound.
     """
     names = source.names or ()
     found = FileCheck()
     tallies = [_Tally(name, role, kind) for name, (role, kind) in columns.items()]
     places = [source.position(name) for name in columns]
-    whose = None if person is None else source.position(person)
-    people: Counter[Any] = Counter()
-    without = 0
+    people = None
+    if person is not None:
+        people = _People(person, source.position(person))
+    weighed = None
+    if weight is not None:
+        weighed = source.position(weight[0])
+        found.weight = WeightCheck(*weight)
     dialect = source.dialect if isinstance(source, CsvSource) else Dialect()
     for tally in tallies:
         tally.dialect = dialect
@@ -127,26 +167,126 @@ def check_file(
         if cells is None:
             for tally in tallies:
                 tally.add_broken()
-            without += whose is not None
+            if people is not None:
+                people.add(None)
+            if found.weight is not None:
+                found.weight.add(math.nan)
             continue
         known = [tally.add(cells[place]) for tally, place in zip(tallies, places, strict=True)]
         found.complete += all(known)
         for place in places:
             _note_encoding(cells[place], found)
-        if whose is not None:
-            name = cells[whose]
-            if name is None or name == b"":
-                without += 1
-            else:
-                people[name] += 1
+        if people is not None:
+            people.add(cells[people.position])
+        if found.weight is not None and weighed is not None:
+            found.weight.add(_plain_number(cells[weighed], dialect))
     found.columns = [tally.done(dialect) for tally in tallies]
-    found.not_used = [name for name in names if name not in columns and name != person]
-    if person is not None:
-        several = sum(count > 1 for count in people.values())
-        most = max(people.values(), default=0)
-        found.person = PersonCheck(person, len(people), most, several, without)
+    apart = {person, None if weight is None else weight[0]}
+    found.not_used = [name for name in names if name not in columns and name not in apart]
+    if people is not None:
+        found.person = people.done(dialect)
     _file_hints(found, dialect)
     return found
+
+
+class _People:
+    """Counts the records of each person, as a fit tells people apart."""
+
+    def __init__(self, column: str, position: int) -> None:
+        self.column = column
+        self.position = position
+        self._halves = Identifier(0, b"check"), Identifier(1, b"check")
+        self._pairs: dict[Any, tuple[float, float]] = {}
+        self._counts: Counter[tuple[float, float]] = Counter()
+        self._cells: dict[tuple[float, float], Any] = {}  # how each was written first
+        self._without = 0
+
+    def add(self, cell: Any) -> None:
+        """Count a record with this cell; None where the line could not be split."""
+        pair = self._pair(cell)
+        if math.isnan(pair[0]):
+            self._without += 1
+            return
+        self._counts[pair] += 1
+        self._cells.setdefault(pair, cell)
+
+    def _pair(self, cell: Any) -> tuple[float, float]:
+        try:
+            known = self._pairs.get(cell)
+        except TypeError:  # a list
+            return math.nan, math.nan
+        if known is None:
+            first, second = (half.code_value(cell) for half in self._halves)
+            known = first, second
+            if len(self._pairs) < _KEPT:
+                self._pairs[cell] = known
+        return known
+
+    def done(self, dialect: Dialect) -> PersonCheck:
+        """All that was counted, with hints."""
+        counts = sorted(self._counts.values())
+        spellings: dict[str, list[str]] = {}
+        codes = []
+        for pair, cell in self._cells.items():
+            text = _text(cell, dialect)
+            plain = "".join(text.split()).lower().lstrip("0")
+            spellings.setdefault(plain, []).append(text)
+            if self._counts[pair] >= _OFTEN and _means_nobody(text):
+                codes.append((text, self._counts[pair]))
+        several = [texts for texts in spellings.values() if len(texts) > 1]
+        return PersonCheck(
+            self.column,
+            people=len(counts),
+            median=_median(counts),
+            most=max(counts, default=0),
+            several=sum(count > 1 for count in counts),
+            without=self._without,
+            alike=[(texts[0], texts[1]) for texts in several[:_SHOWN]],
+            alike_count=sum(len(texts) for texts in several),
+            hints=_people_hints(counts, codes),
+        )
+
+
+def _people_hints(counts: Sequence[int], codes: Sequence[tuple[str, int]]) -> list[str]:
+    hints = [
+        f"{text!r} has {count:,} records, as if it were one person: if it stands for nobody, make "
+        "these cells empty"
+        for text, count in codes[:_SHOWN]
+    ]
+    if len(counts) == 1:
+        hints.append("all records are of one person: is it the right column?")
+    elif counts and max(counts) == 1:
+        hints.append(
+            "nobody has more than one record: people and records are the same here, if this is the "
+            "right column"
+        )
+    return hints
+
+
+def _means_nobody(text: str) -> bool:
+    """Whether an identifier looks like a code for a missing one."""
+    if text.lower().encode() in _NOT_THERE:
+        return True
+    try:
+        return float(text) in _CODES or float(text) == 0
+    except ValueError:
+        return False
+
+
+def _median(ordered: Sequence[int]) -> float:
+    if not ordered:
+        return 0.0
+    half = len(ordered) // 2
+    if len(ordered) % 2:
+        return float(ordered[half])
+    return (ordered[half - 1] + ordered[half]) / 2
+
+
+def _plain_number(cell: Any, dialect: Dialect) -> float:
+    """A cell as a number; NaN if it is none."""
+    if isinstance(cell, bytes):
+        return code_text(cell, None, dialect)
+    return Number(-1e150, 1e150).code_value(cell)
 
 
 def _note_encoding(cell: object, found: FileCheck) -> None:
@@ -307,9 +447,7 @@ class _Tally:
         return kind.code_value(cell)
 
     def _number(self, cell: Any) -> float:
-        if isinstance(cell, bytes):
-            return code_text(cell, None, self.dialect)
-        return Number(-1e150, 1e150).code_value(cell)
+        return _plain_number(cell, self.dialect)
 
     def _is_code(self, cell: Any) -> bool:
         text = cell if isinstance(cell, bytes) else str(cell).encode()

@@ -1,5 +1,6 @@
 """Data as people have them, and what is wrong with them: said before anything is charged."""
 
+import numpy as np
 import pytest
 
 import reticent
@@ -145,6 +146,58 @@ def test_a_byte_order_mark_and_mixed_encodings_are_read(fit, run, tmp_path):
     said = " ".join(shown.out.split())
     assert "Complete 60 (100%)" in said
     assert "20 cells are not UTF-8, and are read as Windows-1252, and 20 are" in said
+
+
+ALL_MISSING = {
+    "mean": ["--x", "age=0:110", "--x", "empty=0:5"],
+    "histogram": ["--x", "age=0:110", "--x", "empty=u,v"],
+    "covariance": ["--x", "age=0:110", "--x", "empty=0:5"],
+    "table": ["--by", "sex=F,M", "--count", "--mean", "empty=0:5"],
+    "mixture": ["--x", "age=0:110", "--x", "empty=u,v"],
+    "kmeans": ["--x", "age=0:110", "--x", "empty=u,v"],
+    "factors": ["--x", "age=0:110", "--x", "empty=u,v"],
+    "gp": ["--x", "age=0:110", "--x", "empty=u,v", "--y", "weight=2:150", "--basis", 4],
+    "classifier": ["--x", "age=0:110", "--x", "empty=u,v", "--classes", "sex=F,M", "--basis", 4],
+    "gp-binned": ["--x", "age=0:110", "--x", "empty=u,v", "--y", "weight=2:150"],
+}
+
+
+@pytest.mark.parametrize("word", ALL_MISSING)
+def test_a_column_without_a_value_is_fitted_and_said(fit, run, tmp_path, word):
+    rows = [f"{i % 90},{'FM'[i % 2]},,{40 + i % 50}" for i in range(800)]
+    (tmp_path / "e.csv").write_text("\n".join(["age,sex,empty,weight", *rows]))
+    answer = fit(*ALL_MISSING[word], word=word, file=tmp_path / "e.csv")
+    assert answer.code == 0, answer.err
+    assert answer.charged == 1
+    assert "Only about" in answer.out
+    assert "were read" in answer.out
+    page = run("report", tmp_path / "m.reticent", "--out", tmp_path / "r.html")
+    assert page.code == 0, page.err
+    assert "Only about" in (tmp_path / "r.html").read_text()
+
+
+def test_bands_are_open_where_no_record_is_complete():
+    rng = np.random.default_rng(0)
+    x = np.empty((400, 2), dtype=object)
+    x[:, 0] = rng.uniform(0, 90, size=400)
+    x[:, 1] = None
+    y = 40 + x[:, 0].astype(float)
+    ranges = [(0, 110), ["u", "v"]]
+    promise = {"epsilon": 1.0, "delta": 1e-6, "random_state": 0}
+    model = reticent.GPRegressor(bounds=reticent.Bounds(x=ranges, y=(2, 150)), basis=6, **promise)
+    with pytest.warns(UserWarning, match="of the records have all values"):
+        model.fit(x, y)
+    assert model.n_complete_ < 3 * model.n_complete_sd_
+    asked = np.array([[10, "u"], [80, "v"]], dtype=object)
+    _, sd = model.predict(asked, return_std=True)
+    assert (sd > 148 / 8).all()  # 95 % of a curve's band is half of y's range, or more
+    labels = np.where(y > 85, "yes", "no")
+    bounds = reticent.Bounds(x=ranges, classes=["no", "yes"])
+    classifier = reticent.GPClassifier(bounds=bounds, basis=6, **promise)
+    with pytest.warns(UserWarning, match="of the records have all values"):
+        classifier.fit(x, labels)
+    low, high = classifier.predict_proba_band(asked)
+    assert (high - low > 0.5).all()
 
 
 def test_dates_with_a_format_and_codes_are_shown_as_they_were_read(run, tmp_path):

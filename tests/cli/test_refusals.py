@@ -62,6 +62,26 @@ REFUSED = {
         3,
         "1 is planned (--releases)",
     ),
+    "person": ((*FIT, "--person", "agee", "--epsilon", "1", "--delta", "1e-6"), 2, "mean age?"),
+    "contribution": ((*FIT, "--contribution", "5"), 2, "needs --person"),
+    "neighbours": ((*FIT, "--neighbours", "near"), 2, "replace, add-remove"),
+    "weight": ((*FIT, "--weight", "height=1:9"), 4, "height=0:9"),
+    "weight without a bound": ((*FIT, "--weight", "height"), 4, "public upper bound"),
+    "text about a release": ((*FIT, "--title", "\a"), 2, "--title must be printable"),
+    "unit of an account": (
+        (
+            *("ledger", "open", "b.db", "d", "--epsilon", "1", "--delta", "1e-6"),
+            "--neighbours",
+            "x",
+        ),
+        2,
+        "replace, add-remove",
+    ),
+    "guess of a plan": (
+        ("plan", *FIT[3:7], "--n", "9", "--records-per-person-guess", "3"),
+        2,
+        "goes with --person",
+    ),
     "cap": (("ledger", "open", "b.db", "d", "--epsilon", "0", "--delta", "1e-6"), 2, "--epsilon"),
 }
 RUN = """

@@ -336,6 +336,12 @@ ESTIMATORS = {
         learn_kernel="exponential",
         **{**COMMON, "bounds": PLANE},
     ),
+    "BinnedGPRegressor of words": reticent.BinnedGPRegressor(
+        bins=(3, 3), **GIVEN, **{**COMMON, "bounds": WORDED}
+    ),
+    "BinnedGPRegressor of words and labels": reticent.BinnedGPRegressor(
+        bins=(3, 3), protect="labels", **GIVEN, **{**COMMON, "bounds": WORDED}
+    ),
     "GPClassifier": reticent.GPClassifier(stages=2, basis=9, **{**COMMON, "bounds": CLASSED}),
     "GPClassifier by class": reticent.GPClassifier(
         method="dirichlet", basis=9, **{**COMMON, "bounds": CLASSED}
@@ -361,6 +367,9 @@ ESTIMATORS = {
         stages=2,
         learn_kernel=False,
         **{**COMMON, "bounds": PLANE},
+    ),
+    "LabelGPRegressor of words": reticent.LabelGPRegressor(
+        stages=2, learn_kernel=False, **{**COMMON, "bounds": WORDED}
     ),
     "GaussianMixture": reticent.GaussianMixture(2, **COMMON),
     "GaussianMixture of mixed columns": reticent.GaussianMixture(2, **{**COMMON, "bounds": TABLE}),

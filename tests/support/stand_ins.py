@@ -10,6 +10,7 @@ import reticent
 from reticent import Release
 from reticent.cli.terminal import console
 from reticent.cli.views.results import render_blocks
+from reticent.privacy.unit import PrivacyUnit
 
 __all__ = [
     "Bare",
@@ -26,6 +27,7 @@ class BareRelease(Bare):
     """A release of few fields, which knows what it is of."""
 
     is_of = Release.is_of
+    unit = PrivacyUnit()
 
 
 PROMISE = Bare(private=True, epsilon=1.0, delta=1e-5)

@@ -63,9 +63,10 @@ class FirstLook:
         path = Path(str(module.__file__))
         original = path.read_text(encoding="utf-8")
         tracked = gc.get_objects()
-        functions = [item for item in tracked if isinstance(item, types.FunctionType)]
+        # by `type`: among the objects are hostile cells, whose `__class__` raises an error
+        functions = [item for item in tracked if type(item) is types.FunctionType]
         functions = [item for item in functions if item.__module__ == module.__name__]
-        caches = [item for item in tracked if isinstance(item, _Memo)]
+        caches = [item for item in tracked if issubclass(type(item), _Memo)]
         del tracked
         compiled = compile(original, str(path), "exec")
         gc.collect()

@@ -8,6 +8,7 @@ with one table or the other, with the noise that it has in earnest, and the atta
 which mistakes would have been noticed, is in `auditing.evidence`.
 """
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -26,6 +27,9 @@ from reticent.auditing.evidence import Evidence, Finding
 from reticent.auditing.search_attack import SearchAttack
 from reticent.errors import BadInput
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.base import Kind
+from reticent.privacy.columns.numbers import Number
+from reticent.privacy.columns.words import Words
 from reticent.validation import check_epsilon_delta
 
 __all__ = [
@@ -51,8 +55,8 @@ _SEED = 0  # of the records that both tables have
 NOT_ATTACKED = (
     "how records are read; the ledger; time and memory; files, restored state and services; "
     "statistics, kernels and scores that users write; several fits on the same records; "
-    "records_per_person above 1; choices by score; noise columns and several outputs; obfuscated "
-    "curves; other parameters than these."
+    "records_per_person above 1; choices by score; noise columns and several outputs; dates and "
+    "cycles; obfuscated curves; other parameters than these."
 )
 
 
@@ -89,8 +93,10 @@ FULL = Effort(seconds=20.0, patience=60.0, factor=0.7, most=10_000)
 class Pair:
     """A model, and two records whose exchange moves all its releases about as far as they may.
 
-    Inputs lie in [−1, 1]ᵈ. ``others``: how many records both tables have; ``heaps``: they lie in
-    two heaps, else evenly.
+    Records are written in codes: numbers, positions of levels, NaN for what is missing. Inputs lie
+    in [−1, 1]ᵈ, or are of the ``kinds`` given. ``others``: how many records both tables have;
+    ``heaps``: they lie in two heaps, else evenly; none of them has the last level of a column of
+    words, so that a record with that level is the only one.
     """
 
     model: str
@@ -99,6 +105,7 @@ class Pair:
     outputs: int = 0
     classes: int = 0  # if any, the output is one of them, numbered from 0
     options: dict[str, Any] = field(default_factory=dict)  # of the model
+    kinds: tuple[Kind, ...] = ()  # of the inputs, if they are not all numbers
     others: int = 3
     heaps: bool = False
     pure: bool = False  # whether δ = 0, Laplace noise, is possible
@@ -111,7 +118,9 @@ class Pair:
     @property
     def bounds(self) -> Bounds:
         """The box."""
-        x = [(-1.0, 1.0)] * self.inputs
+        x: list[Any] = [(-1.0, 1.0)] * self.inputs
+        if self.kinds:
+            x = list(self.kinds)
         if self.classes:
             return Bounds(x=x, classes=list(range(self.classes)))
         return Bounds(x=x, y=[(-1.0, 1.0)] * self.outputs or None)
@@ -130,10 +139,30 @@ class Pair:
             x = np.where(np.arange(self.others) % 2, 0.5, -0.5)[:, None] + random.normal(
                 0, 0.05, x.shape
             )
+        for column, kind in enumerate(self.kinds):
+            if kind.levels is not None:
+                used = len(kind.levels) - 1
+                x[:, column] = np.minimum(np.floor((x[:, column] + 1) / 2 * used), used - 1)
         y: Array = 0.3 * np.sin(3 * x[:, : self.outputs])
         if self.classes:
             y = (y > 0).astype(np.float64)
-        return Tables(np.array(self.a), np.array(self.b), np.hstack([x, y]), self.inputs)
+        return Tables(
+            np.array(self.a, dtype=np.float64),
+            np.array(self.b, dtype=np.float64),
+            np.hstack([x, y]),
+            self.inputs,
+        )
+
+    def as_given(self, records: Array) -> tuple[NDArray[Any], Array | None]:
+        """Records in codes as X and y that a user would give: words as words, missing ones None."""
+        x: NDArray[Any] = records[:, : self.inputs]
+        if self.kinds:
+            x = np.empty(x.shape, dtype=object)
+            for column, kind in enumerate(self.kinds):
+                x[:, column] = kind.values(records[:, column])
+        if self.outputs:
+            return x, records[:, self.inputs]
+        return x, None
 
 
 _KERNEL = RBF(1.0, "fixed")
@@ -142,6 +171,13 @@ _BINS: dict[str, Any] = {"bins": 16, "kernel": _KERNEL, "learn_kernel": False, "
 _STAGES: dict[str, Any] = {"basis": 4, "learn_kernel": False, "stages": 6, "kernel": _KERNEL}
 _INPUTS: dict[str, Any] = {"basis": 4, "learn_kernel": False, "stages": 12}
 _LABELS: dict[str, Any] = {"kernel": _KERNEL, "learn_kernel": False, "noise": 0.5, "stages": 4}
+_BY_WORD: dict[str, Any] = {"by": [0], "mean": [1]}
+_NO_KERNEL: dict[str, Any] = {"learn_kernel": False, "noise": 0.5}
+_WORD_STAGES: dict[str, Any] = {"basis": 3, "learn_kernel": False, "stages": 6}
+
+_MISSING = math.nan
+_NUMBER = Number(-1.0, 1.0)
+_WORDS = Words(("u", "v", "w"))  # others have the first two: position 2 is a record's alone
 
 # mean, histogram: opposite corners. table: the highest value in one of two cells. covariance: (1,
 # a) and (1, b) are orthogonal, so that aaᵀ and bbᵀ are too. bins: the highest output, in one of
@@ -150,7 +186,11 @@ _LABELS: dict[str, Any] = {"kernel": _KERNEL, "learn_kernel": False, "noise": 0.
 # inputs: with no kernel, so that inputs are counted first, which both ends of the box move.
 # classifier: the same for classes. gp-labels: both ends of the label's range at one input.
 # mixture, kmeans, factors: corners that are orthogonal, and so many records that all stages are
-# reached.
+# reached. -words: a record that is the only one of its level is replaced by one of a level that
+# others have, and its numbers move as above; mixture-classes: words alone, so that components are
+# latent classes. -missing: a complete record is replaced by an incomplete one, which adds nothing.
+# Where two rows may be orthogonal that is 1/√2 of the sensitivity, and no incomplete record can do
+# more; a mean and a cell of a table count their values, and move by all of it.
 PAIRS = {
     "mean": Pair("PrivateMean", (1, 1), (-1, -1), pure=True),
     "histogram": Pair("PrivateHistogram", (1, 1), (-1, -1), pure=True),
@@ -192,6 +232,52 @@ PAIRS = {
     ),
 }
 
+_LATENT: dict[str, Any] = {"options": {"n_components": 2}, "others": 2000, "heaps": True}
+_CLUSTERS: dict[str, Any] = {"options": {"n_clusters": 2}, "others": 2000, "heaps": True}
+_FACTORS: dict[str, Any] = {"options": {"n_components": 1}, "others": 100, "heaps": True}
+_BOTH = (_NUMBER, _WORDS)
+PAIRS |= {
+    "mean-missing": Pair("PrivateMean", (1, 1), (_MISSING, _MISSING), pure=True),
+    "histogram-words": Pair(
+        "PrivateHistogram", (2, 1), (0, -1), kinds=(_WORDS, _NUMBER), pure=True
+    ),
+    "table-words": Pair(
+        "PrivateTable", (2, 1), (0, 1), options=_BY_WORD, kinds=(_WORDS, _NUMBER), pure=True
+    ),
+    "table-missing": Pair(
+        "PrivateTable", (2, 1), (2, _MISSING), options=_BY_WORD, kinds=(_WORDS, _NUMBER), pure=True
+    ),
+    "bins-words": Pair(
+        "BinnedGPRegressor", (2, 1), (0, 1), 1, options=_NO_KERNEL, kinds=(_WORDS,), pure=True
+    ),
+    "mixture-words": Pair("GaussianMixture", (1, 2), (-1, 0), kinds=_BOTH, **_LATENT),
+    "mixture-classes": Pair("GaussianMixture", (2,) * 3, (0,) * 3, kinds=(_WORDS,) * 3, **_LATENT),
+    "mixture-missing": Pair("GaussianMixture", (1, 2), (_MISSING, 2), kinds=_BOTH, **_LATENT),
+    "kmeans-words": Pair("KMeans", (1, 2), (-1, 0), kinds=_BOTH, **_CLUSTERS),
+    "kmeans-missing": Pair("KMeans", (1, 2), (1, _MISSING), kinds=_BOTH, **_CLUSTERS),
+    "factors-words": Pair(
+        "FactorAnalysis", (1, 1, 2), (1, -1, 0), kinds=(_NUMBER, *_BOTH), **_FACTORS
+    ),
+    "gp-words": Pair(
+        "GPRegressor", (2, 9), (0, -9), 1, options=_WORD_STAGES, kinds=(_WORDS,), others=40
+    ),
+    "gp-missing": Pair(
+        "GPRegressor", (2, 9), (_MISSING, 9), 1, options=_WORD_STAGES, kinds=(_WORDS,), others=40
+    ),
+    "classifier-words": Pair(
+        "GPClassifier", (2, 1), (0, 1), 1, 2, _WORD_STAGES, kinds=(_WORDS,), others=40
+    ),
+    "gp-labels-words": Pair(
+        "LabelGPRegressor",
+        (2, 1),
+        (2, -1),
+        1,
+        options={**_NO_KERNEL, "stages": 4},
+        kinds=(_WORDS,),
+    ),
+    "gp-labels-missing": Pair("LabelGPRegressor", (0.5, 1), (0.5, _MISSING), 1, options=_LABELS),
+}
+
 
 class Attack(Protocol):
     """Calls a public method once, and attacks all that it releases."""
@@ -206,13 +292,11 @@ class FitAttack:
         self._estimator = pair.estimator(epsilon, delta)
         self._tables = pair.tables()
         self._limit = limit
-        self._outputs = pair.outputs > 0
+        self._pair = pair
 
     def run(self, *, with_a: bool) -> Run:
         """Fit once, and go through ``learn`` again with what was released."""
-        records = self._tables.whole(with_a=with_a)
-        d = self._tables.inputs
-        model = clone(self._estimator).fit(records[:, :d], records[:, d] if self._outputs else None)
+        model = clone(self._estimator).fit(*self._pair.as_given(self._tables.whole(with_a=with_a)))
         witness = Witness(model.releases_, self._tables)
         witness.watch(clone(self._estimator))
         faults = list(witness.faults)

@@ -232,7 +232,8 @@ class Witness:
         self.n = releases[0].n
         self.bounds = releases[0].bounds
         self.event = releases[0].event
-        self._records_per_person = releases[0].records_per_person
+        self.unit = releases[0].unit
+        self.n_sd = 0.0
         self._left = list(releases)
         self._tables = tables
         self.seen: list[Seen] = []
@@ -242,7 +243,7 @@ class Witness:
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity."""
         multiplier: float = self.event.noise_multiplier  # type: ignore[attr-defined]
-        return multiplier * self._records_per_person
+        return multiplier * self.unit.records_per_person
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Give the next recorded release."""

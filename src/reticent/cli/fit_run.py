@@ -7,18 +7,22 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import reticent
+from reticent.about import ABOUT, checked_about
 from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.class_labels import as_the_column_has_them
-from reticent.cli.column_hints import check_codebook, check_columns
 from reticent.cli.columns import DataOptions, column_name, split_name
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
+from reticent.cli.options import UNIT
+from reticent.cli.parsing.column_hints import check_codebook, check_columns
+from reticent.cli.parsing.unit_options import check_unit_columns, parse_unit
 from reticent.cli.table_columns import TABLE_COLUMNS, table_columns
 from reticent.codebook import Codebook, read_codebook
 from reticent.errors import BadFile, BadInput, BoundsMissing, LedgerError
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import YesNo
 from reticent.privacy.sources.base import Source
+from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import check_epsilon_delta
 
 if TYPE_CHECKING:
@@ -35,6 +39,8 @@ class FitRequest:
     source: Source
     bounds: Bounds
     options: Mapping[str, Any]  # the model's own
+    unit: PrivacyUnit
+    about: Mapping[str, str] | None  # public text for readers of the release
 
 
 def checked(
@@ -50,14 +56,18 @@ def checked(
     own: Mapping[str, Any],
     ledger: str | None,
     dataset: str | None,
-    **about_data: Any,
+    **rest: Any,
 ) -> FitRequest:
     """Refuse what is wrong with a request, before models and what they need are imported.
 
     ``x``, ``y`` and ``classes`` are the texts of the options; ``own`` the model's own options, None
-    where they were left out; ``about_data`` the other options about the file (`DataOptions`).
+    where they were left out; ``rest`` says who is protected (`UNIT`), what readers of the release
+    are told (`ABOUT`), and how the file is read (`DataOptions`).
     """
     model = model_word(word)
+    protected = {name: rest.pop(name) for name in UNIT if name in rest}
+    about = {name: rest.pop(name) for name in ABOUT if name in rest}
+    about_data = rest
     for name, value in own.items():
         if value is not None and name not in model.options:
             raise BadInput(f"{word} has no option --{name.replace('_', '-')}: leave it out.")
@@ -69,6 +79,8 @@ def checked(
         codebook = about_data.get("codebook")
         x, own = table_columns(x, own, None if codebook is None else read_codebook(codebook))
     said = DataOptions.read(x=x, y=y, classes=classes, **about_data)
+    unit = parse_unit(**protected, codebook=said.codebook)
+    text = _about(about, said.codebook)
     columns = said.columns(
         outputs=predicts,
         labels=model.labels,
@@ -90,6 +102,7 @@ def checked(
     for option, texts in given:
         check_columns(option, texts, names, Path(data).name)
     check_codebook(said.codebook, (*columns.x, *outputs, *labels), names, Path(data).name)
+    check_unit_columns(unit, names, (*columns.x, *outputs, *labels), Path(data).name)
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput(
@@ -104,7 +117,22 @@ def checked(
     options = {name: value for name, value in own.items() if value is not None}
     if columns.noise_column is not None:
         options["noise_column"] = columns.noise_column
-    return FitRequest(model, source, bounds, options)
+    return FitRequest(model, source, bounds, options, unit, text)
+
+
+def _about(given: Mapping[str, str | None], codebook: Codebook | None) -> dict[str, str] | None:
+    """Public text for readers of the release: of the options, else of the codebook."""
+    texts = {} if codebook is None else dict(codebook.release)
+    for name, text in given.items():
+        if text is None:
+            continue
+        try:
+            checked_about({name: text})
+        except BadInput as error:
+            option = f"--{name.replace('_', '-')}"
+            raise BadInput(str(error).replace(f"about[{name!r}]", option)) from None
+        texts[name] = text
+    return checked_about(texts) or None
 
 
 def _check_targets(
@@ -142,7 +170,6 @@ def fit(
     delta: float | None,
     ledger: str | None,
     dataset: str | None,
-    records_per_person: int,
     out: Path,
     sign: Path | None = None,
     wrap: Callable[[Any], Any] = lambda estimator: estimator,
@@ -168,8 +195,10 @@ def fit(
         from reticent.models.signature import private_key
 
         private_key(sign)  # refuses what cannot be signed with
+    unit = request.unit.to_dict()
+    unit.pop("relation")  # the model's own
     estimator = getattr(reticent, request.model.estimator)(
-        bounds=request.bounds, records_per_person=records_per_person, **promise, **request.options
+        bounds=request.bounds, about=request.about, **unit, **promise, **request.options
     )
     estimator = wrap(estimator)
     estimator._event()  # refuses parameters that make no sense

@@ -179,7 +179,7 @@ def codebook(
 
 @app.command(
     epilog=example(
-        "reticent check patients.csv --codebook codebook.toml --person patient_id",
+        "reticent check visits.csv --codebook codebook.toml --person patient_id",
         "reticent check patients.csv --x age=0:110 --x sex=F,M --y weight=2:150",
     )
 )
@@ -192,18 +192,23 @@ def check(
         str | None,
         typer.Option(metavar="COLUMN", help="A column that says whose a record is."),
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN=0:BOUND", help="A column of record weights, and its bound."),
+    ] = None,
 ) -> None:
     """Look how a file is read: NOT FOR RELEASE, for whoever holds the records.
 
     Counts, exactly and without any protection, the cells of each column that are missing, not
-    readable, not listed or outside the range, and hints at what may be the matter. Prints to the
-    screen and writes nothing; charges nothing, and knows no ledger. Bounds must not be taken from
+    readable, not listed or outside the range, how many records people have, what weights there
+    are, and hints at what may be the matter. Prints to the screen and writes nothing; charges
+    nothing, and knows no ledger. Bounds must not be taken from
     what it shows: they are public.
     """
     from reticent.cli.views.data_check import look, print_check
 
     with progress(f"Looking at {Path(data).name}"):
-        found = look(data, person, **asked)
+        found = look(data, person=person, weight=weight, **asked)
     print_check(found, data)
 
 
@@ -337,6 +342,18 @@ def predict(
         Path,
         typer.Option(metavar="FILE", help="CSV file to write; an existing file is never replaced."),
     ],
+    out_separator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIGN",
+            help="Of the file that is written: , ; | or tab. A comma if left out; some "
+            "spreadsheets need ';' and --out-decimal ','.",
+        ),
+    ] = None,
+    out_decimal: Annotated[
+        str | None,
+        typer.Option(metavar="SIGN", help="Of the file that is written: . or , (a point)."),
+    ] = None,
     dialect: Any = None,
     json: Json = False,
     quiet: Quietly = False,
@@ -359,7 +376,15 @@ def predict(
     from reticent.files.output import page_of
 
     with progress(f"Predicting {Path(data).name}", quiet=quiet) as advance:
-        about = run(file, data, out, advance, **dialect)
+        about = run(
+            file,
+            data,
+            out,
+            advance,
+            out_separator=out_separator,
+            out_decimal=out_decimal,
+            **dialect,
+        )
     if json:
         print_json(about)
     elif not quiet:

@@ -16,6 +16,7 @@ __all__ = [
     "ASKED",
     "DESCRIBED",
     "DIALECT",
+    "UNIT",
     "Json",
     "LedgerUrl",
     "LevelColumn",
@@ -97,6 +98,42 @@ ABOUT_DATA = {
     ),
 }
 DIALECT = {name: ABOUT_DATA[name] for name in ("separator", "decimal", "encoding")}
+# who is protected, and how much a record counts
+UNIT = {
+    "person": option(
+        str,
+        "COLUMN",
+        "Protect people with all of their records, however many: the column that says whose a "
+        "record is. Costs no more noise than one record; each person counts once.",
+    ),
+    "contribution": option(
+        int,
+        "K",
+        "With --person, up to K records' weight for each person: answers about records rather than "
+        "people, with up to K times the noise.",
+        default=1,
+    ),
+    "neighbours": option(
+        str,
+        "HOW",
+        "replace (the number of people or records is public) or add-remove (it is protected, too, "
+        "and released with noise).",
+        default="replace",
+    ),
+    "weight": option(
+        str,
+        "COLUMN=0:BOUND",
+        "A column of record weights, of a survey for example, and a public bound: a larger weight "
+        "counts as the bound.",
+    ),
+    "records_per_person": option(
+        int,
+        "K",
+        "Where no column says whose a record is: protect people who have up to K records each. "
+        "Believed, with K times the noise.",
+        default=1,
+    ),
+}
 # of every fit: columns, the promise, and who pays, for whom; with what they are if left out
 ASKED = {
     "x": option(
@@ -137,9 +174,20 @@ ASKED = {
         "Private key to sign the model file with (Ed25519, PEM): openssl "
         "genpkey -algorithm ed25519.",
     ),
-    "records_per_person": option(
-        int, "K", "Protect people who have up to K records each.", default=1
-    ),
+    **UNIT,
+    **{
+        name: option(str, "TEXT", text, f"--{name.replace('_', '-')}")
+        for name, text in (
+            ("title", "Public text for the report: what it is called."),
+            ("controller", "… who is responsible for the records."),
+            ("purpose", "… what the release is for."),
+            ("source", "… where the records come from."),
+            ("period", "… of which time the records are."),
+            ("contact", "… whom to ask."),
+            ("confirmed_by", "… who confirmed what the guarantee assumes."),
+            ("note", "… anything else."),
+        )
+    },
 }
 
 

@@ -59,7 +59,7 @@ _OPTIONS = {"expected_runs": "--runs"}  # that are not called after their parame
 # a parameter that a message gives a value, or shows the place of one: epsilon = 0.5, noise=…; but
 # not what stands behind an option: in --x noise=0:3 it is a column
 _ASSIGNMENT = re.compile(
-    r"""--[\w-]+ '?[^\s=]+=|(?<![\w.-])([a-z_]+)(?: = |=)(…|"\w+"|'\w+'|[-+.\w]*\w)"""
+    r"""--[\w-]+ '?[^\s=]+=|(?<![\w.-])([a-z_]+)(?: = |=)(…|"[\w-]+"|'[\w-]+'|[-+.\w]*\w)"""
 )
 
 

@@ -21,6 +21,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from reticent.about import checked_about
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
 from reticent.privacy.accounting.composition import calibrate
@@ -87,6 +88,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is fitted with it is stamped
         ``private=False``.
+    about : dict of str, optional
+        Public text for readers of the release: ``title``, ``controller``, ``purpose``, ``source``,
+        ``period``, ``contact``, ``note``, and ``confirmed_by``: who confirmed what is assumed.
+        Stored with the model, and shown in its report.
 
     Attributes
     ----------
@@ -114,6 +119,12 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     neighbours: str = REPLACE
     weight: str | int | None = None
     weight_bound: float | None = None
+    about: Mapping[str, str] | None = None
+
+    @property
+    def _one_each(self) -> bool:
+        """Whether each unit weighs one in all, as `PrivacyUnit.one_each`."""
+        return self.contribution == 1 and self.weight_bound is None
 
     @staticmethod
     def _listen(releases: int) -> None:
@@ -126,6 +137,10 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Raise BadInput for parameters that make no sense; before anything is charged."""
+        return
+
+    def _validate_unit(self, unit: PrivacyUnit) -> None:
+        """Raise BadInput for who is to be protected if the model cannot; before the charge."""
         return
 
     def _validate_before_charge(self, bounds: Bounds) -> object:
@@ -183,7 +198,9 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             parameters ``person``, ``weight`` and ``weight_bound``).
         """
         event = self._event()
+        checked_about(self.about)
         unit = self._privacy_unit(person=person, sample_weight=sample_weight)
+        self._validate_unit(unit)
         if self._targets and _is_column(y):
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: y = y.ravel() does it.",
@@ -214,11 +231,11 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             **options,
         )
         try:
-            self._warn_of_large_delta(curator.n)
             with one_blas_thread():  # the matrices are small
                 self._learn_prepared(curator, prepared)
         finally:
             curator.close()
+        self._warn_of_large_delta(curator.releases[0].n)
         return self._fitted(curator.releases)
 
     def _warn_of_large_delta(self, n: int) -> None:
@@ -238,6 +255,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         digits.
         """
         model = cls(**params)
+        checked_about(model.about)
         replay = Replay(releases, paid=model._event())
         model._check_unit(releases[0])
         with one_blas_thread():
@@ -397,6 +415,15 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             person=beside if self.contribution != 1 else None,
             sample_weight=beside if self.weight_bound is not None else None,
         )
+
+    @property
+    def _n_is_total_weight(self) -> bool:
+        """Whether n is public, and what all records would add up to if none lacked a value.
+
+        Not so where people have less than their full weight, or records weights of their own.
+        """
+        whole = self.contribution == 1 and self.weight_bound is None
+        return whole and self.neighbours == REPLACE
 
     def _promise(self) -> tuple[float, float]:
         """ε and δ, or what is wrong with them."""

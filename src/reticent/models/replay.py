@@ -19,6 +19,7 @@ from reticent.privacy.release import (
     noise_multiplier,
     noise_scale,
     number_scale,
+    number_sd,
     same_event,
 )
 from reticent.privacy.selection.exponential_mechanism import (
@@ -31,6 +32,7 @@ from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
 from reticent.privacy.statistics.counts import Counts
 from reticent.privacy.statistics.enforced import enforce
+from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import is_integer
 
 __all__ = ["Replay", "alike"]
@@ -187,6 +189,18 @@ class Replay:
     def n(self) -> int:
         """Number of records, or of people where they are the unit."""
         return self.releases[0].n
+
+    @property
+    def n_sd(self) -> float:
+        """Standard deviation of the noise in ``n``; 0 where the number is public."""
+        if self.unit.number_is_public:
+            return 0.0
+        return number_sd(self.releases[0])
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected, and how much each record counts."""
+        return self.releases[0].unit
 
     @property
     def bounds(self) -> Bounds:

@@ -81,17 +81,17 @@ def read_columns(data: str, names: list[str]) -> Any:
     return table
 
 
-def predict_curve(model: Any, data: str, out: Path) -> dict[str, Any]:
+def predict_curve(model: Any, data: str, out: Path, **signs: str) -> dict[str, Any]:
     """Write what a reader of the release can conclude at the inputs in ``data``.
 
-    Mean and standard deviation.
+    Mean and standard deviation. ``signs``: separator and decimal sign, as for `TableWriter`.
     """
     *inputs, output = model.names_
     at = read_columns(data, inputs)
     mean, sd = model.predict(at, return_std=True)
     columns = [output if output not in inputs else f"predicted_{output}", f"{output}_std"]
     with new_text(out) as text:
-        lines = TableWriter(text)
+        lines = TableWriter(text, **signs)
         lines.line([*inputs, *columns])
         for row, one, spread in zip(at.tolist(), mean.tolist(), sd.tolist(), strict=True):
             lines.line([*map(repr, row), f"{one:.9g}", f"{spread:.6g}"])

@@ -18,6 +18,7 @@ from reticent.reporting.figures.style import (
     styled,
 )
 from reticent.reporting.presenters.effects import BAND
+from reticent.reporting.protected_unit import unit_noun
 
 if TYPE_CHECKING:
     from reticent.planning.plan import Plan, Row
@@ -36,11 +37,12 @@ def expected_error(plan: "Plan", *, width: float = WIDE) -> Figure:
             f"plot.expected_error draws what reticent.plan gives, not a {type(plan).__name__}."
         )
     figure = Shown((width, 0.5 * width), layout="constrained")
+    noun = unit_noun(plan.planner.model._privacy_unit())
     axes = figure.subplots()
     quiet(axes)
     names = {
         "epsilon": ("ε", "ε={:g}"),
-        "n": ("number of records", "{:,} records"),
+        "n": (f"number of {noun}", f"{{:,}} {noun}"),
         "basis": ("functions", "{} functions"),
     }
     varied = [key for key in names if len({getattr(row, key) for row in plan.rows}) > 1]

@@ -177,6 +177,7 @@ def plan(
     progress: Callable[[int], None] | None = None,
     *,
     basis: int | Sequence[int] | None = None,
+    weight: float = 1.0,
 ) -> Plan:
     """Simulate which error to expect from a model, for each n, ε and basis.
 
@@ -203,6 +204,10 @@ def plan(
     basis : int or list of int, optional
         Numbers of basis functions to compare. Default: the model's own, which is chosen from ε, δ
         and n where it is not given.
+    weight : float
+        How much a person or record counts on average, at most 1, where the model has
+        ``contribution`` above 1 or ``weight``: less total weight under the same noise. With
+        ``person``, n is the number of people, and each is made up with one record.
 
     Examples
     --------
@@ -218,8 +223,10 @@ def plan(
         raise BadInput(f"n must be whole numbers of records, at least 2, not {n!r}.")
     chosen = _positive_numbers("epsilons", epsilons)
     check_integer("draws", draws)
+    if not 0 < as_float(weight) <= 1:
+        raise BadInput(f"weight must be above 0 and at most 1, not {weight!r}.", parameter="weight")
     bases = _bases(model, basis)
-    planner = Planner(model, int(draws), seed, progress or (lambda fits: None))
+    planner = Planner(model, int(draws), seed, progress or (lambda fits: None), float(weight))
     rows = []
     notes = []
     trials = []

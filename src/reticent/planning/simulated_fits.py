@@ -75,7 +75,12 @@ class Planner:
     """
 
     def __init__(
-        self, model: GPRegressor, draws: int, seed: int, progress: Callable[[int], None]
+        self,
+        model: GPRegressor,
+        draws: int,
+        seed: int,
+        progress: Callable[[int], None],
+        weight: float = 1.0,
     ) -> None:
         if not isinstance(model, GPRegressor):
             raise BadInput(f"plan takes a GPRegressor, not {type(model).__name__}.")
@@ -103,6 +108,7 @@ class Planner:
             self._units = self._half
         else:
             self._units = 1.0
+        self._weight = weight  # of a person or record on average
         self._draws = draws
         self._seed = seed
         self._progress = progress
@@ -229,7 +235,7 @@ class Planner:
         else:
             spread = noise
         place, outputs = records(values, spread, n, random)
-        data = MadeUp(X[place], self._middle + outputs, n)
+        data = MadeUp(X[place], self._middle + outputs, n, self._weight)
         tests = evenly(self._bounds, _TESTS, fresh)  # much of the error can be near a few corners
         values = self._middle + function(self._at(tests), fresh) * self._units
         at_tests = coded(self._bounds.inputs_alone(), self._bounds.unscale(tests))[2]

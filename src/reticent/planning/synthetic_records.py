@@ -20,11 +20,19 @@ from reticent.privacy.accounting.events import Event
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Release
 from reticent.privacy.record_sum import RecordSum
+from reticent.privacy.release import (
+    NUMBER,
+    noise_multiplier,
+    noise_scale,
+    number_scale,
+    number_sd,
+)
 from reticent.privacy.sources.base import DtypeKind, Field, Source, scan
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.privacy.statistics.feature_cache import FeatureCache
+from reticent.privacy.unit import PrivacyUnit
 
 __all__ = ["CodedRecords", "MadeUp", "coded", "evenly", "fit_made_up", "inputs", "records"]
 
@@ -34,6 +42,7 @@ Random = np.random.Generator
 # above PLACES · SPREAD records, so many places stand for all, each with so many outputs
 PLACES = 4096
 SPREAD = 4
+_NUMBER_SEED = 2**31  # apart from those of releases, which are counted from 0
 
 
 def inputs(bounds: Bounds, count: int, random: Random) -> Array:
@@ -148,11 +157,15 @@ def records(
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Made-up records, as many as can be held, that stand for ``n``; inputs as codes."""
+    """Made-up records, as many as can be held, that stand for ``n``; inputs as codes.
+
+    ``weight``: of each on average, where records count by weights; each person has one.
+    """
 
     X: Array
     y: Array
     n: int
+    weight: float = 1.0
 
 
 class _Curator:
@@ -166,56 +179,68 @@ class _Curator:
         data: MadeUp,
         bounds: Bounds,
         event: Event,
-        records_per_person: int,
-        relation: str,
+        unit: PrivacyUnit,
         seed: Sequence[int],
     ) -> None:
         self.n = data.n
+        self._total = data.n * data.weight
         self._held = len(data.X)
         self.bounds, self._fields, self._source = coded(bounds, data.X, data.y)
         self._cache = FeatureCache()
         self._seed = list(seed)
         self.event = event
-        self._per_person = records_per_person
-        self._relation = relation
+        self.unit = unit
+        self.n_sd = 0.0
+        self._made = 0
         self.releases: list[Release] = []
+        if not unit.number_is_public:
+            self._release_number()
 
     @property
     def noise_multiplier(self) -> float:
         """Noise of one release by the record's sensitivity."""
-        multiplier: float = self.event.noise_multiplier  # type: ignore[attr-defined]
-        return multiplier * self._per_person
+        return noise_multiplier(self.event, self.unit)
+
+    def _release_number(self) -> None:
+        """Release the number of people or records with noise, and go on with that."""
+        scale = np.array([math.sqrt(number_scale(self.event, self.unit))])
+        noise = np.random.default_rng([*self._seed, _NUMBER_SEED]).standard_normal(1)
+        value = self.n + scale * noise
+        self.n = max(1, round(float(value[0])))
+        made = self._give(
+            {"name": NUMBER, "kind": "sum", "size": 1, "unit": self.unit.noun}, value, scale
+        )
+        self.n_sd = number_sd(made)
 
     def release(self, statistic: Statistic, *, shares_spent: int = 1) -> Release:
         """Add up over the made-up records, and add noise."""
-        more = len(self.releases) + 1 < self.event.count
+        more = self._made + 1 < self.event.count
         enforced = enforce(statistic)
         sums = RecordSum(self._source, self._fields, self.bounds, threads=1)
         _, total = self._cache.total(sums, enforced, n=self._held, keep=more)
         exact = enforced.coordinates(total).astype(np.float64) * (
-            enforced.step * self.n / self._held
+            enforced.step * self._total / self._held
         )
-        multiplier: float = self.event.noise_multiplier / shares_spent**0.5  # type: ignore[attr-defined]
-        scale = (
-            multiplier
-            * self._per_person
-            * enforced.step
-            * np.sqrt(enforced.sensitivity2 / enforced.coordinate_multiplicity())
-        )
+        scale = noise_scale(statistic, self.event, self.unit, shares_spent)
         # the same for every ε: a curve over ε is smooth
-        noise = np.random.default_rng([*self._seed, len(self.releases)]).standard_normal(len(exact))
+        noise = np.random.default_rng([*self._seed, self._made]).standard_normal(len(exact))
+        self._made += 1
+        return self._give(enforced.describe(), exact + scale * noise, scale, shares_spent)
+
+    def _give(
+        self, description: dict[str, Any], value: Array, scale: Array, shares_spent: int = 1
+    ) -> Release:
         made = Release(
-            statistic=enforced.describe(),
-            value=exact + scale * noise,
+            statistic=description,
+            value=value,
             scale=scale,
             event=self.event,
             n=self.n,
             bounds=self.bounds,
-            records_per_person=self._per_person,
             private=False,
             fit="made up",
             shares_spent=shares_spent,
-            relation=self._relation,
+            **self.unit.to_dict(),
         )
         self.releases.append(made)
         return made
@@ -239,9 +264,7 @@ def fit_made_up(
     copy = clone(model).set_params(
         epsilon=epsilon, ledger=None, dataset=None, random_state=0, **other
     )
-    curator = _Curator(
-        data, bounds, copy._event(), int(model.records_per_person), copy._relation, seed
-    )
+    curator = _Curator(data, bounds, copy._event(), copy._privacy_unit(), seed)
     with one_blas_thread():
         copy._learn_prepared(curator, PreparedPrior(priors))
     return copy._fitted(curator.releases)

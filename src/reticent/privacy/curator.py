@@ -37,6 +37,7 @@ from reticent.privacy.release import (
     Release,
     noise_multiplier,
     number_scale,
+    number_sd,
 )
 from reticent.privacy.selection.exponential_mechanism import (
     Scores,
@@ -53,9 +54,10 @@ from reticent.privacy.selection.private_selection import (
     check_candidates,
     check_divisible,
     draw_runs,
+    exceeds_memory,
     released_choice,
 )
-from reticent.privacy.selection.random_split import RecordSubset, split_records
+from reticent.privacy.selection.random_split import RecordSplit, SubsetReadAgain, split_records
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
@@ -157,6 +159,8 @@ class Curator:
         bounds = checked_bounds(bounds)
         source = bounds.shaped(source, targets=targets)
         self._weight_columns = columns_of_weights or weight_columns(source, unit)
+        if self._weight_columns.unit != unit:
+            raise BadInput("columns_of_weights are those of another unit of privacy.")
         source = source.with_apart(*(field.key for field in self._weight_columns.fields))
         self.bounds, self._fields = bounds.resolve(source, targets=targets)
         source.check(self._fields)
@@ -168,12 +172,15 @@ class Curator:
         self._candidates = tuple(candidates)
         self._validation = validation
         if isinstance(event, Selection):
-            self._columns = check_candidates(self._candidates, event, source, targets=targets)
+            self._columns = check_candidates(
+                self._candidates, event, source, targets=targets, unit=unit
+            )
         check_blas()
         check_exp()
         self._threads = available_cpus()
         self._process = identity()
         self._inputs: NDArray[np.float64] | None = None
+        self._public_weights: NDArray[np.float64] | None = None
         if look is not None and unit.relation == "label":
             self._inputs = read_safely(lambda: self._read_inputs(source), "Nothing was charged.")
             look(self._inputs)
@@ -200,6 +207,8 @@ class Curator:
         self._weights: RecordWeights | None = None
         self._records: int | None = None  # how many were read; of no concern to anyone else
         self._n: int | None = None
+        self._number_lock = threading.Lock()
+        self._number_drawn = False
         self.releases: list[Release] = []
 
     @property
@@ -208,18 +217,27 @@ class Curator:
 
         It is public, or released with noise before anything else (``neighbours="add-remove"``).
         """
-        if self._n is None:
-            units = self._count_units()
-            if not self._unit.number_is_public:
-                self._n = self._release_number(units)
-            elif units == 0:
-                raise BadInput(
-                    f"There are no {self._unit.noun}s in the data. (This could not be "
-                    "known before: the charge stays.)"
-                )
-            else:
-                self._n = units
-        return self._n
+        with self._number_lock:
+            if self._n is None:
+                self._n = self._number_of_units()
+            return self._n
+
+    def _number_of_units(self) -> int:
+        """Count them, once: a number that is protected is released once, whoever asks."""
+        if isinstance(self._event, Selection) and not self._unit.number_is_public:
+            raise ReleaseRefused(
+                "The number of units is protected, and a search releases that of either half "
+                "alone, with the best run."
+            )
+        units = self._count_units()
+        if not self._unit.number_is_public:
+            return self._release_number(units)
+        if units == 0:
+            raise BadInput(
+                f"There are no {self._unit.noun}s in the data. (This could not be "
+                "known before: the charge stays.)"
+            )
+        return units
 
     def _count_units(self) -> int:
         """Number of records or people, exact; reads identifiers where people are the unit."""
@@ -238,6 +256,10 @@ class Curator:
 
     def _release_number(self, units: int) -> int:
         """Release the number of records or people, where it is protected; at least 1."""
+        check_process(self._process)
+        if self._number_drawn:  # and was lost: an interrupt came before it was kept
+            raise ReleaseRefused("The number of units was drawn before. The charge stays.")
+        self._number_drawn = True
         unit = self._unit
         scale = scale_at_least(number_scale(self._event, unit))
         noise, sd = draw_noise(
@@ -252,6 +274,19 @@ class Curator:
         description = {"name": NUMBER, "kind": "sum", "size": 1, "unit": unit.noun}
         self._give(description, value, sd, 1, n=number)
         return number
+
+    @property
+    def n_sd(self) -> float:
+        """Standard deviation of the noise in ``n``; 0 where the number is public."""
+        if self._unit.number_is_public:
+            return 0.0
+        _ = self.n  # releases it
+        return number_sd(self.releases[0])
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected, and how much each record counts."""
+        return self._unit
 
     @property
     def event(self) -> Event:
@@ -373,15 +408,30 @@ class Curator:
         return self._read_inputs(self._open_source())
 
     @guarded_read("Nothing is released; the charge stays.")
-    def _read_halves(
-        self, columns: tuple[Field, ...], validation: NDArray[np.bool_]
-    ) -> tuple[RecordSubset, RecordSubset]:
+    def _read_public_weights(self) -> NDArray[np.float64]:
+        """Weights of all records, in order; where labels alone are protected they are public."""
+        _ = self.n  # counts the records of each person
         people = None
         if self._weights is not None:
             people = self._weights.people
-        return split_records(
-            self._open_source(), columns, validation, people, self._weight_columns.person
-        )
+        columns = self._weight_columns
+        weights = columns.weights(0, people)
+        assert weights is not None
+        blocks = [weights.integers(raw) for raw in self._open_source().blocks(columns.fields)]
+        return np.concatenate([np.zeros(0, np.int64), *blocks]) / ONE
+
+    @guarded_read("Nothing is released; the charge stays.")
+    def _read_halves(
+        self, columns: tuple[Field, ...], validation: NDArray[np.bool_], *, held: bool
+    ) -> tuple[Source, Source]:
+        people = None
+        if self._weights is not None:
+            people = self._weights.people
+        source = self._open_source()
+        split = RecordSplit(validation, people, self._weight_columns.person)
+        if held:
+            return split_records(source, columns, split)
+        return SubsetReadAgain(source, split, False), SubsetReadAgain(source, split, True)
 
     def _open_source(self) -> Source:
         if self._source is None:
@@ -417,7 +467,8 @@ class Curator:
         """Release the statistic that ``design`` makes from all records' scaled inputs, in order.
 
         Only where labels alone are protected, and all inputs are public: ``design`` sees them as
-        they are.
+        they are. Whose a record is and what weight it states are public then, too: where records
+        have weights, ``design`` is given them, from 0 to 1, as a second argument.
         """
         if self._unit.relation != "label":
             raise ReleaseRefused(
@@ -426,7 +477,12 @@ class Curator:
             )
         if self._inputs is None:
             self._inputs = self._read_public_inputs()
-        return self.release(design(self._inputs), shares_spent=shares_spent)
+        public = [self._inputs]
+        if self._unit.weighted:
+            if self._public_weights is None:
+                self._public_weights = self._read_public_weights()
+            public.append(self._public_weights)
+        return self.release(design(*public), shares_spent=shares_spent)
 
     def _read_inputs(self, source: Source) -> NDArray[np.float64]:
         bounds = self.bounds.inputs_alone()
@@ -446,9 +502,12 @@ class Curator:
         drawn = draw_runs(event, len(self._candidates), seeded_bits(self._seed, b"choice"))
         units = self._count_units()
         columns = tuple(dict.fromkeys(self._columns + self._weight_columns.fields))
-        check_divisible(units, self._records or 0, len(columns))
-        validation = drawn.validation_mask(units, self._validation)
-        halves = self._read_halves(columns, validation)
+        held = not exceeds_memory(self._records or 0, len(columns))
+        check_divisible(units, self._unit, held=held)
+        validation = drawn.validation_mask(
+            units, self._validation, number_is_public=self._unit.number_is_public
+        )
+        halves = self._read_halves(columns, validation, held=held)
         best = best_run(run, self._candidates, drawn.order, halves, self._side)
         paid: Paid = {"event": event, "fit": self._fit, "entry": self._entry_hash}
         first, choice = released_choice(best, len(self._candidates), paid)
@@ -507,6 +566,7 @@ class Curator:
         self._source = None
         self._left = 0
         self._inputs = None
+        self._public_weights = None
         if self._cache is not None:
             self._cache.close()
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.accounting.events import Event
@@ -18,6 +17,7 @@ from reticent.privacy.selection.exponential_mechanism import Scores
 from reticent.privacy.statistics.base import Statistic
 from reticent.privacy.statistics.cell_sum import CellSum
 from reticent.privacy.statistics.counts import Counts
+from reticent.privacy.unit import PrivacyUnit
 
 __all__ = ["CHOICE", "Choice", "Design", "Oracle", "Run"]
 
@@ -25,8 +25,9 @@ __all__ = ["CHOICE", "Choice", "Design", "Oracle", "Run"]
 CHOICE = "choice"
 
 
-# Makes a statistic from the scaled inputs (n, d) of all records, where inputs are public.
-Design = Callable[[NDArray[np.float64]], Statistic]
+# Makes a statistic from the scaled inputs (n, d) of all records, where inputs are public; where
+# records have weights, these (n,) are its second argument, and public too.
+Design = Callable[..., Statistic]
 
 
 class Oracle(Protocol):
@@ -35,6 +36,14 @@ class Oracle(Protocol):
     @property
     def n(self) -> int:
         """Number of records, or of people where they are the unit: public, or released."""
+
+    @property
+    def n_sd(self) -> float:
+        """Standard deviation of the noise in ``n``; 0 where the number is public."""
+
+    @property
+    def unit(self) -> PrivacyUnit:
+        """Who is protected, and how much each record counts."""
 
     @property
     def bounds(self) -> Bounds:

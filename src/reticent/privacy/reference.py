@@ -7,12 +7,16 @@ same integers for every table: a test compares the two, number by number, over a
 library, records at the edge of floats, maps that fail, and statistics that users may write. The
 proof (statistics/statistics.md) is about the fast path; sections 2 and 4 hold for this file too.
 
+Where people are the unit, or records state weights, each record's integers are multiplied by a
+whole number before they are added; `reference_weights` says which (weights.md).
+
 A record is a row of scaled numbers (`Bounds.scale`), shape ``(1, columns)``. `_ask` asks the
 statistic's map for the row of one record; a map that fails gives NaN.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -31,22 +35,60 @@ from reticent.privacy.statistics.enforced import Enforced
 from reticent.privacy.statistics.gram import EnforcedGram
 from reticent.privacy.statistics.partitioned_gram import EnforcedPartitionedGram
 from reticent.privacy.statistics.sum import COLUMN_BITS, EnforcedColumnSum, EnforcedSum
+from reticent.privacy.weights import WEIGHT_BITS
 
-__all__ = ["reference_sum"]
+__all__ = ["reference_sum", "reference_weights"]
 
 Record = NDArray[np.float64]
 _MARGIN = 1 - 2.0**-40
 
 
-def reference_sum(enforced: Enforced, records: Record) -> list[int]:
-    """The exact sum over scaled records, shape ``(n, columns)``, one integer a released number."""
+def reference_sum(
+    enforced: Enforced, records: Record, weights: Sequence[int] | None = None
+) -> list[int]:
+    """The exact sum over scaled records, shape ``(n, columns)``, one integer a released number.
+
+    With ``weights``, one whole number a record, in steps of 2⁻²⁴ of the sum without.
+    """
     total = [0] * enforced.size
     for i in range(len(records)):
         record = records[i : i + 1].copy()
         record.flags.writeable = False
+        weight = 1
+        if weights is not None:
+            weight = weights[i]
         for place, value in enumerate(_contribution(enforced, record)):
-            total[place] += value
+            total[place] += weight * value
     return total
+
+
+def reference_weights(
+    people: Sequence[Hashable] | None,
+    *,
+    contribution: int = 1,
+    stated: Sequence[float] | None = None,
+    bound: float = 1.0,
+) -> list[int]:
+    """The weight of each record in steps of 2⁻²⁴, from 0 to 2²⁴.
+
+    ``people``: whose each record is, None for nobody's; ``stated``: the weight that it states.
+    """
+    weights = []
+    records_of = Counter(people or ())
+    for i in range(len(people or stated or ())):
+        weight = 2**WEIGHT_BITS
+        if stated is not None:
+            fraction = stated[i] / bound
+            weight = 0
+            if fraction > 0:  # not so for NaN
+                weight = math.trunc(min(fraction, 1.0) * 2**WEIGHT_BITS)
+        if people is not None:
+            person = people[i]
+            weight //= max(records_of[person], contribution)
+            if person is None:
+                weight = 0
+        weights.append(weight)
+    return weights
 
 
 def _contribution(enforced: Enforced, record: Record) -> list[int]:

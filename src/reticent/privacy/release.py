@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from hashlib import sha256
-from math import inf, isclose, sqrt
+from math import hypot, inf, isclose, sqrt
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ __all__ = [
     "noise_multiplier",
     "noise_scale",
     "number_scale",
+    "number_sd",
     "same_event",
     "symmetric",
 ]
@@ -48,6 +49,8 @@ _ALTERED = (
 # budget, and all other noise is 2 % larger.
 COUNT_SHARE = Fraction(1, 25)
 NUMBER = "NumberOfUnits"  # the name of that release
+# Noise is whole and rounded down, and ½ is added: a whole number is off by up to one beside noise.
+_NUMBER_ROUNDING = 1.0
 CALIBRATION_TOLERANCE = 1e-6  # relative: versions of SciPy calibrate to other last digits
 _SCALE_TOLERANCE = 1e-5  # relative, as descriptions of statistics are compared
 
@@ -278,6 +281,11 @@ def number_scale(event: Event, unit: PrivacyUnit) -> Fraction:
     if isinstance(event, Laplace):
         return square / (COUNT_SHARE * event.count) ** 2
     return square / (COUNT_SHARE * event.count)
+
+
+def number_sd(release: Release) -> float:
+    """Standard deviation of the number of units that a release gives, rounding included."""
+    return hypot(float(release.sd[0]), _NUMBER_ROUNDING)
 
 
 def check_scale(release: Release, expected: NDArray[np.float64]) -> None:

@@ -118,9 +118,24 @@ class PrivacyUnit:
         return self.person is not None or self.weight is not None
 
     @property
+    def one_each(self) -> bool:
+        """Whether each unit weighs one in all: then their number is the total weight."""
+        return self.weight is None and self.contribution == 1
+
+    @property
+    def rows_are_numbered(self) -> bool:
+        """Whether neighbours have as many records, so that a record's row number is its own."""
+        return self.number_is_public and not self.weighted
+
+    @property
     def number_is_public(self) -> bool:
         """Whether the number of units is public."""
         return self.neighbours == REPLACE
+
+    @property
+    def records_are_public(self) -> bool:
+        """Whether the number of records is public: not where people, or numbers, are protected."""
+        return self.number_is_public and (self.person is None or self.relation == "label")
 
     @property
     def noun(self) -> str:
@@ -161,10 +176,10 @@ class PrivacyUnit:
         """Who is protected, in words: what "any one …" is followed by."""
         if self.relation == "label":
             if self.person is not None:
-                return f"person with the labels of all her records ({self.person})"
+                return f"person with the labels of all their records ({self.person})"
             return _group(self.records_per_person, "label")
         if self.person is not None:
-            return f"person with all of her records ({self.person})"
+            return f"person with all of their records ({self.person})"
         return _group(self.records_per_person, "record")
 
     def how_neighbours_differ(self) -> str:

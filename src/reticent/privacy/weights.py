@@ -13,7 +13,8 @@ has under the replacement of a record. Proof: weights.md.
 
 Sums are exact. Records of equal weight are added up as they always are (exact_sum.py); the sum is
 multiplied by the weight in two 64-bit limbs. Where nearly every record has a weight of its own,
-weights are taken apart into four digits of six bits, and records of equal digits are added up.
+weights are taken apart into digits of six bits (five of them: a weight of one is 2²⁴), and records
+of equal digits are added up.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,6 +45,7 @@ _LIMB = 29  # bits of the low limb
 _CHUNK = 16  # blocks that are sorted by weight together
 _DIGIT = 6  # bits
 _SMALL_GROUP = 16  # rows: with fewer of equal weight on average, weights are taken apart
+_NO_ONE = complex(0.5, 0.5)  # stands for nobody in a checksum: halves of identifiers are whole
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 Rows = NDArray[np.float64]
@@ -122,7 +124,9 @@ class PersonCounts:
         ``block`` are pairs, shape ``(rows, 2)``; ``chosen`` has one entry a person.
         """
         ids = identifiers(block)
-        places = np.minimum(np.searchsorted(self.settle().ids, ids), len(self.ids) - 1)
+        if not self.people:
+            return np.zeros(len(ids), dtype=bool)
+        places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         return np.asarray(chosen[places] & (self.ids[places] == ids))
 
 
@@ -134,8 +138,8 @@ def identifiers(block: Rows) -> Identifiers:
 
 
 def checksum(ids: Identifiers, key: int) -> int:
-    """Sum of a keyed mix of each identifier, modulo 2⁶⁴; nobody's count as zero pairs."""
-    known = np.where(np.isnan(ids), 0, ids)
+    """Sum of a keyed mix of each identifier, modulo 2⁶⁴; nobody's count as a pair of no one's."""
+    known = np.where(np.isnan(ids), _NO_ONE, ids)
     mixed = _mix(known.real.view(np.uint64) ^ np.uint64(key))
     mixed = _mix(mixed ^ known.imag.copy().view(np.uint64))
     return int(mixed.sum(dtype=np.uint64))
@@ -219,7 +223,8 @@ def _groups(values: Integers) -> Iterator[tuple[int, NDArray[np.intp]]]:
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    for start, end in zip(starts, [*starts[1:], len(ordered)], strict=True):
+    ends = np.append(starts, len(ordered))[1:]
+    for start, end in zip(starts, ends, strict=True):
         value = int(ordered[start])
         if value:
             yield value, order[start:end]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
-from reticent.privacy.columns.words import MissingIndicator, Ordered, YesNo
+from reticent.privacy.columns.words import MISSING_LEVEL, MissingIndicator, Ordered, YesNo
 from reticent.reporting.formatting import format_in_range, format_number, printable
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ __all__ = [
     "output_columns",
     "output_names",
     "public_columns",
-    "public_ranges",
 ]
 
 Values = NDArray[np.float64]
@@ -171,9 +170,14 @@ class Column:
             if isinstance(kind, Ordered):
                 between = " < "
             words = [printable(level) for level in kind.levels]
+            if kind.keep_missing:
+                words = words[:-1]
             if len(words) > _MOST_LISTED:
-                words = [*words[: _MOST_LISTED - 1], f"… ({len(kind.levels)} in all)"]
-            return between.join(words)
+                words = [*words[: _MOST_LISTED - 1], f"… ({len(words)} in all)"]
+            listed = between.join(words)
+            if kind.keep_missing:
+                return f"{listed}, or {MISSING_LEVEL}"
+            return listed
         low, high = self.ends
         span = f"{self.show(low)} to {self.show(high)}"
         if self.unit:
@@ -321,20 +325,6 @@ def output_names(model: "PrivateEstimator") -> list[str]:
     if len(bounds.y) == 1:
         return ["output"]
     return [f"output {j}" for j in range(len(bounds.y))]
-
-
-def public_ranges(model: "PrivateEstimator") -> list[tuple[str, float, float]]:
-    """Give the columns that a model was given ranges of, inputs first, with these ranges."""
-    bounds = model.releases_[0].bounds
-    names = [column.name for column in input_columns(model)]
-    names += [f"{name} (output)" for name, _ in zip(output_names(model), bounds.y, strict=False)]
-    found = [(name, *ends) for name, ends in zip(names, (*bounds.x, *bounds.y), strict=True)]
-    if bounds.noise_column is None:
-        return found
-    return [
-        *found,
-        (noise_column_name(bounds.noise_column), bounds.noise_column.low, bounds.noise_column.high),
-    ]
 
 
 def public_columns(model: "PrivateEstimator") -> list[list[str]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from reticent.reporting import released_checks
 from reticent.reporting.columns import Column, column_names, input_columns
 from reticent.reporting.formatting import join_names
+from reticent.reporting.protected_unit import counted_noun, unit_noun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,7 +137,10 @@ class Presenter(ABC, Generic[Model]):
         "A record that lacks a value is left out; a number outside its range counts as the nearest "
         "edge."
     )
-    uncertainty = "The ± covers the privacy noise only, not what such values change."
+    uncertainty = (
+        "The ± is the noise added for privacy; it covers neither that these records are a sample, "
+        "nor what such values change."
+    )
     about_quality = (
         "This is the privacy noise only. That the records are a sample, or "
         "wrong, comes on top of it."
@@ -165,6 +169,16 @@ class Presenter(ABC, Generic[Model]):
     def guarantee(self) -> "Guarantee":
         """The guarantee of all these releases together."""
         return self.source.guarantee_
+
+    @property
+    def counted(self) -> str:
+        """What counts are of: records, people, or their weight."""
+        return counted_noun(self.releases[0].unit)
+
+    @property
+    def few(self) -> str:
+        """What there may be too few of: records or people."""
+        return unit_noun(self.releases[0].unit)
 
     @property
     def columns(self) -> list[str]:

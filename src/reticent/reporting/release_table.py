@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from reticent.privacy.curator import Release
+from reticent.privacy.release import NUMBER
 
 __all__ = ["ReleaseGroup", "release_groups"]
 
@@ -28,12 +29,19 @@ class ReleaseGroup:
     about: str
 
     @property
+    def short(self) -> str:
+        """The name of the statistic; in words where it is none of a model's."""
+        if self.name == NUMBER:
+            return self.about
+        return self.name
+
+    @property
     def title(self) -> str:
         """What was released, and how often."""
-        title = self.name
+        title = self.short
         if self.count > 1:
             title = f"{title}, {self.count} times"
-        if self.about:
+        if self.about and self.about != title:
             title = f"{title}: {self.about}"
         return title
 
@@ -83,6 +91,8 @@ def _kind(release: Release) -> tuple[str, str, int]:
 
 def _about(statistic: dict[str, Any]) -> str:
     """What a statistic is of, where its parameters say so."""
+    if statistic["name"] == NUMBER:
+        return {"person": "number of people"}.get(statistic["unit"], "number of records")
     if "head" in statistic:
         outputs = len(statistic["weights"])
         functions = len(statistic["head"]["energy"])

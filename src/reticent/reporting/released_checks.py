@@ -3,6 +3,7 @@
 They cost nothing, since they are computed from what was released anyway.
 """
 
+from math import hypot
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from reticent.privacy.row_maps.input_marginals import InputCounts
 from reticent.reporting.columns import input_columns
 from reticent.reporting.formatting import printable
+from reticent.reporting.protected_unit import counted_noun, unit_noun, units_sd
 from reticent.reporting.registry import unwrap_search
 from reticent.reporting.released_counts import ReleasedCounts, released_counts
 
@@ -49,7 +51,31 @@ def complete_share(model: "PrivateEstimator") -> tuple[float, float] | None:
     """Give the share of the records that lack no value, and the sd of its noise.
 
     None where releases do not tell. The model's own estimate (``n_complete_``), or from counts.
+    With people as the unit, shares are of people, each of whose records counts a part; where
+    records count by weights, nobody knows what all of them would add up to.
     """
+    if not _adds_up_to_n(model):
+        return None
+    found = _complete(model)
+    if found is None:
+        return None
+    share, sd = found
+    return share, _with_noise_of_n(model, share, sd)
+
+
+def _adds_up_to_n(model: "PrivateEstimator") -> bool:
+    """Whether the weights of all records add up to n if none lacks a value."""
+    return counted_noun(model.releases_[0].unit) != "weight"
+
+
+def _with_noise_of_n(model: "PrivateEstimator", share: float, sd: float) -> float:
+    """Standard deviation of a share of n, where n itself may be noisy."""
+    n = model.releases_[0].n
+    return hypot(sd, share * units_sd(model.releases_) / n)
+
+
+def _complete(model: "PrivateEstimator") -> tuple[float, float] | None:
+    """Share of complete records, and the sd of its noise as if n were exact."""
     n = model.releases_[0].n
     estimate = getattr(model, "n_complete_", getattr(model, "count_", None))
     if estimate is not None:
@@ -68,13 +94,16 @@ def complete_share(model: "PrivateEstimator") -> tuple[float, float] | None:
 
 
 def complete_number(model: "PrivateEstimator") -> float:
-    """Give the number of complete records; all of them where no clear difference is told."""
+    """Give the number of complete records; all of them where no clear difference is told.
+
+    In people where they are the unit, in weights where records have such.
+    """
     n = model.releases_[0].n
-    found = complete_share(model)
+    found = _complete(model)
     if found is None:
         return float(n)
     share, sd = found
-    if share + _CLEAR * sd >= 1:
+    if _adds_up_to_n(model) and share + _CLEAR * sd >= 1:
         return float(n)
     return max(share * n, 1.0)
 
@@ -90,14 +119,21 @@ def _incomplete(model: "PrivateEstimator") -> list[str]:
         hint = ""
         if hasattr(model, "classes_"):
             hint = f" {_CHECK_LABELS}"
-        return [f"Only about {_about(share, sd)} of the records were read{_WORTHLESS}{hint}"]
+        return [f"Only about {_about(share, sd)} of {_all(model)} were read{_WORTHLESS}{hint}"]
     check = _CHECK
     if hasattr(model, "classes_"):
         check = f"{_CHECK} {_CHECK_LABELS}"
     return [
-        f"about {_about(share, sd)} of the records have all the values that the model needs; the "
+        f"about {_about(share, sd)} of {_all(model)} have all the values that the model needs; the "
         f"others were left out. Was everything read? {check}"
     ]
+
+
+def _all(model: "PrivateEstimator") -> str:
+    """What shares are of."""
+    if unit_noun(model.releases_[0].unit) == "people":
+        return "the records, each person counting once,"
+    return "the records"
 
 
 def _about(share: float, sd: float) -> str:
@@ -114,6 +150,8 @@ def _clearly_less(share: float, sd: float) -> bool:
 
 def _incomplete_columns(model: "PrivateEstimator") -> list[str]:
     """The same by column, for means, histograms and tables, where each is on its own."""
+    if not _adds_up_to_n(model):
+        return []
     n = model.releases_[0].n
     shares = []
     for counted in released_counts(model):
@@ -123,12 +161,13 @@ def _incomplete_columns(model: "PrivateEstimator") -> list[str]:
         for column, count in zip(input_columns(model), model.counts_, strict=True):
             shares.append((column.title, float(count) / n, float(model.counts_sd_) / n))
     shares += _table_shares(model)
+    shares = [(name, share, _with_noise_of_n(model, share, sd)) for name, share, sd in shares]
     few = [one for one in shares if one[1] < _FEW_COMPLETE and _clearly_less(*one[1:])]
     if few:
         name, share, sd = min(few, key=lambda one: one[1])
         return [f"Only about {_about(share, sd)} of the values of {name} were read{_WORTHLESS}"]
     lacking = [
-        f"about {_about(share, sd)} of the records have a value of {name}"
+        f"about {_about(share, sd)} of {_all(model)} have a value of {name}"
         for name, share, sd in shares
         if _clearly_less(share, sd)
     ]

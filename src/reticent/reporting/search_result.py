@@ -16,6 +16,7 @@ from reticent.reporting.formatting import (
     printable,
 )
 from reticent.reporting.presenter import Json, Table
+from reticent.reporting.protected_unit import unit_noun
 
 if TYPE_CHECKING:
     from reticent.models.selection.private_search import PrivateSearch
@@ -77,9 +78,10 @@ def search_sentences(search: "PrivateSearch") -> list[str]:
     if not isinstance(scoring, str):
         scoring = search.releases_[-1].statistic["score"]
     runs = format_short(_expected_runs(search))
+    noun = unit_noun(search.releases_[0].unit)
     return [
         f"Candidate {search.best_index_ + 1} of {len(search.candidates_)} was the best run's. It "
-        f"was fitted on {split['training']:,} records and judged on {split['validation']:,} "
+        f"was fitted on {split['training']:,} {noun} and judged on {split['validation']:,} "
         f"others, by {_SCORES.get(scoring, 'a score of its own')}, higher is better. Being the "
         "best of several, the score flatters.",
         f"About {runs} runs were to be expected; how many there were, "

@@ -72,8 +72,8 @@ STUDIES = {
     ),
     "gp-missing": Study(
         "own.missing_values",
-        "Outputs or inputs missing in 10 to 60 % of the records: bias, coverage and the number of "
-        "complete records, regression and classes.",
+        "Outputs or inputs missing in 10 to 60 % of the records: bias, coverage, and errors and "
+        "bands against a table of the complete records alone.",
         repeats=40,
     ),
     "people-panels": Study(
@@ -88,6 +88,12 @@ STUDIES = {
         "Weights by number of rows against clipping each person's own sum: noise at equal shares "
         "of the sum lost, on three panels.",
         repeats=1,
+    ),
+    "gp-words": Study(
+        "own.words",
+        "One fit with a word of 2 or 5 levels among its inputs, against a fit for each level: "
+        "errors in pairs, and coverage.",
+        repeats=10,
     ),
     "gp-dimensions": Study(
         "own.dimensions",
@@ -164,6 +170,19 @@ STUDIES = {
         "records, bounds, ε and δ.",
         repeats=5,
         quick=2,
+    ),
+    "mixed-peers": Study(
+        "peers.mixed.prediction",
+        "GPRegressor and GPClassifier against DP-EBM and one-hot DP-SGD on real tables with words, "
+        "ordered words, dates and numbers.",
+        repeats=5,
+        quick=2,
+    ),
+    "mixed-synthetic": Study(
+        "peers.mixed.synthetic",
+        "Synthetic records of mixed tables by GaussianMixture and by MST of dpmm: margins, pairs "
+        "of columns, and a model trained on them.",
+        repeats=3,
     ),
     "dpem-kmeans": Study(
         "park2017.kmeans",

@@ -97,7 +97,7 @@ def test_what_happens_to_odd_values_is_said(fit, run, tmp_path, command):
         answer = run("inspect", tmp_path / "m.reticent")
     text = " ".join(answer.out.split())
     assert says(text, "lacks", "left out", "outside", "edge")
-    assert "covers the privacy noise only" in text
+    assert "± is the noise added for privacy; it covers neither" in text
 
 
 def test_an_output_outside_is_not_said_to_be_moved_to_the_edge(fit):

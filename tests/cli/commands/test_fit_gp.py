@@ -56,7 +56,7 @@ def test_the_fit_is_shown_with_what_to_do_next(fit, run, tmp_path):
     text = " ".join(answer.out.split())
     assert f"weight spreads by about {model.noise_:.0f} around the function" in text
     assert says(text, "privacy noise", "not what")
-    assert "covers the privacy noise only" not in text
+    assert "noise added for privacy" not in text
     assert "reticent predict" in text
     mean, sd = model.predict([[55.0]], return_std=True)
     assert format_with_error(mean[0], sd[0]) in answer.out

@@ -304,6 +304,31 @@ def test_words_dates_and_decimal_commas_are_read_as_in_a_fit(predict, mixed, tmp
     assert "sex: 1 without a value, not known: 'X' (known: 'F', 'M')." in said
 
 
+def test_predictions_for_a_spreadsheet_with_semicolons_and_decimal_commas(predict, mixed, tmp_path):
+    (tmp_path / "new.csv").write_text("dose;sex;visit\n2,5;F;03.03.2020\n7,5;M;04.03.2020\n")
+    answer, out = predict(tmp_path / "new.csv", file=mixed)
+    assert answer.code == 0, answer.err
+    plain = written(out)
+    out.unlink()
+    signs = ("--out-separator", ";", "--out-decimal", ",")
+    answer, out = predict(tmp_path / "new.csv", *signs, file=mixed)
+    assert answer.code == 0, answer.err
+    header, *lines = out.read_text().splitlines()
+    assert header.split(";") == list(plain[0])
+    for line, row in zip(lines, plain, strict=True):
+        numbers = {name: cell for name, cell in row.items() if name not in ("sex", "visit")}
+        cells = dict(zip(header.split(";"), line.split(";"), strict=True))
+        assert cells["visit"] == row["visit"]  # a date has points
+        for name, cell in numbers.items():
+            assert cells[name] == cell.replace(".", ",")
+    for wrong in (["--out-decimal", ","], ["--out-separator", "x"], ["--out-decimal", "x"]):
+        out.unlink(missing_ok=True)
+        answer, out = predict(tmp_path / "new.csv", *wrong, file=mixed)
+        assert answer.code == 2
+        assert "what is written" in answer.err.lower().replace("\n ", "")
+        assert not out.exists()
+
+
 def test_where_no_line_can_be_predicted_the_words_are_named(predict, mixed, tmp_path):
     (tmp_path / "new.csv").write_text("dose;sex;visit\n1;w;03.03.2020\n2;m;03.03.2020\n")
     answer, out = predict(tmp_path / "new.csv", file=mixed)

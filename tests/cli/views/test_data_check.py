@@ -112,3 +112,14 @@ def test_other_words_and_another_encoding_are_told(run, tmp_path):
     answer = run("check", tmp_path / "d.csv", *columns, "--separator", ";")
     assert answer.code == 5
     assert "one column only" in " ".join(answer.err.split())
+
+
+def test_words_are_not_cut_in_two_on_a_narrow_screen(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "w.csv").write_text("langue,n\nanglais,1\n")
+    languages = "langue=anglais,fran\u00e7ais,allemand,portugais"
+    answer = run("check", tmp_path / "w.csv", "--x", languages, "--x", "n=0:9")
+    assert answer.code == 0, answer.err
+    words = answer.out.replace(",", " ").split()
+    for word in ("anglais", "fran\u00e7ais", "allemand", "portugais"):
+        assert word in words

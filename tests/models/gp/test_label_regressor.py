@@ -176,7 +176,7 @@ def test_the_inputs_are_not_protected_and_everything_says_so():
     model = reticent.LabelGPRegressor(stages=1, **FIXED).fit(*records(20))
     assert model.guarantee_.relation == "label"
     assert "The inputs are NOT protected" in model.guarantee_.statement
-    assert "any one label been another" in model.guarantee_.statement
+    assert "the label of any one of the" in model.guarantee_.statement
     stored = np.frombuffer(b64decode(model.releases_[0].statistic["inputs"]))
     assert set(stored) == set(BOUNDS.inputs_alone().scale(records(20)[0])[:, 0])
 

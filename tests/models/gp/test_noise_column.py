@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import reticent
 from reticent import BadInput, Bounds, GPRegressor, PrivateSearch
+from reticent.models.base import IncompleteRecords
 
 BOUNDS = Bounds(x=[(-4, 4), (0.1, 1)], y=(-1.3, 1.3))
 NAMED = Bounds(x={"sd": (0.1, 1), "x": (-4, 4)}, y={"y": (-1.3, 1.3)})
@@ -151,6 +152,39 @@ def test_levels_that_say_nothing_leave_a_sensible_posterior(case, eps):
     assert ((std > 0) & (std < 10)).all()
 
 
+@pytest.mark.parametrize("stages", [2, 8, 12])
+@pytest.mark.parametrize("kernel", [None, RBF(1.0)], ids=["default", "kernel"])
+@pytest.mark.parametrize("lacking", ["output", "input", "level"])
+def test_records_that_lack_something_are_counted_however_few_the_stages(lacking, kernel, stages):
+    """Sums of squared weights do not tell that records are few; all were taken to be complete."""
+    X, y = data(2000)
+    missing = np.random.default_rng(3).random(2000) < 0.6
+    column = {"output": y, "input": X[:, 0], "level": X[:, 1]}[lacking]
+    column[missing] = np.nan
+    model = gp(kernel, stages=stages, basis=12, learn_kernel=False, epsilon=3)
+    with pytest.warns(IncompleteRecords, match="of the records have all values"):
+        model.fit(X, y)
+    assert abs(model.n_complete_ - 800) < 5 * model.n_complete_sd_ + 60
+    assert 0 < model.n_complete_sd_ < 100
+
+
+@pytest.mark.filterwarnings("ignore::reticent.models.base.IncompleteRecords")
+def test_bands_cover_with_few_stages_where_most_outputs_are_missing():
+    """With all records taken to be complete, they covered .86."""
+    covered = []
+    bounds = Bounds(x=[(-4, 4), (0.3, 0.31)], y=(-2, 2))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-4, 4, (4000, 1))
+        y = 0.5 + sinc(x) + 0.3 * rng.normal(size=4000)
+        y[rng.random(4000) < 0.6] = np.nan
+        model = gp(bounds=bounds, stages=4, epsilon=3, random_state=seed)
+        model.fit(np.hstack([x, np.full((4000, 1), 0.3)]), y)
+        mean, std = model.predict(AT, return_std=True)
+        covered.append(np.mean(np.abs(mean - 0.5 - sinc(AT)) < 1.96 * std))
+    assert np.mean(covered) > 0.94
+
+
 def test_a_record_that_was_noisy_counts_less():
     """Records with a wild output and an honest level hardly matter; with a low level they would."""
     X, y = data(2000)
@@ -191,6 +225,7 @@ def test_candidates_of_a_search_are_judged_with_their_levels(named, scoring):
         ({"noise_column": 1.0}, "name or the position"),
         ({"noise_column": True}, "name or the position"),
         ({"noise": 0.1}, "not both"),
+        ({"stages": 1}, "at least two stages"),
         ({"bounds": Bounds(x=(0.1, 4), y=(-1.3, 1.3))}, "a range of its own"),
         ({"bounds": Bounds(x=[(-4, 4), (0.1, 1)], y=[(-1, 1), (-1, 1)])}, "for one output"),
         ({"bounds": Bounds(x=[(-4, 4), (1e-90, 1)], y=(-1, 1))}, "these ranges"),

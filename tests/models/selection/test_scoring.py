@@ -23,6 +23,7 @@ from reticent.models.selection.settings import SEARCH
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.score_sum import ScoreCounts, ScoreSum
+from reticent.privacy.unit import PrivacyUnit
 
 AGES = Bounds(x=[(0, 10)], y=(-1, 3))
 PAIR = Bounds(x=[(0, 10)], y=[(0, 2), (0, 100)])
@@ -35,6 +36,8 @@ class Exact:
 
     Records are given in scaled units.
     """
+
+    unit = PrivacyUnit()
 
     def __init__(self, unit, bounds, noise=0.0):
         self.unit = np.asarray(unit, dtype=float)

@@ -45,6 +45,9 @@ def test_who_is_protected(fields, told):
     assert "at most e^1 = 2.72 times as likely" in words
     assert "but for a chance of 1e-06." in words
     assert ("inputs are NOT protected" in words) == ("relation" in fields)
+    # what a neighbour may change: the whole record, or its label alone
+    assert ("replaced by any other" in words) == ("relation" not in fields)
+    assert ("all inputs and the number of records are public" in words) == ("relation" in fields)
 
 
 @pytest.mark.parametrize("eps", [1.0000004, 0.1, 0.3, 1.99999951, 9.0000001, 123.00001, 1e-7])

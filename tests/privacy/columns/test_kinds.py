@@ -21,6 +21,7 @@ from reticent.privacy.bounds import checked_bounds
 from reticent.privacy.columns.words import Labels, MissingIndicator
 from reticent.privacy.sources.base import Field
 from reticent.privacy.sources.codes import code_array, code_texts
+from reticent.privacy.sources.formulas import neutral
 from tests.contract.odd_cells import ODD_CELLS
 
 NAN = math.nan
@@ -234,6 +235,66 @@ def test_numbers_give_the_code_of_their_texts():
         assert np.array_equal(kind.code_numbers(values), kind.code_texts(texts), equal_nan=True)
 
 
+# the same cells as numbers, truth values and texts: levels that are numbers, or spelled like truth
+SAME_CELLS = {
+    "whole": ([1, 2, 0, None, 10], ["1", "2.0", "10"]),
+    "real": ([0.1, 1.0, 2.5, None, -0.0], ["0.10", "+1", "25e-1", "0"]),
+    "whole, 1 and 2": ([1, 2, 0, None, 3], YesNo("1", "2")),
+    "real, written long": ([1.0, 2.0, 0.0, None, 3.0], YesNo("1.0", "2.0")),
+    "truth": ([True, False, None, True, False], ["True", "False"]),
+    "truth, small": ([True, False, None, True, False], Words(["false", "true"])),
+    "truth, numbered": ([True, False, None, True, False], ["1", "0"]),
+    "truth, partly": ([True, False, None, True, False], ["1", "2", "FALSE"]),
+    "truth of yes and no": ([True, False, None, True, False], YesNo()),
+    "truth of 1 and 2": ([True, False, None, True, False], YesNo("1", "2")),
+    "truth, other way round": ([True, False, None, True, False], YesNo("True", "False")),
+    "truth, kept": ([True, False, None, True, False], Words(["0", "1"], keep_missing=True)),
+    "truth of labels": ([True, False, None, True, False], Labels((0, 1))),
+    "truth of words as labels": ([True, False, None, True, False], Labels(("true", "FALSE"))),
+}
+
+
+@pytest.mark.parametrize("name", SAME_CELLS)
+def test_one_table_has_the_same_codes_from_every_source(name, tmp_path):
+    cells, given = SAME_CELLS[name]
+    kind = Words(given) if isinstance(given, list) else given
+    column = pa.table({"id": range(5), "w": pa.array(cells)})
+    frame = column.to_pandas()
+    dtype = {int: "Int64", float: "Float64", bool: "boolean"}[type(cells[0])]
+    frame.to_csv(tmp_path / "pandas.csv", index=False)
+    frame.astype({"w": dtype}).to_csv(tmp_path / "nullable.csv", sep=";", decimal=",", index=False)
+    pl.DataFrame({"id": range(5), "w": cells}).write_csv(tmp_path / "polars.csv")
+    pq.write_table(column, tmp_path / "t.parquet", row_group_size=2)
+    sources = {
+        **{file: scan(tmp_path / file) for file in ("pandas.csv", "nullable.csv", "polars.csv")},
+        "parquet": scan(tmp_path / "t.parquet"),
+        "pandas": scan(frame),
+        "nullable": scan(frame.astype({"w": dtype})),
+        "polars": scan(pl.from_arrow(column)),
+        "arrow": scan(column),
+        "dask": scan(dd.from_pandas(frame, npartitions=2)),
+    }
+    alone = [kind.code_value(cell) for cell in cells]
+    assert len(set(alone)) > 2
+    for way, source in sources.items():
+        found = read(source, [Field("w", kind)])[:, 0]
+        assert np.array_equal(found, alone, equal_nan=True), way
+    there = [cell for cell in cells if cell is not None]  # an array of their own dtype
+    by_position = [Field(0, kind)]
+    for source in (scan(np.array(there)[:, None]), scan([[cell] for cell in there]).shaped(1, 0)):
+        found = read(source, by_position)[:, 0]
+        assert np.array_equal(found, [kind.code_value(cell) for cell in there], equal_nan=True)
+
+
+def test_levels_that_are_written_with_an_apostrophe_are_read_with_it():
+    kind = Words(["+", "-", "-1", "'x"])
+    written = [neutral(level).encode() for level in kind.words]
+    assert written == [b"'+", b"'-", b"-1", b"'x"]
+    assert kind.code_texts(written).tolist() == [0, 1, 2, 3]
+    assert kind.code_texts([b"+", b"-", b"x"])[:2].tolist() == [0, 1]
+    assert math.isnan(kind.code_text(b"x"))
+
+
 def test_moments_are_the_same_bits_from_arrays_texts_and_objects():
     kind = Date("1700-01-01", "2300-01-01")
     moments = [datetime.datetime(1700, 1, 1, 1, 2, 3, 456789), datetime.datetime(2299, 7, 5, 23, 1)]
@@ -273,6 +334,10 @@ def test_the_way_back():
 
 WRONG = [
     (lambda: {"x": {"a": ["F", "M", "F"]}}, "'F' is given twice"),
+    (lambda: {"x": {"a": ["F", "1", "M", "1.0"]}}, "'1' and '1.0' are the same number"),
+    (lambda: {"x": {"a": ["01", "1"]}}, "'01' and '1' are the same number"),
+    (lambda: {"x": {"a": YesNo("1E1", "10")}}, "'1E1' and '10' are the same number"),
+    (lambda: {"x": {"a": Ordered(["true", "True"])}}, "'True' are the same truth value"),
     (lambda: {"x": {"a": ["F", ""]}}, "A level is empty"),
     (lambda: {"x": {"a": ["F"]}}, "one level"),
     (lambda: {"x": {"a": [str(i) for i in range(1001)]}}, "1001 levels are more than 1000"),
@@ -296,7 +361,12 @@ WRONG = [
     (lambda: {"x": (0, 1), "y": ["a", "b"]}, "predicted by a classifier"),
     (lambda: {"x": (0, 1), "y": Date(*SPAN)}, "not date"),
     (lambda: {"x": (0, 1), "y": Number(0, 1, keep_missing=True)}, "keep_missing is for inputs"),
-    (lambda: {"x": (0, 1), "classes": [0, 1, 9], "missing": [9]}, "is a label and means missing"),
+    (lambda: {"x": (0, 1), "classes": [0, 1, 9], "missing": [9]}, "9.0 is a label and means miss"),
+    (
+        lambda: {"x": (0, 1), "classes": ["0", "9"], "missing": [9]},
+        "9.0 is a label and means missing",
+    ),
+    (lambda: {"x": (0, 1), "classes": [0, 9], "missing": ["9.0"]}, "'9.0' is a label and means m"),
 ]
 
 

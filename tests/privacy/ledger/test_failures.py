@@ -8,6 +8,7 @@ import os
 import shutil
 import socket
 import sqlite3
+import stat
 import sys
 import tempfile
 import traceback
@@ -18,8 +19,8 @@ import pytest
 
 from reticent.errors import BadInput, LedgerError
 from reticent.privacy.accounting.events import Gaussian
+from reticent.privacy.ledger import anchor, sqlite, tables
 from reticent.privacy.ledger import connection as database
-from reticent.privacy.ledger import tables
 from reticent.privacy.ledger.ledger import Ledger, describe_user
 
 EVENT = Gaussian(noise_multiplier=20.0)
@@ -436,3 +437,35 @@ def test_what_only_looks_like_an_event_is_not_charged(tmp_path):
     with pytest.raises(BadInput, match="Only an Event"):
         ledger.charge("people", Lookalike())
     assert ledger.history("people") == []
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_files_beside_a_ledger_may_be_used_by_whom_the_mask_allows(tmp_path, mask):
+    """The heads by all that may use the ledger, the lock of a server by its own user alone."""
+    path = str(tmp_path / "budget.db")
+    before = os.umask(mask)
+    try:
+        Ledger(path).open("people", 1.0, 1e-6)
+        with sqlite.held_alone(path, "taken"):
+            pass
+    finally:
+        os.umask(before)
+    modes = {
+        name: stat.S_IMODE(os.stat(name).st_mode)
+        for name in (anchor.anchor_of(path), f"{path}.serving")
+    }
+    assert list(modes.values()) == [0o666 & ~mask, 0o600]
+
+
+def test_without_a_lock_no_ledger_is_made_and_no_server_runs(tmp_path, monkeypatch):
+    """On systems without `fcntl`, where the file of the lock cannot be made: none goes on."""
+    path = str(tmp_path / "budget.db")
+    Ledger(path).create()
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    for name in ("budget.db.serving-lock", "other.db-head-lock"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(OSError, match="serving-lock"), sqlite.held_alone(path, "taken"):
+        pass
+    with pytest.raises(LedgerError, match="cannot be created"):
+        Ledger(tmp_path / "other.db").create()
+    assert not (tmp_path / "other.db").exists()

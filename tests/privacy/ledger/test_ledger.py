@@ -25,7 +25,7 @@ from reticent.privacy.accounting.events import Gaussian, Laplace, Pure
 from reticent.privacy.accounting.rounding import rounded_up
 from reticent.privacy.ledger import connection as database
 from reticent.privacy.ledger import tables
-from reticent.privacy.ledger.ledger import RELATIONS, Ledger, _append
+from reticent.privacy.ledger.ledger import RELATIONS, Ledger, _append, check_account
 
 SMALL = Gaussian(noise_multiplier=20.0)
 
@@ -483,3 +483,40 @@ def test_an_event_is_charged_as_what_it_is(tmp_path):
         with pytest.raises(BadInput, match="Only an Event"):
             ledger.charge("people", event)
     assert ledger.history("people") == []
+
+
+def test_an_event_of_very_many_uses_is_charged_more_than_once(tmp_path):
+    """No single event states as many uses as two such charges have."""
+    event = Gaussian(noise_multiplier=1e6, count=10**9)
+    ledger = Ledger(tmp_path / "budget.db")
+    ledger.open("people", 1.0, 1e-6)
+    for charges in (1, 2, 3):
+        ledger.charge("people", event)
+        assert ledger.spent("people") == epsilon([event] * charges, 1e-6)
+
+
+def test_people_with_up_to_a_million_records(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db")
+    assert ledger.open("many", 1.0, 1e-6, records_per_person=10**6).records_per_person == 10**6
+    entry = ledger.charge("many", SMALL, records_per_person=10**6)
+    assert entry.records_per_person == 10**6
+    for wrong in (0, 10**6 + 1):
+        with pytest.raises(BadInput, match="records_per_person"):
+            ledger.open("more", 1.0, 1e-6, records_per_person=wrong)
+
+
+def test_a_data_set_without_an_account_is_told_ten_that_have_one(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db")
+    for number in range(11):
+        ledger.open(f"set {number}", 1.0, 1e-6)
+    with pytest.raises(LedgerError, match=r"'set 0', .*'set 9'\.") as error:
+        ledger.spent("set 11")
+    assert "'set 10'" not in str(error.value)
+
+
+def test_a_ledger_and_a_data_set_are_given_both_or_neither():
+    check_account(None, None)
+    check_account("budget.db", "people")
+    for ledger, dataset in (("budget.db", None), (None, "people")):
+        with pytest.raises(BadInput, match="Give both ledger and dataset, or neither"):
+            check_account(ledger, dataset)

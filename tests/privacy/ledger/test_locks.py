@@ -6,6 +6,7 @@ Held by one at a time, and gone with the process that held it.
 import builtins
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -114,3 +115,31 @@ def test_a_lock_that_is_another_file_is_none(monkeypatch, opened, tmp_path):
     for write in (False, True):
         with pytest.raises(OSError, match="file-lock"):
             try_lock(*opened(), write=write)
+
+
+def test_another_thread_may_unlock_it(system, opened):
+    unlock = try_lock(*opened(), write=True)
+    thread = threading.Thread(target=unlock)
+    thread.start()
+    thread.join()
+    again = try_lock(*opened(), write=True)
+    assert again is not None
+    again()
+
+
+def test_who_meets_a_lock_does_not_wait(monkeypatch, opened):
+    found = []
+    connect = sqlite3.connect
+
+    def watched(*arguments, **options):
+        found.append(connect(*arguments, **options))
+        [(milliseconds,)] = found[-1].execute("PRAGMA busy_timeout")
+        assert milliseconds == 0
+        return found[-1]
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    unlock = try_lock(*opened(), write=True)
+    assert try_lock(*opened(), write=True) is None
+    assert len(found) == 2
+    unlock()

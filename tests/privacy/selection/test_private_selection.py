@@ -28,7 +28,7 @@ from reticent.privacy.accounting.selection import stop_for
 from reticent.privacy.row_maps.column_moments import MeanSum
 from reticent.privacy.selection import private_selection as choosing
 from reticent.privacy.selection.private_selection import Candidate
-from reticent.privacy.selection.random_split import RecordSubset, split_records
+from reticent.privacy.selection.random_split import RecordSplit, RecordSubset, split_records
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.feature_cache import FeatureCache
 from reticent.privacy.statistics.sum import EnforcedSum
@@ -308,7 +308,7 @@ def test_rows_of_a_csv_file_keep_their_numbers(tmp_path):
         n = 199 if broken == "  " else 200  # a blank line is no record
         if n < 200:
             continue
-        training, validation = split_records(scan(path), fields, apart)
+        training, validation = split_records(scan(path), fields, RecordSplit(apart))
         assert [row[0] for block in validation.blocks(fields) for row in block] == list(
             range(0, 200, 3)
         )
@@ -321,12 +321,12 @@ def test_parts_are_of_one_reading_and_give_the_same_blocks():
     long = np.arange(20_000.0)[:, None]
     apart = np.zeros(20_000, dtype=bool)
     apart[::2] = True
-    a, b = split_records(scan(long), (Field(0),), apart)
+    a, b = split_records(scan(long), (Field(0),), RecordSplit(apart))
     assert [len(block) for block in a.blocks((Field(0),))] == [4096, 4096, 1808]
     assert np.vstack(list(b.blocks((Field(0),))))[:, 0].tolist() == list(range(0, 20_000, 2))
     for wrong in (apart[:-1], np.append(apart, True)):
         with pytest.raises(ReleaseRefused, match="changed"):
-            split_records(scan(long), (Field(0),), wrong)
+            split_records(scan(long), (Field(0),), RecordSplit(wrong))
     with pytest.raises(TypeError):
         a.__reduce__()
 

@@ -17,7 +17,7 @@ from reticent.privacy.selection.private_selection import (
     exceeds_memory,
 )
 from reticent.privacy.selection.random_draws import number_of_runs, split, uniform
-from reticent.privacy.selection.random_split import split_records
+from reticent.privacy.selection.random_split import RecordSplit, split_records
 from reticent.privacy.sources.base import Field
 
 ONES = 2**64 - 1
@@ -249,7 +249,7 @@ def test_a_run_without_a_number_or_without_releases_of_both_sides_is_the_worst(s
 def test_a_part_gives_the_columns_it_was_asked_for():
     table = np.arange(12.0).reshape(4, 3)
     training, validation = split_records(
-        scan(table), (Field(2), Field(0)), np.array([False, True, False, True])
+        scan(table), (Field(2), Field(0)), RecordSplit(np.array([False, True, False, True]))
     )
     assert [block.tolist() for block in training.blocks((Field(0),))] == [[[0.0], [6.0]]]
     assert [block.tolist() for block in validation.blocks((Field(0), Field(2)))] == [
@@ -268,6 +268,8 @@ def test_a_source_that_has_grown_or_shrunk_is_in_no_half(n, monkeypatch):
         type(source), "blocks", lambda self, fields: iter([np.zeros((2, 1)), np.ones((2, 1))])
     )
     with pytest.raises(ReleaseRefused, match="number of records changed"):
-        split_records(source, (Field(0),), np.zeros(n, dtype=bool))
-    whole, _ = split_records(source, (Field(0),), np.array([False, False, False, True]))
+        split_records(source, (Field(0),), RecordSplit(np.zeros(n, dtype=bool)))
+    whole, _ = split_records(
+        source, (Field(0),), RecordSplit(np.array([False, False, False, True]))
+    )
     assert [block.tolist() for block in whole.blocks((Field(0),))] == [[[0.0], [0.0], [1.0]]]

@@ -90,7 +90,8 @@ def test_labels_are_found_by_value_by_text_and_by_the_number_of_a_text():
     assert same(found, [1, 1, 1, 2, NAN, NAN, 0, NAN])
     texts = (b"7", b" 7.0", b"x", b" x", b"", b"3", b"9")
     assert same([text_label(text, table) for text in texts], [1, 1, 2, NAN, NAN, 0, NAN])
-    assert label_table(("1", "True")) == {"1": 0, b"1": 0, "True": 1, b"True": 1, 1: 0}
+    truths = dict.fromkeys((b"True", b"true", b"TRUE"), 1)
+    assert label_table(("1", "True")) == {"1": 0, b"1": 0, "True": 1, 1: 0, **truths}
 
 
 class Unhashable(str):

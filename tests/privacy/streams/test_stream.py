@@ -8,6 +8,7 @@ import math
 import pickle
 import signal
 import threading
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from reticent.inference.online.matrix_factorization import (
 from reticent.models.bandits.ucb_policy import Policy
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.numbers import Number
 from reticent.privacy.ledger.ledger import Ledger
 from reticent.privacy.row_maps.input_marginals import InputCounts
 from reticent.privacy.statistics.gram import EnforcedGram
@@ -470,6 +472,7 @@ def test_a_correlation_of_ones_own_is_refused():
         {"made": 0.5},
         {"made": True},
         {"rows": "1"},
+        {"rows": -1},
         {"total": [0.5]},
         {"total": 7},
         {"total": [True]},
@@ -641,3 +644,65 @@ def test_what_is_masked_is_missing():
     records[0, 1] = records[1, 0] = np.nan
     other.add(Both(), records)
     assert one.release(Both()).value.tolist() == other.release(Both()).value.tolist()
+
+
+def test_records_may_be_a_list_whose_cells_are_read_alike():
+    one = stream()
+    other = stream()
+    one.add(Both(), [[0.5, 0.25], [None, 1], ("0.5", 7), "no record"])
+    other.add(Both(), np.array([[0.5, 0.25], [np.nan, 1], [0.5, 7], [np.nan, np.nan]]))
+    assert one.rows == other.rows == 4
+    assert one.release(Both()).value.tolist() == other.release(Both()).value.tolist()
+
+
+def test_codes_are_added_as_the_cells_that_they_stand_for():
+    """Beside a number whose missing values are kept stands the code of whether it is missing."""
+    bounds = Bounds(x=[Number(-1, 1, missing=[9], keep_missing=True)])
+    one = stream(bounds=bounds)
+    other = stream(bounds=bounds)
+    one.add(Both(), np.array([[0.5], [9.0], [np.nan]]))
+    other.add(Both(), np.array([[0.5, 0], [0, 1], [0, 1]]), coded=True)
+    released = one.release(Both()).value.tolist()
+    assert released == other.release(Both()).value.tolist()
+    for records, coded in (
+        (np.zeros((3, 2)), False),
+        (np.zeros((3, 1)), True),
+        (np.zeros(2), True),
+    ):
+        with pytest.raises(BadInput, match=f"rows of {1 + coded} numbers"):
+            one.add(Both(), records, coded=coded)
+    third = stream(bounds=bounds)
+    third.add(Both(), np.array([[9.0, 0], [0, 1], [0, 1]]), coded=True)  # 9 is no code for missing
+    assert third.release(Both()).value.tolist() != released
+
+
+@pytest.mark.parametrize("statistic", [Both(), Pair()])
+@pytest.mark.parametrize("correlation", [INDEPENDENT, TREE, ROOT, ECHO])
+def test_the_scales_that_a_stream_foretells_are_those_of_its_releases(correlation, statistic):
+    one = stream(correlation)
+    for step in range(3):
+        one.add(statistic, np.zeros((1, 2)))
+        released = one.release(statistic)
+        echo = released.statistic.get("echo", 0.0)
+        assert (echo > 0) == (correlation is ECHO and step > 0)
+        assert np.allclose(one.scale(statistic, echo), released.scale, rtol=1e-12)
+    plain = one.scale(statistic)
+    assert np.allclose(one.scale(statistic, 2.0)[0], math.sqrt(5) * plain[0], rtol=1e-12)
+
+
+def test_the_most_steps_and_records_of_a_person():
+    assert stream(steps=2**62, records_per_person=10**6).scale(Both())[0] > 0
+    for wrong in ({"steps": 2**62 + 1}, {"steps": 0}):
+        with pytest.raises(BadInput, match="steps"):
+            stream(**wrong)
+    for people in (10**6 + 1, 0):
+        with pytest.raises(BadInput, match="records_per_person"):
+            stream(records_per_person=people)
+
+
+def test_the_text_of_the_coefficients_is_canonical():
+    """States hold its hash: it never changes, in whichever order a correlation has its fields."""
+    decays, weights = (json.dumps(list(part)) for part in (SOME.decays, SOME.weights))
+    text = f'{{"decays": {decays}, "name": "Buffers", "weights": {weights}}}'
+    terms = json.loads(stream(SOME).state())["terms"]
+    assert terms["correlation"] == sha256(text.encode()).hexdigest()

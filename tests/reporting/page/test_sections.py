@@ -21,7 +21,7 @@ from reticent.cli.options import example, flag, option, with_options
 from reticent.errors import BadInput
 from reticent.obfuscation.report import certificate_rows
 from reticent.obfuscation.statements import promise_in_words
-from reticent.reporting.columns import output_names, public_ranges
+from reticent.reporting.columns import output_names, public_columns
 from reticent.reporting.figures.assessment.calibration import reliability_numbers
 from reticent.reporting.page import sections as facts
 from reticent.reporting.presenter import SCREEN
@@ -152,10 +152,10 @@ def test_columns_that_are_not_drawn_are_counted(columns, words):
 
 def test_public_ranges_have_outputs_last_and_levels_after_them():
     model = kept("gp", columns=("age",), outputs=("weight", "girth"))
-    assert public_ranges(model) == [
-        ("age", 0, 10),
-        ("weight (output)", 0, 10),
-        ("girth (output)", 0, 10),
+    assert public_columns(model) == [
+        ["age", "0 to 10"],
+        ["weight (output)", "0 to 10"],
+        ["girth (output)", "0 to 10"],
     ]
     assert facts.public(presenter_of(model))["columns"][1] == ["weight (output)", "0 to 10"]
     assert output_names(model) == ["weight", "girth"]

@@ -16,6 +16,8 @@ from reticent.errors import BadInput
 from reticent.privacy.accounting.composition import calibrate, epsilon
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.bounds import Bounds
+from reticent.studies.common import python_environments
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.peers import diffprivlib_baselines as diffpriv
 from reticent.studies.peers import dpsgd_baseline as dpsgd
 from reticent.studies.peers.comparison import Cell, Method, Prediction
@@ -314,7 +316,7 @@ def test_a_method_that_is_not_to_be_had_is_asked_once_and_named(tmp_path, counte
 
     def refuse(cell, epsilons):
         asked.append(cell.seed)
-        raise diffpriv.Unavailable("it could not be installed")
+        raise Unavailable("it could not be installed")
 
     missing = Method("diffprivlib", refuse, "none")
     monkeypatch.setitem(METHODS, "diffprivlib", missing)
@@ -331,13 +333,15 @@ def test_diffprivlib_that_cannot_be_installed_or_run_is_said_to_be_unavailable(
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with monkeypatch.context() as patch:
-        patch.setattr(diffpriv.venv, "create", lambda home, **_: Path(home).mkdir(parents=True))
-        patch.setattr(diffpriv.subprocess, "run", no_network)
-        with pytest.raises(diffpriv.Unavailable, match="could not be installed"):
+        patch.setattr(
+            python_environments.venv, "create", lambda home, **_: Path(home).mkdir(parents=True)
+        )
+        patch.setattr(python_environments.subprocess, "run", no_network)
+        with pytest.raises(Unavailable, match="could not be installed"):
             diffpriv.interpreter()
     monkeypatch.setattr(diffpriv, "interpreter", lambda: Path(sys.executable))
     monkeypatch.setattr(diffpriv, "_SCRIPT", "import a_package_that_does_not_exist")
-    with pytest.raises(diffpriv.Unavailable, match="a_package_that_does_not_exist"):
+    with pytest.raises(Unavailable, match="a_package_that_does_not_exist"):
         diffpriv.predictions("LinearRegression", Cell(*wave(10), wave(5)[0], WAVE, 1e-5, 0), [1.0])
 
 

@@ -27,15 +27,16 @@ def audit_command(
             metavar="MODEL",
             help="mean, histogram, covariance, table, bins, bins-labels, mixture, gp, gp-inputs, "
             "kmeans, factors, components, classifier, classifier-inputs, gp-labels, "
-            "gp-labels-functional, gp-labels-inducing, bandit, bandit-running, "
-            "bandit-rewards, bandit-local, search or all.",
+            "gp-labels-functional, gp-labels-inducing, mean-missing, histogram-words, "
+            "table-words, table-missing, bins-words, mixture-words, "
+            "mixture-classes, mixture-missing, kmeans-words, kmeans-missing, factors-words, "
+            "gp-words, gp-missing, classifier-words, gp-labels-words, gp-labels-missing, bandit, "
+            "bandit-running, bandit-rewards, bandit-local, search or all.",
         ),
     ] = "all",
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="Only as many runs as find half the noise: half a minute for all."
-        ),
+        typer.Option("--quick", help="Only as many runs as find half the noise: a minute for all."),
     ] = False,
     epsilon: Annotated[float, typer.Option(metavar="NUMBER", help="The promise to attack.")] = 1.0,
     delta: Annotated[
@@ -52,7 +53,7 @@ def audit_command(
 
     Calls the public methods again and again, with real noise, and shows what the releases of a fit
     prove together, and which mistakes would have been found. Charges nothing. All models take about
-    eight minutes.
+    a quarter of an hour.
     """
     from reticent.auditing.attack import FULL, QUICK, named_attacks
     from reticent.auditing.attack import audit as run

@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+from reticent.about import ABOUT, checked_about
 from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.encoding import spelled
 from reticent.cli.terminal import advise, aside, indented, ledger_word, line, table
@@ -18,10 +19,18 @@ from reticent.files.output import page_of
 from reticent.models.serialization import load, read
 from reticent.obfuscation.files import describe_curve, is_curve
 from reticent.privacy.ledger.ledger import Ledger
+from reticent.reporting.attack_curve import composed_mu
 from reticent.reporting.budget import COMPOSITION_NOTE, is_used_up, spendable
-from reticent.reporting.columns import output_names, public_ranges
+from reticent.reporting.columns import output_names, public_columns
 from reticent.reporting.formatting import format_short, format_short_up
 from reticent.reporting.presenter import SCREEN
+from reticent.reporting.protected_unit import (
+    assumed_unit,
+    number_and_noun,
+    protected_words,
+    strength_warning,
+    weighting_words,
+)
 from reticent.reporting.registry import presenter_of
 from reticent.reporting.release_table import release_groups
 from reticent.reporting.search_result import search_results, search_sentences, search_table
@@ -56,8 +65,20 @@ def describe(path: Path) -> tuple[Any, dict[str, Any]]:
             "epsilon_asked": model.epsilon,
             "relation": guarantee.relation,
             "records_per_person": guarantee.records_per_person,
+            "person": guarantee.person,
+            "neighbours": guarantee.neighbours,
+            "units": guarantee.units,
+            "contribution": model.releases_[0].contribution,
+            "weight": model.releases_[0].weight,
+            "weight_bound": model.releases_[0].weight_bound,
+            "protects": protected_words(guarantee, model.releases_),
+            "assumed": assumed_unit(guarantee, model),
+            "mu": composed_mu(guarantee),
+            "mechanisms": [event.to_dict() for event in guarantee.events],
+            "warning": strength_warning(guarantee) or None,
             "statement": guarantee.statement,
         },
+        "about": checked_about(model._params.get("about")),
         "releases": [
             {
                 "statistic": one.statistic,
@@ -94,7 +115,7 @@ def _heading(model: Any) -> "Text":
     else:
         seal = (" NOT PRIVATE ", "bold white on red3")
     return Text.assemble(
-        (type(model).__name__, "bold"), f", {model.releases_[0].n:,} records   ", seal, "\n"
+        (type(model).__name__, "bold"), f", {number_and_noun(model.releases_)}   ", seal, "\n"
     )
 
 
@@ -108,7 +129,10 @@ def _print_results(console: Any, presenter: "Presenter[Any]", notes: Sequence[st
         console.print()
     console.print(indented(render_blocks(presenter.summary())))
     console.print()
-    aside(" ".join([presenter.clipping, presenter.uncertainty, *presenter.remarks(SCREEN)]))
+    counted = weighting_words(presenter.releases[0].unit)
+    aside(
+        " ".join([presenter.clipping, presenter.uncertainty, *counted, *presenter.remarks(SCREEN)])
+    )
     for note in notes:
         console.print()
         console.print(indented(spelled(f"Note: {note}")))
@@ -129,17 +153,19 @@ def print_fit(
     presenter = presenter_of(model)
     promise = presenter.guarantee
     _print_results(console, presenter, [*notes, *presenter.notes()])
-    whom = (
-        "one "
-        f"{promise.relation}{' (inputs are NOT protected)' if promise.relation == 'label' else ''}"
-    )
-    if promise.records_per_person > 1:
-        whom = f"one person with up to {promise.records_per_person} records"
+    unprotected = ""
+    if promise.relation == "label":
+        unprotected = " (inputs are NOT protected)"
     line(
         "Promise",
         f"ε={format_short_up(promise.epsilon)}, δ={format_short_up(promise.delta)}, "
-        f"protects {whom}",
+        f"protects {protected_words(promise, presenter.releases)}{unprotected}",
     )
+    if promise.records_per_person > 1:
+        aside(assumed_unit(promise, presenter.source)[0], margin=12)
+    weak = strength_warning(promise)
+    if weak:
+        line("Warning", weak)
     if ledger is not None and dataset is not None:
         _print_account(ledger, dataset)
     else:
@@ -206,12 +232,10 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     first = about["releases"][0]
     presenter = presenter_of(model)
     _print_results(console, presenter, about["notes"])
-    ranges = [
-        (name, format_short(low), format_short(high))
-        for name, low, high in public_ranges(presenter.model)
-    ]
+    columns = public_columns(presenter.model)
+    heads = ["column", "values", "stands for missing"][: len(columns[0])]
     console.print(Text("Bounds", "bold"), "(public, not taken from the data)")
-    console.print(indented(table("column", "low", "high", rows=ranges)))
+    console.print(indented(table(*heads, left=len(heads), rows=columns)))
     if classes := presenter.class_names():
         (output,) = output_names(presenter.model)
         console.print(indented(f"{output} (classes)  {', '.join(classes)}"))
@@ -226,13 +250,27 @@ def print_model(console: Any, model: Any, about: dict[str, Any]) -> None:
     for one in found:
         low = format_short(one.least_sd)
         high = format_short(one.most_sd)
-        releases.add_row(one.name, one.numbers, one.kind, low if low == high else f"{low} – {high}")
+        noise = low
+        if low != high:
+            noise = f"{low} – {high}"
+        releases.add_row(one.short, one.numbers, one.kind, noise)
     console.print(indented(releases))
     for one in found:
-        if one.about:
+        if one.about and one.about != one.short:
             aside(f"{one.title}.")
 
     console.print(Text("\nGuarantee", "bold"))
-    console.print(indented(about["guarantee"]["statement"]), "", sep="\n")
+    guarantee = about["guarantee"]
+    console.print(indented(guarantee["statement"]), "", sep="\n")
+    console.print(indented(f"Protects {guarantee['protects']}."))
+    console.print(indented(spelled(f"Assumed: {' '.join(guarantee['assumed'])}")))
+    if guarantee["warning"]:
+        console.print(indented(f"Warning: {guarantee['warning']}"))
+    console.print()
+    if about["about"]:
+        console.print(Text("About this release", "bold"))
+        for key, text in about["about"].items():
+            console.print(indented(spelled(f"{ABOUT[key]}: {text}")))
+        console.print()
     print_seal(about)
     return None

@@ -25,7 +25,11 @@ OneDataset = Annotated[
 
 
 @ledger_app.command(
-    "open", epilog=example("reticent ledger open budget.db patients --epsilon 3 --delta 1e-5")
+    "open",
+    epilog=example(
+        "reticent ledger open budget.db patients --epsilon 3 --delta 1e-5",
+        "reticent ledger open budget.db visits --epsilon 3 --delta 1e-5 --person patient_id",
+    ),
 )
 @guarded
 def ledger_open(
@@ -41,35 +45,57 @@ def ledger_open(
             metavar="RELATION", help="What is protected: record, or label (inputs are public)."
         ),
     ] = "record",
+    person: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Protect people with all of their records: the column that says whose a record "
+            "is, as fits will name it.",
+        ),
+    ] = None,
+    neighbours: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="replace (the number of people or records is public) or add-remove (it is "
+            "protected, too).",
+        ),
+    ] = "replace",
     records_per_person: Annotated[
-        int, typer.Option(metavar="K", help="Protect people who have up to K records each.")
+        int,
+        typer.Option(
+            metavar="K",
+            help="Where no column says whose a record is: protect people who have up to K records "
+            "each.",
+        ),
     ] = 1,
     json: Json = False,
 ) -> None:
     """Give a data set its budget, once. Makes the ledger if there is none.
 
+    An account is for one unit of privacy: fits that protect another one are refused.
     Releases compose to less than their sum: a cap of ε = 1.5 holds two fits with ε = 1 and the same
     δ, not three.
     """
     from reticent.validation import check_epsilon_delta
 
     check_epsilon_delta(epsilon, delta, pure=True)  # before accounting is imported
+    from reticent.cli.parsing.unit_options import parse_unit, unit_words
+
+    unit = parse_unit(
+        person=person,
+        neighbours=neighbours,
+        records_per_person=records_per_person,
+        relation=relation,
+    )
     from reticent.cli.views.accounts import accounts_table, open_account
 
-    states = open_account(
-        ledger,
-        dataset,
-        epsilon=epsilon,
-        delta=delta,
-        relation=relation,
-        records_per_person=records_per_person,
-    )
+    states = open_account(ledger, dataset, epsilon=epsilon, delta=delta, unit=unit)
     if json:
         return print_json(states[0])
     console().print(accounts_table(states))
-    options = f"--ledger {ledger_word(ledger)} --dataset {quote(dataset)}"
-    if records_per_person > 1:
-        options += f" --records-per-person {records_per_person}"
+    account = f"--ledger {ledger_word(ledger)} --dataset {quote(dataset)}"
+    options = " ".join([account, *unit_words(unit)])
     return advise(f"reticent fit with {options}: see reticent fit --help")
 
 

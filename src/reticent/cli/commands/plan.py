@@ -1,11 +1,20 @@
 """``reticent plan``: what can be said to it."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from reticent.cli.options import ABOUT_DATA, Json, LevelColumn, Quiet, option, with_options
+from reticent.cli.options import (
+    ABOUT_DATA,
+    UNIT,
+    Json,
+    LevelColumn,
+    Quiet,
+    option,
+    with_options,
+)
 from reticent.cli.terminal import print_json, progress
 
 __all__ = ["plan_command"]
@@ -22,7 +31,14 @@ _OWN = {  # of the model and of its bounds
     "norm": option(
         float, "NUMBER", "Public bound on the inputs' distance from the middle of the ranges."
     ),
-    "records_per_person": option(int, "K", "Protect people with up to K records each.", default=1),
+    **UNIT,
+    "records_guess": option(
+        str,
+        "NUMBERS",
+        "With --person: a public guess of how many records people have, 3, or several numbers that "
+        "are about equally frequent, 1,2,10. Compares contributions.",
+        "--records-per-person-guess",
+    ),
     "codebook": ABOUT_DATA["codebook"],
     "keep_missing": ABOUT_DATA["keep_missing"],
     "basis": option(
@@ -47,7 +63,9 @@ def plan_command(
     n: Annotated[
         str | None,
         typer.Option(
-            "--n", metavar="NUMBERS", help="Number of records, or several to compare: 1000,5000."
+            "--n",
+            metavar="NUMBERS",
+            help="Number of records (with --person, of people), or several: 1000,5000.",
         ),
     ] = None,
     epsilon: Annotated[
@@ -93,6 +111,7 @@ def plan_command(
     if out is not None:
         write_plan(asked, found, out)
     if json:
-        print_json({**found.for_machines(), "answers": told})
+        compared = [asdict(row) for row in asked.contributions()]
+        print_json({**found.for_machines(), "answers": told, "contributions": compared})
     else:
         print_plan(asked, found, told, error, quiet=quiet)

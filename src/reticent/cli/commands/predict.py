@@ -164,13 +164,19 @@ def predict_file(
     data: str,
     out: Path,
     advance: Callable[[int], None],
+    *,
+    out_separator: str | None = None,
+    out_decimal: str | None = None,
     **dialect: str | None,
 ) -> dict[str, Any]:
     """Write predictions of the model in ``file`` for the lines of ``data``.
 
-    Say what was done, as plain values. ``dialect``: of a CSV file, as for `scan`.
+    Say what was done, as plain values. ``dialect``: of a CSV file, as for `scan`;
+    ``out_separator``, ``out_decimal``: of the file that is written.
     """
     check_new(out, "It is not replaced")
+    signs = {"separator": out_separator or ",", "decimal": out_decimal or "."}
+    TableWriter.check_signs(**signs)
     if out.suffix.lower() in _NO_CSV:
         raise BadInput(
             f"--out {out}: predictions are written as CSV, which spreadsheets open, too. Give "
@@ -179,7 +185,7 @@ def predict_file(
     with captured_warnings():
         fitted: Any = load(file)
     if is_curve(fitted):
-        return predict_curve(fitted, data, out)
+        return predict_curve(fitted, data, out, **signs)
     presenter: Any = presenter_of(fitted)
     if not (presenter.predicts or presenter.transforms):
         able = ", ".join(word for word, one in MODEL_WORDS.items() if one.predicts)
@@ -215,7 +221,7 @@ def predict_file(
     ]
     records = missing = incomplete = 0
     with new_text(out) as written:
-        lines = TableWriter(written)
+        lines = TableWriter(written, **signs)
         lines.line([*columns, *results])
         for block in _input_blocks(source, fields, copied):
             codes = block.codes

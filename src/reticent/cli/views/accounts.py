@@ -6,9 +6,10 @@ from reticent.cli.encoding import spelled
 from reticent.cli.terminal import indented, table
 from reticent.obfuscation.register import remembered
 from reticent.privacy.accounting.composition import account_epsilon
-from reticent.privacy.ledger.ledger import Ledger
+from reticent.privacy.ledger.ledger import Account, Entry, Ledger
+from reticent.privacy.unit import REPLACE, PrivacyUnit
 from reticent.reporting.budget import COMPOSITION_NOTE, spendable
-from reticent.reporting.formatting import format_short, format_short_up
+from reticent.reporting.formatting import format_short, format_short_up, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,12 +27,10 @@ __all__ = [
 
 
 def open_account(
-    url: str, dataset: str, *, epsilon: float, delta: float, relation: str, records_per_person: int
+    url: str, dataset: str, *, epsilon: float, delta: float, unit: PrivacyUnit
 ) -> list[dict[str, Any]]:
     """Give a data set its cap; give its state as ``accounts`` does."""
-    Ledger(url).open(
-        dataset, epsilon, delta, relation=relation, records_per_person=records_per_person
-    )
+    Ledger(url).open(dataset, epsilon, delta, **unit.for_account())
     return accounts(url, dataset)
 
 
@@ -65,8 +64,7 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
     return [
         {
             "dataset": one.dataset,
-            "relation": one.relation,
-            "records_per_person": one.records_per_person,
+            **_unit(one),
             "epsilon": one.epsilon,
             "delta": one.delta,
             "spent": ledger.spent(one.dataset),
@@ -77,11 +75,28 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
     ]
 
 
+def _unit(one: Account | Entry) -> dict[str, Any]:
+    """Who is protected, for machines."""
+    return {
+        "relation": one.relation,
+        "records_per_person": one.records_per_person,
+        "person": one.person,
+        "neighbours": one.neighbours,
+    }
+
+
 def _protected_unit(one: dict[str, Any]) -> str:
     """What of one person an account protects, in words."""
-    if one["records_per_person"] == 1:
-        return f"a {one['relation']}"
-    return f"{one['records_per_person']} {one['relation']}s"
+    what = f"{one['records_per_person']} {one['relation']}s"
+    if one["person"] is not None:
+        what = f"a person ({printable(one['person'])})"
+        if one["relation"] == "label":
+            what = f"a person's labels ({printable(one['person'])})"
+    elif one["records_per_person"] == 1:
+        what = f"a {one['relation']}"
+    if one["neighbours"] != REPLACE:
+        return f"{what}, added or removed"
+    return what
 
 
 def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
@@ -125,8 +140,7 @@ def history(url: str, dataset: str | None) -> list[dict[str, Any]]:
                 "when": account.opened,
                 "who": account.who,
                 "dataset": account.dataset,
-                "relation": account.relation,
-                "records_per_person": account.records_per_person,
+                **_unit(account),
                 "epsilon": account.epsilon,
                 "delta": account.delta,
                 "hash": account.hash,
@@ -139,8 +153,7 @@ def history(url: str, dataset: str | None) -> list[dict[str, Any]]:
                 "when": entry.when,
                 "who": entry.who,
                 "dataset": entry.dataset,
-                "relation": entry.relation,
-                "records_per_person": entry.records_per_person,
+                **_unit(entry),
                 "what": entry.what,
                 "event": entry.event.to_dict(),
                 "epsilon_alone": account_epsilon([entry.event], account.delta),

@@ -9,13 +9,17 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from reticent.cli.columns import DATA_OPTIONS, DataOptions
+from reticent.cli.options import UNIT
+from reticent.cli.parsing.unit_options import check_unit_columns, parse_unit, unit_words
 from reticent.cli.terminal import advise, aside, console, indented, line, table
 from reticent.errors import BadInput, BoundsMissing
 from reticent.files.output import check_new, new_text
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.unit import PrivacyUnit
 from reticent.reporting.formatting import decimal_places, format_short
 
 if TYPE_CHECKING:
+    from reticent.planning.contributions import Contribution
     from reticent.planning.plan import Plan
 
 __all__ = [
@@ -29,6 +33,7 @@ __all__ = [
 ]
 
 _KINDS = (".png", ".svg", ".html")
+_USUAL_WEIGHT = 0.5  # of the bound: what a plan assumes of weights on average, and says
 _HEADINGS = ("basis", "error of the mean", "least – most", "of one output", "in 95 % bands")
 _READ_AS = (
     "Error of the mean: how far the curve will be off, on average over the functions drawn; and "
@@ -50,6 +55,36 @@ class Question:
     epsilons: list[float]
     options: str  # those that reticent fit has, too
     bases: list[int] | None = None
+    records_guess: list[int] | None = None  # numbers of records of a person, equally frequent
+
+    @property
+    def noun(self) -> str:
+        """What there are n of: records or people."""
+        if self.model.person is not None:
+            return "people"
+        return "records"
+
+    @property
+    def weight(self) -> float:
+        """How much a person or record counts on average."""
+        share = 1.0
+        if self.records_guess is not None and self.model.contribution > 1:
+            from reticent.planning.contributions import total_weight
+
+            share = total_weight(self.records_guess, self.model.contribution)
+        if self.model.weight is not None:
+            share *= _USUAL_WEIGHT
+        return share
+
+    def contributions(self) -> "list[Contribution]":
+        """What each contribution costs; nothing without a guess of records per person."""
+        if self.records_guess is None:
+            return []
+        from reticent.planning.contributions import contributions
+
+        return contributions(
+            self.n[-1], self.records_guess, self.epsilons, self.model.delta, self.model.neighbours
+        )
 
     def fits(self, draws: int) -> int:
         """How many simulated fits the answer takes."""
@@ -72,7 +107,13 @@ class Question:
         from reticent.planning.plan import plan
 
         return plan(
-            self.model, self.n, self.epsilons, draws=draws, progress=advance, basis=self.bases
+            self.model,
+            self.n,
+            self.epsilons,
+            draws=draws,
+            progress=advance,
+            basis=self.bases,
+            weight=self.weight,
         )
 
     def fit(self, epsilon: float, found: "Plan") -> str:
@@ -115,8 +156,19 @@ class Question:
             f"outputs spread by {format_short(found.noise)} around the function ({how}). "
             "The function "
             "is the mean of outputs with the same inputs. Real functions may be easier or harder, "
-            "as those drawn are. No record was read, nothing was charged."
+            f"as those drawn are.{self._about_people()} No record was read, nothing was charged."
         )
+
+    def _about_people(self) -> str:
+        """What is assumed of people's records and of weights."""
+        words = ""
+        if self.model.person is not None:
+            words += (
+                " People are made up with one record each; if they have more, errors are no larger."
+            )
+        if self.model.weight is not None:
+            words += f" Weights are assumed to be {_USUAL_WEIGHT:.0%} of their bound on average."
+        return words
 
 
 def parse_numbers(option: str, text: str, kind: type) -> list[Any]:
@@ -173,8 +225,8 @@ def parse_question(
     if n is None:
         raise BadInput(
             "How many records will there be? Give --n, for example --n 5000, "
-            "or --n 1000,5000 to compare. The number of records is public in "
-            "reticent: it is not protected, and need not be exact here."
+            "or --n 1000,5000 to compare; with --person, the number of people. It need not be "
+            "exact here."
         )
     if basis is None:
         bases = None
@@ -183,11 +235,16 @@ def parse_question(
     sizes = parse_numbers("--n", n, int)
     epsilons = parse_numbers("--epsilon", epsilon, float)
     norm = own.pop("norm")
+    unit = parse_unit(**{name: own.pop(name) for name in UNIT}, codebook=said.codebook)
+    check_unit_columns(unit, (), (*columns.x, *outputs), "")
+    guess = _records_guess(own.pop("records_guess"), unit)
     bounds = Bounds(x=columns.x, y=outputs, norm=norm)
     from reticent.models.gp.regressor import GPRegressor
     from reticent.planning.simulated_fits import DELTA
 
-    model = GPRegressor(bounds=bounds, delta=DELTA if delta is None else delta, **own)
+    whom = unit.to_dict()
+    whom.pop("relation")  # the model's own
+    model = GPRegressor(bounds=bounds, delta=DELTA if delta is None else delta, **whom, **own)
     options = (
         [f"--x {quote(one)}" for one in x]
         + [f"--y {quote(one)}" for one in y]
@@ -199,9 +256,29 @@ def parse_question(
         options.append(f"--noise {own['noise']:g}")
     if level is not None:
         options.append(f"--noise-column {quote(level)}")
-    if own["records_per_person"] != 1:
-        options.append(f"--records-per-person {own['records_per_person']}")
-    return Question(model, sizes, epsilons, " ".join(options), bases)
+    options += unit_words(unit)
+    return Question(model, sizes, epsilons, " ".join(options), bases, guess)
+
+
+def _records_guess(text: str | None, unit: PrivacyUnit) -> list[int] | None:
+    """Numbers of records of a person, each about equally frequent."""
+    if text is None:
+        if unit.contribution > 1:
+            raise BadInput(
+                "--contribution in a plan needs --records-per-person-guess, a public guess of how "
+                "many records people have, for example --records-per-person-guess 1,2,10: how much "
+                "weight there is follows from it."
+            )
+        return None
+    if unit.person is None:
+        raise BadInput("--records-per-person-guess goes with --person, the column of people.")
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and int(part) > 0 for part in parts):
+        raise BadInput(
+            "--records-per-person-guess takes whole numbers with commas between them, for example "
+            f"1,2,10, not {text!r}."
+        )
+    return [int(part) for part in parts]
 
 
 def _table_lines(found: "Plan") -> list[tuple[str, ...]]:
@@ -254,14 +331,14 @@ def print_plan(
     if several:
         size = ""
     else:
-        size = f", {asked.n[0]:,} records"
+        size = f", {asked.n[0]:,} {asked.noun}"
     screen.print(
         Text.assemble(
             ("Plan", "bold"), f" for {asked.output} from {asked.inputs}{size}, δ={asked.delta}\n"
         )
     )
     if several:
-        rows = table("records", "ε", *_HEADINGS, left=0)
+        rows = table(asked.noun, "ε", *_HEADINGS, left=0)
     else:
         rows = table("ε", *_HEADINGS)
     for cells in _table_lines(found):
@@ -274,6 +351,7 @@ def print_plan(
     aside(_READ_AS)
     print()
     aside(asked.assumptions(found))
+    _print_contributions(screen, asked)
     for note in found.notes:
         screen.print()
         screen.print(indented(f"Note: {note}"))
@@ -283,6 +361,50 @@ def print_plan(
         line("Answer", words)
     if not quiet:
         advise(asked.fit(_starting_epsilon(asked, found, error), found))
+
+
+def _print_contributions(screen: Any, asked: Question) -> None:
+    """Which contribution to take for answers about records, and for answers about people."""
+    from rich.text import Text
+
+    if asked.noun != "people":
+        return
+    compared = asked.contributions()
+    screen.print()
+    if not compared:
+        aside(
+            "Contribution: 1 for answers about people, always. For answers about records, "
+            "--records-per-person-guess compares others."
+        )
+        return
+    best = {
+        epsilon: min((one for one in compared if one.epsilon == epsilon), key=lambda one: one.error)
+        for epsilon in asked.epsilons
+    }
+    noise = [f"noise at ε={epsilon:g}" for epsilon in asked.epsilons]
+    rows = table("contribution", "records kept", *noise)
+    for c in dict.fromkeys(one.contribution for one in compared):
+        own = [one for one in compared if one.contribution == c]
+        cells = [
+            Text(f"{100 * one.noise:.2g} %", "bold" if best[one.epsilon] is one else "")
+            for one in own
+        ]
+        marked = [
+            Text.assemble(cell, " *" if best[one.epsilon] is one else "  ")
+            for cell, one in zip(cells, own, strict=True)
+        ]
+        rows.add_row(str(c), f"{100 * own[0].kept:.0f} %", *marked)
+    screen.print(indented(rows))
+    screen.print()
+    from reticent.planning.contributions import DIFFERENCE
+
+    aside(
+        "Answers about people: contribution 1, always. Answers about records: noise is that in the "
+        "mean of one column, by its range; records kept is how much of the records' weight counts "
+        "as if all were alike. The star is where both together are expected to do least harm, if "
+        f"people with many records differ from others by {DIFFERENCE:.0%} of the range: a guess, "
+        "and yours to make. If they do not differ, 1 is best."
+    )
 
 
 def _starting_epsilon(asked: Question, found: "Plan", error: float | None) -> float:
@@ -305,7 +427,7 @@ def answers(asked: Question, found: "Plan", error: float) -> list[str]:
     told = []
     for n in asked.n:
         epsilon, why = found.epsilon_for(error, n=n)
-        words = f"an error of {error:g} with {n:,} records "
+        words = f"an error of {error:g} with {n:,} {asked.noun} "
         if epsilon is None:
             told.append(f"{words}is out of reach: {why}")
         else:
@@ -319,7 +441,7 @@ def answers(asked: Question, found: "Plan", error: float) -> list[str]:
     if smaller:
         records, why = found.records_for(error, smaller[-1])
         if records is not None:
-            needs = f"about {_two_digits(records):,} records"
+            needs = f"about {_two_digits(records):,} {asked.noun}"
         else:
             needs = "more than we can tell"
         told.append(f"at ε={smaller[-1]:g} it needs {needs}{': ' if why else ''}{why}")
@@ -376,7 +498,7 @@ th {{ color: #566070 }}
 </style>
 <h1>{title}</h1>
 {picture}
-<table>{cells("th", ("records", "ε", *_HEADINGS))}
+<table>{cells("th", (asked.noun, "ε", *_HEADINGS))}
 {rows}
 </table>
 <p>{escape(asked.assumptions(found))}</p>

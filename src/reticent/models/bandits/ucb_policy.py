@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel
 
 from reticent.errors import BadInput
-from reticent.inference.inputs.complete_records import complete_records
+from reticent.inference.inputs.complete_records import UnitTotal, complete_records
 from reticent.inference.kernels.anova import Anova, AnovaPriors
 from reticent.inference.kernels.axes import LINE
 from reticent.inference.kernels.eigenbasis import quasi_random_points
@@ -359,7 +359,7 @@ class Policy:
         count = float((gram * expected).sum()) / square
         noise = math.sqrt(2 / square) * sd
         error = math.hypot(noise, self._settings.size_error * n)
-        return complete_records(count, error, n).mean
+        return complete_records(count, error, UnitTotal(n)).mean
 
     def ingest_public_contexts(
         self,
@@ -405,7 +405,7 @@ class Policy:
         self._missing_variance += sd**2
         rounds = max(round(self._public_rounds), 1)
         there = complete_records(
-            rounds - self._missing_rewards, math.sqrt(self._missing_variance), rounds
+            rounds - self._missing_rewards, math.sqrt(self._missing_variance), UnitTotal(rounds)
         )
         return there.mean / rounds, there.sd / rounds
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from reticent.models.base import PrivateEstimator
 from reticent.models.descriptive.columns import has_mean, missing_apart, refuse_columns
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.column_moments import MomentGram
@@ -70,7 +71,7 @@ class PrivateCovariance(PrivateEstimator):
         bounds = curator.bounds
         release = curator.release(MomentGram(len(bounds.x), bounds.radius2))
         sums = release.matrix()
-        self.count_ = float(np.clip(sums[0, 0], 1.0, curator.n))
+        self.count_ = float(np.clip(sums[0, 0], 1.0, unit_total(curator).most))
         self.count_sd_ = float(release.matrix_sd()[0, 0])
         moments = sums / self.count_
         sd = release.matrix_sd() / self.count_

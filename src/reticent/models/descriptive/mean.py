@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reticent.models.base import PrivateEstimator
 from reticent.models.descriptive.columns import has_mean, missing_apart, refuse_columns
+from reticent.models.unit_total import unit_total
 from reticent.privacy.accounting.events import Laplace
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release
@@ -77,7 +78,7 @@ class PrivateMean(PrivateEstimator):
         bounds = curator.bounds
         stretches = np.array([stretch(kind) for kind in bounds.x_kinds])
         sums, counts, sums_sd, counts_sd = _sums_and_counts(curator, bounds, stretches)
-        self.counts_ = np.clip(counts, 1.0, curator.n)
+        self.counts_ = np.clip(counts, 1.0, unit_total(curator).most)
         self.counts_sd_ = counts_sd
         mean = sums / self.counts_
         sd = np.sqrt(sums_sd**2 + (mean * counts_sd) ** 2) / self.counts_

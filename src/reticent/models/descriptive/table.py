@@ -39,6 +39,7 @@ from reticent.models.descriptive.table_layout import (
     layout_of,
     wanted,
 )
+from reticent.models.unit_total import unit_total
 from reticent.privacy.accounting.events import Laplace
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.dates import Date
@@ -135,7 +136,7 @@ class PrivateTable(PrivateEstimator):
     Neighbours: one record replaced, number of records public. Released: of every cell the noisy
     sums, once. Must be public: the keys and their levels or edges, the bounds, the number of
     records, all parameters. Errors are those of the privacy noise: they say how far the numbers may
-    be from those of the records themselves.
+    be from those of the records themselves, and do not cover that these are a sample.
 
     Examples
     --------
@@ -221,7 +222,11 @@ class PrivateTable(PrivateEstimator):
         numbers = release.value[: statistic.own * statistic.cells]
         spreads = release.value[len(numbers) :] * sqrt(2)
         estimates = _Estimates(
-            layout, numbers.reshape(statistic.own, -1), spreads, float(release.sd[0]), curator.n
+            layout,
+            numbers.reshape(statistic.own, -1),
+            spreads,
+            float(release.sd[0]),
+            unit_total(curator).most,
         )
         self.cells_ = estimates.cells()
         self.keys_ = {key.name: list(key.labels) for key in layout.keys}
@@ -233,7 +238,7 @@ class _Estimates:
     """Least-squares estimates of the cells of one release."""
 
     def __init__(
-        self, layout: TableLayout, numbers: Array, spreads: Array, sd: float, n: int
+        self, layout: TableLayout, numbers: Array, spreads: Array, sd: float, most: float
     ) -> None:
         self.layout = layout
         self.keys = len(layout.keys)
@@ -243,7 +248,7 @@ class _Estimates:
         self.theta = theta.reshape(-1, *layout.shape)
         self.variance = sd**2
         self.spreads = spreads  # Σ(1 − v²) of each averaged value; nothing with Laplace noise
-        self.n = n
+        self.most = most  # what the total weight cannot exceed
 
     def counts_sd(self) -> float:
         """Noise of the number of records of one cell."""
@@ -305,15 +310,16 @@ class _Estimates:
     def _counts(self, *, smooth: bool) -> "_Column":
         sd = self.counts_sd()
         released = self.theta[0]
-        # there are not more than n records in all
-        released = released - max(float(released.sum()) - self.n, 0.0) / released.size
+        # there are not more than that in all
+        released = released - max(float(released.sum()) - self.most, 0.0) / released.size
         counts = nonnegative_counts(released)
         spread = np.full(self.layout.shape, sd)
         if smooth:
             counts, spread = shrink_counts(released, sd**2)
 
-        if counts.sum() > self.n:  # which negative cells, put to zero, have lifted it to
-            counts = self.n * project_onto_simplex(counts.ravel() / self.n).reshape(counts.shape)
+        if counts.sum() > self.most:  # which negative cells, put to zero, have lifted it to
+            shares = project_onto_simplex(counts.ravel() / self.most)
+            counts = self.most * shares.reshape(counts.shape)
 
         def margin(kept: tuple[int, ...]) -> tuple[Array, Array]:
             value = summed(counts, kept, self.keys)

@@ -9,7 +9,7 @@ the evidence of the released bins.
 """
 
 from dataclasses import KW_ONLY, dataclass, replace
-from math import prod, sqrt
+from math import hypot, prod, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,11 @@ from reticent.inference.binned.hyperparameters import (
     fit_means,
 )
 from reticent.inference.binned.posterior import RegionObservations, Regions, likelihood_quadratics
-from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
+from reticent.inference.inputs.complete_records import (
+    CompleteRecords,
+    UnitTotal,
+    complete_records,
+)
 from reticent.inference.kernels.columns import mixed_kernel
 from reticent.inference.kernels.integral import Boxes, kernel_mixture
 from reticent.inference.kernels.projection import kernels_around
@@ -38,6 +42,7 @@ from reticent.models.gp.prior_hypotheses import axes_of, check_kernel_columns
 from reticent.models.gp.regression_score import RegressionScore
 from reticent.models.gp.settings import BINNED, LIMITS
 from reticent.models.replay import alike
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle, Release, Scores
 from reticent.privacy.release import check_scale, noise_scale
@@ -45,11 +50,13 @@ from reticent.privacy.row_maps.binned_sums import (
     BinCounts,
     BinSums,
     BinTotals,
+    DecodedBinCounts,
     DecodedBinSums,
     Grid,
     LabelSums,
 )
 from reticent.privacy.statistics.exact_sum import one_blas_thread
+from reticent.privacy.unit import PrivacyUnit
 from reticent.validation import as_float, as_generator, check_choice, check_integer
 
 if TYPE_CHECKING:
@@ -202,6 +209,15 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             if self.bounds.norm is not None:
                 raise BadInput("Bins fill a box: leave norm out of the bounds.")
 
+    def _validate_unit(self, unit: PrivacyUnit) -> None:
+        if self.learn_kernel == EXPONENTIAL and (unit.weighted or not unit.number_is_public):
+            raise BadInput(
+                "learn_kernel='exponential' is proved for records of equal weight whose number is "
+                "public, and not for person, weight or neighbours='add-remove': take "
+                "learn_kernel=True, which is free.",
+                parameter="learn_kernel",
+            )
+
     def _validate_before_charge(self, bounds: Bounds) -> None:
         size = make_grid(2 if self.bins is None else self.bins, self.regions, bounds).size
         if size > BINNED.max_scored_regions and self.learn_kernel == EXPONENTIAL:
@@ -286,7 +302,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             release = curator.release(BinSums(grid, bounds, spread), shares_spent=times)
         else:
             release = curator.release_given_inputs(
-                lambda x: label_sums(grid, bounds, spread, x), shares_spent=times
+                lambda *public: label_sums(grid, bounds, spread, *public), shares_spent=times
             )
         boxes, of = region_boxes(grid)
         self._regions = Regions(boxes, of, grid.size, bool(self.integral))
@@ -295,11 +311,13 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         affordable = max(BINNED.work / max(grid.size, 10) ** 3, BINNED.min_hypotheses)
         trials = int(min(affordable, BINNED.hypotheses))
         self._volume = float(np.prod(2 * half))
-        self._complete = self._complete_records(release)
-        complete = self._complete.mean
-        self._expected = complete * self._regions.volumes / self._volume
+        self._complete = self._complete_records(release, unit_total(curator))
+        density = self._complete.mean / self._volume
+        if not self._one_each and not grid.whole:  # counted in regions alone
+            density = self._complete.mean / float(self._regions.volumes.sum())
+        self._expected = density * self._regions.volumes
         if self.kind == "count":
-            self._middle = self._half = complete / self._volume
+            self._middle = self._half = density
         else:
             ((low, high),) = bounds.y
             self._middle = low / 2 + high / 2
@@ -326,19 +344,28 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             self._spread(variance, self._regions.volumes),
         )
 
-    def _complete_records(self, release: Release) -> CompleteRecords:
-        """How many records lack no value."""
-        n = release.n
+    def _complete_records(self, release: Release, total: UnitTotal) -> CompleteRecords:
+        """How many records lack no value; with weights of their own, what those in regions weigh.
+
+        With the number of all records, by how many are incomplete: that does not depend on the
+        counts of regions.
+        """
+        decoded: DecodedBinCounts
         if self.kind == "count":
-            incomplete = BinCounts.decode(release).incomplete
+            decoded = BinCounts.decode(release)
         elif self.protect == "records":
-            incomplete = BinSums.decode(release).incomplete
+            decoded = BinSums.decode(release)
         else:
-            decoded = LabelSums.decode(release)
-            labels, variance = _labels_there(decoded)
-            return CompleteRecords(max(float(labels.sum()), 1.0), sqrt(float(variance.sum())), n)
-        assert incomplete is not None
-        return complete_records(n - incomplete[0], incomplete[1], n)
+            labels, variance = _labels_there(LabelSums.decode(release))
+            number = max(float(labels.sum()), 1.0)
+            return CompleteRecords(number, sqrt(float(variance.sum())), total)
+        if not total.one_each:
+            sd = sqrt(float((decoded.counts_sd**2).sum()))
+            return complete_records(float(decoded.counts.sum()), sd, total)
+        assert decoded.incomplete is not None
+        incomplete, incomplete_sd = decoded.incomplete
+        found = complete_records(total.n - incomplete, incomplete_sd, UnitTotal(total.n))
+        return replace(found, sd=hypot(found.sd, total.n_sd), total=total)
 
     def _choose_kernel(
         self, curator: Oracle, prior: ProcessPrior, grid: Grid, release: Release
@@ -408,6 +435,7 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
         self, release: Release, grid: Grid, bounds: Bounds, prior: ProcessPrior, spread: bool
     ) -> None:
         squares: tuple[float, float] | None = None
+        counted_apart = grid.whole and self._one_each
         if self.protect == "labels":
             self._check_label_sums(release, grid, bounds, spread)
             decoded = LabelSums.decode(release)
@@ -423,15 +451,16 @@ class BinnedGPRegressor(RegressionScore, PrivateEstimator):
             density = self._counted(
                 ProcessPrior(counting, 1.0, prior.half, bool(self.learn_kernel), trials), None
             )
-            deviations, counts_variance = density.denoised_sums(
-                (0.0, self._complete.sd**2) if grid.whole else None
-            )
+            known = None  # what deviations add up to: where the number in regions is known apart
+            if counted_apart:
+                known = 0.0, self._complete.sd**2
+            deviations, counts_variance = density.denoised_sums(known)
             # as they are: raising negative ones to zero would lower all others
             counts = self._expected + deviations
         if decoded.spread is not None:
             inside = float(counts.sum())
             inside_variance = self._complete.sd**2
-            if not grid.whole and decoded.records is None:
+            if not counted_apart and decoded.records is None:
                 inside = self.counts_.sum()
                 inside_variance = (self.counts_sd_**2).sum()
             complement, complement_sd = decoded.spread

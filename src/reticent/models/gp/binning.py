@@ -135,11 +135,21 @@ def given_regions(regions: Any, dimension: int) -> Regions:
     return Regions(Boxes(stacked[:, :, 0].copy(), stacked[:, :, 1].copy()), of, len(boxes))
 
 
-def label_sums(grid: Grid, bounds: Bounds, spread: bool, inputs: Array) -> LabelSums:
-    """The statistic for public inputs: how many of them are in which region is part of it."""
+def label_sums(
+    grid: Grid, bounds: Bounds, spread: bool, inputs: Array, weights: Array | None = None
+) -> LabelSums:
+    """The statistic for public inputs: how many of them are in which region is part of it.
+
+    With ``weights`` (n,), how much they weigh.
+    """
     region = grid.of(inputs, bounds)
-    counts = np.bincount(region[region >= 0].astype(np.int64), minlength=grid.size)
-    return LabelSums(grid, bounds, spread, tuple(int(count) for count in counts))
+    inside = region >= 0
+    numbers = region[inside].astype(np.int64)
+    if weights is None:
+        counts = np.bincount(numbers, minlength=grid.size)
+    else:
+        counts = np.bincount(numbers, weights[inside], grid.size)
+    return LabelSums(grid, bounds, spread, tuple(counts.tolist()))
 
 
 def region_boxes(grid: Grid) -> tuple[Boxes, NDArray[np.int64]]:

@@ -44,6 +44,7 @@ from reticent.models.gp.prior_hypotheses import (
 )
 from reticent.models.gp.settings import BASIS, CLASSES, LIMITS
 from reticent.models.gp.staged_fit import Prior
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import Labels
 from reticent.privacy.curator import Oracle
@@ -140,6 +141,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         if self.method == "dirichlet":
             return 0
         releases = self._releases // CLASSES.stages_per_input_release
+        if not self._one_each:
+            releases = max(releases, min(self._releases - 1, 1))
         if self.kernel is None:
             return releases
         return min(releases, 1)
@@ -193,7 +196,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
         self._learn_from(curator, prepared.prior)
-        warn_of_missing_values(self._complete)
+        if self._n_is_total_weight:
+            warn_of_missing_values(self._complete)
 
     def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         bounds = curator.bounds
@@ -206,7 +210,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         elif self._input_releases:
             complete = count_complete_records(curator, self._input_releases)
         self._counted = complete is not None
-        self._complete = complete or CompleteRecords(float(curator.n), 0.0, curator.n)
+        self._complete = complete or CompleteRecords.unknown(unit_total(curator))
         n = self._complete.mean
         classes = len(bounds.classes or ())
         noise_multiplier = curator.noise_multiplier
@@ -238,6 +242,8 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             self._learn_by_class(curator, covariances, phi, classes)
         else:
             self._learn_in_stages(curator, covariances, phi, classes, stages)
+        if self._complete.perhaps_none:
+            self._forget(np.mean(covariances, axis=0))
         self.classes_ = np.array(bounds.classes)
         self.n_complete_ = self._complete.mean
         self.n_complete_sd_ = self._complete.sd
@@ -269,7 +275,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             decoded = ClassGram.decode(release)
             self._feature_map = decoded.feature_map
             if not k and not self._counted:
-                self._complete = count_from_gram(decoded.gram, decoded.gram_sd, phi, curator.n)
+                self._complete = count_from_gram(
+                    decoded.gram, decoded.gram_sd, phi, unit_total(curator)
+                )
                 posterior.set_count(self._complete.mean, self._complete.relative_variance)
             posterior.add(
                 decoded.cross,
@@ -296,7 +304,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._feature_map = decoded.feature_map
         counted = float(decoded.counts.sum())
         noise = decoded.counts_sd * math.sqrt(classes)
-        self._complete = complete_records(counted, noise, curator.n)
+        self._complete = complete_records(counted, noise, unit_total(curator))
         prior = np.mean(covariances, axis=0)
         self._mean, self._covariance, self._nonprivate_covariance = dirichlet_posterior(
             decoded.grams,
@@ -307,6 +315,17 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             phi,
             self._complete.mean,
         )
+        self._sharpness = 1.0
+        self._usual_logit_variance = 0.0
+
+    def _forget(self, prior: Array) -> None:
+        """Take the prior, (m, m), for the posterior: the releases cannot be told from noise.
+
+        A posterior given the estimated number of complete records would take noise for records.
+        """
+        self._mean = np.zeros_like(self._mean)
+        self._covariance = prior
+        self._nonprivate_covariance = prior
         self._sharpness = 1.0
         self._usual_logit_variance = 0.0
 

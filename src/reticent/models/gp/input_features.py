@@ -11,7 +11,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
+from reticent.inference.inputs.complete_records import (
+    CompleteRecords,
+    UnitTotal,
+    complete_records,
+)
 from reticent.inference.inputs.density import (
     COARSE_THRESHOLD,
     DENSITY_BINS,
@@ -29,6 +33,7 @@ from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.models.base import IncompleteRecords
 from reticent.models.gp.settings import INPUTS
+from reticent.models.unit_total import unit_total
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis
@@ -97,12 +102,12 @@ def count_complete_records(oracle: Oracle, releases: int) -> CompleteRecords:
 
 
 def count_from_gram(
-    gram: Array, gram_sd: Array, phi: Array, n: int, constant: int = -1
+    gram: Array, gram_sd: Array, phi: Array, total: UnitTotal, constant: int = -1
 ) -> CompleteRecords:
-    """How many of ``n`` records are complete, from a noisy Gram matrix (m, m) of their features.
+    """How many records of a ``total`` are complete, from a noisy Gram matrix of their features.
 
-    By its length along the one that features ``phi`` (points, m) of representative points have;
-    where feature ``constant`` is a constant, by that one alone.
+    By the length of the matrix (m, m) along the one that features ``phi`` (points, m) of
+    representative points have; where feature ``constant`` is a constant, by that one alone.
     """
     expected = phi.T @ phi / len(phi)
     if constant >= 0:
@@ -112,7 +117,10 @@ def count_from_gram(
     length2 = float((expected**2).sum())
     count = float((gram * expected).sum()) / length2
     noise = math.sqrt(float(((gram_sd * expected) ** 2).sum())) / length2
-    return complete_records(count, math.hypot(noise, INPUTS.gram_count_error * n), n)
+    size = float(total.n)
+    if not total.one_each:
+        size = min(max(count, noise), size)
+    return complete_records(count, math.hypot(noise, INPUTS.gram_count_error * size), total)
 
 
 def warn_of_missing_values(complete: CompleteRecords) -> None:
@@ -131,7 +139,7 @@ def _input_means(oracle: Oracle, shares: int) -> tuple[CompleteRecords, Array, f
     """How many records are complete; means (2, d) of u and u² − 1, and the sd of their noise."""
     release = oracle.release(InputMoments(len(oracle.bounds.x)), shares_spent=shares)
     moments = InputMoments.decode(release)
-    complete = complete_records(moments.count, moments.count_sd, oracle.n)
+    complete = complete_records(moments.count, moments.count_sd, unit_total(oracle))
     return complete, moments.sums / complete.mean, moments.sd / complete.mean
 
 

@@ -264,10 +264,14 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         for k in range(self._releases):
 
             def plan(
-                unit: Array, k: int = k, posterior: LabelPosterior | None = posterior
+                unit: Array,
+                weights: Array | None = None,
+                k: int = k,
+                posterior: LabelPosterior | None = posterior,
             ) -> LabelSum:
                 if posterior is None:
-                    initial.append(self._initial_posterior(*_distinct_inputs(unit), bounds))
+                    distinct = _distinct_inputs(unit, weights)
+                    initial.append(self._initial_posterior(*distinct, bounds))
                 return self._statistic(posterior or initial[0], bounds, k, curator.noise_multiplier)
 
             release = curator.release_given_inputs(plan)
@@ -479,16 +483,21 @@ def _default_kernel(bounds: Bounds, widths: Array, half: float) -> Kernel:
     )
 
 
-def _distinct_inputs(unit: Array) -> tuple[Array, Array]:
-    """The different inputs, in order, and how many records stand at each.
+def _distinct_inputs(unit: Array, weights: Array | None = None) -> tuple[Array, Array]:
+    """The different inputs, in order, and how many records stand at each, or how much they weigh.
 
-    A record that lacks an input is left out. Where all do, the middle of the box stands for them,
-    with next to no record.
+    A record that lacks an input, or has no weight, is left out. Where all do, the middle of the box
+    stands for them, with next to no record.
     """
-    complete = unit[~np.isnan(unit).any(axis=1)] + 0.0  # −0 is 0
+    counted = ~np.isnan(unit).any(axis=1)
+    if weights is not None:
+        counted &= weights > 0
+    complete = unit[counted] + 0.0  # −0 is 0
     if not len(complete):
         return np.zeros((1, unit.shape[1])), np.full(1, LABELS.no_records)
-    inputs, counts = np.unique(complete, axis=0, return_counts=True)
+    inputs, places, counts = np.unique(complete, axis=0, return_inverse=True, return_counts=True)
+    if weights is not None:
+        counts = np.bincount(places.ravel(), weights[counted])
     if len(inputs) > LABELS.max_inputs:
         raise BadInput(
             f"There are {len(inputs):,} different inputs, and a label-only model takes up to "

@@ -64,6 +64,7 @@ from reticent.models.gp.prior_hypotheses import (
 )
 from reticent.models.gp.settings import BASIS, LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
@@ -100,15 +101,17 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         A column of X (by name, or by position where bounds have no names) that is no input: it
         holds the known standard deviation of each record's observation noise. Its range stands in
         the bounds beside those of the inputs, and must begin above 0: records count by (lower
-        bound / level)². A level below counts as the lower bound; one that is missing or not
-        positive as the upper one. For one output; ``noise`` must be None.
+        bound / level)². A level below counts as the lower bound; one that is not positive as the
+        upper one; a record whose level is missing is left out. For one output and two stages or
+        more; ``noise`` must be None.
     basis : int, optional
         Number of basis functions; chosen from public numbers if not given.
     stages : int, optional
         Number of releases among which the budget is divided equally; 24 if not given. More stages
         cost time, not budget. With no kernel given, one in twelve counts the inputs; with a kernel
         given, one of twelve or more counts the complete records. With fewer than twelve, the inputs
-        are left as they are, and the complete records are estimated from the first release.
+        are left as they are, and the complete records are estimated from the first release; with a
+        noise column, which hides their number there, the first counts them, and the inputs.
     learn_kernel : bool or "average"
         True: weigh kernels within a factor of ten of the one given, and inside its own bounds, by
         the evidence of the releases, which is free post-processing; for one output, go on with
@@ -175,9 +178,15 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     def _input_releases(self) -> int:
         """Number of releases about the inputs alone.
 
-        For a given kernel, whose inputs stay, at most one, which counts the complete records.
+        For a given kernel, whose inputs stay, at most one, which counts the complete records. With
+        a noise column at least one: a Gram matrix does not tell few records from small weights.
+        Where records have weights of their own, the total weight must be counted.
         """
         releases = self._releases // STAGED_FIT.stages_per_input_release
+        if self.noise_column is not None:
+            releases = max(releases, 1)
+        if not self._one_each:
+            releases = max(releases, min(self._releases - 1, 1))
         if self.kernel is None:
             return releases
         return min(releases, 1)
@@ -195,6 +204,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         if self.noise_column is not None:
             self._check_noise_parameters()
+            if self._releases == 1 and not self._one_each:
+                raise BadInput(
+                    "With a noise column, and weights of records or contribution above 1, one "
+                    "release counts the records: give stages=2 or more.",
+                    parameter="stages",
+                )
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(
                 f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
@@ -219,6 +234,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(
                 "Give noise, one for all records, or noise_column, one for "
                 "each record, but not both."
+            )
+        if self._releases < 2:
+            raise BadInput(
+                "A noise column needs at least two stages: the first counts the records that have "
+                "all values.",
+                parameter="stages",
             )
         if isinstance(self.bounds, Bounds) and len(self.bounds.y) > 1:
             raise BadInput(
@@ -287,7 +308,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """The same with the prior that validation has computed; warns if records are missing."""
         assert isinstance(prepared, PreparedPrior)
         self._learn_from(curator, prepared.prior)
-        warn_of_missing_values(self._complete)
+        if self._n_is_total_weight:
+            warn_of_missing_values(self._complete)
 
     def _learn_from(self, curator: Oracle, prior: Prior) -> None:
         self._check_noise_column(curator.bounds)
@@ -300,7 +322,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         elif self._input_releases:
             complete = count_complete_records(curator, self._input_releases)
-        self._complete = complete or CompleteRecords(float(curator.n), 0.0, curator.n)
+        self._complete = complete or CompleteRecords.unknown(unit_total(curator))
         state = self._initial_state(curator, prior, stages, densities)
         refinable = self._can_refine(prior, curator.bounds)
         for k in range(stages):
@@ -314,8 +336,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             thresholds = self._clip_thresholds(state, k, stages, curator.bounds)
             means = np.array([posterior.mean for posterior in state.posteriors])
             release = curator.release(stage(state.feature_map, means, thresholds))
-            if complete is None and not k and self.noise_column is None:
-                self._complete = state.count_records(release, curator.n)
+            if complete is None and not k:
+                self._complete = state.count_records(release, unit_total(curator))
             state.feature_map = ingest_release(release, state.posteriors)
             if self.kernel is None and k < STAGED_FIT.early_stages:
                 for posterior in state.posteriors:

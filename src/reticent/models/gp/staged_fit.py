@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.inference.inputs.complete_records import CompleteRecords
+from reticent.inference.inputs.complete_records import CompleteRecords, UnitTotal
 from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.projection import KernelPriors
 from reticent.inference.moment_model.posterior import StagedPosterior
@@ -108,15 +108,15 @@ class StageState:
             self, posteriors=[posterior], clip_inflation=old.clip_inflation, unrefined=old
         )
 
-    def count_records(self, release: Release, n: int) -> CompleteRecords:
-        """How many of ``n`` records are complete, from the features' Gram matrix of a first stage.
+    def count_records(self, release: Release, total: UnitTotal) -> CompleteRecords:
+        """How many records of a ``total`` are complete, from the Gram matrix of a first stage.
 
         Sets the count of all posteriors.
         """
         decoded = ResidualGram.decode(release)
         phi = self.feature_map.rows(self.representative_points)
         constant = self.feature_map.constant
-        complete = count_from_gram(decoded.gram, decoded.gram_sd, phi, n, constant)
+        complete = count_from_gram(decoded.gram, decoded.gram_sd, phi, total, constant)
         for posterior in self.posteriors:
             posterior.set_count(complete.mean, complete.relative_variance)
         return complete

@@ -1,10 +1,12 @@
 """How many records lack no value: only these have entered what was released."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.inference.inputs.complete_records import UnitTotal
 from reticent.models.mixtures.settings import COMPLETE
 
 __all__ = ["CompleteRecords", "of_complete"]
@@ -28,14 +30,14 @@ def of_complete(
 
 
 class CompleteRecords:
-    """Number of complete records, from the noisy counts of a fit's releases.
+    """Number of complete records, or their total weight, from the noisy counts of a fit's releases.
 
-    ``public``: the number of all records, which is public. Where noise hides the difference from
-    it, all records count as complete.
+    ``total``: what is known of all records. Where noise hides the difference from their number,
+    all records count as complete; where records have weights of their own, counts alone tell.
     """
 
-    def __init__(self, public: int) -> None:
-        self.public = public
+    def __init__(self, total: UnitTotal) -> None:
+        self._total = total
         self._sum = 0.0  # of counts times precisions
         self._precision = 0.0
 
@@ -51,10 +53,12 @@ class CompleteRecords:
 
     @property
     def number(self) -> float:
-        """The estimate, from 1 to the number of all records."""
+        """The estimate, from 1 to the number of all records where that is public."""
+        total = self._total
         if not self._precision:
-            return float(self.public)
+            return float(total.n)
         count = self._sum / self._precision
-        if self.public - count <= COMPLETE.visible_sd * self.sd:
-            return float(self.public)
-        return max(count, self.sd, 1.0)
+        difference_sd = math.hypot(self.sd, total.n_sd)
+        if total.one_each and total.n - count <= COMPLETE.visible_sd * difference_sd:
+            return max(total.combined(count, self.sd)[0], 1.0)
+        return min(max(count, self.sd, 1.0), total.most)

@@ -41,6 +41,7 @@ from reticent.models.mixtures.mixed_columns import (
 )
 from reticent.models.mixtures.settings import COVARIANCE
 from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.column_encoding import encoded_widths
@@ -80,7 +81,7 @@ class _Factors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimat
         noise = curator.noise_multiplier
         bounds = curator.bounds
         self._encoding = distance_encoding(bounds)
-        complete = CompleteRecords(curator.n)
+        complete = CompleteRecords(unit_total(curator))
         moments = fit_covariance(curator, noise, complete=complete, encoding=self._encoding)
         self.n_complete_ = complete.number
         self.n_complete_sd_ = complete.sd

@@ -63,6 +63,7 @@ from reticent.models.mixtures.mixed_steps import (
 from reticent.models.mixtures.mixed_steps import fits_better as mixed_fits_better
 from reticent.models.mixtures.record_view import RecordView
 from reticent.models.mixtures.settings import MIXTURE, MixtureSchedule
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.validation import as_float, as_generator, check_choice, check_integer
@@ -180,7 +181,7 @@ class GaussianMixture(PrivateEstimator):
     def learn(self, curator: Oracle) -> None:
         """Ask for one stage after the other; each depends on releases before it only."""
         columns = MixedColumns.of(curator.bounds)
-        view = RecordView(curator, CompleteRecords(curator.n))
+        view = RecordView(curator, CompleteRecords(unit_total(curator)))
         if columns.words:
             self._learn_mixed(replace(view, encoding=columns.encoding), columns)
         else:

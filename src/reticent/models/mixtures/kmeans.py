@@ -46,6 +46,7 @@ from reticent.models.mixtures.mixed_columns import (
 )
 from reticent.models.mixtures.settings import KMEANS
 from reticent.models.mixtures.standardized_covariance import fit_covariance
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums, bins_for
@@ -124,7 +125,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
     def learn(self, curator: Oracle) -> None:
         """Find centres from a grid, or by searching in the directions of most variance."""
         noise = curator.noise_multiplier
-        complete = CompleteRecords(curator.n)
+        complete = CompleteRecords(unit_total(curator))
         random = np.random.default_rng(0)  # public: the same in every fit
         k = int(self.n_clusters)
         encoding = distance_encoding(curator.bounds)
@@ -144,7 +145,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator
         self.cluster_centers_ = offset + scale * self._centres
         self.encoded_names_ = encoded_names(curator.bounds, encoding)
         self.encoded_bounds_ = encoded_bounds(curator.bounds, encoding)
-        self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, curator.n)
+        self.cluster_sizes_ = np.clip(clusters.sizes[order], 0, unit_total(curator).most)
         self.cluster_sizes_sd_ = clusters.sizes_sd[order]
         self.n_complete_ = complete.number
         self.n_complete_sd_ = complete.sd

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from reticent.inference.mixtures.factor_model import ColumnEstimates, CorrelationEstimate
 from reticent.models.mixtures.complete_records import CompleteRecords
 from reticent.models.mixtures.settings import COVARIANCE
+from reticent.models.unit_total import unit_total
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.column_moments import ColumnMoments, ScaledGram
 from reticent.privacy.row_maps.features.column_encoding import encoded_widths
@@ -32,7 +33,7 @@ def fit_covariance(
     ``noise``: multiplier of one budget share; ``shares``: of the whole, of which half are spent on
     the columns. How many stages there are follows from these public numbers.
     """
-    complete = complete or CompleteRecords(curator.n)
+    complete = complete or CompleteRecords(unit_total(curator))
     d = len(curator.bounds.x)
     if encoding:
         d = sum(encoded_widths(encoding))

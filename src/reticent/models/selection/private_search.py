@@ -11,7 +11,7 @@ run would; a grid search that shows every fit costs all of them.
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -36,7 +36,8 @@ from reticent.privacy.accounting.selection import calibrate_selection, liu_talwa
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Candidate, Curator, Oracle, Release
 from reticent.privacy.sources.base import Source
-from reticent.validation import as_float, check_choice, check_integer
+from reticent.privacy.unit import PrivacyUnit
+from reticent.validation import as_float, check_choice
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["PrivateSearch"]
 
 _OF_THE_SEARCH = COMMON - {"bounds"}  # parameters that no candidate can set
+# who is protected: the search says it for all candidates
+_OF_THE_UNIT = tuple(one.name for one in fields(PrivacyUnit) if one.name in COMMON)
 _SCHEMES = ("papernot-steinke", "liu-talwar")
 _RUN_COUNT_DISTRIBUTIONS = ("logarithmic", "geometric")
 
@@ -95,8 +98,9 @@ class PrivateSearch(PrivateEstimator):
         best.
     validation : float
         Fraction of the records, chosen at random by row number, that candidates are scored on and
-        not fitted to.
-    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state
+        not fitted to. With ``person`` a fraction of the people, with all of their records.
+    bounds, epsilon, delta, ledger, dataset, records_per_person, random_state, person, \
+contribution, neighbours, weight, weight_bound
         As for every private estimator (``PrivateEstimator``), for the search as a whole. ``delta``
         must be positive. The bounds of the outputs are what all candidates are scored within,
         whatever their own are.
@@ -185,6 +189,7 @@ class PrivateSearch(PrivateEstimator):
                 f"not {self.estimator!r}."
             )
         self._check_relation(self.estimator)
+        self._check_estimator_unit()
         for name, known in (
             ("scheme", _SCHEMES),
             ("run_count_distribution", _RUN_COUNT_DISTRIBUTIONS),
@@ -210,6 +215,22 @@ class PrivateSearch(PrivateEstimator):
                         f"{type(self.estimator).__name__} has: {', '.join(settable)}."
                     )
 
+    def _check_estimator_unit(self) -> None:
+        """Refuse an estimator that says of who is protected what the search does not."""
+        defaults = {one.name: one.default for one in fields(PrivacyUnit)}
+        for name in _OF_THE_UNIT:
+            own = getattr(self.estimator, name)
+            if own not in (defaults[name], getattr(self, name)):
+                raise BadInput(
+                    f"{name}={own!r} of the estimator is not used in a search: give {name} to "
+                    "PrivateSearch itself.",
+                    parameter=name,
+                )
+
+    def _validate_unit(self, unit: PrivacyUnit) -> None:
+        for candidate in self._grid():
+            clone(self.estimator).set_params(**candidate)._validate_unit(unit)
+
     def _bounds(self) -> Bounds:
         if self.bounds is None and isinstance(getattr(self.estimator, "bounds", None), Bounds):
             return self.estimator.bounds
@@ -217,7 +238,7 @@ class PrivateSearch(PrivateEstimator):
 
     def _event(self) -> Event:
         """What the search costs as a whole."""
-        check_integer("records_per_person", self.records_per_person, 1, 10**6)
+        self._check_privacy_unit()
         self._check()
         bounds = self._bounds()
         scoring = self._resolved_scoring(bounds)
@@ -262,7 +283,7 @@ class PrivateSearch(PrivateEstimator):
             ledger=None,
             dataset=None,
             random_state=None,
-            records_per_person=self.records_per_person,
+            **{name: getattr(self, name) for name in _OF_THE_UNIT},
         )
 
     def _check_relation(self, model: PrivateEstimator) -> None:

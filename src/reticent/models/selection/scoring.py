@@ -26,14 +26,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
+from reticent.inference.inputs.complete_records import UnitTotal
 from reticent.models.selection.settings import SEARCH
+from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.kinds import is_plain_number
 from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.curator import Oracle
 from reticent.privacy.release import Release
-from reticent.privacy.row_maps.score_sum import HALVINGS, ScoreCounts, ScoreSum
+from reticent.privacy.row_maps.score_sum import (
+    HALVINGS,
+    Judge,
+    ScoreCounts,
+    ScoreSum,
+    in_own_places,
+)
 from reticent.privacy.statistics.enforced import enforce
 from reticent.privacy.statistics.sum import EnforcedSum
 from reticent.validation import check_choice
@@ -230,9 +238,13 @@ def release_mean_score(
         name = "own"
         score = _user_score(scoring)
 
-    def scores(records: Array) -> Array:
+    def score_records(records: Array) -> Array:
         X = _inputs(bounds.unscale(records[:, : len(bounds.x)]), bounds)
         return score.values(model, X, _outputs(records[:, len(bounds.x) :], bounds), bounds)
+
+    scores: Judge = score_records
+    if not oracle.unit.rows_are_numbered:
+        scores = in_own_places(score_records)
 
     def clipped_mean(low: float, high: float, shares: int) -> MeanScore:
         """Mean of scores clipped to an interval, by so many releases."""
@@ -240,7 +252,9 @@ def release_mean_score(
         releases = [oracle.release(statistic) for _ in range(shares)]
         values = np.mean([release.value for release in releases], axis=0)
         noise = releases[0].sd / math.sqrt(shares)
-        return _mean_of_complete(values, noise, _count_weight(statistic), oracle.n, low, high)
+        return _mean_of_complete(
+            values, noise, _count_weight(statistic), unit_total(oracle), low, high
+        )
 
     low, high = score.limits(model, bounds)
     shares = SEARCH.shares(mean)
@@ -267,7 +281,7 @@ def _count_weight(statistic: ScoreSum) -> float:
 
 
 def _mean_of_complete(
-    values: Array, noise: Array, weight: float, n: int, low: float, high: float
+    values: Array, noise: Array, weight: float, total: UnitTotal, low: float, high: float
 ) -> MeanScore:
     """Mean score: noisy sum of scores in [−½, ½] by the number of complete records.
 
@@ -276,12 +290,14 @@ def _mean_of_complete(
     """
     counted = float(values[1]) / weight
     counted_sd = float(noise[1]) / weight
-    records = float(n)
-    error = float(noise[0])
-    if counted < n - SEARCH.clear_shortfall * counted_sd:
-        records = max(counted, 1.0)
-        error = math.hypot(error, float(values[0]) / records * counted_sd)
+    records, records_sd = total.combined(counted, counted_sd)
+    shortfall_sd = math.hypot(counted_sd, total.n_sd)
+    if not total.one_each or counted < total.n - SEARCH.clear_shortfall * shortfall_sd:
+        records = min(counted, total.most)
+        records_sd = counted_sd
+    records = max(records, 1.0)
     mean = float(values[0]) / records
+    error = math.hypot(float(noise[0]), mean * records_sd)
     middle = low / 2 + high / 2
     return MeanScore(middle + (high - low) * mean, (high - low) * error / records, records)
 
@@ -301,7 +317,9 @@ def _coinpress_half_width(estimate: MeanScore, spread: float) -> float:
 
 def _robust_lower_limit(counts: Release, low: float, high: float) -> float:
     """The limit that most scores stay above, by noisy counts; at worst the lowest score."""
-    complete = min(max(float(counts.value.sum()), 1.0), float(counts.n))
+    complete = max(float(counts.value.sum()), 1.0)
+    if counts.unit.number_is_public:
+        complete = min(complete, float(counts.n))
     fractions = np.cumsum(counts.value[::-1]) / complete  # from the best bin on
     for bins, fraction in enumerate(fractions.tolist()):
         if fraction >= SEARCH.robust_fraction:

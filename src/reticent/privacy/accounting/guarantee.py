@@ -56,6 +56,24 @@ class Guarantee:
         return epsilon(self.events, self.delta)
 
     @property
+    def who(self) -> str:
+        """Who is protected in this table, in words; without a number where that is protected."""
+        if self.units is None:
+            return f"any one {self.unit.who()}"
+        k = self.records_per_person
+        records = f"{self.units:,} records"
+        if self.person is not None:
+            one = f"any one of the {self.units:,} people in {self.person!r}"
+            if self.relation == "label":
+                return f"{one}, with the labels of all of their records"
+            return f"{one}, with all of their records"
+        if k > 1:
+            return f"any one person with up to {k} {self.relation}s of {records}"
+        if self.relation == "label":
+            return f"the label of any one of the {records}"
+        return f"any one of the {records}"
+
+    @property
     def statement(self) -> str:
         """The promise in words; its numbers are rounded up."""
         if not self.private:
@@ -65,9 +83,12 @@ class Guarantee:
                 "tests only, and fit without random_state for a release."
             )
         neighbours = self.unit.how_neighbours_differ()
-        difference = f"had any one {self.unit.who()} been another"
+        comma = ""
+        if self.person is not None and self.units is not None:
+            comma = ","
+        difference = f"had {self.who}{comma} been another"
         if not self.unit.number_is_public:
-            difference = f"without any one {self.unit.who()}, or with one more"
+            difference = f"without {self.who}, or with one more"
         rest = ""
         if self.relation == "label":
             rest = " The inputs are NOT protected: they are part of the release."

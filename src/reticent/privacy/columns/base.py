@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.cell_values import number, text_number, text_of
+from reticent.privacy.sources.cell_values import is_truth, number, text_number, text_of
 
 __all__ = ["Codes", "Kind", "exact_text", "plain_text"]
 
@@ -144,6 +144,10 @@ class Kind(ABC):
     def code_numbers(self, values: Codes) -> Codes:
         """Codes of a column of numbers, elementwise."""
 
+    def code_truths(self, values: NDArray[np.bool_]) -> Codes:
+        """Codes of a column of truth values, elementwise: as numbers they are 0 and 1."""
+        return self.code_numbers(values.astype(np.float64))
+
     @abstractmethod
     def code_text(self, text: bytes) -> float:
         """Code of a text, in UTF-8."""
@@ -157,7 +161,7 @@ class Kind(ABC):
         text = text_of(value)
         if text is not None:
             return self.code_text(text)
-        return float(self.code_numbers(np.array([number(value)]))[0])
+        return float(self._code_objects([value])[0])
 
     def code_values(self, values: Sequence[object]) -> Codes:
         """`code_value` of each of some objects; a text that is there often is read once."""
@@ -177,7 +181,12 @@ class Kind(ABC):
 
     def _code_objects(self, values: Sequence[object]) -> Codes:
         """`code_value` of objects that are no texts."""
-        return self.code_numbers(np.array([number(value) for value in values], dtype=np.float64))
+        codes = self.code_numbers(np.array([number(value) for value in values], dtype=np.float64))
+        truths = np.array([is_truth(value) for value in values], dtype=np.bool_)
+        if truths.any():
+            chosen = [bool(value) for value, truth in zip(values, truths, strict=True) if truth]
+            codes[truths] = self.code_truths(np.array(chosen, dtype=np.bool_))
+        return codes
 
     @property
     def missing_code(self) -> float:

@@ -5,8 +5,10 @@ travels through a source like any other column, in two fields:
 
 * a whole number from −2⁶³ to 2⁶⁴ − 1, or the text of one as Python writes it: its bits above and
   below 2³². Different numbers have different pairs.
-* any other text, and a number that is not whole: 104 bits of a keyed hash (BLAKE2b) of its bytes,
-  with 2³⁴ added to the first, so that no number has such a pair. The key is secret and of one fit,
+* any other text, and any other number, by the text that Python writes for it: 104 bits of a keyed
+  hash (BLAKE2b) of its bytes, with 2³⁴ added to the first, so that no whole number of 64 bits has
+  such a pair. Numbers that are neither whole nor floats (fractions, decimals) are read as the
+  nearest float64 before. The key is secret and of one fit,
   so nobody can prepare identifiers that collide; N different texts do with a probability of at most
   N²/2¹⁰⁵ (weights.md).
 
@@ -18,6 +20,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from hashlib import blake2b
 from typing import Any, final
 
@@ -36,6 +39,7 @@ _WHOLE = re.compile(rb"0|-?[1-9][0-9]{0,19}")
 _LEAST = -(2**63)
 _MOST = 2**64 - 1
 _NOBODY = (math.nan, math.nan)
+_ALL_DIGITS = Context(prec=400)
 
 
 @final
@@ -62,7 +66,7 @@ class Identifier(Kind):
 
     def code_integers(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of integers or truth values, exact for all 64 bits."""
-        wide = np.dtype(np.int64)
+        wide: np.dtype[Any] = np.dtype(np.int64)
         if values.dtype.kind == "u":
             wide = np.dtype(np.uint64)
         whole: NDArray[Any] = values.astype(wide)
@@ -138,15 +142,38 @@ def _text_pair(text: bytes, kind: Identifier) -> tuple[float, float]:
 def _float_pair(value: float, kind: Identifier) -> tuple[float, float]:
     if math.isnan(value) or value in kind._missing_numbers:
         return _NOBODY
-    if value.is_integer() and _LEAST <= value <= _MOST:
-        return _whole_pair(int(value))
+    if value.is_integer():
+        return _any_whole_pair(int(value), kind)
     return kind.hashed(repr(value).encode())
 
 
 def _object_pair(value: object, kind: Identifier) -> tuple[float, float]:
-    """Pair of an object that is no text; a whole number of Python's or NumPy's is exact."""
-    if type(value) in (int, bool) or isinstance(value, np.integer):
-        whole = int(value)  # type: ignore[call-overload]
-        if _LEAST <= whole <= _MOST and float(whole) not in kind._missing_numbers:
-            return _whole_pair(whole)
-    return _float_pair(number(value), kind)
+    """Pair of an object that is no text; whole numbers, decimals too, are exact."""
+    rounded = number(value)
+    if math.isnan(rounded) or rounded in kind._missing_numbers:
+        return _NOBODY
+    whole = _whole(value, rounded)
+    if whole is None:
+        return _float_pair(rounded, kind)
+    return _any_whole_pair(whole, kind)
+
+
+def _any_whole_pair(value: int, kind: Identifier) -> tuple[float, float]:
+    """Pair of a whole number within the range of floats, as of its text."""
+    if _LEAST <= value <= _MOST:
+        return _whole_pair(value)
+    return kind.hashed(b"%d" % value)
+
+
+def _whole(value: object, rounded: float) -> int | None:
+    """The whole number that an object is, within the range of floats; None if it is none."""
+    if math.isinf(rounded):
+        return None
+    try:
+        if type(value) in (int, bool) or isinstance(value, np.integer):
+            return int(value)  # type: ignore[call-overload]
+        if type(value) is Decimal and value == value.to_integral_value(context=_ALL_DIGITS):
+            return int(value)
+    except Exception:  # an object that pretends
+        return None
+    return None

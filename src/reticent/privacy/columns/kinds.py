@@ -17,6 +17,7 @@ A code lies in the kind's ``range``. Levels and whole numbers are the middles of
 L levels have the range (−½, L − ½).
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import date
@@ -28,7 +29,7 @@ from reticent.errors import BadInput, BoundsMissing
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole, checked_range
-from reticent.privacy.columns.words import MissingIndicator, Ordered, Words, YesNo
+from reticent.privacy.columns.words import Labels, MissingIndicator, Ordered, Words, YesNo
 
 __all__ = [
     "KINDS",
@@ -227,8 +228,11 @@ def _check_labels(
     codes = missing
     if isinstance(missing, Mapping):
         codes = missing.get(names[0], ()) if names is not None else ()
+    if classes is None:
+        return
+    kind = Labels(tuple(classes))
     for code in Number(0, 1, missing=codes).missing:
-        if classes is not None and code in classes:
+        if not math.isnan(kind.code_value(code)):  # as a cell, 9 is the label "9", too
             raise BadInput(
                 f"{code!r} is a label and means missing: it can be one of them only.",
                 parameter="missing",

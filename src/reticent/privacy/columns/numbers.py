@@ -24,7 +24,12 @@ def checked_range(what: str, low: object, high: object) -> tuple[float, float]:
             value, (int, float, np.integer, np.floating)
         ):
             raise BoundsMissing(f"A bound of {what} must be a number, not {value!r}.")
-        ends.append(float(value))
+        try:
+            ends.append(float(value))
+        except OverflowError:  # a whole number that no float64 is near
+            raise BoundsMissing(
+                f"The bounds of {what} must be finite numbers up to {HUGE:g}."
+            ) from None
     least, most = ends
     if not all(map(math.isfinite, ends)) or max(abs(least), abs(most)) > HUGE:
         raise BoundsMissing(
@@ -127,7 +132,8 @@ class Whole(_Numbers):
         low, high = checked_range("a whole number", self.low, self.high)
         if low != math.floor(low) or high != math.floor(high) or max(-low, high) > 2.0**50:
             raise BoundsMissing(
-                f"The bounds of a whole number must be whole, not ({low:g}, {high:g})."
+                "The bounds of a whole number must be whole themselves, and at most 2^50 from "
+                f"zero, not ({low:g}, {high:g})."
             )
         object.__setattr__(self, "low", int(low))
         object.__setattr__(self, "high", int(high))

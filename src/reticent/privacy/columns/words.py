@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.errors import BoundsMissing
 from reticent.privacy.columns.base import Codes, Kind, exact_text, plain_text
@@ -17,6 +18,7 @@ from reticent.privacy.sources.cell_values import (
     text_label,
     text_number,
 )
+from reticent.privacy.sources.formulas import neutral
 
 __all__ = [
     "MISSING_LEVEL",
@@ -31,8 +33,9 @@ __all__ = [
 MOST_LEVELS = 1000
 MISSING_LEVEL = "missing"  # the name of the level of words that are missing
 _FORMULAS = ("=", "@", "＝", "＠")
-_YES = ("yes", "y", "true", "t", "1")
-_NO = ("no", "n", "false", "f", "0")
+_YES = ("yes", "y", "true", "t")
+_NO = ("no", "n", "false", "f")
+_TRUTHS = (("False", "false", "FALSE"), ("True", "true", "TRUE"))  # of 0 and of 1, in files
 
 
 class _Levels(Kind):
@@ -47,11 +50,33 @@ class _Levels(Kind):
                 raise BoundsMissing(
                     f"The level {level!r} is among the missing codes: it can be one of them only."
                 )
+        self._check_equals()
         if self.keep_missing and MISSING_LEVEL in self._given:
             raise BoundsMissing(
                 f"keep_missing=True adds a level {MISSING_LEVEL!r}, and one is called so already. "
                 "Rename it, or leave keep_missing out: what is listed is kept."
             )
+
+    def _check_equals(self) -> None:
+        """Refuse levels that are one value where a column holds numbers or truth values."""
+        known: dict[float | str, str] = {}
+        for level in self._given:
+            number = text_number(level.encode())
+            value: float | str = number
+            what = "number"
+            if math.isnan(number):
+                value = level
+                what = "truth value"
+                for spellings in _TRUTHS:
+                    if level in spellings:
+                        value = spellings[0]
+            first = known.setdefault(value, level)
+            if first != level:
+                raise BoundsMissing(
+                    f"The levels {first!r} and {level!r} are the same {what}: an array, a frame "
+                    "and a file would be read differently. List it once, or rename one of them in "
+                    "the data first."
+                )
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -67,7 +92,23 @@ class _Levels(Kind):
 
     @cached_property
     def _texts(self) -> dict[bytes, int]:
-        return {level.encode(): place for place, level in enumerate(self._given)}
+        """Levels by the bytes of each text that stands for one: its own, and truth values."""
+        texts = {level.encode(): place for place, level in enumerate(self._given)}
+        texts |= self._other_spellings(texts)
+        for place, level in enumerate(self._given):  # as reticent writes "+" in CSV files
+            texts.setdefault(neutral(level).encode(), place)
+        for truth, spellings in enumerate(_TRUTHS):
+            places = [texts.get(spelling.encode()) for spelling in spellings]
+            places.append(self._numbers.get(float(truth)))
+            found = [place for place in places if place is not None]
+            for spelling in spellings:
+                if found:
+                    texts.setdefault(spelling.encode(), found[0])
+        return texts
+
+    def _other_spellings(self, texts: dict[bytes, int]) -> dict[bytes, int]:
+        """Texts beside the levels' own ``texts`` that stand for a level."""
+        return {}
 
     @cached_property
     def _numbers(self) -> dict[float, int]:
@@ -97,6 +138,11 @@ class _Levels(Kind):
             codes[found] = places[nearest[found]]
         return codes
 
+    def code_truths(self, values: NDArray[np.bool_]) -> Codes:
+        """Positions of the levels that truth values are: what their texts are in a file."""
+        places = [self.code_text(spellings[0].encode()) for spellings in _TRUTHS]
+        return np.array(places)[values.astype(np.int64)]
+
     def code_text(self, text: bytes) -> float:
         """Position of the level that a text is, byte by byte, or as a number."""
         text = plain_text(text)
@@ -113,7 +159,7 @@ class _Levels(Kind):
     def values(self, codes: Codes) -> list[Any]:
         """The words; None for a missing one."""
         words: list[str | None] = [*self._given, None]
-        last = len(self._given)
+        last = len(self.levels) - 1
         return [
             None if math.isnan(code) else words[int(min(max(round(code), 0), last))]
             for code in codes
@@ -243,14 +289,16 @@ class YesNo(_Levels):
         """A rate, from 0 to 1."""
         return 0.0, 1.0
 
-    @cached_property
-    def _texts(self) -> dict[bytes, int]:
-        texts = {self.no.encode(): 0, self.yes.encode(): 1}
-        for place, spellings in enumerate((_NO, _YES)):
-            for word in spellings:
-                for spelling in (word, word.capitalize(), word.upper()):
-                    texts.setdefault(spelling.encode(), place)
-        return texts
+    def _other_spellings(self, texts: dict[bytes, int]) -> dict[bytes, int]:
+        """Yes and no as they are often written."""
+        others = {}
+        for place, words in enumerate((_NO, _YES)):
+            for word in words:
+                spellings = [one.encode() for one in (word, word.capitalize(), word.upper())]
+                known = [texts[one] for one in spellings if one in texts]
+                for spelling in spellings:
+                    others[spelling] = texts.get(spelling, (*known, place)[0])
+        return others
 
     @cached_property
     def _numbers(self) -> dict[float, int]:

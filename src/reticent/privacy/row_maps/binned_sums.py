@@ -274,7 +274,7 @@ class LabelSums(_RegionSums):
     u² + (1−u²)² = 1 − u²(1−u²) ≤ 1; a record without a label adds (0, 1).
     """
 
-    counts: tuple[int, ...]
+    counts: tuple[float, ...]  # whole numbers, unless records have weights
 
     complete_records: ClassVar[bool] = False
     own = 2

@@ -19,10 +19,11 @@ from reticent.privacy.bounds import Bounds, checked_bounds
 from reticent.privacy.guard import call_safely, remember_signals, suppress_warnings
 from reticent.privacy.oracle import CHOICE, Choice, Run
 from reticent.privacy.release import Release, derived
-from reticent.privacy.selection.random_draws import number_of_runs, split, uniform
-from reticent.privacy.selection.random_split import MEMORY, RecordSubset
+from reticent.privacy.selection.random_draws import coins, number_of_runs, split, uniform
+from reticent.privacy.selection.random_split import MEMORY
 from reticent.privacy.sources.base import Field, Source
 from reticent.privacy.statistics.feature_cache import CACHE_BYTES, FeatureCache
+from reticent.privacy.unit import PrivacyUnit
 
 if TYPE_CHECKING:
     from reticent.privacy.curator import Curator
@@ -41,6 +42,7 @@ __all__ = [
     "released_choice",
 ]
 
+_RECORDS = PrivacyUnit()
 # a curator of a subset of the records, by its bounds, its noise, and a name for its seed
 MakeCurator = Callable[[Source, Bounds, Gaussian, bytes], "Curator"]
 
@@ -75,9 +77,17 @@ class Candidate:
 
 
 def check_candidates(
-    candidates: Sequence[Candidate], event: Selection, source: Source, *, targets: bool
+    candidates: Sequence[Candidate],
+    event: Selection,
+    source: Source,
+    *,
+    targets: bool,
+    unit: PrivacyUnit = _RECORDS,
 ) -> tuple[Field, ...]:
-    """Refuse what cannot be searched, from public numbers; return the columns in use."""
+    """Refuse what cannot be searched, from public numbers; return the columns in use.
+
+    The number of records is among them only where they are the unit, and their number is public.
+    """
     if not candidates:
         raise BadInput("A search needs candidates to choose from.")
     paid = 1 / Fraction(event.noise_multiplier) ** 2
@@ -100,6 +110,8 @@ def check_candidates(
             "A search divides the records by their row numbers, and rows on a cluster have none: "
             "give a file or an array."
         )
+    if not unit.records_are_public:
+        return tuple(columns)
     if source.known_n == 1:
         raise BadInput(
             "A search fits candidates on one half of the records and judges them on the other: 1 "
@@ -118,12 +130,19 @@ def exceeds_memory(n: int, columns: int) -> bool:
     return 8 * n * columns > MEMORY
 
 
-def check_divisible(units: int, records: int, columns: int) -> None:
-    """Refuse a table that cannot be divided in memory, once its number of records is known."""
-    if units < 2 or exceeds_memory(records, columns):
+def check_divisible(units: int, unit: PrivacyUnit, *, held: bool) -> None:
+    """Refuse a table that cannot be divided, by numbers that are public.
+
+    ``units`` records or people; ``held``: whether all records fit in memory. Where the number of
+    records is not public, they are read again and again instead.
+    """
+    if unit.records_are_public and not held:
         raise ReleaseRefused(
-            "A search needs 2 records (2 people, where they are the unit), and columns that fit in "
-            "1 GiB of memory. The charge stays."
+            "The columns of a search must fit in 1 GiB of memory. The charge stays."
+        )
+    if unit.number_is_public and units < 2:
+        raise ReleaseRefused(
+            "A search needs 2 records (2 people, where they are the unit). The charge stays."
         )
 
 
@@ -134,8 +153,16 @@ class DrawnRuns:
     order: list[int]
     bits: "Bits"
 
-    def validation_mask(self, n: int, fraction: float) -> NDArray[np.bool_]:
-        """Draw which of ``n`` rows are validation records; at least one row on either side."""
+    def validation_mask(
+        self, n: int, fraction: float, *, number_is_public: bool = True
+    ) -> NDArray[np.bool_]:
+        """Draw which of ``n`` rows are validation records.
+
+        A fixed number of them, at least one on either side; where n is protected, by a coin for
+        each, so that one more row changes nothing about the others.
+        """
+        if not number_is_public:
+            return coins(n, fraction, self.bits)
         return split(n, min(max(round(n * fraction), 1), n - 1), self.bits)
 
 
@@ -159,7 +186,7 @@ def best_run(
     run: Run,
     candidates: Sequence[Candidate],
     order: Sequence[int],
-    subsets: tuple[RecordSubset, RecordSubset],
+    subsets: tuple[Source, Source],
     make_curator: MakeCurator,
 ) -> ScoredRun:
     """Make all runs, and return the one of the best score; a run that fails counts as the worst.

@@ -15,7 +15,7 @@ from reticent.privacy.accounting.events import Selection
 if TYPE_CHECKING:
     from reticent.privacy.random_bits import Bits
 
-__all__ = ["number_of_runs", "split", "uniform"]
+__all__ = ["coins", "number_of_runs", "split", "uniform"]
 
 _BATCH = 1024  # words of random bits that are read at once
 
@@ -63,3 +63,9 @@ def split(n: int, validation: int, bits: "Bits") -> NDArray[np.bool_]:
     mask = np.zeros(n, dtype=bool)
     mask[np.argsort(bits.words(n), kind="stable")[:validation]] = True
     return mask
+
+
+def coins(n: int, fraction: float, bits: "Bits") -> NDArray[np.bool_]:
+    """Toss a coin for each of ``n`` rows: a mask of shape ``(n,)``, True with ``fraction``."""
+    below = np.uint64(int(fraction * 2**53) << 11)  # 0 < fraction < 1
+    return np.asarray(bits.words(n) < below)

@@ -30,6 +30,7 @@ __all__ = [
     "Label",
     "LabelTable",
     "fitting_width",
+    "is_truth",
     "label",
     "label_table",
     "labels",
@@ -167,6 +168,11 @@ def text_of(value: object) -> bytes | None:
     return None
 
 
+def is_truth(value: object) -> bool:
+    """Whether an object is a truth value by its own type, of which nobody makes subclasses."""
+    return type(value) is bool or type(value) is np.bool_
+
+
 def label_table(classes: Sequence[Label]) -> LabelTable:
     """Return the position of each class, under the class itself and under its bytes.
 
@@ -188,6 +194,13 @@ def label_table(classes: Sequence[Label]) -> LabelTable:
                 table.setdefault(value, position)
             elif label.lower() in ("true", "false"):
                 table.setdefault(label.lower() == "true", position)
+    for truth in (False, True):
+        name = str(truth)
+        spellings = [one.encode() for one in (name, name.lower(), name.upper())]
+        found = [table[key] for key in (*spellings, truth) if key in table]
+        for spelling in spellings:
+            if found:
+                table.setdefault(spelling, found[0])
     return table
 
 

@@ -41,6 +41,8 @@ def code_array(values: NDArray[Any], kind: Kind | None) -> Column:
             return kind.code_values(found.tolist())[where]
         if isinstance(kind, Identifier) and values.dtype.kind != "f":
             return kind.code_integers(values)
+        if kind is not None and values.dtype.kind == "b":
+            return kind.code_truths(values)
         plain = numbers(values)
         if kind is None:
             return plain

@@ -77,10 +77,7 @@ class MemorySource(Source):
         for what, column in beside.items():
             part = _part(column, what, 1)
             if part.rows != first.rows or part.width != 1:
-                raise BadInput(
-                    f"{what} must have one value for each record: X has {first.rows} records, and "
-                    f"{what} has {part.rows} rows of {part.width}."
-                )
+                raise BadInput(f"{what} must have one value for each record of X.")  # no numbers
             self.beside[what] = self.width + len(self.beside)
             self._parts.append(part)
         self.known_n = first.rows

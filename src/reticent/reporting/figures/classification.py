@@ -44,6 +44,7 @@ _SURE = (0.5, 0.7, 0.9, 1.0)  # where a class is drawn darker
 _WIDTHS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of bands
 _WORTH_A_NAME = 0.03  # of a map
 _GROUP = 0.62  # of the distance of two words: what the marks of all classes take together
+_LONGEST_LABEL = 22  # letters along the axis of a low panel
 _PERCENT = PercentFormatter(1, symbol=" %")
 
 
@@ -95,13 +96,20 @@ def _draw_level_curves(
     levels = axes.get_legend_handles_labels()
     _draw_lines(figure, panels[1:], lines, presenter, width, rank_classes(lines), levels)
     axes.yaxis.set_major_formatter(_PERCENT)
-    event = truncate_name(f"{presenter.output} is {presenter.class_names()[reference]}")
     for panel in panels:
         name = ""
         if panel.get_subplotspec().is_first_col():  # type: ignore[union-attr]
-            name = f"chance: {event}"
+            name = _chance_label(presenter, reference)
         panel.set_ylabel(name)
     return figure
+
+
+def _chance_label(presenter: "ClassificationPresenter", reference: int) -> str:
+    """Label of an axis of chances, in per cent: short enough for a low panel."""
+    event = f"{presenter.output} is {presenter.class_names()[reference]}"
+    if len(event) + len("chance: ") > _LONGEST_LABEL:
+        return truncate_name(event, _LONGEST_LABEL)
+    return f"chance: {event}"
 
 
 @styled
@@ -233,8 +241,7 @@ def _draw_lines(
         if axes.get_subplotspec().is_first_col() or len(panels) == 2:  # type: ignore[union-attr]
             label = f"chance of each {truncate_name(presenter.output)}"
             if reference is not None:
-                event = truncate_name(f"{presenter.output} is {names[reference]}")
-                label = f"chance: {event}"
+                label = _chance_label(presenter, reference)
             axes.set_ylabel(label)
     handles, labels = panels[0].get_legend_handles_labels()
     if reference is not None:

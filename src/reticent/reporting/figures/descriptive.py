@@ -71,7 +71,7 @@ def draw_histograms(presenter: "HistogramPresenter", width: float) -> Figure:
     figure, panels = sheet(len(columns), min(2, len(columns)), width, 2.4, presenter.guarantee)
     for axes, counted in zip(panels, columns, strict=True):
         if counted.by_value and len(counted.counts) > _MOST_UPRIGHT:
-            _draw_lying_bars(axes, counted)
+            _draw_lying_bars(axes, counted, presenter.counted)
             continue
         edges = counted.edges
         centres = (edges[1:] + edges[:-1]) / 2
@@ -85,7 +85,7 @@ def draw_histograms(presenter: "HistogramPresenter", width: float) -> Figure:
         label_input(axes, counted.column, counted.column.heading)
         if counted.by_value:
             label_blocks(axes, centres, counted.names())
-        axes.set(ylabel="records", ylim=(0, None))
+        axes.set(ylabel=presenter.counted, ylim=(0, None))
     return figure
 
 
@@ -97,8 +97,11 @@ def _shown_counts(counted: ReleasedCounts) -> tuple[NDArray[np.float64], NDArray
     return counts, np.array([counts - low, high - counts])
 
 
-def _draw_lying_bars(axes: Axes, counted: ReleasedCounts) -> None:
-    """Many words: bars that lie, those with most records, with the names beside them."""
+def _draw_lying_bars(axes: Axes, counted: ReleasedCounts, noun: str) -> None:
+    """Many words: bars that lie, those with most records, with the names beside them.
+
+    ``noun``: what is counted.
+    """
     order = np.argsort(-counted.counts, kind="stable")[:_MOST_LYING]
     order = np.sort(order)
     counts, reach = _shown_counts(counted)
@@ -117,7 +120,7 @@ def _draw_lying_bars(axes: Axes, counted: ReleasedCounts) -> None:
     title = counted.column.heading
     if len(order) < len(counts):
         title = f"{title}: {len(order)} of {len(counts)} values"
-    axes.set(title=truncate_name(title, 40), xlabel="records", ylim=(len(order) - 0.4, -0.6))
+    axes.set(title=truncate_name(title, 40), xlabel=noun, ylim=(len(order) - 0.4, -0.6))
     axes.set_xlim(0, None)
 
 

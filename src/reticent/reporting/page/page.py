@@ -76,6 +76,7 @@ def write_report(
         "report.html",
         headline=sections.headline(presenter),
         words=sections.guarantee_words(presenter),
+        documentation=sections.documentation(presenter),
         attack=_drawn_attack_curve(presenter.guarantee),
         budget=account,
         charged_to=charged_to,
@@ -150,8 +151,8 @@ def typeset(text: str) -> "Markup":
 
 
 def unbroken(text: str) -> str:
-    """A sentence whose lines do not end between a number and its %."""
-    return re.sub(r"(?<=\d) %", "\N{NO-BREAK SPACE}%", text)
+    """A sentence whose lines do not end between a number and its % or ±."""
+    return re.sub(r"(?<=\d) (?=[%±])|(?<=±) (?=\d)", "\N{NO-BREAK SPACE}", text)
 
 
 def _drawn_attack_curve(guarantee: "Guarantee") -> dict[str, str]:

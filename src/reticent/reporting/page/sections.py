@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone
 
 import reticent
+from reticent.about import ABOUT, checked_about
 from reticent.models.serialization import NOT_STORED
 from reticent.reporting.attack_curve import composed_mu
 from reticent.reporting.columns import output_names, public_columns
@@ -23,6 +24,16 @@ from reticent.reporting.formatting import (
     format_number_up,
     join_names,
 )
+from reticent.reporting.protected_unit import (
+    assumed_unit,
+    mechanisms,
+    number_and_noun,
+    protected_words,
+    short_protected,
+    strength_warning,
+    unit_noun,
+    weighting_words,
+)
 from reticent.reporting.release_table import ReleaseGroup, release_groups
 
 if TYPE_CHECKING:
@@ -30,31 +41,32 @@ if TYPE_CHECKING:
     from reticent.privacy.accounting.guarantee import Guarantee
     from reticent.reporting.presenter import Json, Presenter
 
-__all__ = ["guarantee_words", "headline", "public", "reproduction"]
+__all__ = ["documentation", "guarantee_words", "headline", "public", "reproduction"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "matplotlib")
 
 
 def headline(presenter: "Presenter[Any]") -> "Json":
     """Part 1: what, from how many records, with which guarantee."""
+    about = checked_about(presenter.source._params.get("about"))
     return {
-        "title": presenter.title(),
+        "title": about.get("title", presenter.title()),
+        "subject": presenter.title(),
         "output": join_names(output_names(presenter.model)),
         "model": type(presenter.source).__name__,
         "n": presenter.releases[0].n,
+        "from": number_and_noun(presenter.releases),
         "releases": format_count(len(presenter.releases), "release"),
         "promise": presenter.guarantee,
-        "protected": _protected(presenter.guarantee),
+        "protected": short_protected(presenter.guarantee),
+        "whom": protected_words(presenter.guarantee, presenter.releases),
     }
 
 
-def _protected(guarantee: "Guarantee") -> str:
-    """Who or what is protected."""
-    if guarantee.relation == "label":
-        return "the label of one record"
-    if guarantee.records_per_person == 1:
-        return "one record"
-    return f"one person with up to {guarantee.records_per_person} records"
+def documentation(presenter: "Presenter[Any]") -> list[list[str]]:
+    """What people ask of a release besides its numbers, such as the controller."""
+    about = checked_about(presenter.source._params.get("about"))
+    return [[ABOUT[key], text] for key, text in about.items() if key != "title"]
 
 
 def guarantee_words(presenter: "Presenter[Any]") -> "Json":
@@ -62,15 +74,17 @@ def guarantee_words(presenter: "Presenter[Any]") -> "Json":
     promise = presenter.guarantee
     sums = (
         f"{format_count(len(presenter.releases), 'release')} of noisy sums over "
-        f"{presenter.releases[0].n:,} records"
+        f"{number_and_noun(presenter.releases)}"
     )
     plain = [f"Everything on this page was computed from {sums}, and from nothing else."]
     if promise.private:
         plain += [
             "Whoever reads it, even somebody who knows every other record, this software and all "
-            f"its settings, learns almost the same about {_protected(promise)} as if the truth "
-            f"about it had been different; ε = {format_number_up(promise.epsilon)} says how strong "
-            "this “almost” is: smaller protects more.",
+            f"its settings, learns almost the same about {short_protected(promise)} as if the "
+            f"truth about {_it(promise)} had been different; ε = "
+            f"{format_number_up(promise.epsilon)} says how strong this “almost” is: smaller "
+            "protects more.",
+            f"Protected is {protected_words(promise, presenter.releases)}.",
             "What holds for people in general can be learned from it: that is its purpose.",
         ]
     else:
@@ -84,31 +98,48 @@ def guarantee_words(presenter: "Presenter[Any]") -> "Json":
         whom = "labels"
     return {
         "plain": plain,
+        "weak": strength_warning(promise),
         "statement": presenter.statement,
         "mu": composed_mu(promise),
+        "mechanisms": mechanisms(promise),
         "whom": whom,
     }
 
 
+def _it(guarantee: "Guarantee") -> str:
+    if guarantee.person is not None or guarantee.records_per_person > 1:
+        return "them"
+    return "it"
+
+
 def public(presenter: "Presenter[Any]") -> "Json":
     """Part 6: what had to be public, and what was assumed."""
-    most = "one record"
-    if presenter.guarantee.records_per_person > 1:
-        most = f"{presenter.guarantee.records_per_person} records"
+    unit = presenter.releases[0].unit
     columns = public_columns(presenter.model)
     head = ["column", "values", "stands for missing"]
     return {
         "n": presenter.releases[0].n,
+        "number": _public_number(presenter),
+        "weights": weighting_words(unit),
         "head": head[: len(columns[0])],
         "columns": columns,
         "classes": presenter.class_names(),
         "norm": presenter.bounds.norm,
         "assumed": [
-            f"No person has more than {most} in the data.",
+            *assumed_unit(presenter.guarantee, presenter.source),
             *presenter.assumptions(),
         ],
         "params": _settings(presenter.source),
     }
+
+
+def _public_number(presenter: "Presenter[Any]") -> str:
+    """What is public of the number of records or people, at the beginning of a sentence."""
+    unit = presenter.releases[0].unit
+    noun = unit_noun(unit)
+    if not unit.number_is_public:
+        return "Not the number of records or people: a noisy one was released. Public are"
+    return f"The number of {noun}, {presenter.releases[0].n:,};"
 
 
 def _settings(model: "PrivateEstimator") -> list[str]:

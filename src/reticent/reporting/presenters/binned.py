@@ -123,7 +123,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
         column = self.given_columns[0]
         fitted = "mean"
         if self._counts_records():
-            fitted = "records"
+            fitted = self.counted
         rows = []
         for i, (count, sd) in enumerate(zip(model.counts_, model.counts_sd_, strict=True)):
             released = f"{count:,.0f}"
@@ -139,7 +139,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
         remarks = []
         if self._counts_records():
             remarks.append(
-                "The density is in records per unit of the inputs; the widest band "
+                f"The density is in {self.counted} per unit of the inputs; the widest band "
                 "is that of their number in one unit."
             )
         if model.protect == "labels":
@@ -163,6 +163,7 @@ class BinnedPresenter(BaseRegressionPresenter["BinnedGPRegressor"]):
 _SCREEN_ROWS = 40
 _PAGE_ROWS = 400
 _NOISE = "_sd"
+_ONLY_NOISE = "± is the noise added for privacy; it does not cover that these records are a sample."
 
 
 class TablePresenter(Presenter["PrivateTable"]):
@@ -217,7 +218,7 @@ class TablePresenter(Presenter["PrivateTable"]):
     def _words(self, name: str) -> str:
         """What a number is, in words: "mean of Length of stay"."""
         if name == "count":
-            return "records"
+            return self.counted
         column, _, what = name.rpartition("_")
         if what.startswith("q"):
             words = {"q25": "lower quartile", "q50": "median", "q75": "upper quartile"}
@@ -281,7 +282,7 @@ class TablePresenter(Presenter["PrivateTable"]):
         margins = self._short_margins()
         if margins:
             tables.append(self._table(margins[-_PAGE_ROWS:]))
-        remarks = self.remarks(PAGE)
+        remarks = [_ONLY_NOISE, *self.remarks(PAGE)]
         if len(self.model.table_) > _PAGE_ROWS:
             cells = format_count(len(self.model.table_), "cell")
             remarks = [*remarks, f"Of {cells}, the first {_PAGE_ROWS} are shown."]
@@ -329,7 +330,7 @@ class TablePresenter(Presenter["PrivateTable"]):
 
     def group(self, row: dict[str, Any]) -> str:
         """The name of a group: "F · ward A"."""
-        return " · ".join(str(row[key]) for key in self.model.keys_) or "all records"
+        return " · ".join(str(row[key]) for key in self.model.keys_) or f"all {self.few}"
 
     def values(self, rows: list[dict[str, Any]], name: str) -> tuple[Values, Values] | None:
         """A number of all rows and its noise; None for dates and words, which are not drawn."""
@@ -354,8 +355,8 @@ class TablePresenter(Presenter["PrivateTable"]):
         cells = len(model.table_)
         usual = f"{self.releases[0].n / cells:,.0f}"
         sentences = [
-            f"The number of records of a cell has a privacy noise of ± "
+            f"The size of a cell ({self.counted}) has a privacy noise of ± "
             f"{format_number(model.cells_.counts_sd, 2)}; of {format_count(cells, 'cell')} each "
-            f"has {usual} records on average, at most."
+            f"has {usual} {self.few} on average, at most."
         ]
         return Quality(self.about_quality, sentences=sentences)

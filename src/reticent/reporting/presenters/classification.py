@@ -345,7 +345,7 @@ class ClassificationPresenter(Presenter["GPClassifier"]):
         lines = probability_lines(self.model, _POINTS)
         if np.median(np.concatenate([line.width for line in lines])) >= _UNKNOWN:
             return [
-                f"the chances are hardly known: {medium.budget} is too small for so few records."
+                f"the chances are hardly known: {medium.budget} is too small for so few {self.few}."
             ]
         if min(float(line.probabilities[..., 0].min()) for line in lines) > _SUSPICIOUS:
             return [

@@ -88,7 +88,7 @@ class ClusterPresenter(Presenter["KMeans"]):
             ]
             rows.append([str(k), size, *cells])
         heads = [column.heading for column in columns]
-        return Table(["cluster", "records ± privacy noise", *heads], rows)
+        return Table(["cluster", f"{self.counted} ± privacy noise", *heads], rows)
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of centres and sizes."""
@@ -109,7 +109,7 @@ class ClusterPresenter(Presenter["KMeans"]):
         count = len(self.model.cluster_centers_)
         scale = (
             f"distances count on the scale of the ranges: {count} centres, the "
-            "one with most records is 0"
+            f"one with most {self.counted} is 0"
         )
         title = self.title()
         return [
@@ -134,7 +134,8 @@ class ClusterPresenter(Presenter["KMeans"]):
         largest = float(np.max(self.model.cluster_sizes_sd_))
         part = format_short(largest / self.model.releases_[0].n, 2)
         noise = (
-            f"The privacy noise in the number of records of a cluster is ± {part} of all, or less."
+            f"The privacy noise in the size of a cluster ({self.counted}) is ± {part} of all, or "
+            "less."
         )
         return Quality(self.about_quality, sentences=[noise])
 
@@ -152,7 +153,7 @@ class ClusterPresenter(Presenter["KMeans"]):
         if len(small) == 1:
             named = f"cluster {small[0]} has"
         return [
-            f"{named} no more records than the noise could make up: take fewer clusters "
+            f"{named} no more {self.counted} than the noise could make up: take fewer clusters "
             f"({medium.parameter('n_clusters')}), or a larger budget."
         ]
 

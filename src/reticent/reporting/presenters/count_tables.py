@@ -8,6 +8,7 @@ from reticent.reporting.columns import Column
 from reticent.reporting.formatting import format_number
 from reticent.reporting.presenter import Table
 from reticent.reporting.presenters.effects import MOST_LEVELS
+from reticent.reporting.protected_unit import counted_noun
 from reticent.reporting.released_counts import released_counts
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ def count_tables(model: "PrivateEstimator") -> list[Table]:
             for name, count in zip(counted.names(), counted.counts, strict=True)
         ]
         noise = format_number(counted.sd, 2)
+        noun = counted_noun(model.releases_[0].unit)
         tables.append(
-            Table([counted.column.heading, f"records ± {noise} (noisy: may be negative)"], rows)
+            Table([counted.column.heading, f"{noun} ± {noise} (noisy: may be negative)"], rows)
         )
     return tables
 

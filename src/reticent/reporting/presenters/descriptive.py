@@ -66,7 +66,7 @@ def column_means(names: list[str], mean: Values, mean_sd: Values) -> Json:
 
 
 def noisy_means_note(
-    ranges: tuple[tuple[float, float], ...], mean_sd: Values, medium: Medium
+    ranges: tuple[tuple[float, float], ...], mean_sd: Values, medium: Medium, few: str = "records"
 ) -> list[str]:
     """Say so if the means of all columns say next to nothing."""
     low, high = np.array(ranges).T
@@ -74,7 +74,7 @@ def noisy_means_note(
         return []
     return [
         f"the noise in every mean is larger than half its range: {medium.budget} is too "
-        "small for so few records, and the results say next to nothing."
+        f"small for so few {few}, and the results say next to nothing."
     ]
 
 
@@ -86,7 +86,7 @@ class _MeansPresenter(Presenter[WithMeans], Generic[WithMeans]):
         return [[_mean_name(column), format_mean(column, mean, sd)] for column, mean, sd in columns]
 
     def _model_notes(self, medium: Medium) -> list[str]:
-        return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium)
+        return noisy_means_note(self.bounds.x, self.model.mean_sd_, medium, self.few)
 
     def quality(self) -> Quality:
         low, high = np.array(self.bounds.x).T
@@ -198,20 +198,23 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
             bars = [max(count, 0) / most for count in counts]
             rows = _bin_rows(counted)
             name = counted.column.heading
-            blocks.append(Block([Table([name, f"count ± {spread}"], rows, bars=bars)]))
+            noun = "count"
+            if self.counted != "records":
+                noun = self.counted
+            blocks.append(Block([Table([name, f"{noun} ± {spread}"], rows, bars=bars)]))
         return blocks
 
     def sections(self) -> list[Section]:
         """One section: the histograms, and their counts in merged bins."""
         tables = [
             Table(
-                [counted.column.heading, f"records ± {format_number(counted.sd, 2)}"],
+                [counted.column.heading, f"{self.counted} ± {format_number(counted.sd, 2)}"],
                 _bin_rows(counted),
             )
             for counted in self.merged(_PAGE_BINS)
         ]
         title = self.title()
-        caption = "Counts of the records, with 95 % bands of privacy noise."
+        caption = f"Counts ({self.counted}), with 95 % bands of privacy noise."
         return [
             Section(
                 title,
@@ -234,7 +237,8 @@ class HistogramPresenter(Presenter["PrivateHistogram"]):
         usual = f"{self.releases[0].n / bins:,.0f}"
         noise = format_number(self.model.counts_sd_, 2)
         counts = (
-            f"Each count has a privacy noise of ± {noise}; a bin holds {usual} records on average."
+            f"Each count has a privacy noise of ± {noise}; a bin holds {usual} {self.few} on "
+            "average."
         )
         return Quality(self.about_quality, sentences=[counts])
 

@@ -154,7 +154,7 @@ class LoadingPresenter(Presenter[Decomposition], Generic[Decomposition]):
 
     def _model_notes(self, medium: Medium) -> list[str]:
         ranges = tuple(column.ends for column in encoded_columns(self.model))
-        return noisy_means_note(ranges, self.model.mean_sd_, medium)
+        return noisy_means_note(ranges, self.model.mean_sd_, medium, self.few)
 
     def transform_names(self) -> list[str]:
         """Names of the columns that `transform_rows` gives."""

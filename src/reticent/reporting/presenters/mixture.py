@@ -39,6 +39,7 @@ __all__ = ["MixturePresenter"]
 
 _SCREEN_COLUMNS = 8  # of a table on a terminal
 _MOST_WORDS = 3  # of a column, in a table
+_LEAST_CHANCE = 0.005  # of a word that is named; less is 0 %
 _CLEAR = 2.0  # standard deviations of its noise: a part with a smaller share may not exist
 
 Values = NDArray[np.float64]
@@ -48,8 +49,9 @@ class MixturePresenter(Presenter["GaussianMixture"]):
     """Components of a Gaussian mixture."""
 
     uncertainty = (
-        "The ± of a share is its privacy noise; that of a column is how far records of a part "
-        "spread, without the privacy noise."
+        "The ± of a share is the privacy noise of its last count; that of a column is how far "
+        "records of a part spread. Means and chances of words have no ± of their own: noise also "
+        "decides which parts are found, which can be far more than the noise of the last release."
     )
 
     def subject(self) -> str:
@@ -128,15 +130,18 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             return f"{shown} (within the noise: may not exist)"
         return shown
 
-    def _components(self, most: int | None = None) -> Table:
-        """Each component's weight, and its mean ± standard deviation in the first columns."""
+    def _components(self, most: int | None = None, between: str = ", ") -> Table:
+        """Each component's weight, and its mean ± standard deviation in the first columns.
+
+        ``between``: what stands between the words of a cell.
+        """
         model = self.model
         columns = input_columns(model)[:most]
         rows = []
         for k in np.argsort(-model.weights_):
             spread = np.sqrt(np.diag(model.covariances_[k]))
             cells = [
-                self._cell(column, k, mean, sd)
+                self._cell(column, k, mean, sd, between)
                 for column, mean, sd in zip(columns, model.means_[k], spread, strict=False)
             ]
             rows.append([self._share(k), *cells])
@@ -168,7 +173,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             edges = np.arange(chances.shape[1], dtype=np.float64) + low + 0.5
         return [column.show(edge) for edge in edges]
 
-    def _cell(self, column: Column, k: int, mean: float, sd: float) -> str:
+    def _cell(self, column: Column, k: int, mean: float, sd: float, between: str) -> str:
         """A component in one column: mean ± standard deviation, or its most frequent words."""
         chances = self.level_chances(column)
         if chances is None and column.is_date:
@@ -178,11 +183,18 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             return format_with_error(mean, sd)
         names = self.level_names(column)
         order = np.argsort(-chances[k], kind="stable")[:_MOST_WORDS]
-        return ", ".join(f"{names[i]} {100 * chances[k, i]:.0f} %" for i in order)
+        told = [i for i in order if chances[k, i] >= _LEAST_CHANCE or i == order[0]]
+        words = [f"{names[i]} {100 * chances[k, i]:.0f} %" for i in told]
+        if between != "\n":  # lines end between words only
+            words = [word.replace(" ", "\N{NO-BREAK SPACE}") for word in words]
+        return between.join(words)
 
     def summary(self, medium: Medium = SCREEN) -> list[Block]:
         """A table of the components."""
-        return [Block([self._components(_SCREEN_COLUMNS)])]
+        between = ", "
+        if medium is SCREEN:
+            between = "\n"
+        return [Block([self._components(_SCREEN_COLUMNS, between)])]
 
     def sections(self) -> list[Section]:
         """One section: the components as ellipses, and their numbers."""
@@ -192,7 +204,9 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             "has more records; its mean is a dot."
         )
         if getattr(self.model, "level_probabilities_", {}):
-            caption = f"{caption} Of words, the chance of each in each part, the largest first."
+            caption = (
+                f"{caption} Of words, the chance of each in each part, the largest part first."
+            )
         return [
             Section(
                 title,
@@ -242,8 +256,8 @@ class MixturePresenter(Presenter["GaussianMixture"]):
             "from the first stage."
         ]
         if self.model.n_components_ > 1:
-            noise = percent(self._weight_noise())
-            sentences.insert(0, f"Each share has a privacy noise of ± {noise}.")
+            noise = format_number(100 * self._weight_noise(), 2)
+            sentences.insert(0, f"The last count of each share has a privacy noise of ± {noise} %.")
         return Quality(self.about_quality, [Table(head, self._column_rows())], sentences)
 
     def remarks(self, medium: Medium) -> list[str]:
@@ -252,7 +266,7 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         wanted = self.model._params["n_components"]
         columns = len(input_columns(self.model))
         remarks = [
-            "Each part: its share of the records, and in each column its mean ± "
+            f"Each part: its share of the {self.counted}, and in each column its mean ± "
             "the standard deviation of its records."
         ]
         if getattr(self.model, "level_probabilities_", {}):
@@ -302,7 +316,8 @@ class MixturePresenter(Presenter["GaussianMixture"]):
         if not (spread > (high - low) / 2).all():
             return []
         return [
-            f"the parts are as wide as the ranges: {medium.budget} is too small for so few records."
+            f"the parts are as wide as the ranges: {medium.budget} is too small for so few "
+            f"{self.few}."
         ]
 
 

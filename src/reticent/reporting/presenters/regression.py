@@ -320,7 +320,7 @@ class BaseRegressionPresenter(Presenter[FittedRegression], Generic[FittedRegress
                 function = f"the function of {output.title}"
             notes.append(
                 f"{function} is hardly better known than before the fit: {medium.budget} "
-                "is too small for so few records."
+                f"is too small for so few {self.few}."
             )
         return notes
 

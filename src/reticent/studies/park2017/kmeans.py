@@ -21,6 +21,7 @@ from reticent.models.mixtures.kmeans import KMeans
 from reticent.privacy.bounds import Bounds
 from reticent.studies.common.cluster_data import clouds, places
 from reticent.studies.common.figures import Line, Panel, draw
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.common.results import (
     Claim,
     Findings,
@@ -31,7 +32,7 @@ from reticent.studies.common.results import (
     plus_minus,
     times,
 )
-from reticent.studies.peers.diffprivlib_baselines import Unavailable, centres
+from reticent.studies.peers.diffprivlib_baselines import centres
 
 __all__ = ["dp_lloyd", "run"]
 

@@ -1,6 +1,6 @@
-"""python -m reticent.studies.peers FOLDER [--classes].
+"""python -m reticent.studies.peers FOLDER [--classes] [--mixed].
 
-Fill the cells of the tuning tasks, or all with --report.
+Fill the cells of the tuning tasks, or all with --report. Mixed tables are all held out.
 """
 
 import argparse
@@ -9,8 +9,13 @@ from pathlib import Path
 
 from reticent.studies import REPORT_SEED
 from reticent.studies.peers.classification_methods import CLASSES
+from reticent.studies.peers.mixed.methods import MIXED_CLASSES, MIXED_NUMBERS
 from reticent.studies.peers.regression_methods import NUMBERS
 from reticent.studies.peers.runner import EPSILONS, RunPlan, run, study
+
+_COMPARISONS = (NUMBERS, CLASSES, MIXED_NUMBERS, MIXED_CLASSES)
+_METHODS = list(dict.fromkeys(name for of in _COMPARISONS for name in of.methods))
+_TASKS = list(dict.fromkeys(name for of in _COMPARISONS for name in of.tasks))
 
 
 def _show(done: int, total: int, what: str) -> None:
@@ -28,19 +33,22 @@ def main() -> None:
     parser.add_argument(
         "--classes", action="store_true", help="compare classifications instead of regressions"
     )
+    parser.add_argument(
+        "--mixed", action="store_true", help="tables with columns of words, dates and numbers"
+    )
     parser.add_argument("--quick", action="store_true", help="the run for CI")
     parser.add_argument("--report", action="store_true", help="all tasks, with the report's seeds")
     parser.add_argument(
         "--only",
         nargs="+",
-        choices=[*NUMBERS.methods, *CLASSES.methods],
+        choices=_METHODS,
         metavar="METHOD",
         help="run only these methods; show others as kept",
     )
     parser.add_argument(
         "--data",
         nargs="+",
-        choices=[*NUMBERS.tasks, *CLASSES.tasks],
+        choices=_TASKS,
         metavar="TASK",
         help="only these tasks",
     )
@@ -48,16 +56,14 @@ def main() -> None:
     parser.add_argument(
         "--splits", type=int, help="number of splits; by default fewer of larger data"
     )
+    parser.add_argument("--seed", type=int, help="of the first split, in place of the report's")
     parser.add_argument("--fresh", action="store_true", help="use no kept results")
     given = parser.parse_args()
     if not sys.stderr.isatty():
         show = None
     else:
         show = _show
-    if given.classes:
-        of = CLASSES
-    else:
-        of = NUMBERS
+    of = _COMPARISONS[given.classes + 2 * given.mixed]
     if given.quick:
         run(of, given.out, True, show)
     else:
@@ -68,10 +74,11 @@ def main() -> None:
             parser.error(
                 "held-out tasks are for the report only: --report; tasks of classes need --classes"
             )
+        seed = 0
         if given.report:
             seed = REPORT_SEED
-        else:
-            seed = 0
+        if given.seed is not None:
+            seed = given.seed
         study(
             given.out,
             RunPlan(

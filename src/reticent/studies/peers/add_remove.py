@@ -5,6 +5,7 @@ DP-SGD and DP-EBM protect against one record more or less. So does GPRegressor h
 of the budget. Same records, bounds, ε and δ for all.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from reticent.privacy.bounds import Bounds
 from reticent.privacy.unit import ADD_REMOVE
 from reticent.studies.common.results import Findings, Progress
 from reticent.studies.peers import dpsgd_baseline as dpsgd
-from reticent.studies.peers import ebm_numbers as ebm
 from reticent.studies.peers.comparison import (
     Cell,
     Comparison,
@@ -25,6 +25,7 @@ from reticent.studies.peers.comparison import (
     digest,
     one_by_one,
 )
+from reticent.studies.peers.mixed import ebm_baseline as ebm
 from reticent.studies.peers.regression import compare
 from reticent.studies.peers.regression_methods import CODE, EASIER, METHODS, NUMBERS
 from reticent.studies.peers.regression_tasks import TASKS
@@ -70,8 +71,13 @@ def _peer(cell: Cell, epsilon: float, which: str) -> Prediction:
             cell.X, cell.y, cell.X_new, cell.bounds, epsilon, cell.delta, cell.seed, False
         )
     else:
-        found = ebm.predict(cell, epsilon)
+        found = ebm.predict(replace(cell, bounds=_named(cell.bounds)), epsilon)
     return Prediction(np.clip(found, *cell.bounds.y[0]))
+
+
+def _named(bounds: Bounds) -> Bounds:
+    """The same ranges, with names for the columns of numbers."""
+    return Bounds(x={f"x{j}": ends for j, ends in enumerate(bounds.x)}, y={"y": bounds.y[0]})
 
 
 _METHODS = (

@@ -131,6 +131,7 @@ class Comparison:
     legend: tuple[str, ...]
     quick: str  # the task that CI runs
     splits: tuple[int, int, int]  # of small, middle and large data, on which they differ little
+    delta: float | None = None  # by the number of records if not given
 
 
 def one_by_one(predict: Callable[[Cell, float], Prediction]) -> Predictions:

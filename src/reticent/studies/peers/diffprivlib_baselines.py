@@ -1,15 +1,10 @@
 """Baselines of diffprivlib: linear and logistic regression and naive Bayes.
 
-diffprivlib's last version does not import beside a current scikit-learn. The environment is made
-once, in the user's cache folder, with pinned versions, and used as a subprocess that reads and
-writes arrays. diffprivlib gives pure ε-DP, so it is given ε alone; its neighbours differ by one
-record added or removed.
+diffprivlib's last version does not import beside a current scikit-learn, so it has an environment
+of its own (`python_environments`). It gives pure ε-DP, and is given ε alone; its neighbours differ
+by one record added or removed.
 """
 
-import os
-import subprocess
-import tempfile
-import venv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.studies.common.python_environments import answered, environment
 from reticent.studies.peers.comparison import Cell
 
-__all__ = ["PINNED", "Unavailable", "centres", "interpreter", "predictions"]
+__all__ = ["PINNED", "centres", "interpreter", "predictions"]
 
 Array = NDArray[np.float64]
 PINNED = ("diffprivlib==0.6.6", "scikit-learn==1.7.2", "numpy==2.2.6", "scipy==1.15.3")
@@ -67,35 +63,9 @@ np.savez(sys.argv[3], found=model.fit(given["X"]).cluster_centers_)
 """
 
 
-class Unavailable(Exception):
-    """diffprivlib cannot be run here: no network, or a pinned version that does not install."""
-
-
 def interpreter() -> Path:
     """Give the interpreter that has diffprivlib; make its environment if it is not there."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    home = cache / "reticent" / "-".join(["peers", *PINNED[:2]])
-    python = home / "bin" / "python"
-    if (home / "ready").exists():
-        return python
-    try:
-        venv.create(home, with_pip=True, clear=True)
-        command = [
-            str(python),
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            *PINNED,
-        ]
-        subprocess.run(command, check=True, capture_output=True, timeout=900)
-    except (subprocess.SubprocessError, OSError) as problem:
-        raise Unavailable(
-            f"diffprivlib could not be installed ({type(problem).__name__})"
-        ) from problem
-    (home / "ready").touch()
-    return python
+    return environment(PINNED)
 
 
 def predictions(model: str, cell: Cell, epsilons: Sequence[float]) -> dict[float, Array]:
@@ -119,16 +89,4 @@ def centres(X: Array, k: int, epsilon: float, seed: int) -> Array:
 
 def _answered(script: str, model: str, given: Mapping[str, Any]) -> Array:
     """What a script finds in diffprivlib's environment for these arrays."""
-    python = interpreter()
-    with tempfile.TemporaryDirectory() as folder:
-        asked = Path(folder, "given.npz")
-        found = Path(folder, "found.npz")
-        np.savez(asked, **given)
-        done = subprocess.run(
-            [str(python), "-c", script, model, str(asked), str(found)],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise Unavailable(f"diffprivlib failed ({done.stderr.strip().splitlines()[-1:]})")
-        return np.asarray(np.load(found)["found"])
+    return answered(interpreter(), "diffprivlib", script, model, given)

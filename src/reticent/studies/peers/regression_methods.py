@@ -106,7 +106,7 @@ def _judge(prediction: Prediction, y: Array) -> dict[str, float]:
 
 
 _HOME = Path(reticent.__file__).parent
-CODE = (_HOME / "models", _HOME / "maths", _HOME / "privacy")  # on which our own results depend
+CODE = (_HOME / "models", _HOME / "inference", _HOME / "privacy")  # on which our own results depend
 METHODS = {
     method.name: method
     for method in (

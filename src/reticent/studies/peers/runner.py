@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.studies import REPORT_SEED
+from reticent.studies.common.python_environments import Unavailable
 from reticent.studies.common.results import Progress
 from reticent.studies.peers import tables
 from reticent.studies.peers.comparison import Cell, Comparison, Method, Task
-from reticent.studies.peers.diffprivlib_baselines import Unavailable
 
 __all__ = ["EPSILONS", "Result", "RunPlan", "run", "study"]
 
@@ -147,7 +147,10 @@ def _missing_results(
     if not missing:
         return []
     test, train = np.split(np.random.default_rng(seed).permutation(len(y)), [len(y) // 3])
-    cell = Cell(X[train], y[train], X[test], task.bounds, 1e-6 if len(y) > 100_000 else 1e-5, seed)
+    delta = plan.of.delta
+    if delta is None:
+        delta = 1e-6 if len(y) > 100_000 else 1e-5
+    cell = Cell(X[train], y[train], X[test], task.bounds, delta, seed)
     start = sum(os.times()[:4])  # of this process and its children
     found = method.predictions(cell, missing)
     seconds = (sum(os.times()[:4]) - start) / len(missing)

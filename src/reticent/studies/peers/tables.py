@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reticent.studies.common.figures import Line, Panel, draw
+from reticent.studies.common.results import ResultTable
 from reticent.studies.peers.comparison import Comparison, Measure
 
 if TYPE_CHECKING:
     from reticent.studies.peers.runner import Result
 
-__all__ = ["verdicts", "write_tables"]
+__all__ = ["by_cell", "paired_differences", "verdicts", "write_tables"]
 
 _HEADINGS = [
     "task",
@@ -39,15 +40,7 @@ def write_tables(
     out: Path, of: Comparison, results: "Sequence[Result]", notes: Sequence[str] = ()
 ) -> None:
     """Write results.csv, table.md and picture.png."""
-    tasks = list(of.tasks)
-    methods = list(of.methods)
-    cells: Cells = {}
-    for result in sorted(
-        results, key=lambda r: (tasks.index(r.task), r.epsilon, methods.index(r.method))
-    ):
-        cells.setdefault((result.task, result.epsilon), {}).setdefault(result.method, []).append(
-            result
-        )
+    cells = by_cell(of, results)
     shown = list(dict.fromkeys(task for task, _ in cells))
     text = [
         f"# {of.ours} and its peers on real data",
@@ -70,6 +63,57 @@ def write_tables(
                 writer.writerow(_score_row(cell[of.ours], of.aside, ""))
     panels = [_score_panel(of, task, cells) for task in shown]
     draw(out / "picture.png", [panels[i : i + 4] for i in range(0, len(panels), 4)])
+
+
+def by_cell(of: Comparison, results: "Sequence[Result]") -> Cells:
+    """The results of each task and ε, by method, in the order of the comparison."""
+    tasks = list(of.tasks)
+    methods = list(of.methods)
+    cells: Cells = {}
+    for result in sorted(
+        results, key=lambda r: (tasks.index(r.task), r.epsilon, methods.index(r.method))
+    ):
+        cells.setdefault((result.task, result.epsilon), {}).setdefault(result.method, []).append(
+            result
+        )
+    return cells
+
+
+def paired_differences(
+    of: Comparison, results: "Sequence[Result]", measure: Measure
+) -> ResultTable:
+    """Ours, each private peer, and the mean of ours minus theirs over the splits they share."""
+    cells = {key: cell for key, cell in by_cell(of, results).items() if of.ours in cell}
+    peers = [
+        name
+        for name, method in of.methods.items()
+        if method.private and name != of.ours and any(name in cell for cell in cells.values())
+    ]
+    rows = []
+    for (task, epsilon), cell in cells.items():
+        row = [task, f"{epsilon:g}", _format_score(cell[of.ours], measure)]
+        for peer in peers:
+            found = cell.get(peer, [])
+            theirs = {r.seed: r.scores[measure.name] for r in found}
+            apart = [
+                r.scores[measure.name] - theirs[r.seed] for r in cell[of.ours] if r.seed in theirs
+            ]
+            if apart:
+                row += [
+                    _format_score(found, measure),
+                    f"{np.mean(apart):+.3g} ± {_error(apart):.2g}",
+                ]
+            else:
+                row += ["–", "–"]
+        rows.append(tuple(row))
+    headings = ["task", "ε", of.ours]
+    for peer in peers:
+        headings += [peer, "ours − it"]
+    return ResultTable(
+        f"{measure.title}: mean ± standard error, and paired differences over the splits",
+        tuple(headings),
+        rows,
+    )
 
 
 def verdicts(of: Comparison, cell: Cell, measure: Measure, easier: bool = False) -> set[str]:

@@ -1,0 +1,1 @@
+"""Parts of a command line that are checked against each other, and against a file."""

@@ -1,0 +1,1 @@
+"""Tables with columns of several kinds: our models and those of others, predicting and sampling."""
