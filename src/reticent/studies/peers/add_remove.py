@@ -5,6 +5,7 @@ DP-SGD and DP-EBM protect against one record more or less. So does GPRegressor h
 of the budget. Same records, bounds, ε and δ for all.
 """
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -70,8 +71,13 @@ def _peer(cell: Cell, epsilon: float, which: str) -> Prediction:
             cell.X, cell.y, cell.X_new, cell.bounds, epsilon, cell.delta, cell.seed, False
         )
     else:
-        found = ebm.predict(cell, epsilon)
+        found = ebm.predict(replace(cell, bounds=_named(cell.bounds)), epsilon)
     return Prediction(np.clip(found, *cell.bounds.y[0]))
+
+
+def _named(bounds: Bounds) -> Bounds:
+    """The same ranges, with names for the columns of numbers."""
+    return Bounds(x={f"x{j}": ends for j, ends in enumerate(bounds.x)}, y={"y": bounds.y[0]})
 
 
 _METHODS = (
