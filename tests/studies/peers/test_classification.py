@@ -11,7 +11,7 @@ import pytest
 from reticent.privacy.accounting.composition import epsilon
 from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.bounds import Bounds
-from reticent.studies.peers import dpsgd_baseline as dpsgd
+from reticent.studies.peers.baselines import dpsgd
 from reticent.studies.peers.classification_methods import CLASSES
 from reticent.studies.peers.classification_tasks import CLASS_TASKS
 from reticent.studies.peers.comparison import Prediction

@@ -18,8 +18,8 @@ from reticent.privacy.accounting.events import Gaussian
 from reticent.privacy.bounds import Bounds
 from reticent.studies.common import python_environments
 from reticent.studies.common.python_environments import Unavailable
-from reticent.studies.peers import diffprivlib_baselines as diffpriv
-from reticent.studies.peers import dpsgd_baseline as dpsgd
+from reticent.studies.peers.baselines import diffprivlib as diffpriv
+from reticent.studies.peers.baselines import dpsgd
 from reticent.studies.peers.comparison import Cell, Method, Prediction
 from reticent.studies.peers.regression_methods import EASIER, METHODS, NUMBERS, OURS, PEER
 from reticent.studies.peers.regression_tasks import TASKS, NumberTask

@@ -32,7 +32,7 @@ from reticent.studies.common.results import (
     plus_minus,
     times,
 )
-from reticent.studies.peers.diffprivlib_baselines import centres
+from reticent.studies.peers.baselines.diffprivlib import centres
 
 __all__ = ["dp_lloyd", "run"]
 

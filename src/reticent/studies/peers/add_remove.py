@@ -16,7 +16,7 @@ from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.people.unit import ADD_REMOVE
 from reticent.studies.common.results import Findings, Progress
-from reticent.studies.peers import dpsgd_baseline as dpsgd
+from reticent.studies.peers.baselines import dpsgd
 from reticent.studies.peers.comparison import (
     Cell,
     Comparison,

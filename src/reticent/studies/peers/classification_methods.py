@@ -13,8 +13,8 @@ from reticent.models.descriptive.histogram import PrivateHistogram
 from reticent.models.gp.classifier import GPClassifier
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.classification import calibration_error
-from reticent.studies.peers import diffprivlib_baselines as diffpriv
-from reticent.studies.peers import dpsgd_baseline as dpsgd
+from reticent.studies.peers.baselines import diffprivlib as diffpriv
+from reticent.studies.peers.baselines import dpsgd
 from reticent.studies.peers.classification_tasks import CLASS_TASKS
 from reticent.studies.peers.comparison import (
     Cell,

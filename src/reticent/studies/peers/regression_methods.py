@@ -15,8 +15,8 @@ import reticent
 from reticent.models.descriptive.mean import PrivateMean
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
-from reticent.studies.peers import diffprivlib_baselines as diffpriv
-from reticent.studies.peers import dpsgd_baseline as dpsgd
+from reticent.studies.peers.baselines import diffprivlib as diffpriv
+from reticent.studies.peers.baselines import dpsgd
 from reticent.studies.peers.comparison import (
     Cell,
     Comparison,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reticent.models.gp.classifier import GPClassifier
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
-from reticent.studies.peers import dpsgd_baseline as dpsgd
+from reticent.studies.peers.baselines import dpsgd
 from reticent.studies.peers.classification_methods import CLASS_METHODS, CLASSES
 from reticent.studies.peers.comparison import (
     Cell,

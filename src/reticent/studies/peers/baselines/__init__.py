@@ -1,0 +1,1 @@
+"""Baselines that other packages have: diffprivlib, and DP-SGD."""
