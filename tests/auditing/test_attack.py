@@ -22,6 +22,7 @@ from reticent.privacy import noise
 from reticent.privacy.curator import Curator
 from reticent.privacy.people.weights import ONE, RecordWeights
 from reticent.privacy.row_maps.column_moments import ColumnMeans
+from reticent.privacy.statistics.sum import EnforcedColumnSum
 from tests.support.prose import says
 
 PROMISE = {"epsilon": 2.0, "delta": 0.1}
@@ -262,9 +263,9 @@ def test_a_stated_noise_that_is_too_small_is_found_for_certain(monkeypatch):
 
 def test_a_sensitivity_that_is_too_small_is_found_for_certain(monkeypatch):
     """The two tables move a mean by all that is allowed: any less would be too little."""
-    sensitivity = ColumnMeans.__mro__[1].sensitivity2
+    sensitivity = EnforcedColumnSum.sensitivity2
     monkeypatch.setattr(
-        ColumnMeans.__mro__[1], "sensitivity2", property(lambda self: sensitivity.fget(self) // 2)
+        EnforcedColumnSum, "sensitivity2", property(lambda self: sensitivity.fget(self) // 2)
     )
     one = found("mean", Effort(0.0, 0.0, 0.5, most=2, least=2))
     assert one.verdict == "violated"
