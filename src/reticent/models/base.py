@@ -25,10 +25,11 @@ from reticent.about import checked_about
 from reticent.errors import BadInput, BoundsMissing
 from reticent.models.replay import Replay
 from reticent.privacy.accounting.composition import calibrate
-from reticent.privacy.accounting.events import Event, Gaussian, Laplace
+from reticent.privacy.accounting.events import Event, Gaussian, Laplace, Selection
 from reticent.privacy.accounting.guarantee import Guarantee
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Curator, Oracle, Release
+from reticent.privacy.oracle import CHOICE
 from reticent.privacy.sources.base import Field, Source, scan
 from reticent.privacy.sources.cell_values import fitting_width
 from reticent.privacy.statistics.exact_sum import one_blas_thread
@@ -78,13 +79,16 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     contribution : int
         How many records' weight a person may have, with ``person``. With 5, somebody who has one
         record counts a fifth of somebody who has five or more: answers are of records rather than
-        of people, and noise is up to five times larger by comparison.
+        of people, and noise is up to five times larger by comparison. Bands of predictions count
+        a person as one record at most: right if all of her records say the same, wide if they are
+        independent of each other.
     neighbours : "replace" or "add-remove"
         Whether the number of people (or records) is public, or protected too: then it is released
         with a small share of the budget, and used in its place.
     weight, weight_bound : str and float, optional
         Column of record weights (of a survey, for example), and the public number above which a
-        weight counts as that number; negative and missing ones count as 0.
+        weight counts as that number; negative and missing ones count as 0. A record counts as its
+        weight by the bound, for noise and for bands: take a bound near the largest weight.
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is fitted with it is stamped
         ``private=False``.
@@ -451,7 +455,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             records_per_person=first.records_per_person,
             person=first.person,
             neighbours=first.neighbours,
-            units=first.n if first.unit.number_is_public else None,
+            units=_units_protected(first),
         )
         given = first.bounds.given_inputs()
         self.n_features_in_ = len(given)
@@ -529,6 +533,17 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         )
         tags.target_tags.required = self._targets
         return tags
+
+
+def _units_protected(release: Release) -> int | None:
+    """How many people (or records) the first release of a fit speaks for, where that is public.
+
+    None for a run of a search: it has seen one half of those whom the search protects.
+    """
+    of_a_run = isinstance(release.event, Selection) and release.statistic.get("kind") != CHOICE
+    if of_a_run or not release.unit.number_is_public:
+        return None
+    return release.n
 
 
 def _is_column(y: object) -> bool:

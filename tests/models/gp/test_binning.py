@@ -19,6 +19,7 @@ from reticent.privacy.release import Release
 from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
 from reticent.privacy.row_maps.column_moments import ColumnMoments, ScaledGram
 from reticent.privacy.row_maps.grid_counts import GridCounts, bins_for
+from reticent.privacy.unit import PrivacyUnit
 
 MAP = Bounds(x=[(-2.0, 3.0), (0.0, 110.0)], y=(-1.0, 3.0))
 EDGES = ((-2.0, 0.0, 0.5, 3.0), (0.0, 50.0, 110.0))
@@ -233,6 +234,9 @@ class Counting:
     """An oracle that gives nothing away but zeros, and remembers what it was asked for and how
     often it counts.
     """
+
+    unit = PrivacyUnit()
+    n_sd = 0.0
 
     def __init__(self, n, d, norm=None):
         self.n = n

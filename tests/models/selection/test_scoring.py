@@ -38,9 +38,10 @@ class Exact:
     """
 
     unit = PrivacyUnit()
+    n_sd = 0.0
 
     def __init__(self, unit, bounds, noise=0.0):
-        self.unit = np.asarray(unit, dtype=float)
+        self.records = np.asarray(unit, dtype=float)
         self.bounds = bounds
         self.n = len(unit)
         self.asked = []
@@ -48,7 +49,7 @@ class Exact:
 
     def release(self, statistic):
         self.asked.append(statistic)
-        total = statistic.coordinates(statistic.block_sum(self.unit)).astype(float) * float(
+        total = statistic.coordinates(statistic.block_sum(self.records)).astype(float) * float(
             statistic.step
         )
         sd = np.full(len(total), max(self.noise, 1e-12))
@@ -322,9 +323,9 @@ def test_the_lowest_scores_are_held_to_where_the_others_begin(share):
 
 
 def test_counts_that_never_reach_the_share_leave_the_lowest_score():
-    nothing = SimpleNamespace(value=np.full(13, -5.0), n=100)
+    nothing = SimpleNamespace(value=np.full(13, -5.0), n=100, unit=PrivacyUnit())
     assert rules._robust_lower_limit(nothing, -4.0, 0.0) == -4.0
-    best = SimpleNamespace(value=np.append(np.zeros(12), 100.0), n=100)
+    best = SimpleNamespace(value=np.append(np.zeros(12), 100.0), n=100, unit=PrivacyUnit())
     assert rules._robust_lower_limit(best, -4.0, 0.0) == pytest.approx(-4.0 * 2.0**-12)
 
 

@@ -1,7 +1,7 @@
 """Guarantee: what a release promises, in numbers and in words."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reticent.privacy.accounting.composition import epsilon
 from reticent.privacy.accounting.events import Event
@@ -35,7 +35,7 @@ class Guarantee:
     records_per_person: int = 1
     person: str | None = None
     neighbours: str = REPLACE
-    units: int | None = None
+    units: int | None = field(default=None, compare=False)  # no part of the promise
 
     def __post_init__(self) -> None:
         _ = self.unit  # refuses what is no unit
