@@ -33,7 +33,6 @@ MODELS = {
     or name in ("BinnedGPRegressor of labels", "BinnedGPRegressor of counts")
     or name in ("GPClassifier by class", "GPRegressor with noise levels")
 }
-PERSON = {"person": "person"}
 UNITS = {
     "person": {},
     "add-remove": {"neighbours": "add-remove"},
@@ -218,6 +217,14 @@ def test_an_account_of_people_is_charged_and_no_other(model, tmp_path):
     assert one.releases_[0].entry == book.history("people")[0].hash
     with pytest.raises(reticent.BudgetExceeded):
         fit(model, "person", **ledger, dataset="people")
+
+
+def test_the_best_estimator_of_a_search_does_not_count_those_it_protects():
+    """It has seen one half; the promise is to all."""
+    search = fitted(MODELS["PrivateSearch"], "person")
+    assert search.guarantee_.units == N
+    assert search.best_estimator_.guarantee_.units is None
+    assert search.best_estimator_.guarantee_ == search.guarantee_
 
 
 REFUSED = {

@@ -79,13 +79,16 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     contribution : int
         How many records' weight a person may have, with ``person``. With 5, somebody who has one
         record counts a fifth of somebody who has five or more: answers are of records rather than
-        of people, and noise is up to five times larger by comparison.
+        of people, and noise is up to five times larger by comparison. Bands of predictions count
+        a person as one record at most: right if all of her records say the same, wide if they are
+        independent of each other.
     neighbours : "replace" or "add-remove"
         Whether the number of people (or records) is public, or protected too: then it is released
         with a small share of the budget, and used in its place.
     weight, weight_bound : str and float, optional
         Column of record weights (of a survey, for example), and the public number above which a
-        weight counts as that number; negative and missing ones count as 0.
+        weight counts as that number; negative and missing ones count as 0. A record counts as its
+        weight by the bound, for noise and for bands: take a bound near the largest weight.
     random_state : int, optional
         Makes the noise repeatable, for tests. Whatever is fitted with it is stamped
         ``private=False``.

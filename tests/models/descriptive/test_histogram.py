@@ -130,6 +130,8 @@ class Forgetful(PrivateHistogram):
             "bins": 10,
             **dict.fromkeys(FOR_ALL),
             "records_per_person": 1,
+            "contribution": 1,
+            "neighbours": "replace",
             **given,
         }
         vars(self).update({name: value for name, value in defaults.items() if name != forgotten})

@@ -15,6 +15,7 @@ from reticent import BadInput, Bounds
 from reticent.models.gp.binning import given_regions, label_sums, make_grid, region_boxes
 from reticent.models.mixtures.standardized_covariance import _first_moments, fit_covariance
 from reticent.privacy.accounting.events import Gaussian
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.binned_sums import BinCounts, BinSums, BinTotals, Grid, LabelSums
 from reticent.privacy.row_maps.column_moments import ColumnMoments, ScaledGram
@@ -233,6 +234,9 @@ class Counting:
     """An oracle that gives nothing away but zeros, and remembers what it was asked for and how
     often it counts.
     """
+
+    unit = PrivacyUnit()
+    n_sd = 0.0
 
     def __init__(self, n, d, norm=None):
         self.n = n

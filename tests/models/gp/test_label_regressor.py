@@ -400,7 +400,7 @@ def test_only_public_inputs_are_looked_at_before_the_charge():
 def test_releases_of_another_model_are_refused():
     promise = {"epsilon": 1, "delta": 1e-6}
     mean = reticent.PrivateMean(bounds=reticent.Bounds(x=[(0, 10)]), **promise).fit(records(9)[0])
-    with pytest.raises(BadInput, match="These releases protect one record"):
+    with pytest.raises(BadInput, match="These releases protect any one record"):
         reticent.LabelGPRegressor.from_releases(mean.releases_, **{**FIXED, **promise, "stages": 1})
     bins = reticent.BinnedGPRegressor(bins=2, protect="labels", bounds=BOUNDS, **promise).fit(
         *records(9)
