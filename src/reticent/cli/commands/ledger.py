@@ -29,6 +29,7 @@ OneDataset = Annotated[
     epilog=example(
         "reticent ledger open budget.db patients --epsilon 3 --delta 1e-5",
         "reticent ledger open budget.db visits --epsilon 3 --delta 1e-5 --person patient_id",
+        "reticent ledger open budget.db extract --epsilon 1 --delta 1e-6 --within patients",
     ),
 )
 @guarded
@@ -69,6 +70,14 @@ def ledger_open(
             "each.",
         ),
     ] = 1,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATASET",
+            help="An account of the same people, from whose cap this one's is set aside: one cap "
+            "over both.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Give a data set its budget, once. Makes the ledger if there is none.
@@ -90,7 +99,7 @@ def ledger_open(
     )
     from reticent.cli.views.accounts import accounts_table, open_account
 
-    states = open_account(ledger, dataset, epsilon=epsilon, delta=delta, unit=unit)
+    states = open_account(ledger, dataset, epsilon=epsilon, delta=delta, unit=unit, within=within)
     if json:
         return print_json(states[0])
     console().print(accounts_table(states))

@@ -27,10 +27,16 @@ __all__ = [
 
 
 def open_account(
-    url: str, dataset: str, *, epsilon: float, delta: float, unit: PrivacyUnit
+    url: str,
+    dataset: str,
+    *,
+    epsilon: float,
+    delta: float,
+    unit: PrivacyUnit,
+    within: str | None = None,
 ) -> list[dict[str, Any]]:
     """Give a data set its cap; give its state as ``accounts`` does."""
-    Ledger(url).open(dataset, epsilon, delta, **unit.for_account())
+    Ledger(url).open(dataset, epsilon, delta, within=within, **unit.for_account())
     return accounts(url, dataset)
 
 
@@ -65,6 +71,7 @@ def accounts(url: str, dataset: str | None) -> list[dict[str, Any]]:
         {
             "dataset": one.dataset,
             **_unit(one),
+            "within": one.within,
             "epsilon": one.epsilon,
             "delta": one.delta,
             "spent": ledger.spent(one.dataset),
@@ -117,9 +124,11 @@ def accounts_table(states: list[dict[str, Any]]) -> "RenderableType":
     for one in states:
         cap, delta, spent = (format_short_up(one[key]) for key in ("epsilon", "delta", "spent"))
         left = format_short(spendable(one["left"]))
-        rows.add_row(
-            one["dataset"], _protected_unit(one), cap, delta, spent, left, f"{one['charges']:,}"
-        )
+        name = one["dataset"]
+        whole = one.get("within")
+        if whole is not None:
+            name = f"{name} (within {whole})"
+        rows.add_row(name, _protected_unit(one), cap, delta, spent, left, f"{one['charges']:,}")
     if any(one["delta"] and one["charges"] for one in states):
         return Group(rows, Text(""), indented(Text(spelled(COMPOSITION_NOTE), "dim")))
     return rows
