@@ -36,6 +36,14 @@ def test_open_again_changes_nothing_and_another_cap_is_refused(run, budget):
     )
 
 
+def test_an_account_within_another(run, budget):
+    part = ("--delta", 1e-6, "--within", "people")
+    opened = run("ledger", "open", budget, "extract", "--epsilon", 0.5, *part, "--json")
+    assert json.loads(opened.out)["within"] == "people"
+    assert json.loads(run("ledger", "show", budget, "people", "--json").out)[0]["spent"] == 0.5
+    assert run("ledger", "open", budget, "more", "--epsilon", 0.8, *part).code == 3
+
+
 def test_an_account_for_people_with_several_records(run, budget, people_csv, tmp_path):
     opened = run(
         "ledger",

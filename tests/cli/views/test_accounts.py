@@ -90,6 +90,7 @@ def test_opening_says_what_there_is_to_spend(tmp_path):
         "relation": "label",
         "records_per_person": 5,
         "person": None,
+        "within": None,
         "neighbours": "replace",
         "epsilon": 3,
         "delta": 1e-6,

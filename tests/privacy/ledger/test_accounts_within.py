@@ -62,23 +62,6 @@ def test_parts_are_of_the_same_people_and_stay_what_they_are(ledger):
         ledger.open("extract", epsilon=1, delta=1e-6, person="id")
 
 
-def test_on_the_command_line(tmp_path):
-    from typer.testing import CliRunner
-
-    from reticent.cli.main import app
-
-    ledger = str(tmp_path / "budget.db")
-
-    def run(*words):
-        return CliRunner().invoke(app, ["ledger", *map(str, words)])
-
-    run("open", ledger, "register", "--epsilon", 3, "--delta", 1e-5)
-    part = ("--epsilon", 1, "--delta", 1e-6, "--within", "register")
-    assert run("open", ledger, "extract", *part).exit_code == 0
-    assert "within register" in run("show", ledger).output
-    assert run("open", ledger, "more", "--epsilon", 3, *part[2:]).exit_code == 3
-
-
 def test_a_part_may_have_parts(ledger):
     ledger.open("a", epsilon=3, delta=3e-6)
     ledger.open("b", epsilon=2, delta=2e-6, within="a")
