@@ -168,7 +168,8 @@ class Ledger:
 
         Doing it again changes nothing. ``within`` names an account of the same people (a register
         that this is an extract of, for example): the whole cap is set aside from what is left
-        there, so that all that is ever spent on these people stays below that account's cap.
+        there, so that all that is ever spent on these people stays below that account's cap. Parts
+        are opened before anything is charged to that account itself, unless its δ is 0.
         """
         _check_text("dataset", dataset, least=1, most=200)
         asked = PrivacyUnit(relation, records_per_person, person, neighbours=neighbours)
@@ -362,6 +363,12 @@ class Ledger:
         whole, rows = self._load(execute, within)
         if whole.unit.for_account() != asked.for_account():
             raise LedgerError(self._another_unit(whole, asked))
+        if rows and whole.delta > 0:  # the division would be made in view of what it has paid for
+            raise BudgetExceeded(
+                f"Something was charged to data set {within!r} of {self!r} itself already, and "
+                "what was learned by it could decide how the rest is divided: no cap holds for "
+                "that. Open all parts before the first charge to the whole. No account was opened."
+            )
         own = self._without_parts(execute, whole)
         left = _minus(own, epsilon, delta)
         total = math.inf
