@@ -213,3 +213,16 @@ def test_dates_with_a_format_and_codes_are_shown_as_they_were_read(run, tmp_path
     assert "2020-12-31" in answer.out
     bounds = reticent.load(tmp_path / "m.reticent").releases_[0].bounds
     assert bounds.x_kinds[1].missing == (0.0,)
+
+
+def test_whether_anybody_is_there_is_not_told_where_their_number_is_protected(run, tmp_path):
+    """Neighbours under add-remove: one person with one record, and nobody."""
+    answers = []
+    for name, rows in (("one", "7,30\n"), ("none", "")):
+        file = tmp_path / f"{name}.csv"
+        file.write_text("id,age\n" + rows)
+        unit = ("--person", "id", "--neighbours", "add-remove")
+        out = tmp_path / f"{name}.reticent"
+        answer = run("fit", "mean", file, "--x", "age=0:110", *unit, *PROMISE, "--out", out)
+        answers.append((answer.code, answer.err, out.exists()))
+    assert answers == [(0, "", True)] * 2

@@ -113,7 +113,7 @@ def checked(
         for name, known in labels.items()
     }
     bounds = Bounds(x=columns.x, y=outputs or None, classes=listed or None, norm=norm)
-    _check_data(source, bounds, data, targets=predicts)
+    _check_data(source, bounds, data, unit, targets=predicts)
     options = {name: value for name, value in own.items() if value is not None}
     if columns.noise_column is not None:
         options["noise_column"] = columns.noise_column
@@ -292,17 +292,20 @@ class _Charged:
         return f"Charged to data set {self._dataset!r}, and stays charged: {what}."
 
 
-def _check_data(source: Source, bounds: Bounds, data: str, *, targets: bool) -> None:
+def _check_data(
+    source: Source, bounds: Bounds, data: str, unit: PrivacyUnit, *, targets: bool
+) -> None:
     """Tell a fault of the file (exit code 5) from wrong use (2).
 
-    The curator checks it all again.
+    The curator checks it all again. Whether there are records is told only where their number, or
+    that of people, is public.
     """
     fields = bounds.resolve(source, targets=targets)[1]
     try:
         source.check(fields)
     except BadInput as error:
         raise BadFile(f"{data}: {error}") from None
-    if source.known_n == 0:
+    if source.known_n == 0 and unit.number_is_public:
         raise BadFile(f"{data} has no records.")
 
 

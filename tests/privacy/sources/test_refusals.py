@@ -45,7 +45,7 @@ class Sparse:
         (np.zeros((2, 2), complex), None, "Complex data not supported"),
         (Sparse(), None, "Sparse input is not supported"),
         (np.zeros((2, 1)), Sparse(), "Sparse input is not supported"),
-        (np.zeros((2, 1)), np.zeros(3), "inconsistent numbers of samples: 2 and 3"),
+        (np.zeros((2, 1)), np.zeros(3), "inconsistent numbers of samples. Each"),
         (np.zeros((2, 1)), 5.0, "y of type float"),
         (np.zeros((2, 1)), np.zeros((2, 0)), "0 feature"),
         (object(), None, "X of type object cannot be read. Give a NumPy array"),
@@ -178,6 +178,13 @@ def test_what_fails_to_become_an_array_is_refused_without_its_words():
     with pytest.raises(BadInput, match="cannot be turned into an array") as caught:
         scan(Odd())
     assert caught.value.__context__ is None
+
+
+def test_a_refusal_does_not_tell_how_many_records_there_are():
+    """Their number is protected where people are the unit, and under add-remove."""
+    with pytest.raises(BadInput) as refused:
+        scan(np.zeros((2713, 1)), y=np.zeros(2712), person=np.zeros(2713))
+    assert not any(letter.isdigit() for letter in str(refused.value))
 
 
 def test_masked_is_missing():

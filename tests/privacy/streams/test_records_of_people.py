@@ -8,6 +8,7 @@ import pytest
 
 import reticent
 from reticent import BadInput, Bounds, Gaussian, ReleaseRefused
+from reticent.privacy.streams.records_of_people import RecordsOfPeople
 from reticent.privacy.streams.stream import Stream
 
 BOUNDS = Bounds(x=[(-1, 1)])
@@ -71,6 +72,14 @@ def test_a_record_of_nobody_adds_nothing():
     sums = stream(person="user")
     sums.add(Squares(), np.ones((4, 1)), person=[None, float("nan"), "", "somebody"])
     assert number_of_records(sums.release(Squares())) == 1
+
+
+def test_a_masked_identifier_is_nobodys_and_nothing_warns(recwarn):
+    people = RecordsOfPeople(b"0" * 16, {})
+    masked = np.ma.masked_array([8, 9, 9], mask=[False, True, True])
+    assert people.count(masked, 1).tolist() == [True, False, False]
+    assert people.count([9, None], 1).tolist() == [True, False]
+    assert not recwarn.list
 
 
 def test_noise_is_for_records_that_stand_in_other_steps():

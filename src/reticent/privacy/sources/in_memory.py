@@ -65,9 +65,8 @@ class MemorySource(Source):
         if y is not None:
             second = _part(y, "y", targets)
             if second.rows != first.rows:
-                raise BadInput(
-                    f"X and y have inconsistent numbers of samples: {first.rows} and "
-                    f"{second.rows}. Each record needs its own y."
+                raise BadInput(  # no numbers: they may be protected (add-remove, people)
+                    "X and y have inconsistent numbers of samples. Each record needs its own y."
                 )
             check_features(second.width, second.rows)
             self._parts.append(second)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.columns.identifiers import Identifier
+from reticent.privacy.sources.cell_values import plain_array
 from reticent.privacy.sources.codes import code_array
 from reticent.validation import is_integer
 
@@ -40,8 +41,9 @@ class RecordsOfPeople:
 
         False for a record of nobody.
         """
-        cells = person
-        if not isinstance(cells, np.ndarray):
+        if isinstance(person, np.ndarray):
+            cells = plain_array(person)  # what is masked is nobody's
+        else:
             cells = np.fromiter(person, dtype=object, count=len(person))
         halves = [code_array(cells, Identifier(half, self._key)) for half in (0, 1)]
         among = np.zeros(len(cells), dtype=bool)
