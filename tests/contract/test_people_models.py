@@ -260,7 +260,7 @@ REFUSED = {
     "a noise column in one stage": (
         clone(ESTIMATORS["GPRegressor with noise levels"]).set_params(stages=1),
         {"contribution": 2},
-        "stages=2",
+        "two stages",
     ),
 }
 

@@ -23,7 +23,6 @@ from reticent.privacy import curator as module
 from reticent.privacy import noise as noise_module
 from reticent.privacy.guard import suppress_warnings
 from reticent.privacy.row_maps.column_moments import MeanSum, MomentGram
-from reticent.privacy.selection import private_selection
 from reticent.privacy.selection.exponential_mechanism import Scores, epsilon_of
 from reticent.privacy.selection.private_selection import Candidate
 from reticent.privacy.sources.base import Source
@@ -196,9 +195,7 @@ def test_a_search_too_large_for_memory_is_refused_after_its_charge(monkeypatch):
     one = curator(
         Selection(noise_multiplier=0.5), Logged(log), candidates=[Candidate(BOX, BOX, noise, noise)]
     )
-    monkeypatch.setattr(
-        private_selection, "exceeds_memory", lambda n, columns: (n, columns) == (3, 2)
-    )
+    monkeypatch.setattr(module, "exceeds_memory", lambda n, columns: (n, columns) == (3, 2))
     with pytest.raises(ReleaseRefused, match="memory"):
         one.choose(lambda *run: 1.0)
     assert log == ["counted"]

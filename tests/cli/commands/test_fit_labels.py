@@ -43,7 +43,7 @@ def test_fit_charges_an_account_for_labels_and_says_what_is_not_protected(
     )
     assert answer.code == 0
     words = " ".join(answer.out.split())
-    assert "protects one label (inputs are NOT protected)" in words
+    assert says(words, "protects the label of any one of", "inputs are NOT protected")
     assert "Inputs are NOT protected: they are part of this release" in words
     assert "LabelGPRegressor, 8 releases" in " ".join(
         run("ledger", "history", budget, "weights").out.split()

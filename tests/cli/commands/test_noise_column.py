@@ -47,7 +47,7 @@ def test_fit_and_inspect_say_that_each_record_has_a_level(run, table, tmp_path):
     text = " ".join(answer.out.split())
     assert says(text, "y spreads", "each record", "known level")
     assert says(text, "noise level is missing", "left out")
-    assert "sd (noise level)   0.1     1" in run("inspect", out).out
+    assert "sd (noise level) 0.1 to 1" in " ".join(run("inspect", out).out.split())
     assert json.loads(run("inspect", out, "--json").out)["results"]["noise"] is None
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from reticent import BadInput, Number, Ordered, Words, YesNo
+from reticent import BadInput, BoundsMissing, Number, Ordered, Words, YesNo
 from reticent.privacy.columns.words import MOST_LEVELS, Labels, MissingIndicator
 
 NAN = math.nan
@@ -72,10 +72,12 @@ def test_words_that_are_none_of_the_levels_are_one_more_level_where_asked():
     assert kind.code_numbers(np.array([1.0, 9.0, NAN])).tolist() == [2, 2, 2]
 
 
-def test_two_spellings_of_a_number_are_two_levels_and_the_number_is_the_first():
-    kind = Words(["1", "1.0", "x"])
-    assert [kind.code_text(t) for t in (b"1", b"1.0", b"1.00")] == [0, 1, 0]
+def test_spellings_of_a_number_are_one_level_and_listed_once():
+    kind = Words(["1", "x"])
+    assert [kind.code_text(text) for text in (b"1", b"1.0", b"1.00")] == [0, 0, 0]
     assert kind.code_numbers(np.array([1.0])).tolist() == [0]
+    with pytest.raises(BoundsMissing):
+        Words(["1", "1.0", "x"])
 
 
 @pytest.mark.parametrize("place", [0, 1])

@@ -204,12 +204,6 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         if self.noise_column is not None:
             self._check_noise_parameters()
-            if self._releases == 1 and not self._one_each:
-                raise BadInput(
-                    "With a noise column, and weights of records or contribution above 1, one "
-                    "release counts the records: give stages=2 or more.",
-                    parameter="stages",
-                )
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(
                 f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
