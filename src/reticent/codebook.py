@@ -133,6 +133,8 @@ class Codebook:
         The column that says whose a record is.
     weight, weight_bound
         The column of record weights, and the number above which a weight counts as that number.
+    unused : tuple of str
+        Columns of use "no".
     release : dict
         Public text for readers of a release (`reticent.about.ABOUT`).
     """
@@ -145,6 +147,7 @@ class Codebook:
     weight: str | None = None
     weight_bound: float | None = None
     release: dict[str, str] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
 
     def bounds(
         self,
@@ -237,6 +240,7 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
     _check_keys(f"{path}, [file]", file, _FILE_KEYS)
     kinds = {}
     uses = {}
+    unused: list[str] = []
     special: dict[str, Any] = {"release": _release(path, given)}
     for name in _table(path, given, "columns"):
         entry = dict(_table(f"{path}, [columns]", given["columns"], name))
@@ -246,6 +250,7 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
                 f"{path}, column {name!r}: use is one of {', '.join(_USES)}, not {use!r}."
             )
         if use == "no":
+            unused.append(name)
             continue
         if use in ("person", "weight"):
             if use in special:
@@ -261,7 +266,7 @@ def read_codebook(path: str | os.PathLike[str]) -> Codebook:
     if not kinds:
         raise BadFile(f"{path} has no columns: each has a table of its own, [columns.age].")
     dialect = {key: str(value) for key, value in file.items()}
-    return Codebook(str(path), kinds, uses, dialect, **special)
+    return Codebook(str(path), kinds, uses, dialect, unused=tuple(unused), **special)
 
 
 def _release(path: object, given: Mapping[str, Any]) -> dict[str, str]:
@@ -304,7 +309,8 @@ def _weight_bound(where: str, entry: Mapping[str, Any]) -> float:
 def _kind(where: str, entry: Mapping[str, Any]) -> Kind:
     if not entry.get("kind"):
         raise BadFile(
-            f"{where} has no kind yet: number, whole, words, ordered, yesno, date, cyclic."
+            f"{where} has no kind yet: number, whole, words, ordered, yesno, date, cyclic. Or "
+            'say use = "no" of it; or use = "person", if it says whose a record is.'
         )
     if entry["kind"] in _KIND_KEYS:
         _check_kind_keys(where, entry)

@@ -529,7 +529,7 @@ class _Tally:
         if most(_ISO):
             return "looks like dates: give it as one, for example visit=2019-01-01:2024-12-31"
         if most(_POINTED):
-            return "looks like dates, day.month.year: give the format, …:…:%d.%m.%Y"
+            return f"looks like dates, day.month.year: {_format_advice('%d.%m.%Y')}"
         if most(_SLASHED):
             return _slashed(texts)
         if self._numeric and most(_THOUSANDS) and dialect.decimal != b",":
@@ -541,7 +541,7 @@ class _Tally:
         if self._numeric and _found_words(texts):
             return "looks like words: list them, for example sex=F,M"
         if isinstance(self._kind, Date):
-            return "does not look like 2019-01-31: give the format, such as …:…:%d.%m.%Y"
+            return f"does not look like 2019-01-31: {_format_advice('%d.%m.%Y')}, or as it is"
         if isinstance(self._kind, Whole):
             return "not whole: give it as a plain range, LOW:HIGH"
         return None
@@ -589,10 +589,16 @@ def _found_words(texts: Sequence[tuple[bytes, int]]) -> bool:
 def _slashed(texts: Sequence[tuple[bytes, int]]) -> str:
     pairs = [(int(m[1]), int(m[2])) for cell, _ in texts if (m := _SLASHED.fullmatch(cell))]
     if any(first > 12 for first, _ in pairs):
-        return "looks like dates, day/month/year: give the format, …:…:%d/%m/%Y"
+        return f"looks like dates, day/month/year: {_format_advice('%d/%m/%Y')}"
     if any(second > 12 for _, second in pairs):
-        return "looks like dates, month/day/year: give the format, …:…:%m/%d/%Y"
-    return "looks like dates: give the format, …:…:%d/%m/%Y or …:…:%m/%d/%Y"
+        return f"looks like dates, month/day/year: {_format_advice('%m/%d/%Y')}"
+    day_first = _format_advice("%d/%m/%Y")
+    return f"looks like dates: {day_first}; or %m/%d/%Y, if the month is first"
+
+
+def _format_advice(written: str) -> str:
+    """How the format of dates is said on the command line, and in a codebook."""
+    return f'give the format, …:…:{written}, or format = "{written}" in the codebook'
 
 
 def _text(cell: Any, dialect: Dialect) -> str:

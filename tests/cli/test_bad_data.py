@@ -36,7 +36,7 @@ def fit(run, data, budget, tmp_path):
         (["--x", "sex=F,,M"], "A level is empty"),
         (["--x", "sex=F"], "one level tells nothing"),
         (["--x", "sex==1+1,M"], "'=1+1' would run as a formula in a spreadsheet"),
-        (["--x", "visit=2024-12-31:2019-01-01"], "Did you mean visit=2019-01-01:2024-12-31?"),
+        (["--x", "visit=2024-12-31:2019-01-01"], "Did you mean --x visit=2019-01-01:2024-12-31?"),
         (["--x", "visit=2020-13-01:2020-14-01"], "must be a date such as"),
         (["--x", "sex=" + ",".join(map(str, range(1001)))], "1001 levels are more than 1000"),
         (["--x", "age=0:110", "--missing", "999,"], "--missing 999, has an empty code"),
@@ -99,7 +99,8 @@ def test_a_codebook_chooses_columns_by_use_or_by_name(fit, tmp_path):
     (tmp_path / "c.toml").write_text(
         "\ufeff[columns.age]\nkind = 'number'\nlow = 0\nhigh = 110\nunit = 'years'\n"
         "[columns.sex]\nkind = 'words'\nwords = ['F', 'M']\n"
-        "[columns.weight]\nkind = 'number'\nlow = 2\nhigh = 150\nuse = 'y'\n",
+        "[columns.weight]\nkind = 'number'\nlow = 2\nhigh = 150\nuse = 'y'\n"
+        "[columns.ward]\nuse = 'no'\n",
         encoding="utf-8",
     )
     answer = fit("--codebook", tmp_path / "c.toml", "--x", "age")
@@ -111,6 +112,9 @@ def test_a_codebook_chooses_columns_by_use_or_by_name(fit, tmp_path):
     unknown = fit("--codebook", tmp_path / "c.toml", "--x", "height")
     assert unknown.code == 2
     assert "has no such column. Columns: age, sex, weight" in unknown.err
+    unused = fit("--codebook", tmp_path / "c.toml", "--x", "ward")
+    assert unused.code == 2
+    assert 'says use = "no" of it' in " ".join(unused.err.split())
 
 
 def test_five_hundred_levels_work(fit, tmp_path):

@@ -104,6 +104,22 @@ def test_weights_are_not_taken_for_missing_values():
         assert complete_share(model) is None
 
 
+def test_a_column_of_people_with_one_value_is_noted():
+    records = visits(50).assign(id="clinic")
+    model = histogram(records, person="id")
+    assert any("all records are of one person in 'id'" in note for note in notes(model))
+    assert number_and_noun(model.releases_) == "1 person"
+    assert not any("of one person" in note for note in notes(histogram(visits(50), person="id")))
+
+
+def test_counts_are_called_numbers_of_people_only_where_they_are():
+    of_people = " ".join(weighting_words(PrivacyUnit(person="id")))
+    assert "numbers of people" in of_people
+    assert "a fifth of a yes" in of_people
+    weighted = " ".join(weighting_words(PrivacyUnit(person="id", weight="w", weight_bound=2)))
+    assert "numbers of people" not in weighted
+
+
 def test_missing_values_of_people_are_told_as_such():
     records = visits()
     records.loc[records["id"].str.endswith(("0", "1", "2")), "age"] = np.nan

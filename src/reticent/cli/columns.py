@@ -147,11 +147,22 @@ def column_name(text: str) -> str:
     return f'"{doubled}"'
 
 
+def _again(name: str, given: str) -> str:
+    """The option and the name of a column as they were given, for advice on what stands behind."""
+    option, _, _ = given.partition(" ")
+    return f"{option} {column_name(name)}"
+
+
 def _from_codebook(name: str, option: str, codebook: Codebook | None) -> Kind:
     if codebook is None:
         raise BadInput(
             f"{option} takes COLUMN=LOW:HIGH with two numbers, for example {option} age=0:110, or "
             f"COLUMN= with {SHAPES}; not {name!r}. A name alone needs a --codebook."
+        )
+    if name in codebook.unused:
+        raise BadInput(
+            f'{option} {name}: {codebook.path} says use = "no" of it. Delete that line, and say '
+            f"what stands in the column; or say it here: {SHAPES}."
         )
     if name not in codebook.kinds:
         raise BadInput(
@@ -184,6 +195,7 @@ def _unless_refused(kind: Kind, **changes: Any) -> Kind:
 
 
 def _kind(name: str, value: str, given: str) -> Kind:
+    again = _again(name, given)
     if not value.strip():
         raise BadInput(f"{given} says nothing of the column: give {SHAPES}.")
     dates = _DATES.fullmatch(value)
@@ -202,21 +214,20 @@ def _kind(name: str, value: str, given: str) -> Kind:
     if _OTHER_DATE.fullmatch(value):
         raise BadInput(
             f"{given}: bounds of dates are written 2019-01-31:2024-12-31. If the file writes them "
-            f"otherwise, say how behind them: {column_name(name)}=2019-01-31:2024-12-31:%d.%m.%Y."
+            f"otherwise, say how behind them: {again}=2019-01-31:2024-12-31:%d.%m.%Y."
         )
     if ":" in bare:
         raise BadInput(
             f"{given} is not understood. A range is COLUMN=LOW:HIGH with two numbers, :whole or "
-            f":cyclic behind it where it is that, for example {column_name(name)}=0:110 or "
-            f"{column_name(name)}=0:24:cyclic."
+            f":cyclic behind it where it is that, for example {again}=0:110 or {again}=0:24:cyclic."
         )
     if "/" in bare:
         return _yes_no(_words(value, "/", given), given)
     words = _words(value, ",", given)
     raise BadInput(
         f"{given} is one word, and a column with one level tells nothing. Give COLUMN=LOW:HIGH "
-        f"with two numbers, for example {column_name(name)}=0:110, or all words that can occur: "
-        f"{column_name(name)}={words[0].strip()},…"
+        f"with two numbers, for example {again}=0:110, or all words that can occur: "
+        f"{again}={words[0].strip()},…"
     )
 
 
@@ -230,7 +241,7 @@ def _numeric(name: str, given: str, match: re.Match[str]) -> Kind:
         behind = f":{said}" if said else ""
         raise BoundsMissing(
             f"{given} does not have low < high: did you mean "
-            f"{column_name(name)}={match[2]}:{match[1]}{behind}?"
+            f"{_again(name, given)}={match[2]}:{match[1]}{behind}?"
         )
     if low == high:
         raise BoundsMissing(
@@ -247,7 +258,7 @@ def _date(name: str, given: str, match: re.Match[str]) -> Kind:
         behind = "" if match[3] is None else f":{match[3]}"
         raise BoundsMissing(
             f"{given}: the dates are reversed. Did you mean "
-            f"{column_name(name)}={match[2]}:{match[1]}{behind}?"
+            f"{_again(name, given)}={match[2]}:{match[1]}{behind}?"
         )
     return Date(match[1], match[2], match[3])
 

@@ -58,6 +58,8 @@ def number_and_noun(releases: "Sequence[Release]") -> str:
     first = releases[0]
     noun = unit_noun(first.unit)
     if first.unit.number_is_public:
+        if first.n == 1:
+            noun = {"people": "person", "records": "record"}[noun]
         return f"{first.n:,} {noun}"
     return f"about {_rounded(releases)} {noun}"
 
@@ -101,19 +103,20 @@ def weighting_words(unit: "PrivacyUnit") -> list[str]:
     words = []
     if unit.person is not None:
         column = printable(unit.person)
-        if unit.contribution == 1:
+        c = unit.contribution
+        if c == 1:
             words.append(
                 f"Each person in {column!r} counts once: a record of somebody who has k of them "
-                "counts 1/k. Means and rates are of people, and counts are numbers of people; "
-                "a record without an identifier does not count."
+                "counts 1/k. Means and rates are of people, each with the mean of their own "
+                "records: one yes in five records is a fifth of a yes."
             )
         else:
-            c = unit.contribution
             words.append(
                 f"A person in {column!r} counts as up to {c} records: with k records, each counts "
-                f"1/{c}, or 1/k if k is above {c}. A weight of one in a count stands for {c} "
-                "records of one person; a record without an identifier does not count."
+                f"1/{c}, or 1/k if k is above {c}."
             )
+        words.append(_counts_of_people(unit))
+        words.append("A record without an identifier does not count.")
     if unit.weight is not None and unit.weight_bound is not None:
         bound = format_short(unit.weight_bound)
         words.append(
@@ -122,6 +125,16 @@ def weighting_words(unit: "PrivacyUnit") -> list[str]:
             "negative does not count."
         )
     return words
+
+
+def _counts_of_people(unit: "PrivacyUnit") -> str:
+    """What a count is a number of, where all records of a person are protected together."""
+    c = unit.contribution
+    if c > 1:
+        return f"A weight of one in a count stands for {c} records of one person."
+    if unit.weight is not None:
+        return "A person with records in several groups counts in parts."
+    return "Counts are numbers of people; one with records in several groups counts in parts."
 
 
 def assumed_unit(guarantee: "Guarantee", model: "PrivateEstimator") -> list[str]:

@@ -38,13 +38,24 @@ _CHECK = "Compare ranges, units, levels, decimal signs and missing codes with th
 def notes(model: "PrivateEstimator") -> list[str]:
     """Give what looks wrong about how records were read, by the releases alone.
 
-    How many records are complete, where that is clearly not all of them; and columns of which
-    nearly all records lie in one bin.
+    A column of people in which there is one; how many records are complete, where that is clearly
+    not all of them; and columns of which nearly all records lie in one bin.
     """
     found = unwrap_search(model)
     if not hasattr(found, "releases_"):
         return []
-    return [*_incomplete(found), *_one_bin(found)]
+    return [*_one_person(found), *_incomplete(found), *_one_bin(found)]
+
+
+def _one_person(model: "PrivateEstimator") -> list[str]:
+    """Say so if a column of people has the same value everywhere; their number is public."""
+    first = model.releases_[0]
+    if first.unit.person is None or not first.unit.number_is_public or first.n > 1:
+        return []
+    return [
+        f"all records are of one person in {printable(first.unit.person)!r}, so that the results "
+        "are noise alone. Is it the column that says whose a record is?"
+    ]
 
 
 def complete_share(model: "PrivateEstimator") -> tuple[float, float] | None:

@@ -204,7 +204,7 @@ def test_no_bounds_names_other_columns_too(fit, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--x", "age=110:0", *PROMISE], 4, "did you mean age=0:110?"),
+        (["--x", "age=110:0", *PROMISE], 4, "did you mean --x age=0:110?"),
         (["--x", "age=0:1e999", *PROMISE], 4, "finite"),
         (["--x", "age=0-110", *PROMISE], 2, "COLUMN=LOW:HIGH"),
         (["--x", "age=0:110", "--x", "age=0:90", *PROMISE], 2, "twice"),

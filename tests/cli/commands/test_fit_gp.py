@@ -172,7 +172,7 @@ def test_a_fit_that_says_nothing_is_noted():
         ),
         ([*X, "--y", "wait=2:150", *PROMISE], 2, "no column 'wait'"),
         ([*X, "--y", "weight=2-150", *PROMISE], 2, "Give COLUMN=LOW:HIGH with two numbers"),
-        ([*X, "--y", "weight=150:2", *PROMISE], 4, "did you mean weight=2:150?"),
+        ([*X, "--y", "weight=150:2", *PROMISE], 4, "did you mean --y weight=2:150?"),
         ([*X, *Y, *PROMISE, "--basis", 0], 2, "basis must be a whole number"),
         ([*X, *Y, *PROMISE, "--noise", -1], 2, "--noise must be a positive"),
         ([*X, *Y, *PROMISE, "--bins", 3], 2, "gp has no option --bins"),

@@ -185,7 +185,7 @@ def test_people_with_several_records_are_never_mixed_with_single_records(ledger)
     for dataset, other in (("visits", 1), ("visits", 4), ("visits", 6), ("people", 5)):
         with pytest.raises(
             LedgerError,
-            match=r"do not add up.*Fit with records_per_person=[15] .*nothing was charged",
+            match=r"do not add up.*Fit with records_per_person=[15] and .*nothing was charged",
         ):
             ledger.charge(dataset, SMALL, records_per_person=other)
     with pytest.raises(

@@ -84,14 +84,19 @@ def _weight(text: str | None, codebook: Codebook | None) -> tuple[str | None, fl
             f"--weight {text}: weights need a public upper bound, from the survey's description "
             "and not from the data, for example --weight w=0:20. A larger weight counts as it."
         )
+    if value.strip().replace(".", "", 1).isdigit():
+        raise BoundsMissing(
+            f"--weight {text}: give the range of the weights, from 0 to a public bound: --weight "
+            f"{column_name(name)}=0:{value.strip()}. A larger weight counts as the bound."
+        )
     _, kind = parse_column(text, "--weight", codebook)
     if type(kind) is not Number:
-        raise BadInput(f"--weight {text}: a weight is a number: {column_name(name)}=0:20.")
+        raise BadInput(f"--weight {text}: a weight is a number: --weight {column_name(name)}=0:20.")
     low, high = kind.range
     if low != 0:
         raise BoundsMissing(
             f"--weight {text}: a weight is at least 0, so the range begins there: did you mean "
-            f"{column_name(name)}=0:{high:g}? A larger weight counts as {high:g}."
+            f"--weight {column_name(name)}=0:{high:g}? A larger weight counts as {high:g}."
         )
     return name, high
 

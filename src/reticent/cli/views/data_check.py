@@ -142,7 +142,10 @@ def _print_people(person: PersonCheck) -> None:
         f"{person.median:g}, largest {person.most:,}; {person.several:,} have more than one",
     )
     if person.most > 1:
-        aside(f"To protect a person with all of their records: --person {_short(person.column)}")
+        aside(
+            "To protect a person with all of their records, fit with --person "
+            f'{_short(person.column)}, or with a codebook that says use = "person" of it.'
+        )
     if person.without:
         aside(f"{person.without:,} records name nobody, and would not count.")
     if person.alike:
@@ -153,7 +156,8 @@ def _print_people(person: PersonCheck) -> None:
             "people, write them in one way before a fit."
         )
     for hint in person.hints:
-        aside(printable(f"{hint[0].upper()}{hint[1:]}."))
+        stop = "" if hint.endswith("?") else "."
+        aside(printable(f"{hint[0].upper()}{hint[1:]}{stop}"))
 
 
 def _print_weights(weight: WeightCheck, records: int) -> None:

@@ -477,9 +477,10 @@ class Ledger:
         return (
             f"{opened} {_whom(account.unit)}, and this charge is for {_whom(asked)}. The two do "
             "not add up: what is promised to single records is not promised to people who have "
-            "several, and a number of people that is public under one promise is protected under "
-            f"the other. Fit with {_as_opened(account.unit)}, as the account was opened; for other "
-            "people, open an account under another name. Nothing was read and nothing was charged."
+            "several, people in one column may be others than those in another, and a number of "
+            "people that is public under one promise is protected under the other. Fit with "
+            f"{_as_opened(account.unit)}, as the account was opened; for other people, open an "
+            "account under another name. Nothing was read and nothing was charged."
         )
 
     def _altered(self, number: int) -> LedgerError:
@@ -544,13 +545,11 @@ def _whom(unit: PrivacyUnit) -> str:
 
 
 def _as_opened(unit: PrivacyUnit) -> str:
-    """The parameters of a fit that an account is for, in Python and on the command line."""
-    k = unit.records_per_person
-    parameters = [f"records_per_person={k} (--records-per-person {k})"]
+    """The parameters of a fit that an account is for; the command line writes them as options."""
+    parameters = [f"records_per_person={unit.records_per_person}"]
     if unit.person is not None:
-        parameters = [f"person={unit.person!r} (--person {unit.person!r})"]
-    if not unit.number_is_public:
-        parameters.append(f"neighbours={unit.neighbours!r} (--neighbours {unit.neighbours})")
+        parameters = [f"person={unit.person!r}"]
+    parameters.append(f"neighbours={unit.neighbours!r}")
     return " and ".join(parameters)
 
 
