@@ -1,4 +1,4 @@
-"""Two ways to bound what a person adds to a sum: weights by number of rows, or clipping her own sum.
+"""Two ways to bound what a person adds to a sum: weights by number of rows, or clipping her sum.
 
     weights     each of k_i rows counts min(1, c/k_i): a person moves the sum by at most c rows
     own sum     all rows count, then the person's own sum is shortened to at most C: w_i =
