@@ -82,7 +82,7 @@ def _sums(panel: Panel) -> Array:
 
 def _grams(panel: Panel) -> Array:
     """Σ_j of φφᵀ, φ of length at most 1 from cosines and output; shape (people, size²)."""
-    columns = []
+    columns: list[Array] = []
     for column, ends in zip(panel.inputs.T, panel.ranges, strict=True):
         functions = _FUNCTIONS
         if len(panel.ranges) > 1:
