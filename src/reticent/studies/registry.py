@@ -158,7 +158,7 @@ STUDIES = {
         quick=2,
     ),
     "gp-add-remove": Study(
-        "peers.add_remove",
+        "own.add_remove",
         "GPRegressor against DP-SGD and DP-EBM on real data where one record is added or removed, "
         "so that the number of records is protected too.",
         repeats=3,
