@@ -286,7 +286,8 @@ KEYS = {
         "file sha256 signed_by model reticent private guarantee about releases results notes read"
     ),
     "ledger open {}/l.db a --epsilon 1 --delta 1e-5": (
-        "dataset relation records_per_person person neighbours epsilon delta spent left charges"
+        "dataset relation records_per_person person neighbours within epsilon delta spent left "
+        "charges"
     ),
     "bandit simulate --rounds 20": "environment rounds releases last_quarter private not_private",
 }

@@ -61,7 +61,7 @@ def test_the_fit_is_shown_with_what_to_do_next(fit, run, tmp_path):
     mean, sd = model.predict([[55.0]], return_std=True)
     assert format_with_error(mean[0], sd[0]) in answer.out
     shown = run("inspect", tmp_path / "m.reticent").out
-    assert "weight (output)    2   150" in shown
+    assert "weight (output) 2 to 150" in " ".join(shown.split())
     results = json.loads(run("inspect", tmp_path / "m.reticent", "--json").out)["results"]
     assert results["effects"]["age"]["mean"][3] == pytest.approx(mean[0])
 

@@ -112,7 +112,7 @@ TWO = Bounds(x=[(0, 1)] * 2, y=(-1, 2))
         ({}, (X * 1j, Y), "Complex"),
         ({}, (X[:, 0], Y), "reshape"),
         ({}, (np.hstack([X, X]), Y), "X has 4 features, but the bounds are for 2"),
-        ({}, (X, Y[:-1]), "20 and 19"),
+        ({}, (X, Y[:-1]), "inconsistent numbers of samples"),
         ({}, (X, np.column_stack([Y, Y])), "y has 2 columns, but the bounds are for 1"),
         ({"kernel": RBF([1.0, 2.0, 3.0])}, (X, Y), "one length scale, or one per input"),
         (
