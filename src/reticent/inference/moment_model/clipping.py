@@ -13,43 +13,54 @@ This module takes r as given. Clip thresholds are chosen in `reticent.models`:
 """
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf, expit
+from scipy.special import erf
 
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS
 
 __all__ = [
+    "NoiseTail",
     "clip_moments",
     "clipped_second_moment",
     "correlated_distortion",
-    "estimate_skewness",
-    "heteroscedastic_excess",
-    "squared_shift_of_sums",
+    "estimate_clip_bias",
+    "fit_noise_tail",
+    "prior_bias_variances",
     "unclipped_variance",
 ]
 
 Array = NDArray[np.float64]
 _VARIANCE_GRID = np.geomspace(*CLIPPED_MOMENTS.variance_grid)
-_UNEVENNESS = np.linspace(*CLIPPED_MOMENTS.unevenness_grid)
-_MEDIANS = np.geomspace(*CLIPPED_MOMENTS.median_grid)
-_NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(CLIPPED_MOMENTS.quadrature_nodes)
+_CORES = np.geomspace(*CLIPPED_MOMENTS.core_grid)
+_TAIL_MASSES = np.concatenate([[0.0], np.geomspace(*CLIPPED_MOMENTS.tail_masses)])
+_TAIL_PRIOR = np.where(
+    _TAIL_MASSES > 0,
+    CLIPPED_MOMENTS.tail_probability / (len(_TAIL_MASSES) - 1),
+    1 - CLIPPED_MOMENTS.tail_probability,
+)
 
 
-def clip_moments(z: float) -> tuple[float, float, tuple[float, float, float]]:
-    """Of clip(N, ±z), N standard normal.
+def clip_moments(z: Any) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """Of clip(N, ±z), N standard normal; z a number or an array.
 
     Gain, second moment, and the Hermite coefficients 3, 5, 7 of the distortion.
     """
-    pdf = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-    inside = float(erf(z / math.sqrt(2)))
+    pdf = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    inside = erf(z / math.sqrt(2))
     second = inside - 2 * z * pdf + z * z * (1 - inside)
-    he = (z, z**3 - 3 * z, z**5 - 10 * z**3 + 15 * z)
-    odd = tuple(
-        -2 * pdf * h / math.sqrt(math.factorial(k)) for h, k in zip(he, (3, 5, 7), strict=True)
+    third, fifth, seventh = (
+        -2 * pdf * hermite / math.sqrt(math.factorial(k))
+        for hermite, k in (
+            (z, 3),
+            (z**3 - 3 * z, 5),
+            (z**5 - 10 * z**3 + 15 * z, 7),
+        )
     )
-    return inside, second, (odd[0], odd[1], odd[2])
+    return inside, second, (third, fifth, seventh)
 
 
 def clipped_second_moment(variance: Array, r: Array | float) -> Array:
@@ -109,65 +120,93 @@ def correlated_distortion(
     )
 
 
-def heteroscedastic_excess(
-    s2: float, explained: Array, second: Array, sd: Array, r: Array
-) -> float:
-    """Excess of the noise's variance over ``s2``, if its scale varies between records lognormally.
+@dataclass(frozen=True, eq=False)
+class NoiseTail:
+    """Noise as a normal core with a rare, larger part, as clipped second moments tell it.
+
+    Several laws (laws,) with their posterior weights. In each, noise is normal with variance
+    ``core``, but for a fraction ``mass`` of the records, whose residuals have the size ``length``.
+
+    All in half-ranges of y.
+    """
+
+    core: Array
+    mass: Array
+    length: Array
+    weights: Array
+
+    def variance(self) -> float:
+        """Variance of the noise, before any clip: the square of its mean standard deviation."""
+        variances = (1 - self.mass) * self.core + self.mass * self.length**2
+        return float(self.weights @ np.sqrt(variances)) ** 2
+
+    def clipped_variance(self, r: Array) -> Array:
+        """What the rare part adds to the second moment of residuals clipped at each r."""
+        clipped = np.minimum(self.length[:, None], r) ** 2
+        return np.asarray((self.weights * self.mass) @ clipped)
+
+    def shortfall(self, r: Array) -> Array:
+        """Root mean square of E(|e| − r)₊ of the rare part: most that clips move the mean by."""
+        cut = self.mass[:, None] * np.maximum(self.length[:, None] - r, 0.0)
+        return np.asarray(np.sqrt(self.weights @ cut**2))
+
+
+def fit_noise_tail(
+    s2: float, explained: Array, second: Array, sd: Array, r: Array, longest: float
+) -> NoiseTail:
+    """Posterior of the noise's core and rare part.
 
     For each stage (stages,): the variance of a residual that is not noise, the released second
-    moment and its noise, and the clip threshold. Wide clips show how much the scale varies, narrow
-    ones its median.
+    moment and its noise, and the clip threshold. ``s2``: what looks like the variance if noise is
+    normal; ``longest``: largest residual that the bounds of y allow.
     """
-    expected = np.zeros((len(_UNEVENNESS), len(_MEDIANS), len(r)))
-    for size, probability in zip(_NODES, _NODE_WEIGHTS / _NODE_WEIGHTS.sum(), strict=True):
-        noise = s2 * np.exp(2 * size * _UNEVENNESS)[:, None] * _MEDIANS
-        expected += probability * clipped_second_moment(explained + noise[:, :, None], r)
-    misfit = (
-        (second - expected) ** 2 / (sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2)
-    ).sum(axis=2)
-    log_weights = -misfit / 2 - _UNEVENNESS[:, None] / CLIPPED_MOMENTS.mean_unevenness
-    weights = np.exp(log_weights - log_weights.max())
-    variance = np.exp(2 * _UNEVENNESS**2)[:, None] * _MEDIANS
-    return s2 * (float((weights * variance).sum() / weights.sum()) - 1)
-
-
-def squared_shift_of_sums(sums: Array, variances: Array, narrow: NDArray[np.bool_]) -> float:
-    """Squared difference of the sums of outputs that narrow and wide clips see.
-
-    Less what sampling explains; at least 0.
-    """
-    weights = [np.where(group, 1 / variances, 0.0) for group in (narrow, ~narrow)]
-    narrowly, widely = (float(sums @ precision / precision.sum()) for precision in weights)
-    return max(
-        (narrowly - widely) ** 2
-        - CLIPPED_MOMENTS.significant_shift**2
-        * float(sum(1 / precision.sum() for precision in weights)),
-        0.0,
+    core = s2 * _CORES
+    shortest = min(CLIPPED_MOMENTS.shortest_tail * math.sqrt(s2), longest / 2)
+    lengths = np.geomspace(shortest, longest, CLIPPED_MOMENTS.tail_lengths)
+    normal = clipped_second_moment(explained + core[:, None], r)
+    tail = np.minimum(lengths[:, None], r) ** 2
+    mass = _TAIL_MASSES[:, None, None]
+    expected = (1 - mass) * normal[:, None, None] + mass * tail
+    misfit = (second - expected) ** 2 / (
+        sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
     )
+    log_weights = np.log(_TAIL_PRIOR)[:, None] - misfit.sum(axis=-1) / 2
+    weights = np.exp(log_weights - log_weights.max())
+    cores, masses, sizes = np.broadcast_arrays(core[:, None, None], mass[..., 0], lengths)
+    return NoiseTail(cores.ravel(), masses.ravel(), sizes.ravel(), weights.ravel() / weights.sum())
 
 
-def estimate_skewness(sums: Array, variances: Array, skew_biases: Array) -> tuple[float, float]:
-    """Mean and variance of the noise's skewness.
+def prior_bias_variances() -> tuple[float, float]:
+    """Variances of the skewness of the noise's core, and of its rare part's lopsidedness."""
+    odds = math.exp(CLIPPED_MOMENTS.skew_log_odds)
+    return odds / (1 + odds) * CLIPPED_MOMENTS.skew_sd**2, CLIPPED_MOMENTS.lopsidedness_sd**2
 
-    Each clip sees a sum of outputs that is off by its ``skew_biases`` times the skewness. A priori
-    the noise is symmetric, or its skewness is normal; the variance includes not knowing which.
+
+def estimate_clip_bias(sums: Array, variances: Array, biases: Array) -> tuple[Array, Array]:
+    """Skewness of the noise's core and lopsidedness of its rare part: mean (2,), covariance (2, 2).
+
+    Each clip sees a sum of outputs (stages,) that is off by its ``biases`` (stages, 2) times
+    these. A priori the core is symmetric, or its skewness is normal; the covariance includes not
+    knowing which. The rare part may be on either side, or on both: −1 to 1.
     """
     weights = 1 / variances
-    centred = skew_biases - weights @ skew_biases / weights.sum()
-    precision = max(float(weights @ centred**2), 1e-12)
-    estimate = float(weights @ (centred * sums)) / precision
-    sampling_variance = 1 / precision
-    total_variance = sampling_variance + CLIPPED_MOMENTS.skew_sd**2
-    probability = float(
-        expit(
-            CLIPPED_MOMENTS.skew_log_odds
-            + (
-                math.log(sampling_variance / total_variance)
-                + estimate**2 * (1 / sampling_variance - 1 / total_variance)
-            )
-            / 2
-        )
+    centred = biases - weights @ biases / weights.sum()
+    information = centred.T @ (weights[:, None] * centred)
+    evidence = centred.T @ (weights * sums)
+    means = np.zeros((2, 2))
+    covariances = np.zeros((2, 2, 2))
+    log_odds = np.array([0.0, CLIPPED_MOMENTS.skew_log_odds])
+    for model, skew_variance in enumerate((0.0, CLIPPED_MOMENTS.skew_sd**2)):
+        root = np.diag([math.sqrt(skew_variance), CLIPPED_MOMENTS.lopsidedness_sd])
+        inner = np.eye(2) + root @ information @ root
+        covariances[model] = root @ np.linalg.solve(inner, root)
+        means[model] = covariances[model] @ evidence
+        log_odds[model] += (evidence @ means[model] - math.log(np.linalg.det(inner))) / 2
+    probabilities = np.exp(log_odds - log_odds.max())
+    probabilities /= probabilities.sum()
+    mean = probabilities @ means
+    apart = means - mean
+    covariance = np.tensordot(probabilities, covariances, 1) + apart.T @ (
+        probabilities[:, None] * apart
     )
-    mean = estimate * CLIPPED_MOMENTS.skew_sd**2 / total_variance
-    posterior_variance = sampling_variance * CLIPPED_MOMENTS.skew_sd**2 / total_variance
-    return probability * mean, probability * (posterior_variance + (1 - probability) * mean**2)
+    return mean, covariance

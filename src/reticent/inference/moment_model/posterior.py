@@ -41,17 +41,19 @@ from reticent.inference.linalg import (
     JITTER,
     SMALL_JITTER,
     posterior_covariance,
+    quadratic_forms,
     robust_cholesky,
     solve_lower,
     solve_upper,
 )
 from reticent.inference.moment_model.clipping import (
+    NoiseTail,
     clip_moments,
     clipped_second_moment,
     correlated_distortion,
-    estimate_skewness,
-    heteroscedastic_excess,
-    squared_shift_of_sums,
+    estimate_clip_bias,
+    fit_noise_tail,
+    prior_bias_variances,
     unclipped_variance,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
@@ -74,8 +76,8 @@ class _Stage:
     second: float  # q/n
     second_sd: float
     clip_threshold: float  # r
+    gain: float  # g
     skew_bias: float  # bias of A/g along the function 1, in units of B̂, per third cumulant
-    narrow_clip: bool  # whether r is narrower than is safe for skewed noise
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,8 @@ class StagedPosterior:
         Posterior weights of the hypotheses; the weights w are in ``mean``.
     s2 : float
         Variance of a residual around φᵀw: noise and truncation.
-    narrow_clip : bool
-        Whether the next clip is narrower than is safe for skewed noise.
+    tail : NoiseTail
+        Noise as a normal core with a rare, larger part, as the released second moments tell it.
     """
 
     hypotheses: Array
@@ -145,9 +147,6 @@ class StagedPosterior:
     learn_prior: bool = True
     min_square_weight: float = 1.0
     damping: float = 0.0  # of B̂ (`GramEstimator`)
-    narrow_clip: bool = field(
-        init=False, default=False
-    )  # whether the next clip is narrower than is safe for skewed noise
     prior_observation: tuple[Array, Array] | None = (
         None  # (H, z): what is known of w beforehand, z = H·w + N(0, I)
     )
@@ -196,6 +195,10 @@ class StagedPosterior:
             dtype=np.float64,
         )
         self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
+        self.tail = self._fit_tail()
+        # standard deviations of the noise in A and q/n, by r and r²
+        self.noise_per_threshold = 0.0
+        self.second_sd_per_threshold = 0.0
 
     def _average_hypotheses(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
@@ -304,13 +307,17 @@ class StagedPosterior:
                 noise,
                 distortion / gain**2,
                 *second_moment,
+                gain,
                 skew_bias,
-                self.narrow_clip,
             )
         )
+        self.noise_per_threshold = A_sd / r
+        self.second_sd_per_threshold = q_sd / self.n / r**2
+        self.tail = self._fit_tail()
         self._solve()
         previous_s2 = self.s2
         self._weigh()
+        self.tail = self._fit_tail()
         if len(self._roots) > 1 or self.s2 != previous_s2:
             self._solve()
 
@@ -322,28 +329,35 @@ class StagedPosterior:
         observed = np.array([stage.observed for stage in self.stages])
         noises = np.array([stage.noise for stage in self.stages])
         distortions = np.array([stage.distortion for stage in self.stages])
-        stage_variances = (
-            noises + np.trace(distortions, axis1=1, axis2=2) / m + self.skew_inflation()
-        )
-        third_cumulant, third_cumulant_variance = self._third_cumulant()
         along = B @ self._weights_of_one
-        skew_biases = np.array([stage.skew_bias for stage in self.stages])
+        biases = self._clip_biases()
+        bias_mean, bias_covariance = self._clip_bias()
+        bias_moments = self._bias_moments()
+        stage_variances = (
+            noises
+            + np.trace(distortions, axis1=1, axis2=2) / m
+            + ((biases @ bias_moments) * biases).sum(axis=1) * (along @ along) / m
+        )
+        tail_sds = np.sqrt(self._tail_variances())
+        # clips may move the mean more at some places than at others, as the function differs
+        unit_prior = self.prior / np.mean(quadratic_forms(self.points, self.prior))
+        local = POSTERIOR.local_bias**2 * (B @ unit_prior @ B)
         for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
             gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
             omega = 1 / (stage_variances + gram_errors)
             omega /= omega.sum()
             centre = omega @ centres
-            self._observed = (
-                omega @ observed + B @ centre - third_cumulant * (omega @ skew_biases) * along
-            )
+            bias = omega @ biases
+            self._observed = omega @ observed + B @ centre - (bias @ bias_mean) * along
             difference = self.mean - centre
             second = self.covariance + np.outer(difference, difference)
             self._gram_error = V * second
             np.fill_diagonal(self._gram_error, V @ np.diag(second))
-            noise = np.tensordot(omega**2, distortions, 1) + third_cumulant_variance * (
-                omega @ skew_biases
-            ) ** 2 * np.outer(along, along)
+            noise = np.tensordot(omega**2, distortions, 1)
+            noise += (bias @ bias_covariance @ bias) * np.outer(along, along)
+            noise += (bias @ bias_moments @ bias) * local
+            noise += (omega @ tail_sds) ** 2 * B
             noise.ravel()[:: m + 1] += omega**2 @ noises
             expected = max(float(np.trace(self._gram_error)), 1e-300)
             if self.damping:
@@ -473,24 +487,6 @@ class StagedPosterior:
             weights = self.hypothesis_weights
         self._average_hypotheses(weights / weights.sum())
 
-    def skew_inflation(self) -> Array:
-        """Variance added to each stage (stages,) for skewed noise.
-
-        Narrow clips of skewed noise leave another mean than wide ones, which came first. Where
-        their sums of outputs differ by more than sampling explains, the narrow ones are taken to
-        err.
-        """
-        narrow = np.array([stage.narrow_clip for stage in self.stages])
-        return np.asarray(
-            narrow
-            * (
-                squared_shift_of_sums(*self._output_sums(), narrow)
-                / (self._weights_of_one @ self._weights_of_one)
-                if narrow.any()
-                else 0.0
-            )
-        )
-
     def _output_sums(self) -> tuple[Array, Array]:
         """Sum of outputs that each stage sees, and its variance but for shared noise; (stages,)."""
         u = self._weights_of_one
@@ -506,17 +502,99 @@ class StagedPosterior:
             [stage.noise * (u @ u) + u @ stage.distortion @ u for stage in self.stages]
         )
 
-    def _third_cumulant(self) -> tuple[float, float]:
-        """Third cumulant of noise that is learned, and its posterior variance."""
-        if not self.learn_noise:
-            return 0.0, 0.0
-        third = self.s2**1.5
+    def _clip_biases(self) -> Array:
+        """Bias of A/g along the function 1, in units of B̂, of each stage (stages, 2).
+
+        Per unit of the skewness of the noise's core, and of the lopsidedness of its rare part.
+        """
+        r, gain, skew_bias = np.array(
+            [(stage.clip_threshold, stage.gain, stage.skew_bias) for stage in self.stages]
+        ).T
+        return np.column_stack([self.s2**1.5 * skew_bias, -self.tail.shortfall(r) / gain])
+
+    def _clip_bias(self) -> tuple[Array, Array]:
+        """Skewness and lopsidedness of the noise: mean (2,) and covariance (2, 2)."""
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
-        mean, variance = estimate_skewness(
-            *self._output_sums(),
-            third * along * np.array([stage.skew_bias for stage in self.stages]),
+        return estimate_clip_bias(*self._output_sums(), along * self._clip_biases())
+
+    def _tail_variances(self) -> Array:
+        """What the rare part of the noise adds to the variance of A/g, in units of B̂; (stages,)."""
+        r, gain = np.array([(stage.clip_threshold, stage.gain) for stage in self.stages]).T
+        return np.asarray(self.tail.clipped_variance(r) / gain**2)
+
+    def _fit_tail(self) -> NoiseTail:
+        """Noise as a normal core with a rare part, from the second moments of all stages."""
+        longest = self.longest_residual()
+        if not self.stages:
+            empty = np.zeros(0)
+            return fit_noise_tail(self.s2, empty, empty, empty, empty, longest)
+        difference = np.array([stage.centre for stage in self.stages]) - self.mean
+        explained = (
+            self.posterior_variance()
+            + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
+            / self.n
         )
-        return third * mean, third**2 * variance
+        second, sd, clip_thresholds = np.array(
+            [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
+        ).T
+        return fit_noise_tail(self.s2, explained, second, sd, clip_thresholds, longest)
+
+    def longest_residual(self) -> float:
+        """Largest residual of outputs within their bounds, in half-ranges of y."""
+        return 1 + float(np.abs(self.points @ self.mean).max())
+
+    def negligible_threshold(self, stages: int) -> float:
+        """Clip threshold, in standard deviations of a residual, at which noises are equal.
+
+        Those of privacy and of sampling in A, over so many stages.
+        """
+        sampling_variance = float(np.trace(self._gram.estimate)) / len(self.mean)
+        return math.sqrt(sampling_variance * stages) / self.noise_per_threshold
+
+    def clip_errors(self, thresholds: Array, stages: int) -> Array:
+        """Mean squared error of the function if so many stages were clipped at each threshold.
+
+        Thresholds and roots of the errors (thresholds,) in half-ranges of y. Sampling noise,
+        privacy noise and what a clip may move the mean by, as far as releases tell how lopsided
+        the noise is.
+        """
+        variance = self.posterior_variance() + self.s2
+        B = np.maximum(np.diag(self._gram.estimate), 1e-300)
+        S = np.diag(self.prior)
+        gain, second, odd = clip_moments(thresholds / math.sqrt(variance))
+        biases = np.column_stack(
+            [
+                self.s2**1.5 * odd[0] / (math.sqrt(6) * gain * variance),
+                -self.tail.shortfall(thresholds) / gain,
+            ]
+        )
+        bias2 = biases**2 @ self._bias_moments().diagonal()
+        sampling = self.s2 + variance * (second / gain**2 - 1)
+        sampling += self.tail.clipped_variance(thresholds) / gain**2
+        privacy = (self.noise_per_threshold * thresholds / gain) ** 2 / stages
+        W = np.outer(sampling, B) + privacy[:, None]
+        function = (B / (1 / S + B**2 / W)).sum(axis=1) / self.n
+        return np.asarray(function + POSTERIOR.local_bias**2 * bias2 + self._level_error(bias2))
+
+    def _level_error(self, bias2: Array) -> Array:
+        """Squared error of the level, of stages whose clip moves it by a squared ``bias2``.
+
+        As far as the stages so far, which are clipped elsewhere, do not tell that.
+        """
+        if not self.stages:
+            return bias2
+        along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
+        _, variances = self._output_sums()
+        seen2 = self._clip_biases() ** 2 @ self._bias_moments().diagonal()
+        apart = np.maximum(1 - np.sqrt(seen2 / np.maximum(bias2, 1e-300)[:, None]), 0.0)
+        return np.asarray(1 / (1 / np.maximum(bias2, 1e-300) + apart**2 @ (along**2 / variances)))
+
+    def _bias_moments(self) -> Array:
+        """Second moments (2, 2) of the noise's skewness and lopsidedness, given the releases."""
+        if not self.stages:
+            return np.diag(prior_bias_variances())
+        mean, covariance = self._clip_bias()
+        return covariance + np.outer(mean, mean)
 
     def model_averaged_mean(self) -> Array:
         """Mean of w (m,) over the hypotheses, each fitted by itself, to predict with.
@@ -535,23 +613,6 @@ class StagedPosterior:
         """
         square = np.square(self.points[:, j])
         return float(np.clip(self._gram.estimate[j, j] / self.n, square.min() / 2, square.max()))
-
-    def excess_noise_variance(self) -> float:
-        """By how much the noise's variance exceeds s², as seen by clips of different widths.
-
-        Noise need not be normal. Narrow clips see the middle of skewed or uneven noise only; the
-        first stages, and the last one, must be clipped wide (`GPRegressor._clip_thresholds`).
-        """
-        difference = np.array([stage.centre for stage in self.stages]) - self.mean
-        explained = (
-            self.posterior_variance()
-            + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
-            / self.n
-        )
-        second, sd, clip_thresholds = np.array(
-            [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
-        ).T
-        return heteroscedastic_excess(self.s2, explained, second, sd, clip_thresholds)
 
     def estimated_truncation_variance(self) -> float:
         """Truncation variance, re-estimated from the residuals.

@@ -49,6 +49,8 @@ class StagedPosteriorSettings:
     gram_error_inflation : float
         How often the error in B̂ counts once more in reported covariances: its variance is made for
         the best estimate and falls short of the squared error.
+    local_bias : float
+        Part by which clips may move the mean more at one place than at another.
     max_gram_error : float
         Cap on the error in B̂, relative to the noise in A, where steps are damped. Later stages
         correct that error; uncapped, it dominates where w is poorly determined.
@@ -68,6 +70,7 @@ class StagedPosteriorSettings:
     noise_fraction_logits: Grid = (-12, 12, 121)
     min_truncation: float = 1e-9
     gram_error_inflation: float = 1.0
+    local_bias: float = 0.5
     max_gram_error: float = 0.3
     tolerance: float = 1e-6
     block_entries: int = 2**16
@@ -84,16 +87,17 @@ class ClippedMomentSettings:
     surprise : float
         Scale of the logarithm of that multiple: small ones count as noise, large ones as a wrong
         prior.
-    unevenness_grid : Grid
-        Standard deviations, equidistant, of the logarithm of the noise's scale between records.
-    mean_unevenness : float
-        Mean of that standard deviation a priori.
-    median_grid : Grid
-        Candidates, geometric, of the squared median scale of the noise, as multiples of s².
-    quadrature_nodes : int
-        Gauss–Hermite nodes of the lognormal scale.
-    significant_shift : float
-        Standard deviations by which levels may differ by sampling alone.
+    core_grid : Grid
+        Candidates of the variance of the noise's normal core, geometric, as multiples of s².
+    tail_masses : Grid
+        Candidates, geometric, of the fraction of the records in its rare part; none is another.
+    tail_lengths, shortest_tail : int, float
+        Candidates of the size of residuals of the rare part, geometric, from so many standard
+        deviations to the range of y.
+    tail_probability : float
+        Probability a priori that there is a rare part.
+    lopsidedness_sd : float
+        Standard deviation a priori of what the rare part is more above than below; 1: all above.
     skew_log_odds : float
         Log odds a priori that the noise is skewed at all.
     skew_sd : float
@@ -107,11 +111,12 @@ class ClippedMomentSettings:
 
     variance_grid: Grid = (1e-3, 1e2, 101)
     surprise: float = 0.2
-    unevenness_grid: Grid = (0.0, 0.9, 19)
-    mean_unevenness: float = 0.2
-    median_grid: Grid = (0.4, 1.25, 31)
-    quadrature_nodes: int = 11
-    significant_shift: float = 2.0
+    core_grid: Grid = (0.01, 1.5, 26)
+    tail_masses: Grid = (1e-3, 0.3, 9)
+    tail_lengths: int = 8
+    shortest_tail: float = 2.0
+    tail_probability: float = 0.2
+    lopsidedness_sd: float = 0.7
     skew_log_odds: float = -1.0
     skew_sd: float = 2.0
     block_rows: int = 64

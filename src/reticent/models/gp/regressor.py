@@ -327,7 +327,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if can_review and state.truncation_ratio() > STAGED_FIT.coarse_ratio:
                 refinable = False
                 state = self._refine_kernels(curator, state, k, stages)
-            thresholds = self._clip_thresholds(state, k, stages, curator.bounds)
+            thresholds = self._clip_thresholds(state, k, stages)
             means = np.array([posterior.mean for posterior in state.posteriors])
             release = curator.release(stage(state.feature_map, means, thresholds))
             if complete is None and not k:
@@ -451,8 +451,6 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             input_densities=densities,
             warp=warp,
             first_stage=first_stage,
-            clip_floor=self._clip_floor(snr_per_function / len(half_ranges), noise_std),
-            clip_inflation=self._clip_inflation(n / noise_multiplier, noise_std),
             truncation_fraction=truncated / (truncated + represented),
             mean_square_weight=mean_square_weight,
         )
@@ -474,27 +472,6 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             scaling_exponent(snr_per_function),
             norm_quantile(snr_per_function),
         )
-
-    def _clip_floor(self, snr_per_output: float, noise_std: float | None) -> float:
-        """Least clip threshold, in standard deviations of the residual.
-
-        With little privacy noise, a clip costs more than it saves; and noise that is not known need
-        not be normal.
-        """
-        divisor = STAGED_FIT.known_noise_clip_floor_divisor
-        if noise_std is None:
-            divisor = STAGED_FIT.clip_floor_divisor
-        return min(math.sqrt(snr_per_output) / divisor, STAGED_FIT.largest_clip_floor)
-
-    def _clip_inflation(self, effective_records: float, noise_std: float | None) -> float:
-        """Factor on the scheduled clip thresholds; ``effective_records`` = n / noise multiplier."""
-        from_records = STAGED_FIT.given_inflation_from_records
-        if noise_std is None and self.kernel is None:
-            from_records = STAGED_FIT.inflation_from_records
-        exponent = STAGED_FIT.inflation_exponent
-        if noise_std is None and self.kernel is not None:
-            exponent = STAGED_FIT.given_kernel_inflation_exponent
-        return max(effective_records / from_records, 1.0) ** exponent
 
     def _zoom_to_records(
         self, curator: Oracle, state: StageState, k: int, stages: int
@@ -527,66 +504,40 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
         return refined.transfer_posterior(state, log_weights, (stages - k) / (k - first))
 
-    def _clip_thresholds(
-        self, state: StageState, k: int, stages: int, bounds: Bounds
-    ) -> list[float]:
+    def _clip_thresholds(self, state: StageState, k: int, stages: int) -> list[float]:
         """Clip threshold r of each output's residuals in stage k, in half-ranges of y.
 
-        r = z × residual_sd, with z = max(inflation × schedule[stage], floor), where stages count
-        from the state's first one (a zoomed box begins anew) and z is
+        The first stage of a state is clipped at the bounds of y, which are the range of its
+        residuals if they are right. Later ones are clipped where the expected error of the
+        function is least (`StagedPosterior.clip_errors`), but
 
-        * at least `final_clip` in the last of more than `final_clip_stages`, if noise is learned;
-        * at most `gaussian_clip` with a given kernel, learned noise and no skewness, but for the
-          posterior's first `gaussian_clip_stages` and the last one.
-
-        In the first stage r is also limited by the bounds of y. All numbers: `StagedFitSettings`.
-
-        Changes the state: where the noise is known, ``clip_inflation`` ends with the early stages;
-        `_gaussian_cap` sets each posterior's ``narrow_clip``.
+        * no narrower than ``clip_schedule``, while the function is not known;
+        * no narrower than where privacy noise is `negligible_noise` of the sampling noise: a
+          narrower clip saves nothing. So the clip ends as more records or budget come, whatever the
+          law of the outputs is;
+        * in one early stage and in the last, as wide as its second moment still tells the noise:
+          rare large residuals must have been seen before clips may cut them.
         """
-        noise_known = self._known_noise_std(bounds) is not None
-        stage_of_state = k - state.first_stage
-        if noise_known and stage_of_state == STAGED_FIT.early_stages:
-            state.clip_inflation = 1.0
-        learn_noise_of_kernel = not noise_known and self.kernel is not None
-        schedule = STAGED_FIT.clip_schedule
-        if learn_noise_of_kernel:
-            schedule = STAGED_FIT.given_kernel_clip_schedule
-        scheduled = schedule[min(stage_of_state, len(schedule) - 1)]
-        z = max(state.clip_inflation * scheduled, state.clip_floor)
-        last = k == stages - 1
-        if not noise_known and last and k >= STAGED_FIT.final_clip_stages:
-            # `StagedPosterior.excess_noise_variance` needs this wide clip to see all of the noise
-            z = max(z, STAGED_FIT.final_clip)
         thresholds = []
         for posterior in state.posteriors:
-            capped = self._gaussian_cap(posterior, z, learn_noise_of_kernel and not last)
-            threshold = capped * posterior.residual_sd()
-            if not stage_of_state:  # bounds of y that are right limit the first residual
-                largest = max(
-                    STAGED_FIT.first_clip_half_ranges,
-                    STAGED_FIT.first_clip_sds * posterior.residual_sd(),
-                )
-                threshold = min(threshold, largest)
-            thresholds.append(threshold)
+            seen = len(posterior.stages)
+            sd = posterior.residual_sd()
+            longest = posterior.longest_residual()
+            if not posterior.noise_per_threshold:
+                thresholds.append(max(longest, STAGED_FIT.first_clip * sd))
+                continue
+            schedule = STAGED_FIT.clip_schedule
+            narrowest = schedule[min(seen, len(schedule) - 1)] * sd
+            total_sd = math.sqrt(posterior.posterior_variance() + posterior.tail.variance())
+            negligible = posterior.negligible_threshold(stages) * total_sd
+            lowest = max(narrowest, STAGED_FIT.negligible_noise * negligible)
+            if seen == STAGED_FIT.early_stages or k == stages - 1:
+                wide = math.sqrt(posterior.tail.variance() / posterior.second_sd_per_threshold)
+                lowest = max(lowest, min(wide, longest))
+            candidates = np.geomspace(lowest, max(longest, 2 * lowest), STAGED_FIT.clip_candidates)
+            best = int(np.argmin(posterior.clip_errors(candidates, stages)))
+            thresholds.append(float(candidates[best]))
         return thresholds
-
-    @staticmethod
-    def _gaussian_cap(posterior: StagedPosterior, z: float, allowed: bool) -> float:
-        """Clip threshold in standard deviations of the residual.
-
-        While no skewness has been detected, capped at the optimum for Gaussian noise. Sets
-        ``posterior.narrow_clip``, which the posterior remembers with the next release.
-        """
-        posterior.narrow_clip = (
-            allowed
-            and z > STAGED_FIT.gaussian_clip
-            and len(posterior.stages) >= STAGED_FIT.gaussian_clip_stages
-            and not posterior.skew_inflation().any()
-        )
-        if posterior.narrow_clip:
-            return STAGED_FIT.gaussian_clip
-        return z
 
     def _set_fitted_attributes(self, curator: Oracle, state: StageState) -> None:
         bounds = curator.bounds
@@ -645,9 +596,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         if constant >= 0 and posterior.learn_noise:
             square = posterior.feature_mean_square(constant)
             mean_square_weight = square / state.feature_map.feature_scale[constant] ** 2
-        residual_variance = posterior.s2
-        if self._releases - self._input_releases > STAGED_FIT.final_clip_stages:
-            residual_variance = posterior.s2 + posterior.excess_noise_variance()
+        residual_variance = posterior.tail.variance()
         noise_variance = max(
             residual_variance - truncation_variance,
             STAGED_FIT.min_noise_fraction * (posterior.s2 - truncation_variance),

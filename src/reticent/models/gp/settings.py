@@ -35,39 +35,15 @@ class StagedFitSettings:
     stages_per_input_release : int
         One release in so many is about the inputs alone, if no kernel is given.
     clip_schedule : tuple of float
-        Base value of each stage's clip threshold, in standard deviations of the residual; the last
-        one repeats. Narrow clips cost less noise once the fit is near. What is made of it:
-        `GPRegressor._clip_thresholds`.
-    given_kernel_clip_schedule : tuple of float
-        The same with a given kernel and noise to be learned; outliers inflate it.
-    final_clip : float
-        Least threshold of the last stage where the noise is to be learned: the whole of the noise
-        is seen once, since it need not be normal.
-    final_clip_stages : int
-        A fit with more than this many stages has such a last stage, and estimates excess noise
-        from it.
-    gaussian_clip : float
-        Largest threshold with a given kernel while no skewness was detected: the optimum for
-        Gaussian noise.
-    gaussian_clip_stages : int
-        Stages that are seen before this cap holds: skewness is found by comparing their clips with
-        later ones.
-    first_clip_half_ranges, first_clip_sds : float
-        Largest threshold of the first stage, in half-ranges of y or in standard deviations of the
-        residual, whichever is more: bounds of y that are right limit the first residual.
-    largest_clip_floor : float
-        Most that little privacy noise raises the threshold to: clipping then costs more than it
-        saves.
-    clip_floor_divisor, known_noise_clip_floor_divisor : float
-        That threshold is √(snr per function and output) divided by this: where the noise is known,
-        it is known to be normal, and clips may stay narrow.
-    inflation_from_records, given_inflation_from_records : float
-        n / noise multiplier above which clips are inflated: with more records privacy noise matters
-        less, and what a clip takes from the signal more. The second where noise or kernel are
-        given.
-    inflation_exponent, given_kernel_inflation_exponent : float
-        Clips are inflated by this power of n / noise multiplier over the number above. The second
-        with a given kernel and noise to be learned, where `gaussian_clip` is a limit.
+        Least clip threshold of each stage, in standard deviations of the residual; the last one
+        repeats. Wide where the function is not known yet: what is clipped of it is distorted in all
+        stages alike. `GPRegressor._clip_thresholds` has the rule.
+    first_clip : float
+        The same for the first stage, which is clipped at the bounds of y if they are wider.
+    negligible_noise : float
+        Privacy noise by sampling noise that no clip need save.
+    clip_candidates : int
+        Thresholds between which the expected error chooses.
     early_stages : int
         Stages in which the range of y, or a given prior, may prove too small: priors are rescaled
         and clips inflated.
@@ -94,21 +70,10 @@ class StagedFitSettings:
 
     stages: int = 24
     stages_per_input_release: int = 12
-    clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.7)
-    given_kernel_clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.5)
-    final_clip: float = 4.0
-    final_clip_stages: int = 5
-    gaussian_clip: float = 2.0
-    gaussian_clip_stages: int = 4
-    first_clip_half_ranges: float = 1.0
-    first_clip_sds: float = 2.0
-    largest_clip_floor: float = 8.0
-    clip_floor_divisor: float = 4
-    known_noise_clip_floor_divisor: float = 40
-    inflation_from_records: float = 20
-    given_inflation_from_records: float = 40
-    inflation_exponent: float = 1 / 3
-    given_kernel_inflation_exponent: float = 1 / 2
+    clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.5)
+    first_clip: float = 2.0
+    negligible_noise: float = 0.25
+    clip_candidates: int = 24
     early_stages: int = 3
     review_stages: tuple[int, ...] = (4, 8, 12)
     largest_truncation_fraction: float = 0.05

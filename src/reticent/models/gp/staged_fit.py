@@ -44,10 +44,6 @@ class StageState:
         Given maps of the inputs; () for those that follow from the densities.
     first_stage : int
         Stage that this state begins with.
-    clip_floor : float
-        Least clip threshold, in standard deviations of the residual.
-    clip_inflation : float
-        Factor on the scheduled clip thresholds.
     truncation_fraction : float
         Fraction of the prior variance that the basis does not represent.
     mean_square_weight : float
@@ -63,8 +59,6 @@ class StageState:
     input_densities: list[Array]
     warp: Warp
     first_stage: int
-    clip_floor: float
-    clip_inflation: float
     truncation_fraction: float
     mean_square_weight: float
     unrefined: "StageState | None" = None
@@ -104,9 +98,9 @@ class StageState:
             log_prior_weights=log_weights,
             initial_noise_variance=old_posterior.s2,
         )
-        return replace(
-            self, posteriors=[posterior], clip_inflation=old.clip_inflation, unrefined=old
-        )
+        posterior.noise_per_threshold = old_posterior.noise_per_threshold
+        posterior.second_sd_per_threshold = old_posterior.second_sd_per_threshold
+        return replace(self, posteriors=[posterior], unrefined=old)
 
     def count_records(self, release: Release, total: UnitTotal) -> CompleteRecords:
         """How many records of a ``total`` are complete, from the Gram matrix of a first stage.
