@@ -35,7 +35,7 @@ MODEL_WORDS = {
     "table": ModelWord(
         "PrivateTable", ("bins", "by", "count", "mean", "rate", "total", "quantile", "smooth")
     ),
-    "gp": ModelWord("GPRegressor", ("noise", "noise_column", "basis"), outputs=True),
+    "gp": ModelWord("GPRegressor", ("noise", "outcome", "noise_column", "basis"), outputs=True),
     "gp-binned": ModelWord("BinnedGPRegressor", ("bins", "kind", "protect", "noise"), outputs=True),
     "gp-labels": ModelWord("LabelGPRegressor", ("noise", "mechanism"), outputs=True),
     "classifier": ModelWord("GPClassifier", ("basis", "method"), outputs=True, labels=True),

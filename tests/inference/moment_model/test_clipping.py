@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from reticent.inference.moment_model.clipping import (
     clip_moments,
     clipped_second_moment,
-    estimate_skewness,
-    heteroscedastic_excess,
+    estimate_clip_bias,
+    fit_noise_tail,
+    prior_bias_variances,
 )
 
 
@@ -42,8 +43,23 @@ def test_uneven_noise_is_told_by_clips_of_different_widths(uneven):
     noise = rng.normal(size=400_000) * np.exp(uneven * rng.normal(size=400_000))
     r = np.array([0.5, 0.7, 1.0, 2.0, 4.0])
     second = np.array([np.mean(np.clip(noise, -one, one) ** 2) for one in r])
-    found = heteroscedastic_excess(0.8, np.zeros(5), second, np.full(5, 1e-3), r)
-    assert 0.8 + found == pytest.approx(np.mean(noise**2), rel=0.06)
+    tail = fit_noise_tail(0.8, np.zeros(5), second, np.full(5, 1e-3), r, 10.0)
+    assert tail.variance() == pytest.approx(np.mean(noise**2), rel=0.25)
+
+
+@pytest.mark.parametrize("chance", [0.02, 0.1])
+def test_a_rare_part_that_one_wide_clip_has_seen_is_not_forgotten(chance):
+    """Nineteen narrow stages see next to nothing of it, and one wide stage all."""
+    size = 2.0
+    r = np.array([2.0, *[0.1] * 19])
+    core = 0.02
+    second = core**2 + chance * np.minimum(size, r) ** 2
+    tail = fit_noise_tail(0.01, np.zeros(20), second, 1e-3 * r**2, r, size)
+    assert tail.variance() == pytest.approx(chance * size**2, rel=0.25)
+    assert tail.shortfall(np.array([0.1]))[0] == pytest.approx(chance * (size - 0.1), rel=0.2)
+    assert tail.shortfall(np.array([size]))[0] == 0
+    unseen = fit_noise_tail(0.01, np.zeros(19), second[1:], 1e-3 * r[1:] ** 2, r[1:], size)
+    assert unseen.variance() < tail.variance()
 
 
 @pytest.mark.parametrize("z", [0.5, 0.7, 1.0, 2.0])
@@ -59,19 +75,18 @@ def test_what_a_clip_leaves_of_skewed_noise(z):
     assert np.clip(noise, -z, z).mean() / gain == pytest.approx(lean, abs=2e-3)
 
 
-def test_skewness_is_told_by_levels_that_differ_as_the_leans_say():
+def test_skewness_and_lopsidedness_are_told_by_levels_that_differ():
     rng = np.random.default_rng(0)
-    leans = np.array([-0.01, -0.04, -0.1, -0.14, -0.14])
-    for skew in (-2.0, 0.0, 1.5):
-        levels = 7.0 + skew * leans + 1e-3 * rng.normal(size=5)
-        mean, variance = estimate_skewness(levels, np.full(5, 1e-6), leans)
-        assert mean == pytest.approx(skew, abs=0.1)
-        assert variance < 0.02
-    mean, variance = estimate_skewness(
-        7.0 + 1.5 * leans, np.full(5, 1e6), leans
-    )  # all noise: nothing is told
-    assert mean == pytest.approx(0.0, abs=1e-6)
-    assert 0.5 < variance < 4.0
-    assert estimate_skewness(np.array([3.0]), np.array([1.0]), np.array([-0.1]))[
-        0
-    ] == pytest.approx(0.0)  # one stage tells nothing
+    leans = np.column_stack([[-0.01, -0.04, -0.1, -0.14, -0.14], [0.0, -0.1, -0.1, -0.3, -0.4]])
+    for skewness, lopsidedness in ((-2.0, 0.0), (0.0, 0.9), (1.5, -0.5)):
+        levels = 7.0 + leans @ [skewness, lopsidedness] + 1e-3 * rng.normal(size=5)
+        mean, covariance = estimate_clip_bias(levels, np.full(5, 1e-6), leans)
+        assert mean == pytest.approx([skewness, lopsidedness], abs=0.15)
+        assert covariance.diagonal().max() < 0.05
+    # all noise: nothing is told
+    mean, covariance = estimate_clip_bias(7.0 + leans @ [1.5, 0.5], np.full(5, 1e6), leans)
+    assert mean == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert covariance.diagonal() == pytest.approx(prior_bias_variances(), rel=1e-3)
+    # one stage tells nothing
+    mean, _ = estimate_clip_bias(np.array([3.0]), np.array([1.0]), leans[:1])
+    assert mean == pytest.approx([0.0, 0.0])

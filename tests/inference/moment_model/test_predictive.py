@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reticent.inference.moment_model.outcomes import Outcome
 from reticent.inference.moment_model.predictive import OutputPosterior
 
 NEAR = np.zeros(6)
@@ -21,7 +22,18 @@ def spread(seed, m=4, size=1.0):
 def fitted(**changed):
     own = spread(0, size=0.5)
     one = OutputPosterior(
-        10.0, 3.0, None, 0.3, np.array([1.0, -1.0, 0.5, 0.0]), own + spread(1), own, 0.25, 1.5, 40.0
+        10.0,
+        3.0,
+        None,
+        0.3,
+        np.array([1.0, -1.0, 0.5, 0.0]),
+        own + spread(1),
+        own,
+        0.25,
+        1.5,
+        40.0,
+        Outcome("real", 7.0, 13.0),
+        0.09,
     )
     return replace(one, **changed)
 

@@ -62,6 +62,12 @@ MODEL_OPTIONS = {
         "SD",
         "gp, gp-labels, gp-binned: spread of outputs with the same inputs; learned if left out.",
     ),
+    "outcome": option(
+        str,
+        "KIND",
+        "gp: what outputs are: real, binary, count or positive; if left out, binary of yes and no, "
+        "real of others.",
+    ),
     "noise_column": (LevelColumn, None),
     "n_clusters": option(int, "K", "kmeans: number of clusters; 8 if left out."),
     "n_components": option(int, "K", "mixture, factors, components: how many of them."),

@@ -125,6 +125,8 @@ class StagedPosterior:
         s² before the first stage; ``noise_variance`` if not given.
     count_variance : float
         Squared relative error of ``n``.
+    clipped : bool
+        Whether clips cut residuals at all; False where thresholds are never below the largest.
 
     Attributes
     ----------
@@ -135,7 +137,8 @@ class StagedPosterior:
     s2 : float
         Variance of a residual around φᵀw: noise and truncation.
     tail : NoiseTail
-        Noise as a normal core with a rare, larger part, as the released second moments tell it.
+        Noise as a normal core with a rare, larger part, as the released second moments show it:
+        by this clips are chosen. Bands hold what may be there besides.
     """
 
     hypotheses: Array
@@ -158,6 +161,7 @@ class StagedPosterior:
         None  # what looked like noise before the first stage; the guess if nothing did
     )
     count_variance: float = 0.0  # squared relative error of n
+    clipped: bool = True  # whether clips cut residuals at all
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
@@ -194,8 +198,10 @@ class StagedPosterior:
             fitted_constant if self.constant_weights is None else self.constant_weights,
             dtype=np.float64,
         )
+        # factor on the odds that noise is not normal
+        self._doubt = 1.0 if self.learn_noise else POSTERIOR.doubt_of_normal_noise
         self._prior_scale, self._initial_residual_sd = 1.0, self.residual_sd()
-        self.tail = self._fit_tail()
+        self._fit_tails()
         # standard deviations of the noise in A and q/n, by r and r²
         self.noise_per_threshold = 0.0
         self.second_sd_per_threshold = 0.0
@@ -281,10 +287,11 @@ class StagedPosterior:
         if self.min_square_weight < 1:
             self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
             self.s2 = float(self.hypothesis_weights @ self._s2)
-        variance = unclipped_variance(
-            self.posterior_variance() + self.s2, q / self.n, q_sd / self.n, r
-        )
-        inside, second, odd = clip_moments(r / math.sqrt(variance))
+        variance = self.posterior_variance() + self.s2
+        inside, second, odd = clip_moments(math.inf)
+        if self.clipped:
+            variance = unclipped_variance(variance, q / self.n, q_sd / self.n, r)
+            inside, second, odd = clip_moments(r / math.sqrt(variance))
         gain = max(inside, POSTERIOR.min_gain)
         P = self.points[::2]  # evenly spread too, and enough for a mean
         common, at_a_point = correlated_distortion(
@@ -313,11 +320,11 @@ class StagedPosterior:
         )
         self.noise_per_threshold = A_sd / r
         self.second_sd_per_threshold = q_sd / self.n / r**2
-        self.tail = self._fit_tail()
+        self._fit_tails()
         self._solve()
         previous_s2 = self.s2
         self._weigh()
-        self.tail = self._fit_tail()
+        self._fit_tails()
         if len(self._roots) > 1 or self.s2 != previous_s2:
             self._solve()
 
@@ -330,9 +337,9 @@ class StagedPosterior:
         noises = np.array([stage.noise for stage in self.stages])
         distortions = np.array([stage.distortion for stage in self.stages])
         along = B @ self._weights_of_one
-        biases = self._clip_biases()
-        bias_mean, bias_covariance = self._clip_bias()
-        bias_moments = self._bias_moments()
+        biases = self._clip_biases(self._possible_tail)
+        bias_mean, bias_covariance = self._clip_bias(self._possible_tail, self._doubt)
+        bias_moments = bias_covariance + np.outer(bias_mean, bias_mean)
         stage_variances = (
             noises
             + np.trace(distortions, axis1=1, axis2=2) / m
@@ -342,6 +349,9 @@ class StagedPosterior:
         # clips may move the mean more at some places than at others, as the function differs
         unit_prior = self.prior / np.mean(quadratic_forms(self.points, self.prior))
         local = POSTERIOR.local_bias**2 * (B @ unit_prior @ B)
+        # that levels agree does not say that a rare part is even at single places
+        local_moments = bias_moments.copy()
+        local_moments[1, 1] = max(local_moments[1, 1], prior_bias_variances()[1])
         for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
             gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
@@ -356,7 +366,7 @@ class StagedPosterior:
             np.fill_diagonal(self._gram_error, V @ np.diag(second))
             noise = np.tensordot(omega**2, distortions, 1)
             noise += (bias @ bias_covariance @ bias) * np.outer(along, along)
-            noise += (bias @ bias_moments @ bias) * local
+            noise += (bias @ local_moments @ bias) * local
             noise += (omega @ tail_sds) ** 2 * B
             noise.ravel()[:: m + 1] += omega**2 @ noises
             expected = max(float(np.trace(self._gram_error)), 1e-300)
@@ -466,7 +476,9 @@ class StagedPosterior:
         ) / n
         noise = self.noise_variance * (_NOISE_GRID if self.learn_noise else _EXCESS_NOISE_GRID)
         s2 = noise + self._gram.mean_square_weight * self.truncation_variance[:, None]
-        expected = clipped_second_moment(explained[:, None] + s2[:, :, None], clip_thresholds)
+        expected = explained[:, None] + s2[:, :, None]
+        if self.clipped:
+            expected = clipped_second_moment(expected, clip_thresholds)
         misfit = (second - expected) ** 2 / (
             sd**2 + (CLIPPED_MOMENTS.second_moment_error * expected) ** 2
         )
@@ -502,7 +514,7 @@ class StagedPosterior:
             [stage.noise * (u @ u) + u @ stage.distortion @ u for stage in self.stages]
         )
 
-    def _clip_biases(self) -> Array:
+    def _clip_biases(self, tail: NoiseTail) -> Array:
         """Bias of A/g along the function 1, in units of B̂, of each stage (stages, 2).
 
         Per unit of the skewness of the noise's core, and of the lopsidedness of its rare part.
@@ -510,34 +522,52 @@ class StagedPosterior:
         r, gain, skew_bias = np.array(
             [(stage.clip_threshold, stage.gain, stage.skew_bias) for stage in self.stages]
         ).T
-        return np.column_stack([self.s2**1.5 * skew_bias, -self.tail.shortfall(r) / gain])
+        return np.column_stack([self.s2**1.5 * skew_bias, -tail.shortfall(r) / gain])
 
-    def _clip_bias(self) -> tuple[Array, Array]:
+    def _clip_bias(self, tail: NoiseTail, doubt: float) -> tuple[Array, Array]:
         """Skewness and lopsidedness of the noise: mean (2,) and covariance (2, 2)."""
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
-        return estimate_clip_bias(*self._output_sums(), along * self._clip_biases())
+        return estimate_clip_bias(*self._output_sums(), along * self._clip_biases(tail), doubt)
 
     def _tail_variances(self) -> Array:
         """What the rare part of the noise adds to the variance of A/g, in units of B̂; (stages,)."""
         r, gain = np.array([(stage.clip_threshold, stage.gain) for stage in self.stages]).T
-        return np.asarray(self.tail.clipped_variance(r) / gain**2)
+        return np.asarray(self.tail.excess_variance(self.s2, r) / gain**2)
 
-    def _fit_tail(self) -> NoiseTail:
-        """Noise as a normal core with a rare part, from the second moments of all stages."""
-        longest = self.longest_residual()
-        if not self.stages:
-            empty = np.zeros(0)
-            return fit_noise_tail(self.s2, empty, empty, empty, empty, longest)
-        difference = np.array([stage.centre for stage in self.stages]) - self.mean
-        explained = (
-            self.posterior_variance()
-            + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
-            / self.n
+    def _fit_tails(self) -> None:
+        """Noise as a normal core with a rare part, from the second moments of all stages.
+
+        As releases show it, and as it may be.
+        """
+        self.tail = self._fit_tail(POSTERIOR.doubt_of_normal_noise)
+        self._possible_tail = self.tail
+        if self.learn_noise:
+            self._possible_tail = self._fit_tail(1.0)
+
+    def _fit_tail(self, doubt: float) -> NoiseTail:
+        """The same with one prior; ``doubt``: factor on the odds that there is a rare part."""
+        if not self.clipped:
+            return NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
+        explained, second, sd, clip_thresholds = np.zeros((4, 0))
+        if self.stages:
+            difference = np.array([stage.centre for stage in self.stages]) - self.mean
+            explained = (
+                self.posterior_variance()
+                + np.maximum(((difference @ self._gram.estimate) * difference).sum(axis=1), 0.0)
+                / self.n
+            )
+            second, sd, clip_thresholds = np.array(
+                [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
+            ).T
+        return fit_noise_tail(
+            self.s2,
+            explained,
+            second,
+            sd,
+            clip_thresholds,
+            self.longest_residual(),
+            doubt,
         )
-        second, sd, clip_thresholds = np.array(
-            [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
-        ).T
-        return fit_noise_tail(self.s2, explained, second, sd, clip_thresholds, longest)
 
     def longest_residual(self) -> float:
         """Largest residual of outputs within their bounds, in half-ranges of y."""
@@ -568,33 +598,32 @@ class StagedPosterior:
                 -self.tail.shortfall(thresholds) / gain,
             ]
         )
-        bias2 = biases**2 @ self._bias_moments().diagonal()
+        moments = np.array(prior_bias_variances(POSTERIOR.doubt_of_normal_noise))
+        if self.stages:
+            mean, covariance = self._clip_bias(self.tail, POSTERIOR.doubt_of_normal_noise)
+            moments = mean**2 + covariance.diagonal()
+        bias2 = biases**2 @ moments
         sampling = self.s2 + variance * (second / gain**2 - 1)
-        sampling += self.tail.clipped_variance(thresholds) / gain**2
+        sampling += self.tail.excess_variance(self.s2, thresholds) / gain**2
         privacy = (self.noise_per_threshold * thresholds / gain) ** 2 / stages
         W = np.outer(sampling, B) + privacy[:, None]
         function = (B / (1 / S + B**2 / W)).sum(axis=1) / self.n
-        return np.asarray(function + POSTERIOR.local_bias**2 * bias2 + self._level_error(bias2))
+        local2 = POSTERIOR.local_bias**2 * bias2
+        return np.asarray(function + local2 + self._level_error(bias2, moments))
 
-    def _level_error(self, bias2: Array) -> Array:
+    def _level_error(self, bias2: Array, moments: Array) -> Array:
         """Squared error of the level, of stages whose clip moves it by a squared ``bias2``.
 
-        As far as the stages so far, which are clipped elsewhere, do not tell that.
+        As far as the stages so far, which are clipped elsewhere, do not tell that. ``moments``
+        (2,): squares of skewness and lopsidedness.
         """
         if not self.stages:
             return bias2
         along = float(self._weights_of_one @ self._gram.damped_estimate @ self._weights_of_one)
         _, variances = self._output_sums()
-        seen2 = self._clip_biases() ** 2 @ self._bias_moments().diagonal()
+        seen2 = self._clip_biases(self.tail) ** 2 @ moments
         apart = np.maximum(1 - np.sqrt(seen2 / np.maximum(bias2, 1e-300)[:, None]), 0.0)
         return np.asarray(1 / (1 / np.maximum(bias2, 1e-300) + apart**2 @ (along**2 / variances)))
-
-    def _bias_moments(self) -> Array:
-        """Second moments (2, 2) of the noise's skewness and lopsidedness, given the releases."""
-        if not self.stages:
-            return np.diag(prior_bias_variances())
-        mean, covariance = self._clip_bias()
-        return covariance + np.outer(mean, mean)
 
     def model_averaged_mean(self) -> Array:
         """Mean of w (m,) over the hypotheses, each fitted by itself, to predict with.

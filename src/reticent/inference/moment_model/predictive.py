@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from reticent.inference.linalg import quadratic_forms
+from reticent.inference.moment_model.outcomes import Outcome
 
 __all__ = ["OutputPosterior"]
 
@@ -30,8 +31,8 @@ class OutputPosterior:
     kernel : scikit-learn kernel
         The one with the largest weight.
     noise_std : float or None
-        Standard deviation of the observation noise, in the output's own units; None where each
-        record has a noise level of its own.
+        Standard deviation of the observation noise, in the output's own units, over the records;
+        None where each record has a noise level of its own.
     mean : (m,) array
         Posterior mean of w, in half-ranges of y.
     covariance, nonprivate_covariance : (m, m) arrays
@@ -43,6 +44,10 @@ class OutputPosterior:
     prior_centred_variance : float
         Variance of f around its own mean before the fit, in squared half-ranges of y: what both
         parts add up to, at least, where the extrapolation weight is 1.
+    outcome : Outcome
+        What outputs are: where their mean lies, and how their variance depends on it.
+    dispersion : float
+        Factor of that variance, in squared units of y but for ``outcome.unit_variance``.
     """
 
     midpoint: float
@@ -55,10 +60,16 @@ class OutputPosterior:
     truncation_variance: float  # variance of what the basis cannot represent
     prior_std: float  # standard deviation of the function before the fit, over the box
     prior_centred_variance: float  # variance of the function around its own mean, before the fit
+    outcome: Outcome
+    dispersion: float
 
     def mean_at(self, phi: Array) -> Array:
-        """Mean of f (points,), in the units of y."""
-        return np.asarray(self.midpoint + self.half_range * (phi @ self.mean))
+        """Mean of f (points,), in the units of y and where a mean of y can lie."""
+        return self.outcome.bounded(self.midpoint + self.half_range * (phi @ self.mean))
+
+    def noise_variance_at(self, mean: Array) -> Array:
+        """Variance of the observation noise (points,), in squared units of y, given the mean."""
+        return np.asarray(self.dispersion * self.outcome.unit_variance(mean))
 
     def variance_parts(self, phi: Array, extrapolation_weight: Array) -> tuple[Array, Array]:
         """Variances of f by cause (points,), in squared units of y: the model, and privacy noise.

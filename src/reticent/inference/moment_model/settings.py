@@ -38,6 +38,10 @@ class StagedPosteriorSettings:
         The same as multiples of a given s²: residuals may be larger than it explains.
     excess_noise_penalty : float
         Nats by which more noise than was given must fit better.
+    doubt_of_normal_noise : float
+        Factor on the odds of skewed noise, or of noise with a rare large part, where its standard
+        deviation was given (who states it speaks of normal noise), and where clips are chosen:
+        they widen by what releases show, while bands hold what may be.
     log_noise_sd : float
         Standard deviation of log s² a priori.
     log_truncation_sd : float
@@ -65,6 +69,7 @@ class StagedPosteriorSettings:
     noise_grid: Grid = (1e-4, 1e2, 61)
     excess_noise_grid: Grid = (1.0, 1e2, 41)
     excess_noise_penalty: float = 2.0
+    doubt_of_normal_noise: float = 0.05
     log_noise_sd: float = 3.0
     log_truncation_sd: float = 1.0
     noise_fraction_logits: Grid = (-12, 12, 121)
@@ -88,18 +93,21 @@ class ClippedMomentSettings:
         Scale of the logarithm of that multiple: small ones count as noise, large ones as a wrong
         prior.
     core_grid : Grid
-        Candidates of the variance of the noise's normal core, geometric, as multiples of s².
+        Candidates of the variance of the noise's normal core, geometric, as multiples of s², which
+        is the last.
     tail_masses : Grid
         Candidates, geometric, of the fraction of the records in its rare part; none is another.
     tail_lengths, shortest_tail : int, float
         Candidates of the size of residuals of the rare part, geometric, from so many standard
         deviations to the range of y.
-    tail_probability : float
-        Probability a priori that there is a rare part.
+    tail_log_odds : float
+        Log odds a priori that there is a rare part.
+    mean_log_excess : float
+        Mean a priori of the logarithm of the noise's variance over s².
     lopsidedness_sd : float
         Standard deviation a priori of what the rare part is more above than below; 1: all above.
     skew_log_odds : float
-        Log odds a priori that the noise is skewed at all.
+        Log odds a priori that the noise is skewed at all; and that its rare part is lopsided.
     skew_sd : float
         Standard deviation of the skewness of skewed noise.
     block_rows : int
@@ -111,12 +119,13 @@ class ClippedMomentSettings:
 
     variance_grid: Grid = (1e-3, 1e2, 101)
     surprise: float = 0.2
-    core_grid: Grid = (0.01, 1.5, 26)
-    tail_masses: Grid = (1e-3, 0.3, 9)
+    core_grid: Grid = (0.01, 1.0, 33)
+    tail_masses: Grid = (1e-3, 0.3, 13)
     tail_lengths: int = 8
     shortest_tail: float = 2.0
-    tail_probability: float = 0.2
-    lopsidedness_sd: float = 0.7
+    tail_log_odds: float = -1.5
+    mean_log_excess: float = 1.0
+    lopsidedness_sd: float = 1.0
     skew_log_odds: float = -1.0
     skew_sd: float = 2.0
     block_rows: int = 64

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 from sklearn.base import RegressorMixin, clone
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils.validation import check_is_fitted
@@ -41,6 +42,7 @@ from reticent.inference.kernels.projection import (
 from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import DAMPING
+from reticent.inference.moment_model.outcomes import OUTCOMES, Outcome
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
 from reticent.models.base import PrivateEstimator
@@ -66,6 +68,7 @@ from reticent.models.gp.settings import BASIS, LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
+from reticent.privacy.columns.words import YesNo
 from reticent.privacy.curator import Oracle
 from reticent.privacy.row_maps.features.basis_features import FeatureMap
 from reticent.privacy.row_maps.features.polynomial_basis import Basis
@@ -97,6 +100,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     noise : float, optional
         Standard deviation of the observation noise. Learned from the releases if not given; if
         given, it is the least: outliers count as more noise.
+    outcome : "real", "binary", "count" or "positive", optional
+        What outputs are. The function is their mean in any case; this says how their spread
+        depends on it, and where it lies. "binary": one of the two ends of the range of y; their
+        spread is known, residuals are never clipped, and means are in the range. "count": the
+        variance grows with the mean, which is not below 0. "positive": amounts whose standard
+        deviation grows with the mean. Default: "binary" for outputs of yes and no, "real" for
+        others. ``noise`` and ``noise_column`` are for "real" alone.
     noise_column : str or int, optional
         A column of X (by name, or by position where bounds have no names) that is no input: it
         holds the known standard deviation of each record's observation noise. Its range stands in
@@ -163,6 +173,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     kernel: Kernel | None = None
     _: KW_ONLY
     noise: float | None = None
+    outcome: str | None = None
     noise_column: str | int | None = None
     basis: int | None = None
     stages: int | None = None
@@ -204,6 +215,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
         if self.noise_column is not None:
             self._check_noise_parameters()
+        if self.outcome is not None:
+            self._check_outcome(self.outcome)
         if self.kernel is not None and not isinstance(self.kernel, Kernel):
             raise BadInput(
                 f"kernel must be a scikit-learn kernel such as RBF(2.0), not {self.kernel!r}."
@@ -217,6 +230,38 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             raise BadInput(
                 "GPRegressor predicts numbers: give the range of y in the bounds, not classes."
             )
+
+    def _check_outcome(self, outcome: str) -> None:
+        if outcome not in OUTCOMES:
+            raise BadInput(
+                f"outcome must be one of {', '.join(map(repr, OUTCOMES))}, or None, "
+                f"not {outcome!r}.",
+                parameter="outcome",
+            )
+        if outcome != "real" and not (self.noise is None and self.noise_column is None):
+            raise BadInput(
+                f"Outputs that are {outcome} have a spread that depends on their mean: leave out "
+                "the noise.",
+                parameter="outcome",
+            )
+        amounts = outcome in ("count", "positive")
+        if amounts and isinstance(self.bounds, Bounds) and min(self.bounds.y)[0] < 0:
+            raise BadInput(
+                f"Outputs that are {outcome} are not below 0, but the bounds of y are.",
+                parameter="outcome",
+            )
+
+    def _outcomes(self, bounds: Bounds) -> list[Outcome]:
+        """What each output is."""
+        known = self.noise is not None or self.noise_column is not None
+        found = []
+        for kind, (low, high) in zip(bounds.y_kinds, bounds.y, strict=True):
+            outcome = self.outcome
+            if outcome is None:
+                two_values = isinstance(kind, YesNo) and not known
+                outcome = "binary" if two_values else "real"
+            found.append(Outcome(outcome, float(low), float(high)))
+        return found
 
     def _check_noise_parameters(self) -> None:
         if not (isinstance(self.noise_column, str) or is_integer(self.noise_column, -math.inf)):
@@ -419,7 +464,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             feature_map, weighted=bounds.noise_column is not None, constant=constant
         )
         posteriors = []
-        for half_range in half_ranges:
+        for half_range, outcome in zip(half_ranges, self._outcomes(bounds), strict=True):
             unit = self._prior_unit(half_ranges[0], half_range)
             if noise_std is None:
                 noise_variance = max(prior.white_noise_variance * unit, STAGED_FIT.noise_guess**2)
@@ -439,6 +484,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     damping=DAMPING if self.kernel is None else 0.0,
                     constant_weights=_constant_weights(feature_map),
                     count_variance=self._complete.relative_variance,
+                    clipped=outcome.kind != "binary",
                 )
             )
         represented = float(np.mean(quadratic_forms(phi, posteriors[0].initial_prior)))
@@ -526,12 +572,16 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if not posterior.noise_per_threshold:
                 thresholds.append(max(longest, STAGED_FIT.first_clip * sd))
                 continue
+            if not posterior.clipped:
+                thresholds.append(longest)
+                continue
             schedule = STAGED_FIT.clip_schedule
             narrowest = schedule[min(seen, len(schedule) - 1)] * sd
             total_sd = math.sqrt(posterior.posterior_variance() + posterior.tail.variance())
             negligible = posterior.negligible_threshold(stages) * total_sd
             lowest = max(narrowest, STAGED_FIT.negligible_noise * negligible)
-            if seen == STAGED_FIT.early_stages or k == stages - 1:
+            last = k == stages - 1 and posterior.learn_noise
+            if seen == STAGED_FIT.early_stages or last:
                 wide = math.sqrt(posterior.tail.variance() / posterior.second_sd_per_threshold)
                 lowest = max(lowest, min(wide, longest))
             candidates = np.geomspace(lowest, max(longest, 2 * lowest), STAGED_FIT.clip_candidates)
@@ -561,9 +611,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             support = effective_support(marginal_densities(warped, densities, levels), levels)
         half_ranges = np.array([high / 2 - low / 2 for low, high in bounds.y])
         self._outputs = [
-            self._output_posterior(posterior, state, low / 2 + high / 2, half_range, support)
-            for posterior, (low, high), half_range in zip(
-                state.posteriors, bounds.y, half_ranges, strict=True
+            self._output_posterior(posterior, state, outcome, half_range, support)
+            for posterior, outcome, half_range in zip(
+                state.posteriors, self._outcomes(bounds), half_ranges, strict=True
             )
         ]
         self.kernel_: Any = [output.kernel for output in self._outputs]
@@ -578,7 +628,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         self,
         posterior: StagedPosterior,
         state: StageState,
-        middle: float,
+        outcome: Outcome,
         half_range: float,
         support: float,
     ) -> OutputPosterior:
@@ -615,6 +665,13 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         mean = posterior.mean
         if self.kernel is not None:
             mean = posterior.model_averaged_mean()
+        middle = outcome.low / 2 + outcome.high / 2
+        means = outcome.bounded(middle + half_range * (phi @ mean))
+        weights = posterior.densities.mean(axis=0)
+        weights = weights / weights.sum()
+        dispersion = outcome.dispersion((noise_std or 0.0) ** 2, means, weights)
+        if outcome.kind == "binary":
+            noise_std = math.sqrt(float(weights @ outcome.unit_variance(means)))
         return OutputPosterior(
             middle,
             half_range,
@@ -627,6 +684,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             prior_std * half_range,
             # around a mean that is known from a part of the box, which has moved too
             state.prior_centred_variance(posterior) * (2 - support),
+            outcome,
+            dispersion,
         )
 
     def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
@@ -694,12 +753,39 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         """
         moments = self._moments(X, variances=True)
         if self.releases_[0].bounds.noise_column is None:
-            noise = self._for_each_output(
-                lambda output: np.full(len(moments), (output.noise_std or 0.0) ** 2)
-            )
+            means = iter(moments[:, 0].reshape(len(moments), -1).T)
+            noise = self._for_each_output(lambda output: output.noise_variance_at(next(means)))
         else:
             noise = self._noise_levels(X) ** 2
         return {"model": moments[:, 1], "privacy": moments[:, 2], "noise": noise}
+
+    def predict_band(
+        self, X: object, *, level: float = 0.95, outputs: bool = False
+    ) -> tuple[Array, Array]:
+        """Lower and upper ends of bands at ``X``, in units of y and where a mean of y can lie.
+
+        Each holds the function with a probability of ``level``; with ``outputs``, a single output:
+        of yes and no both unless one is rare, of counts and positive amounts by a gamma
+        distribution, of others by a normal one.
+        """
+        if not 0 < as_float(level) < 1:
+            raise BadInput(f"level must be between 0 and 1, not {level!r}.", parameter="level")
+        parts = self.variance_parts(X)
+        means = np.asarray(self.predict(X))
+        function = parts["model"] + parts["privacy"]
+        shape = means.shape
+        by_output = [values.reshape(len(means), -1).T for values in (means, function)]
+        noises = parts["noise"].reshape(len(means), -1).T
+        ends = []
+        for output, mean, variance, noise in zip(self._outputs, *by_output, noises, strict=True):
+            outcome = output.outcome
+            if outputs:
+                ends.append(outcome.output_band(mean, variance + noise, level))
+            else:
+                half = norm.isf((1 - level) / 2) * np.sqrt(variance)
+                ends.append((outcome.bounded(mean - half), outcome.bounded(mean + half)))
+        lower, upper = (np.stack(side, axis=-1).reshape(shape) for side in zip(*ends, strict=True))
+        return lower, upper
 
     def sample_y(self, X: object, n_samples: int = 1, random_state: object = 0) -> Array:
         """Draw functions from the posterior at ``X``.
