@@ -2,10 +2,8 @@
 
 This module takes r as given. Clip thresholds are chosen in `reticent.models`:
 
-* regression: `models.gp.regressor.GPRegressor._clip_thresholds`. `StagedFitSettings.clip_schedule`
-  has a base value for each stage: z = max(inflation × schedule[stage], floor), at least
-  ``final_clip`` in the last stage if noise is learned, at most ``gaussian_clip`` with a given
-  kernel and no skewness; the first stage is limited by the bounds. r = z × residual_sd;
+* regression: `models.gp.regressor.GPRegressor._clip_thresholds`, where
+  `posterior.StagedPosterior.clip_errors` is least;
 * classification: `models.gp.classifier.GPClassifier`, by `ClassifierSettings.clip_factor`;
 * label-only regression: `models.gp.label_regressor.LabelGPRegressor._statistic`, by
   `LabelSettings.clip_schedule`;
@@ -162,13 +160,15 @@ def fit_noise_tail(
     r: Array,
     longest: float,
     doubt: float = 1.0,
+    log_variance: tuple[float, float] | None = None,
 ) -> NoiseTail:
     """Posterior of the noise's core and rare part.
 
     For each stage (stages,): the variance of a residual that is not noise, the released second
     moment and its noise, and the clip threshold. ``s2``: what looks like the variance if noise is
     normal; ``longest``: largest residual that the bounds of y allow; ``doubt``: factor on the
-    prior odds that there is a rare part.
+    prior odds that there is a rare part; ``log_variance``: mean and standard deviation of the
+    logarithm of the noise's variance a priori, if not near s².
     """
     core = s2 * _CORES
     shortest = min(CLIPPED_MOMENTS.shortest_tail * math.sqrt(s2), longest / 2)
@@ -185,7 +185,10 @@ def fit_noise_tail(
         - misfit.sum(axis=-1) / 2
     )
     variances = (1 - mass[..., 0]) * core[:, None, None] + mass[..., 0] * lengths**2
-    log_weights -= np.abs(np.log(variances / s2)) / CLIPPED_MOMENTS.mean_log_excess
+    if log_variance is None:
+        log_weights -= np.log1p(np.log(variances / s2) ** 2)
+    else:
+        log_weights -= ((np.log(variances) - log_variance[0]) / log_variance[1]) ** 2 / 2
     log_weights[:-1, _TAIL_MASSES == 0] = -np.inf  # noise that is all core has the variance s²
     weights = np.exp(log_weights - log_weights.max())
     cores, masses, sizes = np.broadcast_arrays(core[:, None, None], mass[..., 0], lengths)

@@ -138,7 +138,9 @@ class StagedPosterior:
         Variance of a residual around φᵀw: noise and truncation.
     tail : NoiseTail
         Noise as a normal core with a rare, larger part, as the released second moments show it:
-        by this clips are chosen. Bands hold what may be there besides.
+        by this clips are chosen.
+    possible_tail : NoiseTail
+        The same by what the range of y lets expect, which the releases may not show: for bands.
     """
 
     hypotheses: Array
@@ -337,8 +339,8 @@ class StagedPosterior:
         noises = np.array([stage.noise for stage in self.stages])
         distortions = np.array([stage.distortion for stage in self.stages])
         along = B @ self._weights_of_one
-        biases = self._clip_biases(self._possible_tail)
-        bias_mean, bias_covariance = self._clip_bias(self._possible_tail, self._doubt)
+        biases = self._clip_biases(self.tail)
+        bias_mean, bias_covariance = self._clip_bias(self.tail, self._doubt)
         bias_moments = bias_covariance + np.outer(bias_mean, bias_mean)
         stage_variances = (
             noises
@@ -349,9 +351,6 @@ class StagedPosterior:
         # clips may move the mean more at some places than at others, as the function differs
         unit_prior = self.prior / np.mean(quadratic_forms(self.points, self.prior))
         local = POSTERIOR.local_bias**2 * (B @ unit_prior @ B)
-        # that levels agree does not say that a rare part is even at single places
-        local_moments = bias_moments.copy()
-        local_moments[1, 1] = max(local_moments[1, 1], prior_bias_variances()[1])
         for _ in range(POSTERIOR.max_iterations):
             # stages that started far from w suffer from the error in B: they count less
             gram_errors = ((self.mean - centres) ** 2 + np.diag(self.covariance)) @ V.mean(axis=0)
@@ -366,7 +365,7 @@ class StagedPosterior:
             np.fill_diagonal(self._gram_error, V @ np.diag(second))
             noise = np.tensordot(omega**2, distortions, 1)
             noise += (bias @ bias_covariance @ bias) * np.outer(along, along)
-            noise += (bias @ local_moments @ bias) * local
+            noise += (bias @ bias_moments @ bias) * local
             noise += (omega @ tail_sds) ** 2 * B
             noise.ravel()[:: m + 1] += omega**2 @ noises
             expected = max(float(np.trace(self._gram_error)), 1e-300)
@@ -383,6 +382,9 @@ class StagedPosterior:
                 1 + np.linalg.norm(self.mean)
             ):
                 break
+        # a rare part that releases do not show, but leave room for, all on one side
+        unseen = omega @ (self._clip_biases(self.possible_tail) - biases)[:, 1]
+        self._unseen_bias = unseen**2 * (np.outer(along, along) + local)
 
     def _fit(self, root: Array, W: Array) -> _Fit:
         """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W).
@@ -539,13 +541,14 @@ class StagedPosterior:
 
         As releases show it, and as it may be.
         """
-        self.tail = self._fit_tail(POSTERIOR.doubt_of_normal_noise)
-        self._possible_tail = self.tail
+        self.tail = self._fit_tail(self._doubt)
+        self.possible_tail = self.tail
         if self.learn_noise:
-            self._possible_tail = self._fit_tail(1.0)
+            prior = math.log(self.noise_variance), POSTERIOR.log_noise_sd
+            self.possible_tail = self._fit_tail(1.0, prior)
 
-    def _fit_tail(self, doubt: float) -> NoiseTail:
-        """The same with one prior; ``doubt``: factor on the odds that there is a rare part."""
+    def _fit_tail(self, doubt: float, log_variance: tuple[float, float] | None = None) -> NoiseTail:
+        """The same with one prior, as for `fit_noise_tail`."""
         if not self.clipped:
             return NoiseTail(np.array([self.s2]), np.zeros(1), np.ones(1), np.ones(1))
         explained, second, sd, clip_thresholds = np.zeros((4, 0))
@@ -567,6 +570,7 @@ class StagedPosterior:
             clip_thresholds,
             self.longest_residual(),
             doubt,
+            log_variance,
         )
 
     def longest_residual(self) -> float:
@@ -678,8 +682,9 @@ class StagedPosterior:
         """Covariance (m, m) of the error of ``mean``, wider than ``covariance``, to report.
 
         It is that of the same linear estimate where B̂ is not damped, the error in B̂ is as large
-        as it was found to be (its variance is made for the best estimate, and falls short), and
-        hypotheses are weighed by half of the evidence only. If they were learned from records in a
+        as it was found to be (its variance is made for the best estimate, and falls short),
+        hypotheses are weighed by half of the evidence only, and clips may have cut a rare part of
+        the noise that no release shows. If they were learned from records in a
         fraction ``support`` of the box, the part the prior leaves open is divided by that fraction:
         it is more than the prior says (shorter lengthscales than the hypotheses have, in a box that
         is too wide).
@@ -696,7 +701,9 @@ class StagedPosterior:
             root - gain.T @ (self._gram.damped_estimate @ root) - prior_gain.T @ (self._H @ root)
         )
         propagated = (
-            gain.T @ (self._W + POSTERIOR.gram_error_inflation * self._gram_error) @ gain
+            gain.T
+            @ (self._W + POSTERIOR.gram_error_inflation * self._gram_error + self._unseen_bias)
+            @ gain
             + prior_gain.T @ prior_gain
         )
         return np.asarray(unexplained @ unexplained.T / support + propagated)

@@ -40,8 +40,8 @@ class StagedPosteriorSettings:
         Nats by which more noise than was given must fit better.
     doubt_of_normal_noise : float
         Factor on the odds of skewed noise, or of noise with a rare large part, where its standard
-        deviation was given (who states it speaks of normal noise), and where clips are chosen:
-        they widen by what releases show, while bands hold what may be.
+        deviation was given (who states it speaks of normal noise); and on those of skewed noise
+        where clips are chosen: they widen by what releases show, while bands hold what may be.
     log_noise_sd : float
         Standard deviation of log s² a priori.
     log_truncation_sd : float
@@ -102,8 +102,6 @@ class ClippedMomentSettings:
         deviations to the range of y.
     tail_log_odds : float
         Log odds a priori that there is a rare part.
-    mean_log_excess : float
-        Mean a priori of the logarithm of the noise's variance over s².
     lopsidedness_sd : float
         Standard deviation a priori of what the rare part is more above than below; 1: all above.
     skew_log_odds : float
@@ -124,7 +122,6 @@ class ClippedMomentSettings:
     tail_lengths: int = 8
     shortest_tail: float = 2.0
     tail_log_odds: float = -1.5
-    mean_log_excess: float = 1.0
     lopsidedness_sd: float = 1.0
     skew_log_odds: float = -1.0
     skew_sd: float = 2.0

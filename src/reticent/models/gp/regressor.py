@@ -582,7 +582,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             lowest = max(narrowest, STAGED_FIT.negligible_noise * negligible)
             last = k == stages - 1 and posterior.learn_noise
             if seen == STAGED_FIT.early_stages or last:
-                wide = math.sqrt(posterior.tail.variance() / posterior.second_sd_per_threshold)
+                possible = posterior.possible_tail.variance()
+                wide = math.sqrt(possible / posterior.second_sd_per_threshold)
                 lowest = max(lowest, min(wide, longest))
             candidates = np.geomspace(lowest, max(longest, 2 * lowest), STAGED_FIT.clip_candidates)
             best = int(np.argmin(posterior.clip_errors(candidates, stages)))

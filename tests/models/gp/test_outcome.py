@@ -1,0 +1,101 @@
+"""What outputs are: yes and no, counts, positive amounts; and means that clips do not move."""
+
+import numpy as np
+import pytest
+
+import reticent
+from reticent.errors import BadInput
+from reticent.inference.moment_model.outcomes import Outcome
+
+
+def flat(chance, n, seed):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, (n, 1)), (rng.uniform(size=n) < chance) * 1.0
+
+
+def fitted(x, y, high, epsilon=1.0, **own):
+    bounds = reticent.Bounds(x=[(-1, 1)], y=(0, high))
+    model = reticent.GPRegressor(bounds=bounds, epsilon=epsilon, delta=1e-6, random_state=0, **own)
+    return model.fit(x, y)
+
+
+def test_a_rare_one_is_not_told_as_never():
+    """Version 0.1.0 said .0001 ± .0001, and a noise of .001."""
+    model = fitted(*flat(0.02, 20_000, 0), 1)
+    mean, std = model.predict([[0.0]], return_std=True)
+    assert abs(mean[0] - 0.02) < 3 * std[0]
+    assert std[0] < 0.02
+    assert model.noise_ == pytest.approx(0.14, rel=0.2)
+
+
+def test_yes_and_no_are_known_by_their_mean():
+    model = fitted(*flat(0.05, 4_000, 1), 1, outcome="binary")
+    points = np.linspace(-0.9, 0.9, 7)[:, None]
+    mean, std = model.predict(points, return_std=True)
+    assert (np.abs(mean - 0.05) < 3 * std).all()
+    assert ((mean >= 0) & (mean <= 1)).all()
+    assert model.variance_parts(points)["noise"] == pytest.approx(mean * (1 - mean))
+    lower, upper = model.predict_band(points)
+    assert ((lower >= 0) & (upper <= 1) & (lower <= mean) & (mean <= upper)).all()
+
+
+def test_columns_of_yes_and_no_are_binary_unless_said_otherwise():
+    x, y = flat(0.3, 300, 2)
+    bounds = reticent.Bounds(x=[(-1, 1)], y={"smoker": "yes/no"})
+    options = {"bounds": bounds, "epsilon": 5.0, "delta": 1e-5, "stages": 2, "random_state": 0}
+    binary = reticent.GPRegressor(**options).fit(x, y)
+    real = reticent.GPRegressor(outcome="real", **options).fit(x, y)
+    (noise,) = binary.variance_parts([[0.0]])["noise"]
+    (mean,) = binary.predict([[0.0]])
+    assert noise == pytest.approx(mean * (1 - mean))
+    assert real.variance_parts([[0.0]])["noise"] == pytest.approx(real.noise_**2)
+
+
+@pytest.mark.parametrize(("outcome", "power"), [("count", 1), ("positive", 2)])
+def test_the_spread_of_amounts_grows_with_their_mean(outcome, power):
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1, 1, (10_000, 1))
+    means = 5 + 4 * x[:, 0]
+    if outcome == "count":
+        y = rng.poisson(means).astype(float)
+    else:
+        y = means * rng.gamma(4.0, 0.25, len(x))
+    model = fitted(x, y, 30, epsilon=3.0, outcome=outcome)
+    points = np.array([[-0.8], [0.8]])
+    told = np.sqrt(model.variance_parts(points)["noise"])
+    true = np.sqrt(0.25 ** (power - 1)) * (5 + 4 * points[:, 0]) ** (power / 2)
+    assert told == pytest.approx(true, rel=0.3)
+    lower, upper = model.predict_band(x, outputs=True)
+    assert (lower >= 0).all()
+    inside = (y >= lower) & (y <= upper)
+    assert inside[x[:, 0] < 0].mean() == pytest.approx(0.95, abs=0.04)
+    assert inside[x[:, 0] > 0].mean() == pytest.approx(0.95, abs=0.04)
+
+
+def test_bands_of_two_values_hold_both_unless_one_is_rare():
+    lower, upper = Outcome("binary", 0.0, 1.0).output_band(
+        np.array([0.01, 0.5, 0.99]), np.full(3, 0.2), 0.95
+    )
+    assert lower.tolist() == [0, 0, 1]
+    assert upper.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "word"),
+    [
+        ({"outcome": "yes"}, "outcome must be"),
+        ({"outcome": "binary", "noise": 0.1}, "leave out"),
+        ({"outcome": "count", "bounds": reticent.Bounds(x=[(-1, 1)], y=(-1, 1))}, "below 0"),
+    ],
+)
+def test_outcomes_that_cannot_be_are_refused(wrong, word):
+    options = {"bounds": reticent.Bounds(x=[(-1, 1)], y=(0, 1)), "epsilon": 1.0, "delta": 1e-6}
+    with pytest.raises(BadInput, match=word):
+        reticent.GPRegressor(**{**options, **wrong}).fit(*flat(0.5, 50, 0))
+
+
+@pytest.mark.parametrize("level", [0, 1, "most"])
+def test_a_band_needs_a_level_between_0_and_1(level):
+    model = fitted(*flat(0.5, 200, 0), 1, stages=1, basis=4)
+    with pytest.raises(BadInput, match="level must be"):
+        model.predict_band([[0.0]], level=level)
