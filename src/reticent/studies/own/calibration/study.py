@@ -1,0 +1,238 @@
+"""The grid: every estimator over data laws × n × ε.
+
+Bias in stated standard errors, coverage of 50, 80 and 95 % bands, ranks of the truth among
+posterior draws, monotony of the error in ε and n, and the ratio to the same model without privacy
+at ε = 10⁶. The acceptance test of every change to inference.
+"""
+
+import json
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from reticent.studies.common.results import (
+    Claim,
+    Findings,
+    Progress,
+    ResultTable,
+    Value,
+    mean_error,
+    times,
+)
+from reticent.studies.own.calibration import (
+    classification,
+    kmeans,
+    labels,
+    mixtures,
+    regression,
+)
+from reticent.studies.own.calibration.cells import Cell, Family, Trial, generator
+from reticent.studies.own.calibration.judging import BANDS, FAULTS, Judged, judge_cells
+from reticent.studies.own.calibration.picture import draw_grid
+
+__all__ = ["FAMILIES", "run", "run_families"]
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        regression.FAMILY,
+        labels.FAMILY,
+        classification.FAMILY,
+        mixtures.FAMILY,
+        kmeans.FAMILY,
+    )
+}
+
+
+def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
+    """Run all families."""
+    return run_families(
+        out, tuple(FAMILIES), repeats=repeats, quick=quick, seed=seed, progress=progress
+    )
+
+
+def run_families(
+    out: Path,
+    names: Sequence[str],
+    *,
+    repeats: int,
+    quick: bool,
+    seed: int,
+    progress: Progress,
+    containing: str = "",
+) -> Findings:
+    """Run some families, or of these the cells whose name contains some words."""
+    chosen = {
+        name: [
+            cell
+            for cell in (FAMILIES[name].quick if quick else FAMILIES[name].cells)
+            if containing in str(cell)
+        ]
+        for name in names
+    }
+    total = repeats * sum(len(cells) for cells in chosen.values())
+    done = 0
+    judged: list[Judged] = []
+    seconds = {}
+    for name, cells in chosen.items():
+        begun = time.process_time()
+        trials: dict[Cell, list[Trial]] = {cell: [] for cell in cells}
+        for repeat in range(repeats):
+            for cell in cells:
+                progress(done, total, str(cell))
+                with threadpool_limits(1):  # idle threads of scikit-learn spin
+                    trial = FAMILIES[name].trial(cell, generator(cell, seed, repeat))
+                trials[cell].append(trial)
+                done += 1
+        seconds[name] = time.process_time() - begun
+        judged += judge_cells(FAMILIES[name], trials)
+    findings = Findings(
+        "Whether answers can be believed: every estimator over data laws, n and ε",
+        [_record(one) for one in judged],
+        [_failing(judged), *(_family_table(FAMILIES[name], judged) for name in names)],
+        [] if quick else _claims(judged, names),
+        [
+            f"{times(repeats)}, seed {seed}; δ = 0.1/n. CPU seconds: "
+            + ", ".join(f"{name} {spent:.0f}" for name, spent in seconds.items()),
+            "Letters: " + "; ".join(f"{letter} {words}" for letter, words in FAULTS.items()) + ".",
+        ],
+        [draw_grid(out / "grid.png", judged), _write_records(out / "records.json", judged, seed)],
+    )
+    findings.write(out)
+    return findings
+
+
+def _record(one: Judged) -> dict[str, Value]:
+    loss, error = mean_error(one.losses)
+    numbers = {
+        "loss": loss,
+        "loss_error": error,
+        "ratio_to_no_privacy": one.ratio,
+        "ratio_to_smaller_epsilon": one.rise_epsilon,
+        "ratio_to_smaller_n": one.rise_n,
+        "mean_z": one.mean_z,
+        "mean_z_error": one.mean_z_error,
+        "worst_z": one.worst_z,
+        **{f"coverage_{100 * level:.0f}": one.coverage[level] for level in BANDS},
+        "coverage_95_error": one.coverage_error[0.95],
+        "rank_mean": one.rank_mean,
+        "rank_p": one.rank_p,
+    }
+    return {
+        **one.cell._asdict(),
+        "repeats": len(one.losses),
+        **{key: value if math.isfinite(value) else "" for key, value in numbers.items()},
+        "faults": one.faults,
+    }
+
+
+def _write_records(path: Path, judged: Sequence[Judged], seed: int) -> Path:
+    """Write all numbers with the loss of each repeat, for `comparison`."""
+    cells = [{**_record(one), "losses": one.losses.tolist()} for one in judged]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"seed": seed, "cells": cells}, ensure_ascii=False, indent=1))
+    return path
+
+
+def _number(value: float, digits: int = 2) -> str:
+    if not math.isfinite(value):
+        return ""
+    return f"{value:.{digits}f}"
+
+
+def _row(one: Judged) -> tuple[str, ...]:
+    cell = one.cell
+    return (
+        cell.model,
+        cell.law,
+        f"{cell.n:,}",
+        f"{cell.epsilon:g}",
+        f"{one.losses.mean():.4g}",
+        _number(one.ratio),
+        _number(one.rise_epsilon),
+        _number(one.rise_n),
+        _number(one.mean_z),
+        _number(one.worst_z, 1),
+        *(_number(one.coverage[level]) for level in BANDS),
+        _number(one.rank_p, 3),
+        one.faults,
+    )
+
+
+_HEADINGS = (
+    "model",
+    "law",
+    "n",
+    "ε",
+    "loss",
+    "to no privacy",
+    "to smaller ε",
+    "to smaller n",
+    "mean z",
+    "worst z",
+    *(f"{100 * level:.0f} %" for level in BANDS),
+    "rank p",
+    "faults",
+)
+
+
+def _failing(judged: Sequence[Judged]) -> ResultTable:
+    rows = [_row(one) for one in judged if one.faults]
+    title = f"Cells that fail: {len(rows)} of {len(judged)}"
+    return ResultTable(title, _HEADINGS, rows or [("none", *[""] * (len(_HEADINGS) - 1))], 2)
+
+
+def _family_table(family: Family, judged: Sequence[Judged]) -> ResultTable:
+    rows = [_row(one) for one in judged if one.cell.family == family.name]
+    return ResultTable(f"{family.name}: loss is the {family.loss}", _HEADINGS, rows, 2)
+
+
+_LEAST_COVERAGE = 0.88
+_MOSTLY = 0.95  # of the cells have bands of the right width
+
+
+def _claims(judged: Sequence[Judged], names: Sequence[str]) -> list[Claim]:
+    """What issue of acceptance asks of each family."""
+    claims = []
+    for name in names:
+        cells = [one for one in judged if one.cell.family == name]
+        count = Counter(letter for one in cells for letter in one.faults)
+        banded = [one for one in cells if math.isfinite(one.coverage[0.95])]
+        if banded:
+            claims += _band_claims(name, banded, count)
+        rising = count["E"] + count["R"]
+        found = f"{count['E']} rise with ε, {count['R']} with n, of {len(cells)}"
+        claims.append(Claim(f"{name}: no error rises with ε or n", found, rising == 0))
+        free = [one for one in cells if math.isfinite(one.ratio)]
+        if free:
+            worst = max(free, key=lambda one: one.ratio)
+            found = f"{count['P']} of {len(free)} not; farthest {worst.ratio:.2f}, {worst.cell}"
+            claim = f"{name}: at ε = 10⁶ within 2 % of the model without privacy"
+            claims.append(Claim(claim, found, count["P"] == 0))
+    return claims
+
+
+def _band_claims(name: str, banded: Sequence[Judged], count: Counter[str]) -> list[Claim]:
+    worst = max(banded, key=lambda one: one.worst_z)
+    found = f"{count['B']} of {len(banded)} are; farthest {worst.worst_z:.1f}, {worst.cell}"
+    least = min(banded, key=lambda one: one.coverage[0.95])
+    low, high = BANDS[0.95]
+    right = sum(low <= one.coverage[0.95] <= high for one in banded)
+    lowest = least.coverage[0.95]
+    share = f"{right} of {len(banded)} cells; least {lowest:.2f}, {least.cell}"
+    kept = right >= _MOSTLY * len(banded) and lowest >= _LEAST_COVERAGE
+    claim = (
+        f"{name}: 95 % bands cover {low} to {high} in 95 % of the cells, and never less than "
+        f"{_LEAST_COVERAGE}"
+    )
+    claims = [Claim(f"{name}: no cell is biased", found, count["B"] == 0)]
+    claims.append(Claim(claim, share, kept))
+    ranked = [one for one in banded if math.isfinite(one.rank_p)]
+    if ranked:
+        found = f"{count['U']} of {len(ranked)} are not"
+        claims.append(Claim(f"{name}: ranks are uniform", found, count["U"] == 0))
+    return claims
