@@ -31,9 +31,9 @@ _POINTS = (
     (5_000, 1.0),
     (5_000, 10.0),
     (5_000, FREE),
-    (50_000, 1.0),
     (50_000, FREE),
 )
+_SOFTMAX, _LABELS = _METHODS
 _PLACES = 32
 _NORMAL = 1.959964
 _SURE = 1e-6  # a chance nearer to 0 or 1 has no band of log-odds
@@ -75,8 +75,11 @@ def _normal_band(low: Array, high: Array) -> tuple[Array, Array]:
 
 FAMILY = Family(
     "classification",
-    grid("classification", _METHODS, _LAWS, _POINTS),
-    grid("classification", ("GPClassifier, softmax",), ("logistic", "constant"), ((500, FREE),)),
+    (
+        *grid("classification", (_SOFTMAX,), _LAWS, _POINTS),
+        *grid("classification", (_LABELS,), _LAWS, ((5_000, 1.0), (5_000, FREE))),
+    ),
+    grid("classification", (_SOFTMAX,), ("logistic", "constant"), ((500, FREE),)),
     _trial,
     "RMSE of the chance",
     negligible=0.002,

@@ -35,6 +35,7 @@ _MOST_MEAN_BIAS = 0.5  # the same, on average over places, if many simulation er
 _MANY = 4.0
 _LEAST_P = 1e-3
 _NEAR = 1.02  # ratio of losses that counts as equal
+_MOST_NATS = 10.0  # a density that is off by more is as useless, and hides the other repeats
 _SURE = float(norm.cdf(2.0))
 
 
@@ -59,6 +60,8 @@ class Judged:
         Loss to that at the ε, or the n, just below.
     faults : str
         Letters of `FAULTS`.
+    in_nats : bool
+        Whether losses are compared by differences.
     """
 
     cell: Cell
@@ -75,6 +78,7 @@ class Judged:
     rise_epsilon: float
     rise_n: float
     faults: str
+    in_nats: bool
 
 
 def clearly_above(values: Array) -> bool:
@@ -131,6 +135,7 @@ def _judge(
         _ratio(family, own, smaller),
         _ratio(family, own, fewer),
         faults,
+        family.in_nats,
     )
 
 
@@ -203,7 +208,7 @@ def _before(cell: Cell, losses: Mapping[Cell, Array], axis: str) -> Array | None
 def _worse(family: Family, own: Array, other: Array) -> bool:
     """Whether losses are clearly above others, by more than a ratio that counts as equal."""
     if family.in_nats:
-        return clearly_above(own - other - math.log(_NEAR))
+        return clearly_above(np.minimum(own - other, _MOST_NATS) - math.log(_NEAR))
     return clearly_above(own - _NEAR * other - family.negligible)
 
 
@@ -211,5 +216,5 @@ def _ratio(family: Family, own: Array, other: Array | None) -> float:
     if other is None or math.isnan(other.mean()):
         return math.nan
     if family.in_nats:
-        return float(np.exp(own.mean() - other.mean()))
+        return float(np.exp(np.mean(np.minimum(own - other, _MOST_NATS))))
     return float(own.mean() / max(other.mean(), 1e-12))

@@ -30,6 +30,8 @@ DEFAULT = "GPRegressor, default"
 LAWS = {name: (name, "even") for name in OUTPUTS} | {
     f"{name} inputs": ("normal", name) for name in INPUTS if name != "even"
 }
+_GIVEN_POINTS = ((5_000, 0.1), (5_000, 1.0), (5_000, FREE))
+_LEARNED_POINTS = ((5_000, 1.0), (5_000, FREE))
 _POINTS = ((500, 1.0), (5_000, 0.1), (5_000, 1.0), (5_000, 10.0), (5_000, FREE), (50_000, 1.0))
 _PLACES = 32
 _RANKED = (4, 16, 27)  # places far from each other, for ranks
@@ -111,7 +113,11 @@ def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
 
 FAMILY = Family(
     "regression",
-    grid("regression", (GIVEN, LEARNED, DEFAULT), LAWS, _POINTS),
+    (
+        *grid("regression", (GIVEN,), LAWS, _GIVEN_POINTS),
+        *grid("regression", (LEARNED,), OUTPUTS, _LEARNED_POINTS),
+        *grid("regression", (DEFAULT,), LAWS, _POINTS),
+    ),
     grid("regression", (GIVEN, DEFAULT), ("normal", "0/1, .05"), ((500, 1.0), (500, FREE))),
     _trial,
     "RMSE of E[y | x]",

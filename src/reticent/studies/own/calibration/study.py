@@ -5,11 +5,9 @@ posterior draws, monotony of the error in ε and n, and the ratio to the same mo
 at ε = 10⁶. The acceptance test of every change to inference.
 """
 
-import json
 import math
-import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
@@ -21,7 +19,6 @@ from reticent.studies.common.results import (
     ResultTable,
     Value,
     mean_error,
-    times,
 )
 from reticent.studies.own.calibration import (
     classification,
@@ -33,8 +30,9 @@ from reticent.studies.own.calibration import (
 from reticent.studies.own.calibration.cells import Cell, Family, Trial, generator
 from reticent.studies.own.calibration.judging import BANDS, FAULTS, Judged, judge_cells
 from reticent.studies.own.calibration.picture import draw_grid
+from reticent.studies.own.calibration.trial_files import write_trials
 
-__all__ = ["FAMILIES", "run", "run_families"]
+__all__ = ["FAMILIES", "choose_cells", "judge_families", "report", "run", "run_trials"]
 
 FAMILIES = {
     family.name: family
@@ -50,60 +48,73 @@ FAMILIES = {
 
 def run(out: Path, *, repeats: int, quick: bool, seed: int, progress: Progress) -> Findings:
     """Run all families."""
-    return run_families(
-        out, tuple(FAMILIES), repeats=repeats, quick=quick, seed=seed, progress=progress
-    )
+    chosen = choose_cells(tuple(FAMILIES), quick=quick)
+    trials = run_trials(chosen, range(repeats), seed=seed, progress=progress)
+    return report(out, trials, seed=seed, judge=not quick)
 
 
-def run_families(
-    out: Path,
-    names: Sequence[str],
-    *,
-    repeats: int,
-    quick: bool,
-    seed: int,
-    progress: Progress,
-    containing: str = "",
+def choose_cells(names: Sequence[str], *, quick: bool, containing: str = "") -> list[Cell]:
+    """Cells of some families, or of these the ones whose name contains some words."""
+    families = [FAMILIES[name] for name in names]
+    return [
+        cell
+        for family in families
+        for cell in (family.quick if quick else family.cells)
+        if containing in str(cell)
+    ]
+
+
+def run_trials(
+    cells: Sequence[Cell], repeats: Sequence[int], *, seed: int, progress: Progress
+) -> dict[Cell, list[Trial]]:
+    """Try each cell once for each number of a repeat."""
+    total = len(repeats) * len(cells)
+    trials: dict[Cell, list[Trial]] = {cell: [] for cell in cells}
+    for done, (repeat, cell) in enumerate((repeat, cell) for repeat in repeats for cell in cells):
+        progress(done, total, str(cell))
+        with threadpool_limits(1):  # idle threads of scikit-learn spin
+            trial = FAMILIES[cell.family].trial(cell, generator(cell, seed, repeat))
+        trials[cell].append(trial)
+    return trials
+
+
+def report(
+    out: Path, trials: Mapping[Cell, Sequence[Trial]], *, seed: int, judge: bool = True
 ) -> Findings:
-    """Run some families, or of these the cells whose name contains some words."""
-    chosen = {
-        name: [
-            cell
-            for cell in (FAMILIES[name].quick if quick else FAMILIES[name].cells)
-            if containing in str(cell)
-        ]
-        for name in names
-    }
-    total = repeats * sum(len(cells) for cells in chosen.values())
-    done = 0
-    judged: list[Judged] = []
-    seconds = {}
-    for name, cells in chosen.items():
-        begun = time.process_time()
-        trials: dict[Cell, list[Trial]] = {cell: [] for cell in cells}
-        for repeat in range(repeats):
-            for cell in cells:
-                progress(done, total, str(cell))
-                with threadpool_limits(1):  # idle threads of scikit-learn spin
-                    trial = FAMILIES[name].trial(cell, generator(cell, seed, repeat))
-                trials[cell].append(trial)
-                done += 1
-        seconds[name] = time.process_time() - begun
-        judged += judge_cells(FAMILIES[name], trials)
+    """Judge, tabulate and draw."""
+    names = _names(trials)
+    judged = judge_families(trials)
+    repeats = sorted({len(found) for found in trials.values()})
     findings = Findings(
         "Whether answers can be believed: every estimator over data laws, n and ε",
         [_record(one) for one in judged],
         [_failing(judged), *(_family_table(FAMILIES[name], judged) for name in names)],
-        [] if quick else _claims(judged, names),
+        _claims(judged, names) if judge else [],
         [
-            f"{times(repeats)}, seed {seed}; δ = 0.1/n. CPU seconds: "
-            + ", ".join(f"{name} {spent:.0f}" for name, spent in seconds.items()),
+            f"Repeats of a cell: {' to '.join(str(one) for one in {repeats[0], repeats[-1]})}; "
+            f"seed {seed}; δ = 0.1/n.",
             "Letters: " + "; ".join(f"{letter} {words}" for letter, words in FAULTS.items()) + ".",
         ],
-        [draw_grid(out / "grid.png", judged), _write_records(out / "records.json", judged, seed)],
+        [
+            draw_grid(out / "grid.png", judged),
+            write_trials(out / "records.json", trials, seed=seed),
+        ],
     )
     findings.write(out)
     return findings
+
+
+def _names(trials: Mapping[Cell, Sequence[Trial]]) -> list[str]:
+    return list(dict.fromkeys(cell.family for cell in trials))
+
+
+def judge_families(trials: Mapping[Cell, Sequence[Trial]]) -> list[Judged]:
+    """Judge the cells of all families that were tried."""
+    judged: list[Judged] = []
+    for name in _names(trials):
+        own = {cell: found for cell, found in trials.items() if cell.family == name}
+        judged += judge_cells(FAMILIES[name], own)
+    return judged
 
 
 def _record(one: Judged) -> dict[str, Value]:
@@ -128,14 +139,6 @@ def _record(one: Judged) -> dict[str, Value]:
         **{key: value if math.isfinite(value) else "" for key, value in numbers.items()},
         "faults": one.faults,
     }
-
-
-def _write_records(path: Path, judged: Sequence[Judged], seed: int) -> Path:
-    """Write all numbers with the loss of each repeat, for `comparison`."""
-    cells = [{**_record(one), "losses": one.losses.tolist()} for one in judged]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"seed": seed, "cells": cells}, ensure_ascii=False, indent=1))
-    return path
 
 
 def _number(value: float, digits: int = 2) -> str:
@@ -196,7 +199,7 @@ _MOSTLY = 0.95  # of the cells have bands of the right width
 
 
 def _claims(judged: Sequence[Judged], names: Sequence[str]) -> list[Claim]:
-    """What issue of acceptance asks of each family."""
+    """What must hold in each family."""
     claims = []
     for name in names:
         cells = [one for one in judged if one.cell.family == name]
