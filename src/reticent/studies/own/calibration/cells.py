@@ -47,6 +47,8 @@ class Trial:
         estimators that state none.
     ranks : array of shape (few places,)
         Share of draws from the posterior that lie below the truth. Empty if there is none.
+    resolution : float
+        A standard error below this counts as this: errors of rounding are not held against it.
     """
 
     loss: float
@@ -55,12 +57,13 @@ class Trial:
     estimate: Array = field(default_factory=_nothing)
     sd: Array = field(default_factory=_nothing)
     ranks: Array = field(default_factory=_nothing)
+    resolution: float = 1e-12
 
     @property
     def z(self) -> Array:
         """Errors in stated standard errors, (places,)."""
         error = self.estimate - self.truth
-        return np.asarray(error / np.maximum(self.sd, 1e-12))
+        return np.asarray(error / np.maximum(self.sd, self.resolution))
 
 
 @dataclass(frozen=True)

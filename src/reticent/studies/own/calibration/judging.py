@@ -55,7 +55,7 @@ class Judged:
         Mean rank of the truth, and the p-value of uniform ranks (Kolmogorov–Smirnov at each place,
         times the number of places).
     ratio : float
-        Loss to that without privacy (exp of the difference, for losses in nats); at ε = 10⁶.
+        Loss to that without privacy (exp of the difference, for losses in nats).
     rise_epsilon, rise_n : float
         Loss to that at the ε, or the n, just below.
     faults : str
@@ -81,12 +81,15 @@ class Judged:
     in_nats: bool
 
 
-def clearly_above(values: Array) -> bool:
-    """Whether the mean of independent values is above zero beyond chance."""
+def clearly_above(values: Array, least_error: float = 0.0) -> bool:
+    """Whether the mean of independent values is above zero beyond chance.
+
+    ``least_error`` is the least that its standard error can be, however equal the values are.
+    """
     repeats = len(values)
     if repeats < 2:
         return False
-    error = float(values.std(ddof=1)) / math.sqrt(repeats)
+    error = max(float(values.std(ddof=1)) / math.sqrt(repeats), least_error)
     return bool(values.mean() > float(student.ppf(_SURE, repeats - 1)) * error)
 
 
@@ -174,13 +177,11 @@ def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, b
             shares[level] = errors[level] = math.nan
             continue
         covered = np.mean(np.abs(z) < norm.ppf((1 + level) / 2), axis=1)  # in each repeat
+        if_independent = math.sqrt(level * (1 - level) / z.size)
         shares[level] = float(covered.mean())
-        errors[level] = float(covered.std()) / math.sqrt(len(covered))
-        # a coverage of exactly one in all repeats has no error of its own: it could be `most`
-        # in as many independent places
-        chance = most**z.size > 1 - _SURE
-        narrow = narrow or clearly_above(least - covered)
-        wide = wide or (clearly_above(covered - most) and not chance)
+        errors[level] = max(float(covered.std()) / math.sqrt(len(covered)), if_independent)
+        narrow = narrow or clearly_above(least - covered, if_independent)
+        wide = wide or clearly_above(covered - most, if_independent)
     return shares, errors, narrow, wide
 
 
@@ -217,4 +218,6 @@ def _ratio(family: Family, own: Array, other: Array | None) -> float:
         return math.nan
     if family.in_nats:
         return float(np.exp(np.mean(np.minimum(own - other, _MOST_NATS))))
-    return float(own.mean() / max(other.mean(), 1e-12))
+    if other.mean() <= family.negligible:
+        return math.nan
+    return float(own.mean() / other.mean())

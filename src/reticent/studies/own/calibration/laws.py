@@ -9,13 +9,16 @@ from numpy.typing import NDArray
 
 __all__ = [
     "CLASSES",
+    "FACTOR_TABLES",
     "HALF",
     "INPUTS",
     "LENGTH",
     "OUTPUTS",
+    "REWARDS",
     "TABLES",
     "Inputs",
     "Outputs",
+    "Rewards",
     "Table",
     "places",
     "smooth_function",
@@ -255,4 +258,76 @@ TABLES = {
     "long tails": Table(_long_tails, (0.0, 100.0)),
     "point masses": Table(_point_masses, (-8.0, 8.0)),
     "clusters": Table(_clusters, (-8.0, 8.0)),
+}
+
+
+# --- tables of six columns that two factors explain ---
+
+_LOADINGS = np.array([[1.0, 0.9, 0.8, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 0.9, 0.8]])
+
+
+def _factors(n: int, rng: Generator) -> Array:
+    return np.asarray(rng.normal(size=(n, 2)) @ _LOADINGS + 0.2 * rng.normal(size=(n, 6)))
+
+
+def _half_missing(n: int, rng: Generator) -> Array:
+    """Half of the records are all zeros, the others whole numbers."""
+    return np.where(rng.random((n, 1)) < 0.5, 0.0, np.round(2 * _factors(n, rng)))
+
+
+FACTOR_TABLES = {
+    "normal": Table(_factors, (-6.0, 6.0)),
+    "long tails": Table(lambda n, rng: np.exp(0.8 * _factors(n, rng)), (0.0, 60.0)),
+    "point masses": Table(_half_missing, (-12.0, 12.0)),
+    "box 10 × too wide": Table(_factors, (-60.0, 60.0)),
+}
+
+
+# --- rewards of bandits ---
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """A law of rewards in about [0, 1] for candidates on a line.
+
+    Attributes
+    ----------
+    function : callable
+        Draws the mean reward as a function of the candidate.
+    inputs : str
+        Law of the candidates, in `INPUTS`.
+    binary : bool
+        Whether a reward is 0 or 1; otherwise normal noise is added.
+    length : float
+        Length scale of the functions.
+    """
+
+    function: Callable[[Generator], Callable[[Array], Array]]
+    inputs: str = "even"
+    binary: bool = False
+    length: float = LENGTH
+
+    def draw(self, values: Array, rng: Generator) -> Array:
+        """Rewards where the function has these values."""
+        if self.binary:
+            return (rng.random(values.shape) < values).astype(np.float64)
+        return np.asarray(values + 0.1 * rng.normal(size=values.shape))
+
+
+def _smooth_rewards(rng: Generator) -> Callable[[Array], Array]:
+    function = smooth_function(rng)
+    return lambda x: 0.5 + 0.4 * np.tanh(function(x))
+
+
+def _narrow_peak(rng: Generator) -> Callable[[Array], Array]:
+    """Low everywhere but in one place, some twentieth of the box."""
+    centre = rng.uniform(-2.5, 2.5)
+    return lambda x: 0.2 + 0.7 * np.exp(-0.5 * ((x - centre) / 0.1) ** 2)
+
+
+REWARDS = {
+    "normal": Rewards(_smooth_rewards),
+    "0/1": Rewards(_smooth_rewards, binary=True),
+    "narrow peak": Rewards(_narrow_peak, length=0.15),
+    "clustered inputs": Rewards(_smooth_rewards, "clustered"),
 }

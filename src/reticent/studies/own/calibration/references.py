@@ -9,7 +9,13 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
 
-__all__ = ["class_chances", "clusters_cost", "mixture_log_likelihood", "regression_mean"]
+__all__ = [
+    "class_chances",
+    "clusters_cost",
+    "mixture_log_likelihood",
+    "regression_mean",
+    "upper_confidence_choices",
+]
 
 Array = NDArray[np.float64]
 _LANDMARKS = 48  # a smooth function on the box has some ten degrees of freedom
@@ -94,3 +100,35 @@ def clusters_cost(X: Array, clusters: int, seed: int) -> float:
     """Mean squared distance of the records from the nearest centre; the best of many starts."""
     model = KMeans(clusters, n_init=_STARTS, random_state=seed).fit(X)
     return float(model.inertia_) / len(X)
+
+
+def upper_confidence_choices(
+    candidates: Array,
+    rewards: Array,
+    *,
+    constant: float,
+    spread: float,
+    noise: float,
+    length: float,
+    weight: float,
+) -> NDArray[np.intp]:
+    """Choices of GP-UCB that learns after every round: number of a candidate, (rounds,).
+
+    ``candidates`` and ``rewards`` are (rounds, arms); the mean is that of an RBF kernel and a
+    constant, whose posterior of the features' weights is updated round by round.
+    """
+    rounds, arms = candidates.shape
+    phi = spread * _features(candidates.ravel(), _landmarks(candidates), length)
+    phi = np.column_stack([phi, np.full(len(phi), constant)]).reshape(rounds, arms, -1)
+    covariance = np.eye(phi.shape[2])
+    mean = np.zeros(phi.shape[2])
+    chosen = np.empty(rounds, dtype=np.intp)
+    for i in range(rounds):
+        projected = phi[i] @ covariance
+        variance = np.sum(projected * phi[i], axis=1)
+        chosen[i] = np.argmax(phi[i] @ mean + weight * np.sqrt(np.maximum(variance, 0.0)))
+        row = projected[chosen[i]]
+        total = variance[chosen[i]] + noise**2
+        mean = mean + row * ((rewards[i, chosen[i]] - phi[i, chosen[i]] @ mean) / total)
+        covariance = covariance - np.outer(row, row) / total
+    return chosen

@@ -21,13 +21,18 @@ from reticent.studies.common.results import (
     mean_error,
 )
 from reticent.studies.own.calibration import (
+    bandits,
+    binned,
     classification,
+    descriptive,
+    factors,
     kmeans,
     labels,
     mixtures,
     regression,
+    search,
 )
-from reticent.studies.own.calibration.cells import Cell, Family, Trial, generator
+from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator
 from reticent.studies.own.calibration.judging import BANDS, FAULTS, Judged, judge_cells
 from reticent.studies.own.calibration.picture import draw_grid
 from reticent.studies.own.calibration.trial_files import write_trials
@@ -39,9 +44,15 @@ FAMILIES = {
     for family in (
         regression.FAMILY,
         labels.FAMILY,
+        binned.FAMILY,
         classification.FAMILY,
         mixtures.FAMILY,
         kmeans.FAMILY,
+        factors.PCA_FAMILY,
+        factors.FACTOR_FAMILY,
+        descriptive.FAMILY,
+        bandits.FAMILY,
+        search.FAMILY,
     )
 }
 
@@ -210,10 +221,12 @@ def _claims(judged: Sequence[Judged], names: Sequence[str]) -> list[Claim]:
         rising = count["E"] + count["R"]
         found = f"{count['E']} rise with ε, {count['R']} with n, of {len(cells)}"
         claims.append(Claim(f"{name}: no error rises with ε or n", found, rising == 0))
-        free = [one for one in cells if math.isfinite(one.ratio)]
+        free = [one for one in cells if one.cell.epsilon == FREE]
         if free:
-            worst = max(free, key=lambda one: one.ratio)
-            found = f"{count['P']} of {len(free)} not; farthest {worst.ratio:.2f}, {worst.cell}"
+            found = f"{count['P']} of {len(free)} are not"
+            ratios = [(one.ratio, str(one.cell)) for one in free if math.isfinite(one.ratio)]
+            if ratios:
+                found += "; farthest {:.2f}, {}".format(*max(ratios))
             claim = f"{name}: at ε = 10⁶ within 2 % of the model without privacy"
             claims.append(Claim(claim, found, count["P"] == 0))
     return claims
