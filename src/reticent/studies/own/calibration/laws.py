@@ -65,8 +65,8 @@ class Outputs:
     bounds : pair
         Public bounds of y; nearly all outputs lie inside.
     noise : float
-        Standard deviation of y given x, on average (for t₂, that of a normal law with the same
-        quartiles).
+        Standard deviation of y given x, on average (for t₂ and outliers that of a normal law with
+        about the same quartiles).
     centre, spread : float
         Mean and standard deviation of E[y | x] over functions.
     """
