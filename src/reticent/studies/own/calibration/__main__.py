@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from reticent.studies.own.calibration.comparison import compare
+from reticent.studies.own.calibration.page import write_page
 from reticent.studies.own.calibration.study import (
     FAMILIES,
     choose_cells,
@@ -31,6 +32,8 @@ def main() -> None:
         print("kept    " if claim.kept else "NOT KEPT", claim.claim, "·", claim.found)
     for note in findings.notes:
         print(note)
+    if options.page:
+        write_page(options.page, judge_families(trials), findings.claims, findings.notes)
     if options.against:
         before, seed_before = read_trials([options.against])
         if seed_before != seed:
@@ -50,6 +53,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--records", type=Path, nargs="+", help="judge these files, run nothing")
+    parser.add_argument("--page", type=Path, help="page of documentation that gets the results")
     parser.add_argument("--against", type=Path, help="records.json of another version, same seed")
     return parser.parse_args()
 
