@@ -10,6 +10,12 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from reticent.errors import BadInput
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator, ranks
 from reticent.studies.own.calibration.comparison import compare, paired_ratio
+from reticent.studies.own.calibration.families.references import (
+    clusters_cost,
+    mixture_log_likelihood,
+    regression_mean,
+    upper_confidence_choices,
+)
 from reticent.studies.own.calibration.judging import clearly_above, judge_cells
 from reticent.studies.own.calibration.laws import (
     CLASSES,
@@ -22,12 +28,7 @@ from reticent.studies.own.calibration.laws import (
     places,
     smooth_function,
 )
-from reticent.studies.own.calibration.references import (
-    clusters_cost,
-    mixture_log_likelihood,
-    regression_mean,
-    upper_confidence_choices,
-)
+from reticent.studies.own.calibration.page import write_page
 from reticent.studies.own.calibration.study import FAMILIES, judge_families, report, run_trials
 from reticent.studies.own.calibration.trial_files import read_trials, write_trials
 
@@ -286,6 +287,24 @@ def test_the_report_has_failing_cells_first_a_picture_and_claims(tmp_path):
     assert not any(claim.startswith("mixtures: no cell is biased") for claim in kept)
     assert (tmp_path / "grid.png").read_bytes()[:4] == b"\x89PNG"
     assert len(read_trials([tmp_path / "records.json"])[0]) == 4
+
+
+def test_results_are_written_between_the_marks_of_a_page(tmp_path):
+    trials = {CELL: made_up(np.random.default_rng(0), shift=3.0)}
+    findings = report(tmp_path, trials, seed=1)
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- results -->\nstale\n<!-- end of results -->\nafter\n")
+    for _ in range(2):  # the same again
+        write_page(page, judge_families(trials), findings.claims, findings.notes)
+    text = page.read_text()
+    assert text.startswith("before\n<!-- results -->\n")
+    assert text.endswith("\n<!-- end of results -->\nafter\n")
+    assert "stale" not in text
+    assert "| 1 of 1 |" in text  # cells of the model that fail
+    assert (tmp_path / "page.png").exists()
+    page.write_text("no marks")
+    with pytest.raises(BadInput, match="has no lines"):
+        write_page(page, judge_families(trials), findings.claims, findings.notes)
 
 
 def test_two_versions_are_compared_in_pairs():

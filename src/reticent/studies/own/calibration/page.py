@@ -24,7 +24,7 @@ def write_page(
         raise BadInput(f"{page} has no lines <!-- results --> and <!-- end of results -->.")
     picture = draw_grid(page.with_suffix(".png"), judged)
     parts = [
-        notes[0],
+        f"{notes[0]}\n",
         _summary(judged).markdown(),
         f"![The grid: one row for each model, n and ε, one column for each law]({picture.name})\n",
         _claim_table(claims).markdown(),

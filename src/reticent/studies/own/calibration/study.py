@@ -20,7 +20,8 @@ from reticent.studies.common.results import (
     Value,
     mean_error,
 )
-from reticent.studies.own.calibration import (
+from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator
+from reticent.studies.own.calibration.families import (
     bandits,
     binned,
     classification,
@@ -32,7 +33,6 @@ from reticent.studies.own.calibration import (
     regression,
     search,
 )
-from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, generator
 from reticent.studies.own.calibration.judging import BANDS, FAULTS, Judged, judge_cells
 from reticent.studies.own.calibration.picture import draw_grid
 from reticent.studies.own.calibration.trial_files import write_trials

@@ -7,8 +7,12 @@ import numpy as np
 from reticent.models.gp.binned_regressor import BinnedGPRegressor
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid
+from reticent.studies.own.calibration.families.regression import (
+    LAWS,
+    given_kernel,
+    regression_trial,
+)
 from reticent.studies.own.calibration.laws import LENGTH, Outputs
-from reticent.studies.own.calibration.regression import LAWS, given_kernel, regression_trial
 
 __all__ = ["FAMILY"]
 

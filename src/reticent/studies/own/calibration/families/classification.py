@@ -7,6 +7,8 @@ from scipy.special import logit
 from reticent.models.gp.classifier import GPClassifier
 from reticent.privacy.bounds import Bounds
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid
+from reticent.studies.own.calibration.families.references import class_chances
+from reticent.studies.own.calibration.families.regression import root_mean_square
 from reticent.studies.own.calibration.laws import (
     CLASSES,
     INPUTS,
@@ -14,8 +16,6 @@ from reticent.studies.own.calibration.laws import (
     places,
     smooth_function,
 )
-from reticent.studies.own.calibration.references import class_chances
-from reticent.studies.own.calibration.regression import root_mean_square
 
 __all__ = ["FAMILY"]
 
