@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import kstest, norm
 from scipy.stats import t as student
 
+from reticent.studies.common.results import mean_error
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial
 
 __all__ = ["BANDS", "FAULTS", "Judged", "clearly_above", "judge_cells"]
@@ -179,7 +180,7 @@ def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, b
         covered = np.mean(np.abs(z) < norm.ppf((1 + level) / 2), axis=1)  # in each repeat
         if_independent = math.sqrt(level * (1 - level) / z.size)
         shares[level] = float(covered.mean())
-        errors[level] = max(float(covered.std()) / math.sqrt(len(covered)), if_independent)
+        errors[level] = max(mean_error(covered)[1], if_independent)
         narrow = narrow or clearly_above(least - covered, if_independent)
         wide = wide or clearly_above(covered - most, if_independent)
     return shares, errors, narrow, wide

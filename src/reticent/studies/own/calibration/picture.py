@@ -22,8 +22,8 @@ _BESIDE = 2.6
 _ABOVE = 0.95
 _BELOW = 0.15
 _KEY = 1.1
-_EDGE = 0.5  # words of the last law lean over
-_SAVED = {1e3: "10³", 1e6: "10⁶"}  # how powers of ten are written
+_EDGE = 0.95  # words of the last law lean over
+_POWERS = {1e3: "10³", 1e6: "10⁶"}  # how powers of ten are written
 _COVERAGE = ((0.0, "#b2182b"), (0.7, "#f4a582"), (0.84, "#ffffff"), (0.96, "#ffffff"))
 _MANY = (1.0, "#67a9cf")
 _LEAST = 0.5  # coverage of the darkest red; from .92 to .98 cells are white
@@ -140,7 +140,7 @@ def _draw_panel(figure: "Figure", panel: _Panel, left: float, top: float) -> Non
 
 
 def _power(epsilon: float) -> str:
-    return _SAVED.get(epsilon, f"{epsilon:g}")
+    return _POWERS.get(epsilon, f"{epsilon:g}")
 
 
 def _draw_key(figure: "Figure") -> None:
@@ -154,11 +154,12 @@ def _draw_key(figure: "Figure") -> None:
     for line, part in enumerate((words[:half], words[half:])):
         text = "     ".join(part)
         figure.text(0.01, 1 - (0.18 + 0.17 * line) / height, text, size=8, va="center")
-    axes = figure.add_axes((0.012, 1 - 0.68 / height, 0.35, 0.12 / height))
-    bar = figure.colorbar(
-        ScalarMappable(Normalize(_LEAST, 1.0), _colours()), cax=axes, orientation="horizontal"
+    axes = figure.add_axes((0.02, 1 - 0.6 / height, 0.3, 0.12 / height))
+    figure.colorbar(
+        ScalarMappable(Normalize(_LEAST, 1.0), _colours()),
+        cax=axes,
+        orientation="horizontal",
+        ticks=[0.5, 0.6, 0.7, 0.8, 0.92, 1.0],
     )
-    bar.set_label(
-        "share of truths in 95 % bands (grey: no bands are stated; empty: not tried)", size=8
-    )
-    bar.set_ticks([0.5, 0.6, 0.7, 0.8, 0.92, 0.98, 1.0])
+    text = "share of truths in 95 % bands (grey: no bands are stated; empty: not tried)"
+    figure.text(0.33, 1 - 0.55 / height, text, size=8, va="center")
