@@ -41,7 +41,7 @@ def test_yes_and_no_are_known_by_their_mean():
 
 def test_columns_of_yes_and_no_are_binary_unless_said_otherwise():
     x, y = flat(0.3, 300, 2)
-    bounds = reticent.Bounds(x=[(-1, 1)], y={"smoker": "yes/no"})
+    bounds = reticent.Bounds(x=[(-1, 1)], y={"smoker": bool})
     options = {"bounds": bounds, "epsilon": 5.0, "delta": 1e-5, "stages": 2, "random_state": 0}
     binary = reticent.GPRegressor(**options).fit(x, y)
     real = reticent.GPRegressor(outcome="real", **options).fit(x, y)
