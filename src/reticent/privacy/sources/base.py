@@ -111,9 +111,10 @@ class Source(ABC):
     ) -> Total:
         """Add ``block_sum`` over all records: ``for block in self.blocks(fields)``, in threads.
 
-        In pieces of at most ``rows``, whose sums are exact.
+        In pieces of at most ``rows``, whose sums are exact; short blocks are joined.
         """
-        return add_up(self.blocks(fields), block_sum, rows=rows, threads=threads)
+        blocks = _joined(self.blocks(fields), rows)
+        return add_up(blocks, block_sum, rows=rows, threads=threads)
 
     def count_people(self, fields: Sequence[Field], key: int) -> PersonCounts:
         """Count the records of each person; ``fields`` are the two halves of identifiers.
@@ -186,6 +187,23 @@ class Source(ABC):
                     f"Column {field.key!r} has dtype {dtype} and cannot be read as "
                     f"{_AS_WORDS.get(kind, 'numbers')}. {advice}"
                 )
+
+
+def _joined(blocks: Iterator[NDArray[np.float64]], rows: int) -> Iterator[NDArray[np.float64]]:
+    """The same records in longer blocks, of at most ``rows`` where several are joined."""
+    waiting: list[NDArray[np.float64]] = []
+    for block in blocks:
+        if sum(map(len, waiting)) + len(block) > rows:
+            yield from _as_one(waiting)
+            waiting = []
+        waiting.append(block)
+    yield from _as_one(waiting)
+
+
+def _as_one(blocks: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    if len(blocks) > 1:
+        return [np.concatenate(blocks)]
+    return blocks
 
 
 def _no_column(key: str, names: tuple[str, ...]) -> BadInput:
