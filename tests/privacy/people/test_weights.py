@@ -305,6 +305,70 @@ def test_every_source_gives_the_same_integers(tmp_path):
             assert total.tolist() == [expected]
 
 
+TEXT_IDS = [None if one is None else f"person {one}" for one in IDS]
+
+
+def test_texts_give_the_integers_of_numbers(tmp_path):
+    numbers = sums(scan(pl.DataFrame({"a": VALUES, "id": IDS})))[1]
+    column = pa.array(TEXT_IDS, pa.string())
+    for name, kind in (
+        ("plain", column),
+        ("dictionary", column.dictionary_encode()),
+        ("large", column.cast(pa.large_string())),
+    ):
+        pq.write_table(pa.table({"a": VALUES, "id": kind}), tmp_path / f"{name}.parquet")
+        assert sums(scan(tmp_path / f"{name}.parquet"))[1] == numbers
+        assert sums(scan(pa.table({"a": VALUES, "id": kind})))[1] == numbers
+    frame = pd.DataFrame({"a": VALUES, "id": TEXT_IDS})
+    assert sums(scan(frame))[1] == numbers
+    assert sums(scan(dd.from_pandas(frame, npartitions=3)))[1] == numbers
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert sums(scan(tmp_path / "t.csv"))[1] == numbers
+    quoted = frame.to_csv(index=False, quoting=2).replace('""', "")  # all but numbers
+    (tmp_path / "q.csv").write_text(quoted)
+    assert sums(scan(tmp_path / "q.csv"))[1] == numbers
+
+
+@pytest.mark.parametrize(
+    ("ids", "people"),
+    [
+        ([4] * 10, 1),  # constant
+        (list(range(10)), 10),  # all different
+        ([1.5, 1.5, 2.0, 2.0, 2.0, np.nan, np.inf, -np.inf, 1e300, 0.1], 7),  # floats
+        ([None] * 10, 0),
+    ],
+)
+def test_unusual_columns_of_identifiers_weigh_as_the_reference_says(ids, people):
+    source = scan(pl.DataFrame({"a": VALUES, "id": ids}, strict=False))
+    known = [None if one is None or one != one else one for one in ids]
+    steps = [int(np.trunc(np.clip(v, -1, 1) * 2.0**24)) for v in VALUES]
+    expected = sum(w * s for w, s in zip(reference_weights(known), steps, strict=True))
+    found, (rows, total) = sums(source)
+    assert (found.people, rows, total.tolist()) == (people, 10, [expected])
+
+
+def test_very_many_people_are_counted_in_memory_that_grows_with_them():
+    """A table of some 40 bytes for each, whatever the order in which they come."""
+    people = PersonCounts(11)
+    rng = np.random.default_rng(6)
+    for block in np.array_split(rng.permutation(1_500_000), 10):
+        people.add(np.column_stack([block // 1000, block % 1000]).astype(np.float64))
+    assert people.people == 1_500_000
+    assert set(people.counts.tolist()) == {0, 1}
+    arrays = [people.counts, people._starts, *people._ids]
+    assert sum(array.nbytes for array in arrays) < 45 * people.people
+
+
+def test_codes_for_nobody_weigh_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("a,id\n.5,NA\n.5,NA\n.25,7\n.5,999\n.5,NAN\n.5,\n")
+    source = scan(tmp_path / "t.csv")
+    assert sums(source)[0].people == 4
+    people, (rows, total) = sums(source.with_nobody(["NA", "999"]))
+    assert (people.people, rows) == (2, 6)
+    assert total.tolist() == [3 * 2**46]  # a quarter and a half, on two grids
+    assert sums(source.with_nobody([]))[0].people == 4
+
+
 def test_with_one_record_each_the_sums_are_those_without_people():
     rng = np.random.default_rng(3)
     data = pl.DataFrame({"a": rng.uniform(-1, 1, 500), "id": rng.permutation(500)})

@@ -76,7 +76,8 @@ class Source(ABC):
     where blocks are summed elsewhere, so that nothing of them can be kept here. ``beside`` has the
     positions of columns that came beside X and y, after all of theirs: "person" and "weight".
     ``apart`` are positions of columns that are no inputs, since they say whose a record is or how
-    much it counts (`with_apart`).
+    much it counts (`with_apart`). ``nobody`` are public codes, such as "NA", that a column of
+    identifiers has for records of nobody (`with_nobody`).
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no
     error, warning or shape depends on the value of a record.
@@ -89,6 +90,7 @@ class Source(ABC):
     local: bool = True
     beside: Mapping[str, int] = MappingProxyType({})
     apart: frozenset[int] = frozenset()
+    nobody: tuple[str, ...] = ()
 
     @abstractmethod
     def count(self) -> int:
@@ -141,6 +143,12 @@ class Source(ABC):
             return self
         changed = copy(self)
         changed.apart = places
+        return changed
+
+    def with_nobody(self, codes: Sequence[str]) -> "Source":
+        """Return the same source with these codes for nobody, among identifiers of people."""
+        changed = copy(self)
+        changed.nobody = tuple(codes)
         return changed
 
     def position(self, key: str | int) -> int:
