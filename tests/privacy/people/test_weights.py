@@ -334,13 +334,13 @@ def test_texts_give_the_integers_of_numbers(tmp_path):
     [
         ([4] * 10, 1),  # constant
         (list(range(10)), 10),  # all different
-        ([1.5, 1.5, 2.0, 2.0, 2.0, np.nan, np.inf, -np.inf, 1e300, 0.1], 7),  # floats
-        ([None] * 10, 0),
+        ([1.5, 1.5, 2.0, 2.0, 2.0, np.nan, np.inf, -np.inf, 1e300, 0.1], 6),  # floats
+        ([np.nan] * 10, 0),
     ],
 )
 def test_unusual_columns_of_identifiers_weigh_as_the_reference_says(ids, people):
-    source = scan(pl.DataFrame({"a": VALUES, "id": ids}, strict=False))
-    known = [None if one is None or one != one else one for one in ids]
+    source = scan(pl.DataFrame({"a": VALUES, "id": ids}))
+    known = [None if np.isnan(one) else one for one in ids]
     steps = [int(np.trunc(np.clip(v, -1, 1) * 2.0**24)) for v in VALUES]
     expected = sum(w * s for w, s in zip(reference_weights(known), steps, strict=True))
     found, (rows, total) = sums(source)
