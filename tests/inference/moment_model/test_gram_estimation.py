@@ -36,6 +36,7 @@ def _fit(x, rng, releases=4):
     for _ in range(releases):
         noise = rng.normal(size=(_M, _M))
         belief.add(phi.T @ phi + sd[0, 0] * (noise + noise.T) / 2, sd)
+        belief.update()
     return belief, phi.T @ phi
 
 
@@ -73,6 +74,7 @@ def test_without_information_the_guess_stands():
     belief = GramEstimator(points, _N)
     assert belief.densities.mean(axis=0) == pytest.approx(np.full(256, 1 / 256), rel=0.05)
     belief.add(1e7 * np.eye(_M), np.full((_M, _M), 1e8))
+    belief.update()
     assert (
         quadratic_forms(points, belief.damped_estimate - _N * points.T @ points / 256).max()
         < 0.1 * _N
@@ -152,6 +154,7 @@ def test_damping_is_in_proportion_to_the_squares_of_functions():
     plain, damped = (GramEstimator(points, 500, damping=share) for share in (0.0, 0.1))
     for belief in (plain, damped):
         belief.add(500 * points.T @ points / 256, np.full((6, 6), 20.0))
+        belief.update()
     added = damped.damped_estimate - plain.damped_estimate
     assert np.diag(added) == pytest.approx(
         np.diag(added).max() * np.diag(damped.feature_moment) / np.diag(damped.feature_moment).max()
