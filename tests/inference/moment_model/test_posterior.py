@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.inference.linalg import quadratic_forms
+from reticent.inference.linalg import as_matrix, quadratic_forms
 from reticent.inference.moment_model.gram_estimation import denoise_spectrum
-from reticent.inference.linalg import as_matrix
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.settings import POSTERIOR
 

@@ -164,9 +164,8 @@ class GramEstimator:
         undamped = _positive(guess + denoised * signal_variance / (signal_variance + error))
         self.damped_estimate = undamped + floor * np.diag(np.diag(guess) / np.diag(guess).max())
         self.estimate = undamped * min(1.0, self.n / max(float(np.trace(undamped)), 1e-300))
-        _, hidden_variance, _ = shrink_spectrum(
-            np.linalg.eigvalsh(released - n * self._even), noise2
-        )
+        unlike_even: Array = np.linalg.eigvalsh(released - n * self._even).astype(np.float64)
+        _, hidden_variance, _ = shrink_spectrum(unlike_even, noise2)
         self.entry_variance = np.maximum(
             moments.var(axis=0) + signal_variance * error / (signal_variance + error),
             GRAM.hidden_error * hidden_variance,
