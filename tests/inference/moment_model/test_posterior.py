@@ -513,3 +513,53 @@ def test_what_is_passed_on_is_what_the_stages_to_come_do_not_see_again(sd):
     )
     wide, _ = staged.transferred_observation(np.eye(6), np.eye(6), 5.0)
     assert np.trace(wide.T @ wide) < np.trace(H.T @ H), "what other weights do not show is noise"
+
+
+def test_very_unlikely_hypotheses_are_left_out_and_nothing_else_changes(monkeypatch):
+    """Against all hypotheses in all stages: the same weights, mean and noise."""
+    points, phi, _, y = problem()
+    B = phi.T @ phi
+
+    def fitted():
+        rng = np.random.default_rng(3)
+        staged = StagedPosterior(
+            np.outer(10.0 ** np.arange(-6, 3), np.ones(6)),
+            np.zeros(9),
+            points,
+            len(y),
+            0.02,
+            learn_noise=True,
+        )
+        for _ in range(9):
+            e = y - phi @ staged.mean
+            A = phi.T @ e + 3 * rng.normal(size=6)
+            staged.add(A, 3.0, B, np.full((6, 6), 3.0), float(e @ e), 3.0, 50.0, staged.mean)
+        staged.finish()
+        return staged
+
+    pruned = fitted()
+    settings = replace(POSTERIOR, unlikely=0.0, review_growth=1.0, tolerance=1e-9)
+    monkeypatch.setattr("reticent.inference.moment_model.posterior.POSTERIOR", settings)
+    whole = fitted()
+    assert len(pruned._likely) < 9
+    assert pruned.hypothesis_weights[:3].max() == 0
+    assert pruned.hypothesis_weights == pytest.approx(whole.hypothesis_weights, abs=0.02)
+    assert pruned.mean == pytest.approx(whole.mean, abs=0.1 * np.sqrt(whole.covariance.max()))
+    assert pruned.s2 == pytest.approx(whole.s2, rel=0.02)
+
+
+def test_the_last_stages_count_in_the_end():
+    """Between two reviews the Gram matrix stays as it was; at the end all releases are in it."""
+    points, phi, _, y = problem()
+    B = phi.T @ phi
+    staged = alone(np.eye(6), points, len(y), 0.01)
+    for k in range(8):
+        e = y - phi @ staged.mean
+        told = B if k < 6 else 1.2 * B
+        staged.add(phi.T @ e, 1.0, told, np.full((6, 6), 1.0), float(e @ e), 1.0, 50.0, staged.mean)
+    before = staged.posterior_variance()
+    staged.finish()
+    assert staged._stages_at_review == 8
+    after = staged.posterior_variance()
+    staged.finish()
+    assert staged.posterior_variance() == after <= before
