@@ -64,7 +64,7 @@ from reticent.models.gp.prior_hypotheses import (
     scaling_exponent,
     validated_prior,
 )
-from reticent.models.gp.settings import BASIS, LIMITS, STAGED_FIT
+from reticent.models.gp.settings import BASIS, INPUTS, LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
@@ -412,7 +412,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             basis, feature_scale, densities, axes, warp, rescale, lines
         )
         phi = feature_map.rows(points)
-        even_moment = mean_of_products(feature_map, densities)
+        even_moment = None
+        if d >= INPUTS.quadrature_dimension:
+            even_moment = mean_of_products(feature_map, densities)
         constant = prior.constant_index
         # outputs are weighted with their features: so is the noise, and what the basis misses
         mean_square_weight = 1.0

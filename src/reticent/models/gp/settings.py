@@ -180,6 +180,8 @@ class InputSettings:
         Representative points, by which moments over the records are predicted.
     quadrature_points : int
         Points by which the mean of products of features is integrated.
+    quadrature_dimension : int
+        Inputs from which on it is: the points of fewer inputs are enough.
     few_points, few_functions : int
         Points that suffice for one input and at most so many functions.
     nonlinear_fraction : float
@@ -197,6 +199,7 @@ class InputSettings:
 
     points: int = 512
     quadrature_points: int = 8192
+    quadrature_dimension: int = 3
     few_points: int = 256
     few_functions: int = 40
     nonlinear_fraction: float = 0.15
