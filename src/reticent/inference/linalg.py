@@ -2,17 +2,22 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 __all__ = [
     "JITTER",
     "SMALL_JITTER",
+    "as_matrix",
+    "cholesky",
+    "covariance_root",
     "posterior_covariance",
     "project_onto_simplex",
     "quadratic_forms",
     "robust_cholesky",
+    "root_times",
     "solve_lower",
     "solve_upper",
+    "times_root",
 ]
 
 Array = NDArray[np.float64]
@@ -27,7 +32,46 @@ def robust_cholesky(matrix: Array, rounding: float) -> Array:
     """
     even = (matrix + matrix.T) / 2
     even.ravel()[:: len(matrix) + 1] += rounding * np.trace(matrix) / len(matrix)
-    return np.asarray(np.linalg.cholesky(even))
+    return cholesky(even)
+
+
+def cholesky(matrix: Array) -> Array:
+    """Lower Cholesky factor of a positive definite matrix (m, m), straight from LAPACK.
+
+    NumPy's own function takes three times as long.
+    """
+    upper, first_failure = dpotrf(matrix.T, lower=0, clean=1)
+    if first_failure:
+        raise np.linalg.LinAlgError("The matrix is not positive definite.")
+    return np.asarray(upper.T)
+
+
+def covariance_root(covariance: Array) -> Array:
+    """Root r of a covariance r·rᵀ (m, m); of variances (m,), which are of independent weights."""
+    if covariance.ndim == 1:
+        return np.sqrt(covariance)
+    return cholesky(covariance)
+
+
+def as_matrix(covariance: Array) -> Array:
+    """A covariance (m, m), or its root, from either form of `covariance_root`."""
+    if covariance.ndim == 1:
+        return np.diag(covariance)
+    return covariance
+
+
+def times_root(matrix: Array, root: Array) -> Array:
+    """matrix · root, with a root of either form."""
+    if root.ndim == 1:
+        return matrix * root
+    return np.asarray(matrix @ root)
+
+
+def root_times(root: Array, vector: Array) -> Array:
+    """root · vector, with a root of either form."""
+    if root.ndim == 1:
+        return root * vector
+    return np.asarray(root @ vector)
 
 
 def solve_lower(lower: Array, b: Array) -> Array:

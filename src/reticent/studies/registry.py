@@ -107,6 +107,12 @@ STUDIES = {
         "with the same promise.",
         repeats=10,
     ),
+    "gp-nonprivate": Study(
+        "own.nonprivate",
+        "GPRegressor at ε = 10 and 10⁴ against gradient boosting and an exact Gaussian process "
+        "without privacy, on six real tables.",
+        repeats=3,
+    ),
     "gp-planner": Study(
         "own.planner_calibration",
         "What reticent plan expects against what is then measured, on "
@@ -159,14 +165,15 @@ STUDIES = {
     ),
     "gp-peers": Study(
         "peers.regression",
-        "GPRegressor against diffprivlib and DP-SGD on real data, same records, bounds, ε and δ.",
+        "GPRegressor against diffprivlib, DP-SGD, BoostedAdaSSP and DP-EBM on real data, same "
+        "records, bounds, ε and δ.",
         repeats=10,
         quick=2,
     ),
     "gp-add-remove": Study(
         "own.add_remove",
-        "GPRegressor against DP-SGD and DP-EBM on real data where one record is added or removed, "
-        "so that the number of records is protected too.",
+        "GPRegressor against DP-SGD, BoostedAdaSSP and DP-EBM on real data where one record is "
+        "added or removed, so that the number of records is protected too.",
         repeats=3,
         quick=2,
     ),

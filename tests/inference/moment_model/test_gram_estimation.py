@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.eigenbasis import quasi_random_points
+from reticent.inference.kernels.projection import feature_scales
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import GramEstimator, denoise_spectrum
 from reticent.privacy.row_maps.features.polynomial_basis import legendre
@@ -36,6 +38,7 @@ def _fit(x, rng, releases=4):
     for _ in range(releases):
         noise = rng.normal(size=(_M, _M))
         belief.add(phi.T @ phi + sd[0, 0] * (noise + noise.T) / 2, sd)
+        belief.update()
     return belief, phi.T @ phi
 
 
@@ -73,6 +76,7 @@ def test_without_information_the_guess_stands():
     belief = GramEstimator(points, _N)
     assert belief.densities.mean(axis=0) == pytest.approx(np.full(256, 1 / 256), rel=0.05)
     belief.add(1e7 * np.eye(_M), np.full((_M, _M), 1e8))
+    belief.update()
     assert (
         quadratic_forms(points, belief.damped_estimate - _N * points.T @ points / 256).max()
         < 0.1 * _N
@@ -152,6 +156,7 @@ def test_damping_is_in_proportion_to_the_squares_of_functions():
     plain, damped = (GramEstimator(points, 500, damping=share) for share in (0.0, 0.1))
     for belief in (plain, damped):
         belief.add(500 * points.T @ points / 256, np.full((6, 6), 20.0))
+        belief.update()
     added = damped.damped_estimate - plain.damped_estimate
     assert np.diag(added) == pytest.approx(
         np.diag(added).max() * np.diag(damped.feature_moment) / np.diag(damped.feature_moment).max()
@@ -159,3 +164,27 @@ def test_damping_is_in_proportion_to_the_squares_of_functions():
     assert np.abs(added - np.diag(np.diag(added))).max() == 0
     assert np.diag(added)[4:].max() < 1e-3 * np.diag(added).max()
     assert damped.estimate == pytest.approx(plain.estimate)
+
+
+def test_many_points_repair_what_few_integrate_badly():
+    """Even inputs, and as many functions as there are points."""
+    rng = np.random.default_rng(0)
+    m, n = 60, 5000
+    prior = AnovaPriors(3, 4)
+    basis, _, _ = prior.choose(m)
+    scale = feature_scales(basis, prior.scaling_variance[:m], 0.3, 1.0)
+
+    def features(x):
+        return basis.evaluate(x) * scale
+
+    points = features(quasi_random_points(3, 64))
+    even = features(quasi_random_points(3, 8192))
+    phi = features(rng.uniform(-1, 1, (n, 3)))
+    noise = 15 * rng.normal(size=(m, m))
+    errors = []
+    for even_moment in (None, even.T @ even / len(even)):
+        belief = GramEstimator(points, n, even_moment=even_moment)
+        belief.add(phi.T @ phi + (noise + noise.T) / 2, np.full((m, m), 15.0))
+        belief.update()
+        errors.append(np.linalg.norm(belief.damped_estimate - phi.T @ phi))
+    assert errors[1] < 0.85 * errors[0]

@@ -89,6 +89,7 @@ def dirichlet_posterior(
             points * math.sqrt(frequency / v_high + (1 - frequency) / v_low), n, damping=DAMPING
         )
         gram.add(np.tensordot(weights, S, 1), S_sd * float(np.linalg.norm(weights)))
+        gram.update()
         A = targets @ a
         noise = (a_sd * float(np.linalg.norm(targets))) ** 2
         w = np.zeros(m)

@@ -157,6 +157,7 @@ class SoftmaxPosterior:
             Bound of ‖e‖.
         """
         self._gram.add(B, B_sd)
+        self._gram.update()
         variance = self._second_sd**2 + _SETTINGS.drift_sd**2
         noise = (q_sd / self.n) ** 2
         self.mean_square_residual += (

@@ -171,7 +171,7 @@ class AnovaPriors:
         means = {axis: functions.decays.mean(axis=0) for axis, functions in known.items()}
         self._effects = likely_effects([means[axis] for axis in self.axes])
         self._dimension = dimension
-        variances = np.array([self._variances(h) for h in range(len(self.kernels))])
+        variances = self._variances()
         order = np.argsort(-variances.mean(axis=0), kind="stable")
         self._effects = [self._effects[i] for i in order]
         self._table = variances[:, order]
@@ -186,18 +186,29 @@ class AnovaPriors:
         self.max_size = len(order)
         self.white_noise_variance = 0.0
 
-    def _variances(self, h: int) -> Array:
-        scales = self._scales(self.kernels[h])
-        decays = [functions.decays[h] for functions in self._functions]
-        return np.array(
-            [
-                ANOVA.constant_variance
-                if not e
-                else scales[len(e), self._words_among(j for j, _ in e)]
-                * math.prod(decays[j][k - 1] for j, k in e)
-                for e in self._effects
-            ]
-        )
+    def _variances(self) -> Array:
+        """Variance of each effect under each hypothesis, (H, effects)."""
+        numbers = self._function_numbers(len(self._effects))
+        kinds = [(len(e), self._words_among(j for j, _ in e)) for e in self._effects]
+        variances = np.empty((len(self.kernels), len(kinds)))
+        for h, kernel in enumerate(self.kernels):
+            scales = {(0, 0): ANOVA.constant_variance, **self._scales(kernel)}
+            variances[h] = [scales[kind] for kind in kinds]
+        for j, functions in enumerate(self._functions):
+            none = np.ones((len(self.kernels), 1))
+            variances *= np.hstack([none, functions.decays])[:, numbers[:, j]]
+        return variances
+
+    def _function_numbers(self, m: int) -> NDArray[np.int64]:
+        """Of the m leading effects, the number of the function of each input, (m, d).
+
+        From 1 on; 0 where an effect does not depend on the input.
+        """
+        numbers = np.zeros((m, self._dimension), dtype=np.int64)
+        for row, effect in zip(numbers, self._effects, strict=False):
+            for j, k in effect:
+                row[j] = k
+        return numbers
 
     def _words_among(self, inputs: Iterable[int]) -> int:
         """How many of some inputs are words."""
@@ -248,15 +259,13 @@ class AnovaPriors:
         """The number of the smoothest function of one input, the most like a straight line."""
         return self._effects.index(((j, 1),))
 
-    def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
-        """The m leading functions, and under each hypothesis their covariance and what is left.
+    def choose(self, m: int) -> tuple[Basis, Array, Array]:
+        """The m leading functions, and under each hypothesis their variances and what is left.
 
-        Returns the basis, a list of (m, m) arrays, and an array (H,), in squared half-ranges of y.
+        Returns the basis, and arrays (H, m) and (H,), in squared half-ranges of y. Coefficients
+        are independent.
         """
-        index = np.zeros((m, self._dimension), dtype=np.int64)
-        for row, effect in zip(index, self._effects, strict=False):
-            for j, k in effect:
-                row[j] = k
+        index = self._function_numbers(m)
         mixes = tuple(
             _integers(functions.mix[: int(index.max()) + 1]) for functions in self._functions
         )
@@ -267,7 +276,7 @@ class AnovaPriors:
         table = self._table[:, :m]
         whole = np.array([ANOVA.constant_variance + kernel.variance for kernel in self.kernels])
         left = np.maximum(whole - table.sum(axis=1), 0.0)
-        return basis, [np.diag(row) for row in table], left + self._within_groups()
+        return basis, table, left + self._within_groups()
 
     def _within_groups(self) -> Array:
         """Variance (H,) between words that share an effect, under each hypothesis."""

@@ -158,11 +158,10 @@ class KernelPriors:
 
         return kernel
 
-    def choose(self, m: int) -> tuple[Basis, list[Array], Array]:
+    def choose(self, m: int) -> tuple[Basis, Array, Array]:
         """The m leading functions, and for each kernel their covariance and truncation variance.
 
-        Returns the basis, a list of (m, m) arrays, and an array (kernels,), in squared half-ranges
-        of y.
+        Returns the basis, and arrays (kernels, m, m) and (kernels,), in squared half-ranges of y.
         """
         basis = self._all.part(self._order[:m])
         values, projection = self.leading_functions(m)
@@ -177,7 +176,7 @@ class KernelPriors:
                     : max(math.ceil((1 - self._ignored_fraction) * len(missed)), 1)
                 ]
             truncation_variances.append(float(np.mean(missed)))
-        return basis, priors, np.array(truncation_variances)
+        return basis, np.array(priors), np.array(truncation_variances)
 
     def indefinite(self) -> bool:
         """Whether the first kernel has a negative variance in the span of its functions."""

@@ -8,6 +8,10 @@ the mean of all releases are those with the least
 
 a quadratic form in p: (φ_gᵀφ_h)² and φ_gᵀBφ_g are all it needs.
 
+Few points are a poor quadrature of many functions. What the mean of φφᵀ over many more points
+differs by is a control variate: it is added to n·Σ p_g φ_gφ_gᵀ, in full where p is even, and the
+less the fewer points 1/Σp² a density is on.
+
 Several are kept, each found from its own p₀ (the guess, times a random function) and with noise of
 its own added to B: how they differ is what is not known about B. To their mean comes the difference
 to the releases, whose eigenvalues are shrunk as the noise, whose distribution is known, asks for.
@@ -21,7 +25,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.inference.linalg import quadratic_forms
+from reticent.inference.linalg import cholesky, quadratic_forms
 from reticent.inference.moment_model.settings import GRAM
 
 __all__ = ["DAMPING", "GramEstimator", "denoise_spectrum"]
@@ -48,6 +52,9 @@ class GramEstimator:
         Square of the smallest weight a record can have; 1 if records are not weighted.
     count_variance : float
         Squared relative error of ``n``: the guess of B is as wrong.
+    even_moment : (m, m) array, optional
+        E[φφᵀ] over points that are as evenly spread as ``points``, and far more; of ``points`` if
+        not given.
 
     Attributes
     ----------
@@ -73,6 +80,7 @@ class GramEstimator:
         damping: float = 0.0,
         min_square_weight: float = 1.0,
         count_variance: float = 0.0,
+        even_moment: Array | None = None,
     ) -> None:
         self.n = n
         self._count_variance = count_variance
@@ -106,7 +114,10 @@ class GramEstimator:
             [quadratic_forms(points, (noise_matrix + noise_matrix.T) / 2) for noise_matrix in noise]
         )
         self.densities = np.exp(self._guesses)
-        self.feature_moment = self._even = points.T @ points / len(points)
+        at_points = points.T @ points / len(points)
+        self._even: Array = at_points if even_moment is None else even_moment
+        self._quadrature_error = self._even - at_points
+        self.feature_moment = self._even
         self.damped_estimate = self.estimate = n * self.mean_square_weight * self.feature_moment
         self.entry_variance = np.zeros_like(self.feature_moment)
         self._sum = np.zeros_like(self.feature_moment)
@@ -119,9 +130,15 @@ class GramEstimator:
         self._count_variance = count_variance
 
     def add(self, B: Array, sd: Array) -> None:
-        """Take in one more noisy matrix (m, m), with noise of standard deviations ``sd``."""
-        self._sum = self._sum + B / sd**2
-        self._weight = self._weight + 1 / sd**2
+        """Take in one more noisy matrix (m, m), with noise of standard deviations ``sd``.
+
+        It counts from the next `update` on.
+        """
+        self._sum += B / sd**2
+        self._weight += 1 / sd**2
+
+    def update(self) -> None:
+        """Estimate B from all matrices so far."""
         released = self._sum / self._weight
         noise2 = (
             float(np.mean(np.diag(1 / self._weight))) / 2
@@ -129,12 +146,13 @@ class GramEstimator:
         if self._min_square_weight < 1:
             self.mean_square_weight = self._estimate_mean_square_weight(noise2)
         n = self.n * self.mean_square_weight
-        self.densities = self._fitted(released, 2 * noise2)
+        control = n * self._evenness() * self._quadrature_error
+        self.densities = self._fitted(released - control, 2 * noise2)
         roots = [np.sqrt(n * p)[:, None] * self._points for p in self.densities]
         moments = np.stack(
             [root.T @ root for root in roots]
         )  # which takes half the time of other products
-        guess = moments.mean(axis=0)
+        guess = moments.mean(axis=0) + n * self._evenness() * self._quadrature_error
         self.feature_moment = guess / n
         denoised, remaining_error, signal = denoise_spectrum(released - guess, noise2)
         possible = np.outer(np.diag(guess), np.diag(guess))
@@ -146,11 +164,17 @@ class GramEstimator:
         undamped = _positive(guess + denoised * signal_variance / (signal_variance + error))
         self.damped_estimate = undamped + floor * np.diag(np.diag(guess) / np.diag(guess).max())
         self.estimate = undamped * min(1.0, self.n / max(float(np.trace(undamped)), 1e-300))
-        _, hidden_variance, _ = denoise_spectrum(released - n * self._even, noise2)
+        unlike_even: Array = np.linalg.eigvalsh(released - n * self._even).astype(np.float64)
+        _, hidden_variance, _ = shrink_spectrum(unlike_even, noise2)
         self.entry_variance = np.maximum(
             moments.var(axis=0) + signal_variance * error / (signal_variance + error),
             GRAM.hidden_error * hidden_variance,
         )
+
+    def _evenness(self) -> float:
+        """Number of points that the mean density is on, as a fraction of all."""
+        mean = self.densities.mean(axis=0)
+        return float(1 / (len(mean) * (mean @ mean)))
 
     def _fitted(self, released: Array, noise2: float) -> Array:
         """Densities that fit the releases, by mirror descent from the last ones.
@@ -232,24 +256,37 @@ def _log_normalised(logs: Array) -> Array:
 
 def _positive(matrix: Array) -> Array:
     """The nearest positive semi-definite matrix."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    even = (matrix + matrix.T) / 2
+    try:
+        cholesky(even)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(even)
+        even = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray(even)
 
 
 def denoise_spectrum(noisy: Array, noise2: float) -> tuple[Array, float, float]:
     """A symmetric matrix without its noise, the mean squared error left, and the sum of squares.
 
     ``noise2``: variance of the noise off the diagonal; twice that on it. The best that can be done
-    without knowing the eigenvectors: an eigenvalue λ becomes λ − 2·m·noise2·H(λ), where H is the
-    Hilbert transform of the density of eigenvalues (Bun, Bouchaud and Potters). Pure noise becomes
-    nothing.
+    without knowing the eigenvectors (`shrink_spectrum`). Pure noise becomes nothing.
     """
-    m = len(noisy)
     values, vectors = np.linalg.eigh(noisy)
+    shrunk, remaining_error, signal = shrink_spectrum(values, noise2)
+    return (vectors * shrunk) @ vectors.T, remaining_error, signal
+
+
+def shrink_spectrum(values: Array, noise2: float) -> tuple[Array, float, float]:
+    """Eigenvalues (m,) of a noisy symmetric matrix, shrunk; otherwise as `denoise_spectrum`.
+
+    An eigenvalue λ becomes λ − 2·m·noise2·H(λ), where H is the Hilbert transform of the density of
+    eigenvalues (Bun, Bouchaud and Potters).
+    """
+    m = len(values)
     width2 = 4 * noise2  # that of single eigenvalues: 2√(m·noise2)/√m
     gaps = values[:, None] - values
     shrunk = values - 2 * noise2 * (gaps / (gaps * gaps + width2)).sum(axis=1)
     shrunk = np.where(values > 0, np.clip(shrunk, 0, values), np.clip(shrunk, values, 0))
     signal = max(float(values @ values) - noise2 * m * (m + 1), 0.0)
     remaining_error = max(signal - float(shrunk @ shrunk), 0.0) / m**2
-    return (vectors * shrunk) @ vectors.T, remaining_error, signal
+    return shrunk, remaining_error, signal

@@ -40,11 +40,16 @@ from numpy.typing import NDArray
 from reticent.inference.linalg import (
     JITTER,
     SMALL_JITTER,
+    as_matrix,
+    cholesky,
+    covariance_root,
     posterior_covariance,
     quadratic_forms,
     robust_cholesky,
+    root_times,
     solve_lower,
     solve_upper,
+    times_root,
 )
 from reticent.inference.moment_model.clipping import (
     NoiseTail,
@@ -80,15 +85,6 @@ class _Stage:
     skew_bias: float  # bias of A/g along the function 1, in units of B̂, per third cumulant
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """The posterior of w under one hypothesis, and its evidence."""
-
-    mean: Array
-    root: Array  # covariance = rootᵀ·root
-    evidence: float
-
-
 @dataclass
 class StagedPosterior:
     """Posterior of the weights w of one output, stage by stage.
@@ -97,8 +93,9 @@ class StagedPosterior:
 
     Parameters
     ----------
-    hypotheses : (H, m, m) array
-        Prior covariance of w under each hypothesis about the kernel.
+    hypotheses : (H, m, m) or (H, m) array
+        Prior covariance of w under each hypothesis about the kernel; of independent weights their
+        variances.
     truncation_variance : (H,) array
         Variance that the basis does not represent, under each.
     points : (points, m) array
@@ -127,6 +124,8 @@ class StagedPosterior:
         Squared relative error of ``n``.
     clipped : bool
         Whether clips cut residuals at all; False where thresholds are never below the largest.
+    even_moment : (m, m) array, optional
+        Of `GramEstimator`.
 
     Attributes
     ----------
@@ -164,35 +163,38 @@ class StagedPosterior:
     )
     count_variance: float = 0.0  # squared relative error of n
     clipped: bool = True  # whether clips cut residuals at all
+    even_moment: Array | None = None  # E[φφᵀ] over many more points
     mean: Array = field(init=False)
     covariance: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        m = len(self.hypotheses[0])
         self.hypotheses = np.asarray(self.hypotheses)
-        self._roots: Array = np.asarray(np.linalg.cholesky(self.hypotheses), dtype=np.float64)
-        diagonals = self._roots.diagonal(axis1=1, axis2=2)
-        if np.count_nonzero(self._roots) == np.count_nonzero(diagonals):  # as in the default prior
-            self._roots = diagonals.copy()  # products with them take less time
+        m = self.hypotheses.shape[-1]
+        self._roots: Array = np.array([covariance_root(prior) for prior in self.hypotheses])
+        self._likely = np.arange(len(self._roots))
+        self._stages_at_review = 0
+        self._stages_when_all_compared = 0
         self._gram = GramEstimator(
             self.points,
             self.n,
             damping=self.damping,
             min_square_weight=self.min_square_weight,
             count_variance=self.count_variance,
+            even_moment=self.even_moment,
         )
         # of each hypothesis
-        if self.initial_noise_variance is None:
-            self._noise: Array | float = self.noise_variance
-        else:
-            self._noise = self.initial_noise_variance
+        initial_noise = self.noise_variance
+        if self.initial_noise_variance is not None:
+            initial_noise = self.initial_noise_variance
+        self._noise = np.full(len(self._roots), initial_noise)
         self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
         self._average_hypotheses(np.full(len(self._roots), 1 / len(self._roots)))
         self._H, self._z = self.prior_observation or (np.zeros((0, m)), np.zeros(0))
         self.mean = np.zeros(m)
+        self._means = np.zeros((len(self._roots), m))
         self.covariance = self.prior.copy()
         if self.prior_observation:
-            self.covariance = posterior_covariance(self._root, self._H.T @ self._H)
+            self.covariance = posterior_covariance(as_matrix(self._root), self._H.T @ self._H)
             self.mean = self.covariance @ (self._H.T @ self._z)
         self.stages: list[_Stage] = []
         fitted_constant = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
@@ -211,14 +213,15 @@ class StagedPosterior:
     def _average_hypotheses(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
         self.hypothesis_weights = weights
-        self.prior: Array = np.asarray(np.tensordot(weights, self.hypotheses, 1), dtype=np.float64)
-        self._root: Array = np.asarray(np.linalg.cholesky(self.prior), dtype=np.float64)
+        mean = np.tensordot(weights, self.hypotheses, 1)
+        self.prior: Array = as_matrix(mean)
+        self._root: Array = covariance_root(mean)
         self.s2 = float(weights @ self._s2)
 
     @property
     def initial_prior(self) -> Array:
         """Prior covariance (m, m) of w before anything was released."""
-        return np.asarray(np.mean(self.hypotheses, axis=0))
+        return as_matrix(np.mean(self.hypotheses, axis=0))
 
     @property
     def densities(self) -> Array:
@@ -245,6 +248,7 @@ class StagedPosterior:
         self._roots = math.sqrt(ratio) * self._roots
         self.truncation_variance = ratio * self.truncation_variance
         self._average_hypotheses(self.hypothesis_weights)
+        self._stages_when_all_compared = 0
         self._solve()
         self._weigh()
         self._solve()
@@ -286,9 +290,9 @@ class StagedPosterior:
             The weights w_k that residuals were taken of.
         """
         self._gram.add(B, B_sd)
-        if self.min_square_weight < 1:
-            self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
-            self.s2 = float(self.hypothesis_weights @ self._s2)
+        review = len(self.stages) + 1 >= POSTERIOR.review_growth * self._stages_at_review
+        if review:
+            self._update_gram()
         variance = self.posterior_variance() + self.s2
         inside, second, odd = clip_moments(math.inf)
         if self.clipped:
@@ -324,6 +328,26 @@ class StagedPosterior:
         self.second_sd_per_threshold = q_sd / self.n / r**2
         self._fit_tails()
         self._solve()
+        if review:
+            self._review()
+
+    def finish(self) -> None:
+        """Review everything once more after the last stage."""
+        if self._stages_at_review < len(self.stages):
+            self._update_gram()
+            self._solve()
+            self._review()
+
+    def _update_gram(self) -> None:
+        """Estimate B from all that was released of it."""
+        self._gram.update()
+        if self.min_square_weight < 1:
+            self._s2 = self._noise + self._gram.mean_square_weight * self.truncation_variance
+            self.s2 = float(self.hypothesis_weights @ self._s2)
+
+    def _review(self) -> None:
+        """Weigh noise and hypotheses anew, and go on with them."""
+        self._stages_at_review = len(self.stages)
         previous_s2 = self.s2
         self._weigh()
         self._fit_tails()
@@ -374,34 +398,30 @@ class StagedPosterior:
             else:
                 part = 1.0
             self._W = self.s2 * B + part * self._gram_error + noise
-            fit = self._fit(self._root, self._W)
             previous_mean = self.mean
-            self.mean = fit.mean
-            self.covariance = fit.root.T @ fit.root
-            if np.linalg.norm(self.mean - previous_mean) <= POSTERIOR.tolerance * (
-                1 + np.linalg.norm(self.mean)
-            ):
+            self.mean, self.covariance = self._fit()
+            change = np.linalg.norm(self.mean - previous_mean)
+            if change <= POSTERIOR.tolerance * math.sqrt(np.trace(self.covariance)):
                 break
         # a rare part that releases do not show, but leave room for, all on one side
         unseen = omega @ (self._clip_biases(self.possible_tail) - biases)[:, 1]
         self._unseen_bias = unseen**2 * (np.outer(along, along) + local)
 
-    def _fit(self, root: Array, W: Array) -> _Fit:
-        """Posterior of w ~ N(0, root·rootᵀ) from observed = B̂w + N(0, W).
+    def _fit(self) -> tuple[Array, Array]:
+        """Posterior mean (m,) and covariance (m, m) of w ~ N(0, prior), observed = B̂w + N(0, W).
 
         In coordinates in which the prior is the identity.
         """
-        lower = robust_cholesky(W, JITTER)
-        H = np.vstack([solve_lower(lower, self._gram.damped_estimate @ root), self._H @ root])
+        lower = robust_cholesky(self._W, JITTER)
+        design = times_root(self._gram.damped_estimate, self._root)
+        H = np.vstack([solve_lower(lower, design), times_root(self._H, self._root)])
         z = np.concatenate([solve_lower(lower, self._observed), self._z])
-        inner = robust_cholesky(np.eye(len(W)) + H.T @ H, SMALL_JITTER)
-        half = solve_lower(inner, root.T)
-        whitened = solve_lower(inner, H.T @ z)
-        logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
-        return _Fit(half.T @ whitened, half, float(-logdet - (z @ z - whitened @ whitened) / 2))
+        inner = robust_cholesky(np.eye(len(lower)) + H.T @ H, SMALL_JITTER)
+        half = solve_lower(inner, as_matrix(self._root).T)
+        return half.T @ solve_lower(inner, H.T @ z), half.T @ half
 
-    def _fits(self) -> tuple[Array, Array, Array]:
-        """Of `_fit` under each hypothesis, with its own noise.
+    def _fits(self, which: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+        """Of `_fit` under some hypotheses, each with its own noise.
 
         The means, tr(B·covariance), and the evidence. One basis T makes all of them easy: TᵀT = W
         and TᵀλT = B, so that a hypothesis' noise changes a diagonal only.
@@ -414,7 +434,9 @@ class StagedPosterior:
         T = (np.sqrt(values) * (lower @ vectors)).T
         z = vectors.T @ solve_lower(lower, self._observed)
         design = vectors.T @ solve_lower(lower, self._gram.damped_estimate)
-        spread = np.sqrt(np.maximum(1 + (self._s2[:, None] - self.s2) * values, SMALL_JITTER))
+        roots = self._roots[which]
+        excess_noise = self._s2[which, None] - self.s2
+        spread = np.sqrt(np.maximum(1 + excess_noise * values, SMALL_JITTER))
         design = np.vstack([design, self._H])
         z = np.concatenate([z, self._z])
         spread = np.hstack([spread, np.ones((len(spread), len(self._z)))])
@@ -425,33 +447,22 @@ class StagedPosterior:
         block_size = max(POSTERIOR.block_entries // len(T) ** 2, 1)
         for first in range(0, len(z), block_size):
             block = slice(first, first + block_size)
-            whitened_designs = self._times(design, block) / spread[block, :, None]
-            projected_roots = self._times(T, block)
+            whitened_designs = np.array([times_root(design, root) for root in roots[block]])
+            whitened_designs /= spread[block, :, None]
             inner = whitened_designs.transpose(0, 2, 1) @ whitened_designs
             size = 1 + inner.trace(axis1=1, axis2=2) / len(T)
             inner.reshape(len(inner), -1)[:, :: len(T) + 1] += 1 + SMALL_JITTER * size[:, None]
-            for h, factor in enumerate(np.linalg.cholesky(inner), first):
+            for h, matrix in enumerate(inner, first):
+                factor = cholesky(matrix)
                 whitened_mean = solve_lower(factor, z[h] @ whitened_designs[h - first])
-                means[h], variances[h] = (
-                    solve_upper(factor, whitened_mean),
-                    np.square(solve_lower(factor, projected_roots[h - first].T)).sum(),
-                )
+                means[h] = root_times(roots[h], solve_upper(factor, whitened_mean))
+                projected_root = times_root(T, roots[h])
+                variances[h] = np.square(solve_lower(factor, projected_root.T)).sum()
                 evidence[h] -= (
                     np.log(np.diag(factor)).sum()
                     + (z[h] @ z[h] - whitened_mean @ whitened_mean) / 2
                 )
-        if self._roots.ndim == 2:
-            means = means * self._roots
-        else:
-            means = (self._roots @ means[:, :, None])[:, :, 0]
         return means, variances, evidence
-
-    def _times(self, matrix: Array, block: slice) -> Array:
-        """The matrix times the roots of some hypotheses."""
-        roots = self._roots[block]
-        if roots.ndim == 2:
-            return matrix * roots[:, None]
-        return matrix @ roots
 
     def _present_fit(self) -> tuple[Array, Array, Array]:
         """What `_fits` gives for a single hypothesis."""
@@ -462,14 +473,23 @@ class StagedPosterior:
         )
 
     def _weigh(self) -> None:
-        """Give each hypothesis its noise and its weight by the evidence."""
+        """Give each hypothesis its noise and its weight by the evidence.
+
+        One that was found very unlikely is left out, with a weight of zero, until the number of
+        stages has multiplied.
+        """
         B = self._gram.estimate
         n = self.n
         second, sd, clip_thresholds = np.array(
             [(stage.second, stage.second_sd, stage.clip_threshold) for stage in self.stages]
         ).T
+        factor = POSTERIOR.stages_until_all_compared
+        if len(self.stages) >= factor * self._stages_when_all_compared:
+            self._likely = np.arange(len(self._roots))
+            self._stages_when_all_compared = len(self.stages)
+        compared = self._likely
         if len(self._roots) > 1:
-            means, variances, evidence = self._fits()
+            means, variances, evidence = self._fits(compared)
         else:
             means, variances, evidence = self._present_fit()
         difference = means[:, None] - np.array([stage.centre for stage in self.stages])
@@ -477,7 +497,7 @@ class StagedPosterior:
             variances[:, None] + np.maximum(((difference @ B) * difference).sum(axis=2), 0.0)
         ) / n
         noise = self.noise_variance * (_NOISE_GRID if self.learn_noise else _EXCESS_NOISE_GRID)
-        s2 = noise + self._gram.mean_square_weight * self.truncation_variance[:, None]
+        s2 = noise + self._gram.mean_square_weight * self.truncation_variance[compared, None]
         expected = explained[:, None] + s2[:, :, None]
         if self.clipped:
             expected = clipped_second_moment(expected, clip_thresholds)
@@ -491,14 +511,16 @@ class StagedPosterior:
         if not self.learn_noise:
             fits[:, 1:] -= POSTERIOR.excess_noise_penalty
         best = fits.argmax(axis=1)[:, None]
-        self._noise = noise[best[:, 0]]
-        self._s2 = np.take_along_axis(s2, best, axis=1)[:, 0]
-        self._means = means
-        scores = self.log_prior_weights + evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
+        self._noise[compared] = noise[best[:, 0]]
+        self._s2[compared] = np.take_along_axis(s2, best, axis=1)[:, 0]
+        self._means[compared] = means
+        weights = self.hypothesis_weights
         if self.learn_prior:
+            scores = np.full(len(self._roots), -math.inf)
+            scores[compared] = evidence + np.take_along_axis(fits, best, axis=1)[:, 0]
+            scores += self.log_prior_weights
             weights = np.exp(scores - scores.max())
-        else:
-            weights = self.hypothesis_weights
+            self._likely = np.flatnonzero(weights >= POSTERIOR.unlikely)
         self._average_hypotheses(weights / weights.sum())
 
     def _output_sums(self) -> tuple[Array, Array]:
@@ -696,7 +718,8 @@ class StagedPosterior:
         half = (np.log(np.maximum(self.hypothesis_weights, 1e-300)) + self.log_prior_weights) / 2
         weights = np.exp(half - half.max())
         prior_gain = self._H @ self.covariance
-        root = np.linalg.cholesky(np.tensordot(weights / weights.sum(), self.hypotheses, 1))
+        tempered = np.tensordot(weights / weights.sum(), self.hypotheses, 1)
+        root = as_matrix(covariance_root(tempered))
         unexplained = (
             root - gain.T @ (self._gram.damped_estimate @ root) - prior_gain.T @ (self._H @ root)
         )
@@ -745,4 +768,5 @@ class StagedPosterior:
 
     def nonprivate_covariance(self) -> Array:
         """Posterior covariance (m, m) of w without privacy noise in the sums: the model's own."""
-        return posterior_covariance(self._root, self._gram.damped_estimate / self.s2)
+        root = as_matrix(self._root)
+        return posterior_covariance(root, self._gram.damped_estimate / self.s2)

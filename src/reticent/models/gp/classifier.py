@@ -26,7 +26,7 @@ from reticent.inference.inputs.complete_records import CompleteRecords, complete
 from reticent.inference.kernels.anova import AnovaPriors
 from reticent.inference.kernels.axes import LINE, Axis
 from reticent.inference.kernels.projection import feature_scales, norm_quantile
-from reticent.inference.linalg import quadratic_forms
+from reticent.inference.linalg import as_matrix, quadratic_forms
 from reticent.models.base import PrivateEstimator
 from reticent.models.gp.input_features import (
     count_complete_records,
@@ -39,6 +39,7 @@ from reticent.models.gp.input_features import (
 from reticent.models.gp.prior_hypotheses import (
     PreparedPrior,
     axes_of,
+    covariances_of_weights,
     make_prior,
     validated_prior,
 )
@@ -236,8 +237,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         logit_variance = 1.0
         if self.kernel is None and self.method != "labels":
             logit_variance = CLASSES.logit_variance
-        scales = np.outer(feature_scale, feature_scale)
-        covariances = [logit_variance * S / scales for S in hypotheses]
+        covariances = [
+            logit_variance * as_matrix(S) for S in covariances_of_weights(hypotheses, feature_scale)
+        ]
         if self.method == "dirichlet":
             self._learn_by_class(curator, covariances, phi, classes)
         else:
@@ -436,7 +438,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _basis_size(self, signal: float, priors: Prior, bounds: Bounds) -> int:
         """Number of basis functions; ``signal`` = n·√stages over the noise multiplier."""
-        most = min(BASIS.max_size, priors.max_size)
+        most = min(CLASSES.max_size, priors.max_size)
         if self.method == "dirichlet":
             most = min(most, CLASSES.max_class_columns // len(bounds.classes or ()) - 1)
         if self.basis is not None:

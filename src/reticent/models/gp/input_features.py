@@ -47,6 +47,7 @@ __all__ = [
     "fill_missing",
     "inputs_needing_linear_term",
     "make_feature_map",
+    "mean_of_products",
     "warn_of_missing_values",
     "zoom_warp",
 ]
@@ -167,12 +168,32 @@ def make_feature_map(
     count = INPUTS.points
     if basis.dimension == 1 and basis.size <= INPUTS.few_functions:
         count = INPUTS.few_points
-    points = quasi_random_points(basis.dimension, count)
-    for j, density in enumerate(densities):
-        points[:, j] = quantile_points(density, points[:, j])
+    points = representative_points(basis.dimension, count, densities)
     if rescale and densities:
         feature_map = rescale_to_data(feature_map, points)
     return feature_map, points
+
+
+def representative_points(dimension: int, count: int, densities: Sequence[Array]) -> Array:
+    """Points (count, d) that fill the box as the densities of its inputs ask for."""
+    points = quasi_random_points(dimension, count)
+    for j, density in enumerate(densities):
+        points[:, j] = quantile_points(density, points[:, j])
+    return points
+
+
+def mean_of_products(feature_map: FeatureMap, densities: Sequence[Array]) -> Array:
+    """E[φφᵀ] (m, m) over inputs with these densities, by many points.
+
+    Those that densities are fitted on are too few to integrate products of many functions.
+    """
+    dimension = feature_map.basis.dimension
+    points = representative_points(dimension, INPUTS.quadrature_points, densities)
+    total = np.zeros((feature_map.columns, feature_map.columns))
+    for start in range(0, len(points), INPUTS.points):
+        phi = feature_map.rows(points[start : start + INPUTS.points])
+        total += phi.T @ phi
+    return total / len(points)
 
 
 def rescale_to_data(feature_map: FeatureMap, representative_points: Array) -> FeatureMap:

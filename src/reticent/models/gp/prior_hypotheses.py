@@ -29,6 +29,7 @@ from reticent.inference.kernels.projection import (
     project_covariance,
     theta_range,
 )
+from reticent.inference.linalg import as_matrix
 from reticent.inference.moment_model.hyperparameters import sample_around_mode
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.memo import memo
@@ -44,6 +45,7 @@ __all__ = [
     "axes_of",
     "check_kernel_columns",
     "choose_basis_size",
+    "covariances_of_weights",
     "make_prior",
     "refine_prior",
     "scaling_exponent",
@@ -243,6 +245,17 @@ def choose_basis_size(
     )
 
 
+def covariances_of_weights(hypotheses: Array, feature_scale: Array) -> Array:
+    """Prior covariances of the weights of features, from those of basis coefficients.
+
+    ``hypotheses``: (H, m, m), or the variances (H, m) of independent coefficients;
+    ``feature_scale``: factor of each feature, (m,).
+    """
+    if hypotheses.ndim == 2:
+        return np.asarray(hypotheses / feature_scale**2)
+    return np.asarray(hypotheses / np.outer(feature_scale, feature_scale))
+
+
 def scaling_exponent(snr_per_function: float) -> float:
     """Power of the prior variance that a feature is scaled by.
 
@@ -294,7 +307,8 @@ def validated_prior(
             warnings.simplefilter("error")
             prior = make()
             basis, covariances, _ = prior.choose(min(BASIS.min_size, prior.max_size))
-            fits = all(np.linalg.eigvalsh(S)[0] > 0 for S in covariances) and usable(prior, basis)
+            fits = all(np.linalg.eigvalsh(as_matrix(S))[0] > 0 for S in covariances)
+            fits = fits and usable(prior, basis)
             if kernel is not None and isinstance(prior, KernelPriors):
                 fits &= _surely_definite(kernel) or not prior.indefinite()
     except (ArithmeticError, ValueError, TypeError, Warning):

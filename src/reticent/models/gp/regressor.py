@@ -52,6 +52,7 @@ from reticent.models.gp.input_features import (
     fill_missing,
     inputs_needing_linear_term,
     make_feature_map,
+    mean_of_products,
     warn_of_missing_values,
     zoom_warp,
 )
@@ -59,12 +60,13 @@ from reticent.models.gp.prior_hypotheses import (
     PreparedPrior,
     axes_of,
     choose_basis_size,
+    covariances_of_weights,
     make_prior,
     refine_prior,
     scaling_exponent,
     validated_prior,
 )
-from reticent.models.gp.settings import BASIS, LIMITS, STAGED_FIT
+from reticent.models.gp.settings import BASIS, INPUTS, LIMITS, STAGED_FIT
 from reticent.models.gp.staged_fit import Prior, StageState, Warp, ingest_release
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
@@ -381,6 +383,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if self.kernel is None and k < STAGED_FIT.early_stages:
                 for posterior in state.posteriors:
                     posterior.rescale_prior()
+        for posterior in state.posteriors:
+            posterior.finish()
         self._set_fitted_attributes(curator, state)
 
     def _check_noise_column(self, bounds: Bounds) -> None:
@@ -444,7 +448,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             place = [*range(basis.size), *(prior.linear_index(j) for j, *_ in lines)]
             if lines:
                 feature_scale = feature_scale[place]
-                hypotheses = [np.diag(np.diag(S)[place]) for S in hypotheses]
+                hypotheses = hypotheses[:, place]
         # the more inputs, the farther the corners of the box: noise is felt even by many records
         rescale = self.kernel is None and (
             d > 2 or (d == 2 and snr_per_function < PROJECTION.negligible_noise_snr)
@@ -453,6 +457,9 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             basis, feature_scale, densities, axes, warp, rescale, lines
         )
         phi = feature_map.rows(points)
+        even_moment = None
+        if d >= INPUTS.quadrature_dimension:
+            even_moment = mean_of_products(feature_map, densities)
         constant = prior.constant_index
         # outputs are weighted with their features: so is the noise, and what the basis misses
         mean_square_weight = 1.0
@@ -470,10 +477,10 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 noise_variance = max(prior.white_noise_variance * unit, STAGED_FIT.noise_guess**2)
             else:
                 noise_variance = (noise_std / half_range) ** 2
-            scales = np.outer(feature_map.feature_scale, feature_map.feature_scale)
+            scale = np.array(feature_map.feature_scale)
             posteriors.append(
                 StagedPosterior(
-                    unit * np.array(hypotheses) / scales,
+                    unit * covariances_of_weights(hypotheses, scale),
                     mean_square_weight * unit * truncation_variance,
                     phi,
                     n,
@@ -485,6 +492,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                     constant_weights=_constant_weights(feature_map),
                     count_variance=self._complete.relative_variance,
                     clipped=outcome.kind != "binary",
+                    even_moment=even_moment,
                 )
             )
         represented = float(np.mean(quadratic_forms(phi, posteriors[0].initial_prior)))

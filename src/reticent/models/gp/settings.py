@@ -92,7 +92,8 @@ class BasisSettings:
     Attributes
     ----------
     min_size, max_size : int
-        Number of basis functions.
+        Number of basis functions. The most is a matter of time alone, which grows with its cube:
+        privacy noise allows for more from d = 4, n = 20,000, ε = 10 on.
     hypotheses : int
         Kernels within a factor of ten of the one given, between which the evidence chooses.
     refined_hypotheses : int
@@ -120,7 +121,7 @@ class BasisSettings:
     """
 
     min_size: int = 4
-    max_size: int = 150
+    max_size: int = 400
     hypotheses: int = 48
     refined_hypotheses: int = 24
     gradient_step: float = 1e-4
@@ -142,6 +143,10 @@ class InputSettings:
     ----------
     points : int
         Representative points, by which moments over the records are predicted.
+    quadrature_points : int
+        Points by which the mean of products of features is integrated.
+    quadrature_dimension : int
+        Inputs from which on it is: the points of fewer inputs are enough.
     few_points, few_functions : int
         Points that suffice for one input and at most so many functions.
     nonlinear_fraction : float
@@ -158,6 +163,8 @@ class InputSettings:
     """
 
     points: int = 512
+    quadrature_points: int = 8192
+    quadrature_dimension: int = 3
     few_points: int = 256
     few_functions: int = 40
     nonlinear_fraction: float = 0.15
@@ -177,6 +184,9 @@ class ClassifierSettings:
     logit_variance : float
         Variance of logits as a multiple of the default prior's, which is made for numbers between
         −1 and 1.
+    max_size : int
+        Most basis functions that are chosen: hypotheses are weighed in every stage, each by a
+        factorisation of its own, and 400 functions take a minute.
     max_basis_size : int
         Most basis functions that a user may ask for.
     scaling_exponent : float
@@ -195,6 +205,7 @@ class ClassifierSettings:
     stages: int = 24
     stages_per_input_release: int = 12
     logit_variance: float = 64.0
+    max_size: int = 150
     max_basis_size: int = 500
     scaling_exponent: float = 0.4
     clip_factor: float = 1.2
@@ -338,7 +349,7 @@ class LimitSettings:
     """
 
     max_stages: int = 64
-    max_basis_size: int = 500
+    max_basis_size: int = 1000
     largest_noise: float = 1e150
     smallest_variance: float = 1e-24
     prediction_block: int = 4096

@@ -5,6 +5,7 @@ The methods, each as a function of the same training records, test inputs, bound
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +16,8 @@ import reticent
 from reticent.models.descriptive.mean import PrivateMean
 from reticent.models.gp.regressor import GPRegressor
 from reticent.privacy.bounds import Bounds
+from reticent.studies.peers.baselines import boosted_adassp, dpsgd
 from reticent.studies.peers.baselines import diffprivlib as diffpriv
-from reticent.studies.peers.baselines import dpsgd
 from reticent.studies.peers.comparison import (
     Cell,
     Comparison,
@@ -26,18 +27,33 @@ from reticent.studies.peers.comparison import (
     digest,
     one_by_one,
 )
+from reticent.studies.peers.mixed import ebm_baseline as ebm
 from reticent.studies.peers.regression_tasks import TASKS
 
-__all__ = ["CODE", "EASIER", "METHODS", "NUMBERS", "OURS", "PEER", "RELATIONS"]
+__all__ = [
+    "CODE",
+    "EASIER",
+    "EASIER_BOOSTED",
+    "EBM",
+    "METHODS",
+    "NUMBERS",
+    "OURS",
+    "PEER",
+    "RELATIONS",
+]
 
 Array = NDArray[np.float64]
 OURS = "GPRegressor"
 PEER = "DP-SGD, one record replaced"
 EASIER = "DP-SGD, one added or removed"
+BOOSTED = "BoostedAdaSSP, one record replaced"
+EASIER_BOOSTED = "BoostedAdaSSP, one added or removed"
+EBM = "DP-EBM"
 RELATIONS = (
-    "All protect against one record being replaced, with two exceptions. DP-SGD is shown a second "
-    "time with one record added or removed, which takes half of the noise: it is not a "
-    "like-for-like peer, so the verdict leaves it out. diffprivlib protects against one added or "
+    "All protect against one record being replaced, with some exceptions. DP-SGD and BoostedAdaSSP "
+    "are shown a second time with one record added or removed, which takes half of the noise, and "
+    "DP-EBM has no other column: these are not like-for-like peers, so the verdict leaves them "
+    "out. diffprivlib protects against one added or "
     "removed too, but without a δ; it has no other column, and the verdict counts it."
 )
 _LEGEND = (
@@ -67,6 +83,17 @@ def _dpsgd(cell: Cell, epsilon: float, replaced: bool) -> Prediction:
 def _diffprivlib(cell: Cell, epsilons: Sequence[float]) -> dict[float, Prediction]:
     found = diffpriv.predictions("LinearRegression", cell, epsilons)
     return {epsilon: _inside(cell, mean) for epsilon, mean in found.items()}
+
+
+def _boosted(cell: Cell, epsilon: float, replaced: bool) -> Prediction:
+    return Prediction(boosted_adassp.predict(cell, epsilon, replaced))
+
+
+def _ebm(cell: Cell, epsilon: float) -> Prediction:
+    """DP-EBM, with names for the columns of numbers."""
+    ranges = {f"x{j}": ends for j, ends in enumerate(cell.bounds.x)}
+    named = Bounds(x=ranges, y={"y": cell.bounds.y[0]})
+    return _inside(cell, ebm.predict(replace(cell, bounds=named), epsilon))
 
 
 def _inside(cell: Cell, mean: Array) -> Prediction:
@@ -124,6 +151,20 @@ METHODS = {
             counts=False,
             style=("paper", ":", ""),
         ),
+        Method(
+            BOOSTED,
+            one_by_one(partial(_boosted, replaced=True)),
+            digest(_boosted, boosted_adassp),
+            style=("dots", "--", "v"),
+        ),
+        Method(
+            EASIER_BOOSTED,
+            one_by_one(partial(_boosted, replaced=False)),
+            digest(_boosted, boosted_adassp),
+            counts=False,
+            style=("dots", ":", ""),
+        ),
+        Method(EBM, one_by_one(_ebm), digest(_ebm, _inside, ebm), counts=False),
         Method("diffprivlib", _diffprivlib, digest(_inside, diffpriv), style=("dots", "-", "^")),
         Method("mean", one_by_one(_mean), digest(_mean), style=("naive", "-", "")),
         Method("linear, not private", one_by_one(_linear), digest(_linear), private=False),
