@@ -87,5 +87,30 @@ class SimulatedGramPrior:
         self.mismatch = float(MISMATCH_GRID[chosen])
         self.axes, values, deviation, prior_variance = candidates[chosen]
         kept = prior_variance / (prior_variance + noise)
-        self.estimate: Array = self.axes @ (np.diag(n * values) + kept * deviation) @ self.axes.T
         self.entry_variance: Array = kept * noise
+        self.estimate, self.unresolved = _without_noise_directions(
+            self.axes @ (np.diag(n * values) + kept * deviation) @ self.axes.T,
+            (kept**2 * noise).sum(axis=1),
+            self.axes,
+        )
+
+
+def _without_noise_directions(B: Array, row_variances: Array, axes: Array) -> tuple[Array, float]:
+    """B (m, m) with eigenvalues as they were before noise was added to it.
+
+    A symmetric matrix of independent noise has eigenvalues up to 2σ, where σ² is the sum of a row's
+    variances: along an eigenvector of B with an eigenvalue θ > σ, it makes it θ + σ²/θ, and a
+    smaller one cannot be told from none (Benaych-Georges and Nadakuditi, 2011). A batch of fewer
+    records than features has many directions in which nobody was. With what noise shows there, "no
+    residual" would be learned from every such batch, however little noise there is.
+
+    ``row_variances`` (m,): of the noise in each row of B, in orthonormal ``axes`` (columns).
+    """
+    values, vectors = np.linalg.eigh(B)
+    noise_variance = row_variances @ (axes.T @ vectors) ** 2
+    inside = values**2 - 4 * noise_variance
+    denoised = np.where(
+        (values > 0) & (inside > 0), (values + np.sqrt(np.maximum(inside, 0.0))) / 2, 0.0
+    )
+    unresolved = max(float(values.sum() - denoised.sum()), 0.0) / max(int((denoised == 0).sum()), 1)
+    return (vectors * denoised) @ vectors.T, unresolved

@@ -341,6 +341,7 @@ class Policy:
                 axes=gram.axes,
                 noise_carryover=echo,
                 unclipped=_nothing_clipped(clip_threshold, centre),
+                unresolved=gram.unresolved,
             )
         most = self._settings.least_simulated_rounds
         if self._staged:
