@@ -12,6 +12,7 @@ for all batches, and the likelihood of all releases determines it. Of all likely
 taken, because overconfidence in a wrong context distribution is never corrected.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,11 +35,15 @@ class SimulatedGramSettings:
         Fraction of the records that may be anywhere if κ = 0; it grows by √κ/2.
     likely_misfit : float
         Excess over the least misfit (twice the negative log-likelihood) of a κ that is likely.
+    clear_release : float
+        Part of the prior variance of B that a release removes, from which on B's own eigenvalues
+        are told from noise, and not those of its difference to the simulated matrix.
     """
 
     mismatches: tuple[float, ...] = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
     min_uniform_fraction: float = 0.02
     likely_misfit: float = 2.0
+    clear_release: float = 0.9
 
 
 _SETTINGS = SimulatedGramSettings()
@@ -55,7 +60,8 @@ class SimulatedGramPrior:
     about each κ.
 
     Attributes: ``estimate`` of B (m, m); in the orthonormal ``axes`` (columns), the variances of
-    its entries' errors, ``entry_variance``; ``mismatch``, the chosen κ; ``misfit`` with this batch.
+    its entries' errors, ``entry_variance``, and of the noise in its rows, ``noise_variances`` (m,);
+    ``hidden``, the mean of B along a direction in which the estimate is below the noise; ``mismatch``, the chosen κ; ``misfit`` with this batch.
     """
 
     def __init__(
@@ -88,29 +94,51 @@ class SimulatedGramPrior:
         self.axes, values, deviation, prior_variance = candidates[chosen]
         kept = prior_variance / (prior_variance + noise)
         self.entry_variance: Array = kept * noise
-        self.estimate, self.unresolved = _without_noise_directions(
-            self.axes @ (np.diag(n * values) + kept * deviation) @ self.axes.T,
-            (kept**2 * noise).sum(axis=1),
-            self.axes,
-        )
+        residual_noise = kept**2 * noise
+        self.noise_variances: Array = residual_noise.sum(axis=1)
+        simulated_part = np.diag(n * values)
+        if float((kept * prior_variance).sum()) >= _SETTINGS.clear_release * prior_variance.sum():
+            estimate = _without_noise(simulated_part + kept * deviation, residual_noise, least=0.0)
+        else:
+            estimate = simulated_part + _without_noise(kept * deviation, residual_noise)
+        guess = self.axes @ estimate @ self.axes.T
+        self.estimate: Array = self._with_released_trace(guess, released, sd, n)
+
+    def _with_released_trace(self, guess: Array, released: Array, sd: float, n: float) -> Array:
+        """The guess of B, scaled in all directions in which it does not stand above the noise.
+
+        To what the release says of their sum, which it tells far better than any one of them; a
+        priori they are as the guess says, but for the mismatch. Were they left as they are, "no
+        residual" would be learned of places that are assumed to be visited, and are not.
+        """
+        values, vectors = np.linalg.eigh(guess)
+        noise_variances = self.noise_variances @ (self.axes.T @ vectors) ** 2
+        hidden = vectors[:, values <= 2 * np.sqrt(noise_variances)]
+        expected = float(((guess @ hidden) * hidden).sum())
+        found = max(float(((released @ hidden) * hidden).sum()), 0.0)
+        self.hidden = found / max(hidden.shape[1], 1)
+        if expected <= 0:
+            return guess
+        error_variance = 2 * sd**2 * hidden.shape[1] / expected**2
+        prior_variance = self.mismatch + 1 / n
+        factor = 1 + (found / expected - 1) * prior_variance / (prior_variance + error_variance)
+        inside = hidden @ hidden.T @ guess
+        return guess + (min(factor, 1.0) - 1) * (inside + inside.T) / 2
 
 
-def _without_noise_directions(B: Array, row_variances: Array, axes: Array) -> tuple[Array, float]:
-    """B (m, m) with eigenvalues as they were before noise was added to it.
+def _without_noise(matrix: Array, variances: Array, least: float = -math.inf) -> Array:
+    """A symmetric matrix (m, m) with eigenvalues as they were before noise was added to it.
 
-    A symmetric matrix of independent noise has eigenvalues up to 2σ, where σ² is the sum of a row's
-    variances: along an eigenvector of B with an eigenvalue θ > σ, it makes it θ + σ²/θ, and a
-    smaller one cannot be told from none (Benaych-Georges and Nadakuditi, 2011). A batch of fewer
-    records than features has many directions in which nobody was. With what noise shows there, "no
-    residual" would be learned from every such batch, however little noise there is.
-
-    ``row_variances`` (m,): of the noise in each row of B, in orthonormal ``axes`` (columns).
+    Independent noise has eigenvalues up to 2σ,
+    where σ² is the sum of a row's ``variances``. It makes an eigenvalue θ > σ to θ + σ²/θ, and
+    smaller ones cannot be told from none (Benaych-Georges and Nadakuditi, 2011). Left as they are,
+    they would say where candidates were chosen that nobody chose: in a batch of fewer rounds than
+    features, however little noise there is.
     """
-    values, vectors = np.linalg.eigh(B)
-    noise_variance = row_variances @ (axes.T @ vectors) ** 2
-    inside = values**2 - 4 * noise_variance
+    row_variances = variances.sum(axis=1)
+    values, vectors = np.linalg.eigh(matrix)
+    inside = values**2 - 4 * (row_variances @ vectors**2)
     denoised = np.where(
-        (values > 0) & (inside > 0), (values + np.sqrt(np.maximum(inside, 0.0))) / 2, 0.0
+        inside > 0, (values + np.sign(values) * np.sqrt(np.maximum(inside, 0.0))) / 2, 0.0
     )
-    unresolved = max(float(values.sum() - denoised.sum()), 0.0) / max(int((denoised == 0).sum()), 1)
-    return (vectors * denoised) @ vectors.T, unresolved
+    return np.asarray((vectors * np.maximum(denoised, least)) @ vectors.T)

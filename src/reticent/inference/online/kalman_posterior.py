@@ -107,7 +107,7 @@ class _Batch:
 
     Attributes
     ----------
-    A, A_sd, q, q_sd, n, clip_threshold, centre, noise_carryover, unclipped, unresolved
+    A, A_sd, q, q_sd, n, clip_threshold, centre, noise_carryover, unclipped, hidden
         As `KalmanPosterior.add` got them.
     values, vectors
         Eigenvalues (m,) of B, the largest first, and eigenvectors (m, m).
@@ -115,6 +115,8 @@ class _Batch:
         Axes of ``entry_variance`` (m, m), in those of B; None where B is exact.
     gain, distortion
         Of the clip.
+    resolved
+        Number of eigenvalues that stand above the noise.
     units
         What a weight in the units of the first batch is multiplied by, (m,).
     """
@@ -134,7 +136,8 @@ class _Batch:
     unclipped: bool
     gain: float
     distortion: float
-    unresolved: float
+    resolved: int
+    hidden: float
     units: Array
 
 
@@ -192,8 +195,7 @@ class _Filter:
         """
         U = batch.vectors
         values = batch.values
-        resolved = values > _ROUNDING * values[0]
-        positive = np.where(resolved, values, batch.unresolved)
+        positive = np.maximum(values, batch.hidden)
         noise_sd = batch.A_sd / batch.gain
         scale = np.sqrt((s2 + truncation + batch.distortion) * positive + noise_sd**2)
         shift = U.T @ (batch.centre - self.mean)
@@ -227,7 +229,7 @@ class _Filter:
         self.noise_covariance = np.eye(len(values)) - F.T @ F
         # of the directions that were seen, which come first: what the others show is not told by w
         terms = np.log(np.diag(lower)) + np.log(scale) + z**2 / 2
-        self.evidence -= float(terms[resolved].sum())
+        self.evidence -= float(terms[: batch.resolved].sum())
 
     def _learn_noise(
         self, batch: _Batch, noise2: float, truncation: float, K: Array, shift: Array
@@ -367,7 +369,8 @@ class KalmanPosterior:
         axes: Array | None = None,
         noise_carryover: float = 0.0,
         unclipped: bool = False,
-        unresolved: float = 0.0,
+        noise_variances: Array | None = None,
+        hidden: float = 0.0,
     ) -> None:
         """Condition on a batch of n records, whose residuals were clipped around φᵀ``centre``.
 
@@ -393,9 +396,11 @@ class KalmanPosterior:
             Part of the last batch's noise that is taken back in this one's.
         unclipped : bool
             Whether no residual can exceed the threshold, so that none was clipped.
-        unresolved : float
-            Σφφᵀ along a direction in which B is zero because it cannot be told from noise: the
-            mean over these.
+        noise_variances : (m,) array, optional
+            Of the noise in each row of B, in these axes: hypotheses are weighed by directions in
+            which B stands above the eigenvalues of such noise.
+        hidden : float
+            About what the true B is in the other directions, where its estimate may be zero.
         """
         gain, distortion = 1.0, 0.0
         if not unclipped:
@@ -403,8 +408,11 @@ class KalmanPosterior:
         values, vectors = np.linalg.eigh(B)
         values, vectors = values[::-1], vectors[:, ::-1]
         error_axes = None
+        resolved = len(values)
         if axes is not None:
             error_axes = vectors.T @ axes
+        if error_axes is not None and noise_variances is not None:
+            resolved = int((values > 2 * np.sqrt(error_axes**2 @ noise_variances)).sum())
         batch = _Batch(
             A=A,
             A_sd=A_sd,
@@ -421,7 +429,8 @@ class KalmanPosterior:
             unclipped=unclipped,
             gain=gain,
             distortion=distortion,
-            unresolved=unresolved,
+            resolved=resolved,
+            hidden=hidden,
             units=self._units,
         )
         self._batches.append(batch)

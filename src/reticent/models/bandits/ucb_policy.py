@@ -341,7 +341,8 @@ class Policy:
                 axes=gram.axes,
                 noise_carryover=echo,
                 unclipped=_nothing_clipped(clip_threshold, centre),
-                unresolved=gram.unresolved,
+                noise_variances=gram.noise_variances,
+                hidden=gram.hidden,
             )
         most = self._settings.least_simulated_rounds
         if self._staged:
