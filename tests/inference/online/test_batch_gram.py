@@ -49,7 +49,25 @@ def test_errors_have_the_size_that_is_told():
         error = one.axes.T @ (B - one.estimate) @ one.axes
         squares.append(np.mean(np.triu(error**2 / one.entry_variance)) * 2 * M / (M + 1))
         assert one.mismatch <= 0.03
-    assert 0.4 < np.mean(squares) < 1.6
+    assert 0.4 < np.mean(squares) < 2.0
+
+
+def test_of_few_records_no_direction_is_seen_in_which_there_are_none():
+    """Three records, the first two features alone, and noise that is small beside them.
+
+    All other directions hold noise, and the simulated records: neither is believed.
+    """
+    rng = np.random.default_rng(3)
+    true = np.zeros((3, M))
+    true[:, :2] = rng.normal(size=(3, 2)) * 0.5
+    sd = 1e-3
+    noisy = true.T @ true + noise(rng) * sd / SD
+    guess = rows(rng, 512)
+    one = SimulatedGramPrior(guess, np.eye(M) / M, 3, noisy, sd, np.zeros(len(MISMATCH_GRID)))
+    values = np.linalg.eigvalsh(one.estimate)
+    assert values[:-2] == pytest.approx(np.zeros(M - 2), abs=1e-9)
+    assert values[-2:] == pytest.approx(np.linalg.eigvalsh(true.T @ true)[-2:], rel=0.02)
+    assert 0 <= one.hidden < 2 * sd
 
 
 def test_a_wrong_guess_is_found_out():

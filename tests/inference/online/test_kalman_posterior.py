@@ -145,7 +145,9 @@ def test_units_and_more_functions_leave_the_belief_as_it_is():
     factor = np.array([2.0, 0.5, 3.0])
     more = one.with_more_features([np.eye(5)], np.zeros(1), factor, alike)
     assert more.mean == pytest.approx(np.concatenate([before * factor, [0, 0]]))
-    assert more._filters[0].prior == pytest.approx(np.concatenate([one._filters[0].prior * factor**2, [1, 1]]))
+    assert more._filters[0].prior == pytest.approx(
+        np.concatenate([one._filters[0].prior * factor**2, [1, 1]])
+    )
     one.rescale(factor)
     assert one.mean == pytest.approx(before * factor)
     told_again = [
@@ -173,7 +175,39 @@ def test_rewards_that_were_not_clipped_have_no_gain():
     assert whole.mean == pytest.approx(far.mean, abs=1e-6)
     assert np.abs(whole.mean - w).max() < 0.05
     assert (clipped.mean / w).min() > 1.2
+    whole.add(*told, 1.0, np.zeros(3), unclipped=True)
     assert whole.s2 == pytest.approx(1 - np.mean((phi @ w) ** 2), rel=0.15)
+
+
+def test_another_noise_variance_is_as_if_it_had_been_known_from_the_start():
+    """Batches are filtered again, in the units that each had."""
+    rng = np.random.default_rng(14)
+    told = batches(rng, 4, 4)[1]
+    factor = np.array([2.0, 0.5, 3.0, 1.0])
+    S = np.diag(rng.uniform(0.5, 2, 4))
+    one = KalmanPosterior([S], np.zeros(1), 0.04)
+    known = KalmanPosterior([S], np.zeros(1), 0.4)
+    learn(one, told[:2])
+    learn(known, told[:2])
+    for posterior in (one, known):
+        posterior.rescale(factor)
+        A, sd, B, centre = told[2]
+        posterior.add(
+            A / factor,
+            sd,
+            B / np.outer(factor, factor),
+            0.0,
+            np.inf,
+            40,
+            FAR,
+            centre * factor,
+            noise_carryover=BACK,
+        )
+    one._noise_variance = 0.4
+    one._filter_again()
+    assert one.mean == pytest.approx(known.mean, rel=1e-9)
+    assert one.covariance == pytest.approx(known.covariance, rel=1e-9)
+    assert one._filters[0].evidence == pytest.approx(known._filters[0].evidence)
 
 
 def test_hypotheses_weigh_as_much_as_the_density_of_all_batches():

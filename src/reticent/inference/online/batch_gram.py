@@ -61,7 +61,8 @@ class SimulatedGramPrior:
 
     Attributes: ``estimate`` of B (m, m); in the orthonormal ``axes`` (columns), the variances of
     its entries' errors, ``entry_variance``, and of the noise in its rows, ``noise_variances`` (m,);
-    ``hidden``, the mean of B along a direction in which the estimate is below the noise; ``mismatch``, the chosen κ; ``misfit`` with this batch.
+    ``hidden``, the mean of B along a direction in which the estimate is below the noise;
+    ``mismatch``, the chosen κ; ``misfit`` with this batch.
     """
 
     def __init__(

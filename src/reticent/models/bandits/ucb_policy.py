@@ -127,6 +127,7 @@ class Policy:
         self._simulated_rounds = settings.least_simulated_rounds
         self._informed = False
         self._batch_rounds = 0
+        self._rounds = 0
         self._public_rounds = self._missing_rewards = self._missing_variance = 0.0
         self._choose_basis(horizon)
         self.reset()
@@ -304,6 +305,17 @@ class Policy:
         self._sample_candidates = draw
         self._replan_batch()
 
+    @property
+    def exploration_share(self) -> float:
+        """Share of rounds in which any candidate may be chosen, whatever the posterior says.
+
+        Forced exploration: c/√t after t rounds. It costs 2c√t of t rounds, and every direction in
+        which candidates differ is seen √t times, so that no wrong belief stays for good.
+        """
+        if self.exploration_weight == 0 or self._rounds == 0:
+            return 0.0
+        return min(self._settings.exploration_share / math.sqrt(self._rounds), 1.0)
+
     def scores(self, phi: Array) -> Array:
         """Upper confidence bound at feature rows (…, m), in half-ranges of the reward."""
         return upper_confidence_bound(phi, self.mean, self.covariance_root, self.exploration_weight)
@@ -338,7 +350,9 @@ class Policy:
             for start in range(0, len(candidates), rounds)
         ]
         known = ~np.isnan(candidates).any(axis=2)
-        return best_candidates(np.where(known, np.concatenate(scores), -math.inf), words)
+        return best_candidates(
+            np.where(known, np.concatenate(scores), -math.inf), words, self.exploration_share
+        )
 
     def ingest_release(self, release: Release, noise: float = 1.0) -> None:
         """Learn from a released batch.
@@ -452,6 +466,9 @@ class Policy:
         self._simulated_rounds = min(max(n, least), most_simulated_rounds)
         self._informed = True
         self._batch_rounds = n
+        if not self._staged:  # a running sum holds all rounds
+            self._rounds = 0
+        self._rounds += n
         self._replan_batch()
 
     def information_gain(self) -> float:
@@ -519,14 +536,24 @@ def random_words(count: int, first: int = 0, seed: bytes | None = None) -> Words
     return np.frombuffer(b"".join(sha256(name).digest()[:8] for name in names), dtype="<u8")
 
 
-def best_candidates(scores: Array, words: Words) -> NDArray[np.int64]:
+def best_candidates(
+    scores: Array, words: Words, exploration_share: float = 0.0
+) -> NDArray[np.int64]:
     """Index of the highest score in each row of (rounds, candidates).
 
-    Among k equals, the ⌊uk⌋-th, u the first 53 bits of the row's word (k·2⁻⁵³ from uniform).
+    Among k equals, the ⌊uk⌋-th, u the first 53 bits of the row's word (k·2⁻⁵³ from uniform). In a
+    round with u below ``exploration_share`` all candidates that lack nothing (a score above −∞) are
+    equals, and what is left of u picks one.
     """
+    u = (words >> np.uint64(11)) * 2.0**-53
+    if exploration_share > 0:
+        explore = u < exploration_share
+        scores = np.where(explore[:, None] & (scores > -math.inf), 0.0, scores)
+        rest = (u - exploration_share) / max(1 - exploration_share, 2.0**-53)
+        u = np.where(explore, u / exploration_share, np.maximum(rest, 0.0))
     best = scores == scores.max(axis=1, keepdims=True)
     equals = best.cumsum(axis=1, dtype=np.int32)
-    drawn = (words >> np.uint64(11)) * 2.0**-53 * equals[:, -1]
+    drawn = np.minimum(u, 1 - 2.0**-53) * equals[:, -1]
     return np.asarray((equals > drawn.astype(np.int32)[:, None]).argmax(axis=1))
 
 
