@@ -66,7 +66,7 @@ def test_of_few_records_no_direction_is_seen_in_which_there_are_none():
     one = SimulatedGramPrior(guess, np.eye(M) / M, 3, noisy, sd, np.zeros(len(MISMATCH_GRID)))
     values = np.linalg.eigvalsh(one.estimate)
     assert values[:-2] == pytest.approx(np.zeros(M - 2), abs=1e-9)
-    assert values[-2:] == pytest.approx(np.linalg.eigvalsh(true.T @ true)[-2:], rel=0.02)
+    assert values[-2:] == pytest.approx(np.linalg.eigvalsh(true.T @ true)[-2:], rel=0.05)
     assert 0 <= one.hidden < 2 * sd
 
 

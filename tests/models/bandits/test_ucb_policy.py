@@ -43,7 +43,7 @@ def test_rewards_at_either_end_of_their_range_count_whole(epsilon):
     assert (reach[late] >= 1).all()
 
 
-@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.3), (10.0, 0.8)])
+@pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.4), (10.0, 1.2)])
 def test_rewards_that_scatter_little_count_near_the_fit(epsilon, most):
     reach, staged = windows(lambda rng, f: f + 0.05 * rng.normal(size=len(f)), epsilon)
     late = slice(
@@ -58,9 +58,9 @@ def test_clips_widen_until_nothing_is_clipped():
     last = []
     for epsilon in (1.0, 10.0, 100.0, 1e6):
         reach, _ = windows(lambda rng, f: f + 0.05 * rng.normal(size=len(f)), epsilon, 600)
-        last.append(reach[-1])
+        last.append(min(reach[-1], 2.0))  # from 2 on nothing is clipped, whatever the fit
     assert last == sorted(last)
-    assert last[-1] >= 2
+    assert last[0] < 0.5 < last[-1] == 2
 
 
 def test_a_share_of_rounds_is_chosen_at_random():

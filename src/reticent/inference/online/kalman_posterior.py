@@ -17,9 +17,8 @@ B̂, each in units of its own noise, the covariance of what is seen is the ident
 matrix: a batch of fewer records than weights is no special case. Without privacy noise and clip
 (σ, V → 0, g = 1) the posterior is that of Bayesian linear regression on all records.
 
-s² is one number for all hypotheses. A batch tells it by q, against what was known of w before the
-batch: E q = n·s² + tr(B̂·E[(w−c)(w−c)ᵀ]), whatever the law of the noise is, where nothing was
-clipped. When the estimate has moved, all batches are filtered again with the new one.
+s² is one number for all hypotheses. A batch tells it by q, given what is known of w:
+E q = n·s² + tr(B̂·E[(w−c)(w−c)ᵀ]), whatever the law of the noise is, where nothing was clipped. When the estimate has moved, all batches are filtered again with the new one.
 
 Where a batch takes back a part of the last one's noise (A has noise σ(z_t − ρz_{t−1})), the
 filter's state is (w, z_t): what is known of w says what the last noise was. And where weights are
@@ -200,7 +199,6 @@ class _Filter:
         scale = np.sqrt((s2 + truncation + batch.distortion) * positive + noise_sd**2)
         shift = U.T @ (batch.centre - self.mean)
         K = U.T @ self.covariance @ U
-        self._learn_noise(batch, noise2, truncation, K, shift)
 
         rows = values / scale
         carried = batch.noise_carryover * noise_sd / scale
@@ -230,18 +228,20 @@ class _Filter:
         # of the directions that were seen, which come first: what the others show is not told by w
         terms = np.log(np.diag(lower)) + np.log(scale) + z**2 / 2
         self.evidence -= float(terms[: batch.resolved].sum())
+        self._learn_noise(batch, noise2, s2, truncation)
 
-    def _learn_noise(
-        self, batch: _Batch, noise2: float, truncation: float, K: Array, shift: Array
-    ) -> None:
-        """Likelihood of the candidates of s² by Σe², given what was known of w before the batch.
+    def _learn_noise(self, batch: _Batch, noise2: float, s2: float, truncation: float) -> None:
+        """Likelihood of the candidates of s² by Σe², given what is known of w.
 
-        ``K`` (m, m), ``shift`` (m,): covariance of w, and the centre less its mean, in B's axes.
+        Clipped residuals never speak for less noise than ``s2``: rare large ones are clipped too,
+        and clips that follow such an estimate would become narrower and narrower.
         """
         if batch.q_sd == math.inf:
             return
         n = batch.n
         values = batch.values
+        K = batch.vectors.T @ self.covariance @ batch.vectors
+        shift = batch.vectors.T @ (batch.centre - self.mean)
         spread = np.diag(K) + shift**2
         explained = max(float(values @ spread), 0.0) / n
         weighted = values * shift
@@ -258,11 +258,12 @@ class _Filter:
             + 4 * variances * explained / n
             + (law_error + 2 / n) * expected**2
         )
-        self.noise_likelihood = (
-            self.noise_likelihood
-            - (batch.q / n - expected) ** 2 / variance / 2
-            - np.log(variance / variance[0]) / 2
-        )
+        likelihood = -((batch.q / n - expected) ** 2) / variance / 2 - np.log(variance) / 2
+        if not batch.unclipped:
+            less = noise2 * _NOISE_GRID < s2
+            here = likelihood[min(int(less.sum()), len(less) - 1)]
+            likelihood = np.where(less, np.minimum(likelihood, here), likelihood)
+        self.noise_likelihood = self.noise_likelihood + likelihood - likelihood[-1]
 
     def learn_variances(self, groups: NDArray[np.int64]) -> None:
         """Bring the prior variances of weights that are alike to what their estimates say."""
