@@ -18,7 +18,8 @@ matrix: a batch of fewer records than weights is no special case. Without privac
 (σ, V → 0, g = 1) the posterior is that of Bayesian linear regression on all records.
 
 s² is one number for all hypotheses. A batch tells it by q, given what is known of w:
-E q = n·s² + tr(B̂·E[(w−c)(w−c)ᵀ]), whatever the law of the noise is, where nothing was clipped. When the estimate has moved, all batches are filtered again with the new one.
+E q = n·s² + tr(B̂·E[(w−c)(w−c)ᵀ]), whatever the law of the noise is, where nothing was clipped.
+When the estimate has moved, all batches are filtered again with the new one.
 
 Where a batch takes back a part of the last one's noise (A has noise σ(z_t − ρz_{t−1})), the
 filter's state is (w, z_t): what is known of w says what the last noise was. And where weights are
