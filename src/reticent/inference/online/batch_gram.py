@@ -12,7 +12,6 @@ for all batches, and the likelihood of all releases determines it. Of all likely
 taken, because overconfidence in a wrong context distribution is never corrected.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,8 +35,8 @@ class SimulatedGramSettings:
     likely_misfit : float
         Excess over the least misfit (twice the negative log-likelihood) of a κ that is likely.
     clear_release : float
-        Part of the prior variance of B that a release removes, from which on B's own eigenvalues
-        are told from noise, and not those of its difference to the simulated matrix.
+        Part of the prior variance of B that a release removes, from which on eigenvalues are told
+        from those of noise. Below it the simulation says more about them.
     """
 
     mismatches: tuple[float, ...] = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -95,13 +94,10 @@ class SimulatedGramPrior:
         self.axes, values, deviation, prior_variance = candidates[chosen]
         kept = prior_variance / (prior_variance + noise)
         self.entry_variance: Array = kept * noise
-        residual_noise = kept**2 * noise
-        self.noise_variances: Array = residual_noise.sum(axis=1)
-        simulated_part = np.diag(n * values)
+        self.noise_variances: Array = (kept**2 * noise).sum(axis=1)
+        estimate = np.diag(n * values) + kept * deviation
         if float((kept * prior_variance).sum()) >= _SETTINGS.clear_release * prior_variance.sum():
-            estimate = _without_noise(simulated_part + kept * deviation, residual_noise, least=0.0)
-        else:
-            estimate = simulated_part + _without_noise(kept * deviation, residual_noise)
+            estimate = _without_noise(estimate, self.noise_variances)
         guess = self.axes @ estimate @ self.axes.T
         self.estimate: Array = self._with_released_trace(guess, released, sd, n)
 
@@ -127,19 +123,16 @@ class SimulatedGramPrior:
         return guess + (min(factor, 1.0) - 1) * (inside + inside.T) / 2
 
 
-def _without_noise(matrix: Array, variances: Array, least: float = -math.inf) -> Array:
-    """A symmetric matrix (m, m) with eigenvalues as they were before noise was added to it.
+def _without_noise(matrix: Array, row_variances: Array) -> Array:
+    """A positive matrix (m, m) with eigenvalues as they were before noise was added to it.
 
-    Independent noise has eigenvalues up to 2σ,
-    where σ² is the sum of a row's ``variances``. It makes an eigenvalue θ > σ to θ + σ²/θ, and
-    smaller ones cannot be told from none (Benaych-Georges and Nadakuditi, 2011). Left as they are,
-    they would say where candidates were chosen that nobody chose: in a batch of fewer rounds than
-    features, however little noise there is.
+    Independent noise has eigenvalues up to 2σ, where σ² is the variance of a row's noise. It makes
+    an eigenvalue θ > σ to θ + σ²/θ, and smaller ones cannot be told from none (Benaych-Georges and
+    Nadakuditi, 2011). Left as they are, they would say where candidates were chosen that nobody
+    chose: in a batch of fewer rounds than features, however little noise there is.
     """
-    row_variances = variances.sum(axis=1)
     values, vectors = np.linalg.eigh(matrix)
     inside = values**2 - 4 * (row_variances @ vectors**2)
-    denoised = np.where(
-        inside > 0, (values + np.sign(values) * np.sqrt(np.maximum(inside, 0.0))) / 2, 0.0
-    )
-    return np.asarray((vectors * np.maximum(denoised, least)) @ vectors.T)
+    resolved = (values > 0) & (inside > 0)
+    denoised = np.where(resolved, (values + np.sqrt(np.maximum(inside, 0.0))) / 2, 0.0)
+    return np.asarray((vectors * denoised) @ vectors.T)

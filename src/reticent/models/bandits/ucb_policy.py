@@ -265,11 +265,12 @@ class Policy:
         # Up to here a narrower clip would save no noise: privacy noise is half of sampling noise
         free = math.sqrt(self._squared_signal_to_noise(len(posterior.mean))) / 2
         clip = settings.clip * (1 + posterior.s2)
-        if free < clip and (
+        widest = self._largest_residual()
+        if free * residual_sd < widest and (
             residual_sd >= settings.wide_residual_sd or self._rewards_are_extreme()
         ):
             return 1.0, middle_of_range
-        return min(max(clip, free) * residual_sd, self._largest_residual()), posterior.mean
+        return min(max(clip, free) * residual_sd, widest), posterior.mean
 
     def _largest_residual(self) -> float:
         """The largest residual of the present fit that a reward can have anywhere."""
