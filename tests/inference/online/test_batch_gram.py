@@ -52,6 +52,24 @@ def test_errors_have_the_size_that_is_told():
     assert 0.4 < np.mean(squares) < 1.6
 
 
+def test_of_few_records_no_direction_is_seen_in_which_there_are_none():
+    """Three records, the first two features alone, and noise that is small beside them.
+
+    All other directions hold noise, and the simulated records: neither is believed.
+    """
+    rng = np.random.default_rng(3)
+    true = np.zeros((3, M))
+    true[:, :2] = rng.normal(size=(3, 2)) * 0.5
+    sd = 1e-3
+    noisy = true.T @ true + noise(rng) * sd / SD
+    guess = rows(rng, 512)
+    one = SimulatedGramPrior(guess, np.eye(M) / M, 3, noisy, sd, np.zeros(len(MISMATCH_GRID)))
+    values = np.linalg.eigvalsh(one.estimate)
+    assert values[:-2] == pytest.approx(np.zeros(M - 2), abs=1e-9)
+    assert values[-2:] == pytest.approx(np.linalg.eigvalsh(true.T @ true)[-2:], rel=0.05)
+    assert 0 <= one.hidden < 2 * sd
+
+
 def test_a_wrong_guess_is_found_out():
     rng = np.random.default_rng(1)
     turned = np.linalg.qr(rng.normal(size=(M, M)))[0]

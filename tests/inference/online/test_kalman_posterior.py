@@ -101,7 +101,7 @@ def test_another_prior_is_as_if_it_had_been_there_from_the_start():
     one = KalmanPosterior([np.diag(first)], np.zeros(1), 0.04)
     other = KalmanPosterior([np.diag(second)], np.zeros(1), 0.04)
     learn(one, told[:2])
-    one._replace_prior(0, second)
+    one._filters[0].replace_prior(second)
     one._mix()
     learn(other, told[:2])
     for belief in (one, other):
@@ -128,7 +128,7 @@ def test_variances_of_weights_that_are_alike_are_learned():
         B = phi.T @ phi
         for one in (learned, fixed):
             one.add(A, 1.0, B, 0.0, np.inf, n, FAR, np.zeros(60))
-    variances = [float(learned._priors[0][alike == g].mean()) for g in (0, 1)]
+    variances = [float(learned._filters[0].prior[alike == g].mean()) for g in (0, 1)]
     assert 0.04 < variances[0] < 0.2
     assert variances[1] < 0.01
     error = [float(((one.mean - w) ** 2).sum()) for one in (learned, fixed)]
@@ -145,7 +145,9 @@ def test_units_and_more_functions_leave_the_belief_as_it_is():
     factor = np.array([2.0, 0.5, 3.0])
     more = one.with_more_features([np.eye(5)], np.zeros(1), factor, alike)
     assert more.mean == pytest.approx(np.concatenate([before * factor, [0, 0]]))
-    assert more._priors[0] == pytest.approx(np.concatenate([one._priors[0] * factor**2, [1, 1]]))
+    assert more._filters[0].prior == pytest.approx(
+        np.concatenate([one._filters[0].prior * factor**2, [1, 1]])
+    )
     one.rescale(factor)
     assert one.mean == pytest.approx(before * factor)
     told_again = [
@@ -173,7 +175,39 @@ def test_rewards_that_were_not_clipped_have_no_gain():
     assert whole.mean == pytest.approx(far.mean, abs=1e-6)
     assert np.abs(whole.mean - w).max() < 0.05
     assert (clipped.mean / w).min() > 1.2
+    whole.add(*told, 1.0, np.zeros(3), unclipped=True)
     assert whole.s2 == pytest.approx(1 - np.mean((phi @ w) ** 2), rel=0.15)
+
+
+def test_another_noise_variance_is_as_if_it_had_been_known_from_the_start():
+    """Batches are filtered again, in the units that each had."""
+    rng = np.random.default_rng(14)
+    told = batches(rng, 4, 4)[1]
+    factor = np.array([2.0, 0.5, 3.0, 1.0])
+    S = np.diag(rng.uniform(0.5, 2, 4))
+    one = KalmanPosterior([S], np.zeros(1), 0.04)
+    known = KalmanPosterior([S], np.zeros(1), 0.4)
+    learn(one, told[:2])
+    learn(known, told[:2])
+    for posterior in (one, known):
+        posterior.rescale(factor)
+        A, sd, B, centre = told[2]
+        posterior.add(
+            A / factor,
+            sd,
+            B / np.outer(factor, factor),
+            0.0,
+            np.inf,
+            40,
+            FAR,
+            centre * factor,
+            noise_carryover=BACK,
+        )
+    one._noise_variance = 0.4
+    one._filter_again()
+    assert one.mean == pytest.approx(known.mean, rel=1e-9)
+    assert one.covariance == pytest.approx(known.covariance, rel=1e-9)
+    assert one._filters[0].evidence == pytest.approx(known._filters[0].evidence)
 
 
 def test_hypotheses_weigh_as_much_as_the_density_of_all_batches():
@@ -326,9 +360,9 @@ def learned_variances(weights, guess, sd, rounds=30):
     one = KalmanPosterior([guess * np.eye(41)], np.zeros(1), 1e-9, alike)
     one.add(weights, sd, np.eye(41), 0.0, np.inf, 41, FAR, np.zeros(41))
     for _ in range(rounds):
-        one._learn_variances(0)
+        one._filters[0].learn_variances(alike)
     one._mix()
-    return one, one._priors[0]
+    return one, one._filters[0].prior
 
 
 def test_variances_of_known_weights_are_their_mean_squares():
@@ -370,6 +404,6 @@ def test_units_of_the_first_guess_follow_those_of_the_weights():
     one = KalmanPosterior([np.eye(3)], np.zeros(1), 0.04, np.zeros(3, dtype=np.int64))
     factor = np.array([2.0, 3.0, 0.5])
     one.rescale(factor)
-    assert one._guesses[0] == pytest.approx(factor**2)
-    assert one._priors[0] == pytest.approx(factor**2)
+    assert one._filters[0].guess == pytest.approx(factor**2)
+    assert one._filters[0].prior == pytest.approx(factor**2)
     assert one.covariance == pytest.approx(np.diag(factor**2))

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import reticent
 from reticent import Bounds, JointBandit
@@ -462,3 +463,64 @@ def test_a_candidate_that_lacks_a_value_is_chosen_where_all_do():
     play(one, 40)
     assert one.ask([[np.nan], [0.3], [np.nan]]) == 1
     assert one.ask([[np.nan], [np.nan]]) in (0, 1)
+
+
+def exact_posterior(bandit, tried, rewards, places):
+    """Mean and standard deviation of a Gaussian process without privacy, over all kernels.
+
+    With the noise variance that the bandit has learned; and the kernels' weights. In half-ranges.
+    """
+    policy = bandit.posterior_
+    scale = bandit.bounds.inputs_alone().scale
+    y = 2 * rewards - 1
+    evidence = []
+    means = []
+    variances = []
+    for kernel in policy._prior.kernels:
+        K = kernel(policy._prior._natural(scale(tried))) / policy._prior._y_half**2
+        root = np.linalg.cholesky(K + policy.posterior.s2 * np.eye(len(y)))
+        cross = (
+            kernel(policy._prior._natural(scale(tried)), policy._prior._natural(scale(places)))
+            / policy._prior._y_half**2
+        )
+        z = np.linalg.solve(root, y)
+        V = np.linalg.solve(root, cross)
+        evidence.append(-z @ z / 2 - np.log(np.diag(root)).sum())
+        means.append(V.T @ z)
+        prior = kernel.diag(policy._prior._natural(scale(places))) / policy._prior._y_half**2
+        variances.append(prior - (V**2).sum(axis=0))
+    weights = np.exp(np.array(evidence) - max(evidence))
+    weights /= weights.sum()
+    mean = weights @ np.array(means)
+    variance = weights @ (np.array(variances) + np.array(means) ** 2) - mean**2
+    return mean, np.sqrt(variance), weights
+
+
+@pytest.mark.parametrize("kernel", [None, ConstantKernel(0.1, "fixed") * RBF(0.3, "fixed")])
+def test_without_noise_it_is_gp_ucb(kernel):
+    """Yes-or-no rewards, two inputs, batches of fewer rounds than functions."""
+    rounds = 400
+    rng = np.random.default_rng(5)
+    one = reticent.JointBandit(
+        kernel,
+        bounds=reticent.Bounds(x=[(0, 1)] * 2, y=(0, 1)),
+        horizon=rounds,
+        epsilon=1e6,
+        delta=0.1,
+        random_state=5,
+    )
+    tried = []
+    rewards = []
+    while one.rounds_ < rounds:
+        sets = rng.uniform(size=(one.until_release_, 9, 2))
+        tried.append(sets[np.arange(len(sets)), one.ask(sets)])
+        chance = 0.1 + 0.8 * np.exp(-((tried[-1] - 0.6) ** 2).sum(axis=1) / 0.1)
+        rewards.append((rng.random(len(sets)) < chance).astype(float))
+        one.tell(tried[-1], rewards[-1])
+    places = rng.uniform(size=(100, 2))
+    mean, sd, weights = exact_posterior(one, np.concatenate(tried), np.concatenate(rewards), places)
+    found, found_sd = (2 * v for v in one.posterior_.moments(places))
+    assert one.posterior_.feature_map.columns > 30 > one.releases_[0].n
+    assert one.posterior_.posterior.hypothesis_weights == pytest.approx(weights, abs=0.1)
+    assert np.sqrt(np.mean((found - 1 - mean) ** 2)) < 0.15 * sd.mean()
+    assert found_sd == pytest.approx(sd, rel=0.15)

@@ -170,7 +170,7 @@ def test_a_hostile_server_gains_nothing():
     )
 
 
-@pytest.mark.parametrize("part", ["mean", "root", "exploration_weight"])
+@pytest.mark.parametrize("part", ["mean", "root", "exploration_weight", "exploration_share"])
 def test_a_message_with_numbers_that_are_none_is_refused(part):
     """Before there is a record, and without a warning, which tests take for an error."""
     told = json.loads(server().message())
@@ -206,6 +206,7 @@ def test_no_message_makes_a_choice_warn():
             "mean": [sign * most] * m,
             "root": [[most] * m] * m,
             "exploration_weight": most,
+            "exploration_share": sign * most,
         }
         client = LocalBanditClient(json.dumps(hostile).encode(), **PROMISE)
         assert client.ask([[0.1], [0.9], [np.nan]]) in (0, 1, 2)

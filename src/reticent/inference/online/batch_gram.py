@@ -34,11 +34,15 @@ class SimulatedGramSettings:
         Fraction of the records that may be anywhere if κ = 0; it grows by √κ/2.
     likely_misfit : float
         Excess over the least misfit (twice the negative log-likelihood) of a κ that is likely.
+    clear_release : float
+        Part of the prior variance of B that a release removes, from which on eigenvalues are told
+        from those of noise. Below it the simulation says more about them.
     """
 
     mismatches: tuple[float, ...] = (0.0, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0)
     min_uniform_fraction: float = 0.02
     likely_misfit: float = 2.0
+    clear_release: float = 0.9
 
 
 _SETTINGS = SimulatedGramSettings()
@@ -55,7 +59,9 @@ class SimulatedGramPrior:
     about each κ.
 
     Attributes: ``estimate`` of B (m, m); in the orthonormal ``axes`` (columns), the variances of
-    its entries' errors, ``entry_variance``; ``mismatch``, the chosen κ; ``misfit`` with this batch.
+    its entries' errors, ``entry_variance``, and of the noise in its rows, ``noise_variances`` (m,);
+    ``hidden``, the mean of B along a direction in which the estimate is below the noise;
+    ``mismatch``, the chosen κ; ``misfit`` with this batch.
     """
 
     def __init__(
@@ -87,5 +93,46 @@ class SimulatedGramPrior:
         self.mismatch = float(MISMATCH_GRID[chosen])
         self.axes, values, deviation, prior_variance = candidates[chosen]
         kept = prior_variance / (prior_variance + noise)
-        self.estimate: Array = self.axes @ (np.diag(n * values) + kept * deviation) @ self.axes.T
         self.entry_variance: Array = kept * noise
+        self.noise_variances: Array = (kept**2 * noise).sum(axis=1)
+        estimate = np.diag(n * values) + kept * deviation
+        if float((kept * prior_variance).sum()) >= _SETTINGS.clear_release * prior_variance.sum():
+            estimate = _without_noise(estimate, self.noise_variances)
+        guess = self.axes @ estimate @ self.axes.T
+        self.estimate: Array = self._with_released_trace(guess, released, sd, n)
+
+    def _with_released_trace(self, guess: Array, released: Array, sd: float, n: float) -> Array:
+        """The guess of B, scaled in all directions in which it does not stand above the noise.
+
+        To what the release says of their sum, which it tells far better than any one of them; a
+        priori they are as the guess says, but for the mismatch. Were they left as they are, "no
+        residual" would be learned of places that are assumed to be visited, and are not.
+        """
+        values, vectors = np.linalg.eigh(guess)
+        noise_variances = self.noise_variances @ (self.axes.T @ vectors) ** 2
+        hidden = vectors[:, values <= 2 * np.sqrt(noise_variances)]
+        expected = float(((guess @ hidden) * hidden).sum())
+        found = max(float(((released @ hidden) * hidden).sum()), 0.0)
+        self.hidden = found / max(hidden.shape[1], 1)
+        if expected <= 0:
+            return guess
+        error_variance = 2 * sd**2 * hidden.shape[1] / expected**2
+        prior_variance = self.mismatch + 1 / n
+        factor = 1 + (found / expected - 1) * prior_variance / (prior_variance + error_variance)
+        inside = hidden @ hidden.T @ guess
+        return guess + (min(factor, 1.0) - 1) * (inside + inside.T) / 2
+
+
+def _without_noise(matrix: Array, row_variances: Array) -> Array:
+    """A positive matrix (m, m) with eigenvalues as they were before noise was added to it.
+
+    Independent noise has eigenvalues up to 2σ, where σ² is the variance of a row's noise. It makes
+    an eigenvalue θ > σ to θ + σ²/θ, and smaller ones cannot be told from none (Benaych-Georges and
+    Nadakuditi, 2011). Left as they are, they would say where candidates were chosen that nobody
+    chose: in a batch of fewer rounds than features, however little noise there is.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    inside = values**2 - 4 * (row_variances @ vectors**2)
+    resolved = (values > 0) & (inside > 0)
+    denoised = np.where(resolved, (values + np.sqrt(np.maximum(inside, 0.0))) / 2, 0.0)
+    return np.asarray((vectors * denoised) @ vectors.T)

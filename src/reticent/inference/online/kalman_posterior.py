@@ -12,8 +12,14 @@ axes (`batch_gram`),
     A/g + B̂c = B̂w + noise,   Cov = (s² + distortion)·B̂ + V∘E[(w−c)(w−c)ᵀ]-terms + (σ/g)²I
 
 so noise in B multiplies only w − c, and the filter's covariance is positive for every draw of the
-noise. Each hypothesis about S has a filter of its own and a weight by its evidence; s² follows from
-the released q.
+noise. Each hypothesis about S has a filter of its own and a weight by its evidence. In the axes of
+B̂, each in units of its own noise, the covariance of what is seen is the identity plus a positive
+matrix: a batch of fewer records than weights is no special case. Without privacy noise and clip
+(σ, V → 0, g = 1) the posterior is that of Bayesian linear regression on all records.
+
+s² is one number for all hypotheses. A batch tells it by q, given what is known of w:
+E q = n·s² + tr(B̂·E[(w−c)(w−c)ᵀ]), whatever the law of the noise is, where nothing was clipped.
+When the estimate has moved, all batches are filtered again with the new one.
 
 Where a batch takes back a part of the last one's noise (A has noise σ(z_t − ρz_{t−1})), the
 filter's state is (w, z_t): what is known of w says what the last noise was. And where weights are
@@ -30,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.inference.linalg import JITTER, robust_cholesky, solve_lower
+from reticent.inference.linalg import robust_cholesky, solve_lower
 from reticent.inference.moment_model.clipping import clip_moments, clipped_second_moment
 
 __all__ = ["KalmanPosterior", "KalmanSettings"]
@@ -40,24 +46,27 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class KalmanSettings:
-    """Tuned numbers of `KalmanPosterior`.
+    """Priors and numerical settings of `KalmanPosterior`.
 
     Parameters
     ----------
     min_gain : float
         Smallest gain of a clip that A is divided by; a smaller one would amplify noise.
     noise_grid : (lowest, highest, number)
-        Candidates of s², geometric, as multiples of the smallest.
+        Candidates of s², geometric, as multiples of the guess.
     log_noise_sd : float
-        Standard deviation of log s² a priori.
-    noise_memory : float
-        Factor on earlier evidence about s²: other actions were chosen, by a poorer fit.
-    variance_grid : (lowest, highest, number)
-        Candidates of a residual's variance, geometric, as multiples of the expected one.
+        Prior: standard deviation of log s² about the guess.
+    prior_residuals : float
+        Prior: residuals of the guessed size that count as seen, so that a few equal rewards do not
+        make s² zero.
+    noise_change : float
+        Change of log s² from which on all batches are filtered again.
     surprise : float
-        Scale of the logarithm of that multiple.
+        Prior: scale of the logarithm of a residual's variance over the expected one.
+    variance_grid : (lowest, highest, number)
+        Candidates of that ratio, geometric.
     second_moment_error : float
-        Relative error of a second moment: residuals are not quite normal.
+        Relative error of a clipped second moment: residuals are not quite normal.
     variance_steps : int
         Steps of the fixed point of the prior variances, for each batch.
     prior_count : float
@@ -69,9 +78,10 @@ class KalmanSettings:
     """
 
     min_gain: float = 0.3
-    noise_grid: tuple[float, float, int] = (1.0, 25.0, 17)
+    noise_grid: tuple[float, float, int] = (1e-4, 25.0, 250)
     log_noise_sd: float = 3.0
-    noise_memory: float = 0.8
+    prior_residuals: float = 1.0
+    noise_change: float = 0.1
     variance_grid: tuple[float, float, int] = (1e-2, 1e2, 81)
     surprise: float = 0.3
     second_moment_error: float = 0.05
@@ -83,16 +93,228 @@ class KalmanSettings:
 
 _SETTINGS = KalmanSettings()
 _NOISE_GRID = np.geomspace(*_SETTINGS.noise_grid)
+_NOISE_PRIOR = (
+    -((np.log(_NOISE_GRID) / _SETTINGS.log_noise_sd) ** 2) / 2
+    - _SETTINGS.prior_residuals * (1 / _NOISE_GRID + np.log(_NOISE_GRID)) / 2
+)
 _VARIANCE_FACTORS = np.geomspace(*_SETTINGS.variance_grid)
+_ROUNDING = 1e-13  # of the mean variance of what is seen, in units of its own noise
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """What one batch says, in the units that weights had then.
+
+    Attributes
+    ----------
+    A, A_sd, q, q_sd, n, clip_threshold, centre, noise_carryover, unclipped, hidden
+        As `KalmanPosterior.add` got them.
+    values, vectors
+        Eigenvalues (m,) of B, the largest first, and eigenvectors (m, m).
+    error_axes
+        Axes of ``entry_variance`` (m, m), in those of B; None where B is exact.
+    gain, distortion
+        Of the clip.
+    resolved
+        Number of eigenvalues that stand above the noise.
+    units
+        What a weight in the units of the first batch is multiplied by, (m,).
+    """
+
+    A: Array
+    A_sd: float
+    values: Array
+    vectors: Array
+    q: float
+    q_sd: float
+    n: float
+    clip_threshold: float
+    centre: Array
+    entry_variance: Array | None
+    error_axes: Array | None
+    noise_carryover: float
+    unclipped: bool
+    gain: float
+    distortion: float
+    resolved: int
+    hidden: float
+    units: Array
+
+
+@dataclass(eq=False)
+class _Filter:
+    """Posterior of w (m,) and of the last batch's noise z (m,) under one hypothesis.
+
+    ``prior``: variances a priori (m,), which ``guess`` was before any were learned;
+    ``noise_likelihood``: of the candidates of s².
+    """
+
+    mean: Array
+    covariance: Array
+    prior: Array
+    guess: Array
+    noise: Array
+    noise_covariance: Array
+    cross: Array  # covariance of w with z
+    evidence: float
+    noise_likelihood: Array
+
+    @classmethod
+    def start(
+        cls, mean: Array, covariance: Array, prior: Array, evidence: float, noise_likelihood: Array
+    ) -> "_Filter":
+        m = len(mean)
+        return cls(
+            mean=mean.copy(),
+            covariance=covariance.copy(),
+            prior=prior.copy(),
+            guess=prior.copy(),
+            noise=np.zeros(m),
+            noise_covariance=np.eye(m),
+            cross=np.zeros((m, m)),
+            evidence=evidence,
+            noise_likelihood=noise_likelihood.copy(),
+        )
+
+    def copy(self) -> "_Filter":
+        """A filter of its own: no update changes an array in place."""
+        return _Filter(**vars(self))
+
+    def rescale(self, factor: Array) -> None:
+        """Give the weights other units: each is ``factor`` times what it was."""
+        self.mean = self.mean * factor
+        self.covariance = self.covariance * np.outer(factor, factor)
+        self.cross = self.cross * factor[:, None]
+        self.prior = self.prior * factor**2
+        self.guess = self.guess * factor**2
+
+    def condition(self, batch: _Batch, noise2: float, s2: float, truncation: float) -> None:
+        """Condition on a batch, with noise of variance ``s2`` + ``truncation``.
+
+        ``noise2``: the guess that candidates of s² are multiples of.
+        """
+        U = batch.vectors
+        values = batch.values
+        positive = np.maximum(values, batch.hidden)
+        noise_sd = batch.A_sd / batch.gain
+        scale = np.sqrt((s2 + truncation + batch.distortion) * positive + noise_sd**2)
+        shift = U.T @ (batch.centre - self.mean)
+        K = U.T @ self.covariance @ U
+
+        rows = values / scale
+        carried = batch.noise_carryover * noise_sd / scale
+        X = (U.T @ self.cross @ U) * carried
+        Z = (U.T @ self.noise_covariance @ U) * np.outer(carried, carried)
+        known = K * rows - X  # covariance of w with what is seen
+        seen = rows[:, None] * known - X.T * rows + Z
+        seen += np.diag(((s2 + truncation + batch.distortion) * positive + noise_sd**2) / scale**2)
+        if batch.entry_variance is not None and batch.error_axes is not None:
+            axes = batch.error_axes
+            turned = axes.T @ (K + np.outer(shift, shift)) @ axes
+            error = batch.entry_variance * turned
+            np.fill_diagonal(error, batch.entry_variance @ np.diag(turned))
+            seen += (axes @ error @ axes.T) / np.outer(scale, scale)
+        lower = robust_cholesky(seen, _ROUNDING)
+        G = solve_lower(lower, known.T) @ U.T
+        F = solve_lower(lower, np.diag(noise_sd / scale)) @ U.T
+        innovation = U.T @ (batch.A / batch.gain) / scale
+        innovation += rows * shift + carried * (U.T @ self.noise)
+        z = solve_lower(lower, innovation)
+        self.mean = self.mean + G.T @ z
+        self.noise = F.T @ z
+        C = self.covariance - G.T @ G
+        self.covariance = (C + C.T) / 2
+        self.cross = -G.T @ F
+        self.noise_covariance = np.eye(len(values)) - F.T @ F
+        # of the directions that were seen, which come first: what the others show is not told by w
+        terms = np.log(np.diag(lower)) + np.log(scale) + z**2 / 2
+        self.evidence -= float(terms[: batch.resolved].sum())
+        self._learn_noise(batch, noise2, s2, truncation)
+
+    def _learn_noise(self, batch: _Batch, noise2: float, s2: float, truncation: float) -> None:
+        """Likelihood of the candidates of s² by Σe², given what is known of w.
+
+        Clipped residuals never speak for less noise than ``s2``: rare large ones are clipped too,
+        and clips that follow such an estimate would become narrower and narrower.
+        """
+        if batch.q_sd == math.inf:
+            return
+        n = batch.n
+        values = batch.values
+        K = batch.vectors.T @ self.covariance @ batch.vectors
+        shift = batch.vectors.T @ (batch.centre - self.mean)
+        spread = np.diag(K) + shift**2
+        explained = max(float(values @ spread), 0.0) / n
+        weighted = values * shift
+        doubt = 2 * float(values @ (K * K) @ values) + 4 * float(weighted @ K @ weighted)
+        variances = noise2 * _NOISE_GRID + truncation
+        expected = explained + variances
+        law_error = 0.0
+        if not batch.unclipped:
+            expected = clipped_second_moment(expected, batch.clip_threshold)
+            law_error = _SETTINGS.second_moment_error**2
+        variance = (
+            (batch.q_sd / n) ** 2
+            + max(doubt, 0.0) / n**2
+            + 4 * variances * explained / n
+            + (law_error + 2 / n) * expected**2
+        )
+        likelihood = -((batch.q / n - expected) ** 2) / variance / 2 - np.log(variance) / 2
+        if not batch.unclipped:
+            less = noise2 * _NOISE_GRID < s2
+            here = likelihood[min(int(less.sum()), len(less) - 1)]
+            likelihood = np.where(less, np.minimum(likelihood, here), likelihood)
+        self.noise_likelihood = self.noise_likelihood + likelihood - likelihood[-1]
+
+    def learn_variances(self, groups: NDArray[np.int64]) -> None:
+        """Bring the prior variances of weights that are alike to what their estimates say."""
+        prior = self.prior
+        m = self.mean
+        determined = 1 - np.diag(self.covariance) / prior
+        ratio = np.ones(len(m))
+        for g in np.unique(groups[groups >= 0]):
+            members = groups == g
+            squares = float(np.sum(m[members] ** 2 / prior[members]))
+            effective_number = float(np.clip(determined[members], 0, 1).sum())
+            ratio[members] = np.clip(
+                (_SETTINGS.prior_count + squares) / (_SETTINGS.prior_count + effective_number),
+                1 / _SETTINGS.max_step,
+                _SETTINGS.max_step,
+            )
+        self.replace_prior(
+            np.clip(
+                prior * ratio,
+                self.guess / _SETTINGS.max_change,
+                self.guess * _SETTINGS.max_change,
+            )
+        )
+
+    def replace_prior(self, prior: Array) -> None:
+        """Other prior variances for what was learned already, of w and the noise together.
+
+        (C⁻¹ + D)⁻¹ = C − C(1 + DC)⁻¹DC.
+        """
+        D = 1 / prior - 1 / self.prior
+        C = self.covariance
+        X = self.cross
+        M = np.linalg.solve(np.eye(len(D)) + D[:, None] * C, np.diag(D))
+        moved = M @ self.mean
+        self.mean = self.mean - C @ moved
+        self.noise = self.noise - X.T @ moved
+        self.noise_covariance = self.noise_covariance - X.T @ M @ X
+        self.cross = X - C @ M @ X
+        C = C - C @ M @ C
+        self.covariance = (C + C.T) / 2
+        self.prior = prior
 
 
 class KalmanPosterior:
     """Posterior of w, batch by batch.
 
     Parameters: for each hypothesis the prior covariance of w and the variance of what the basis
-    cannot represent; the least variance of the observation noise that is worth telling apart; for
-    each weight the number of the group that it is like, or -1 (priors are diagonal then), where
-    variances are to be learned.
+    cannot represent; a guess of the variance of the observation noise; for each weight the number
+    of the group that it is like, or -1 (priors are diagonal then), where variances are to be
+    learned.
     """
 
     def __init__(
@@ -104,30 +326,32 @@ class KalmanPosterior:
     ) -> None:
         self.truncation_variance = np.asarray(truncation_variance, dtype=np.float64)
         self._noise2 = noise2
-        self._means = [np.zeros(len(S)) for S in priors]
-        self._covariances = [S.copy() for S in priors]
-        # of the last batch's noise: mean, covariance, and covariance with w
-        self._noises = [np.zeros(len(S)) for S in priors]
-        self._noise_covariances = [np.eye(len(S)) for S in priors]
-        self._crosses = [np.zeros_like(S) for S in priors]
         self._variance_groups = variance_groups
-        self._priors = [np.diag(S).copy() for S in priors]
-        self._guesses = [np.diag(S).copy() for S in priors]
-        self._evidence = np.zeros(len(priors))
-        self._noise_fit = np.zeros((len(priors), len(_NOISE_GRID)))
-        self._s2 = noise2 + self.truncation_variance
+        self._start(
+            [_Filter.start(np.zeros(len(S)), S, np.diag(S), 0.0, _NOISE_PRIOR) for S in priors],
+            noise2,
+        )
+
+    def _start(self, filters: list[_Filter], s2: float) -> None:
+        """Begin with these filters, and without batches."""
+        self._first = [one.copy() for one in filters]
+        self._filters = filters
+        self._batches: list[_Batch] = []
+        self._units = np.ones(len(filters[0].mean))
+        self._noise_variance = s2
         self._mix()
 
     def _mix(self) -> None:
         """Mean and covariance over all hypotheses."""
-        weights = np.exp(self._evidence - self._evidence.max())
+        evidence = np.array([one.evidence for one in self._filters])
+        weights = np.exp(evidence - evidence.max())
         self.hypothesis_weights = weights / weights.sum()
-        self.mean: Array = self.hypothesis_weights @ np.array(self._means)
-        parts = zip(self.hypothesis_weights, self._covariances, self._means, strict=True)
+        self.mean: Array = self.hypothesis_weights @ np.array([one.mean for one in self._filters])
         self.covariance: Array = sum(
-            w * (C + np.outer(m - self.mean, m - self.mean)) for w, C, m in parts
+            w * (one.covariance + np.outer(one.mean - self.mean, one.mean - self.mean))
+            for w, one in zip(self.hypothesis_weights, self._filters, strict=True)
         )
-        self.s2 = float(self.hypothesis_weights @ self._s2)
+        self.s2 = self._noise_variance + float(self.hypothesis_weights @ self.truncation_variance)
 
     def residual_sd(self, feature_moment: Array) -> float:
         """Standard deviation of a residual of records with E[φφᵀ] = ``feature_moment`` (m, m)."""
@@ -147,6 +371,8 @@ class KalmanPosterior:
         axes: Array | None = None,
         noise_carryover: float = 0.0,
         unclipped: bool = False,
+        noise_variances: Array | None = None,
+        hidden: float = 0.0,
     ) -> None:
         """Condition on a batch of n records, whose residuals were clipped around φᵀ``centre``.
 
@@ -172,95 +398,82 @@ class KalmanPosterior:
             Part of the last batch's noise that is taken back in this one's.
         unclipped : bool
             Whether no residual can exceed the threshold, so that none was clipped.
+        noise_variances : (m,) array, optional
+            Of the noise in each row of B, in these axes: hypotheses are weighed by directions in
+            which B stands above the eigenvalues of such noise.
+        hidden : float
+            About what the true B is in the other directions, where its estimate may be zero.
         """
-        gain, distortion = (
-            (1.0, 0.0) if unclipped else self._clipped(q / n, q_sd / n, n, clip_threshold, B)
-        )
-        if unclipped:
-            effective_threshold = math.inf
-        else:
-            effective_threshold = clip_threshold
+        gain, distortion = 1.0, 0.0
+        if not unclipped:
+            gain, distortion = self._clipped(q / n, q_sd / n, n, clip_threshold, B)
         values, vectors = np.linalg.eigh(B)
-        positive = (vectors * np.maximum(values, 0)) @ vectors.T
-        for h, (m, C) in enumerate(zip(self._means, self._covariances, strict=True)):
-            spread = C + np.outer(m - centre, m - centre)
-            W = (self._s2[h] + distortion) * positive + (A_sd / gain) ** 2 * np.eye(len(B))
-            if entry_variance is not None and axes is not None:
-                turned = axes.T @ spread @ axes
-                error = entry_variance * turned
-                np.fill_diagonal(error, entry_variance @ np.diag(turned))
-                W += axes @ error @ axes.T
-            noise_sd = A_sd / gain
-            X = self._crosses[h]
-            Z = self._noise_covariances[h]
-            last = self._noises[h]
-            carried_sd = noise_carryover * noise_sd
-            known = C @ B - carried_sd * X  # covariance of w with what is seen
-            lower = robust_cholesky(B @ known - carried_sd * (X.T @ B - carried_sd * Z) + W, JITTER)
-            G = solve_lower(lower, known.T)
-            F = noise_sd * solve_lower(lower, np.eye(len(B)))
-            z = solve_lower(lower, A / gain + B @ (centre - m) + carried_sd * last)
-            self._means[h] = m = m + G.T @ z
-            self._noises[h] = F.T @ z
-            C = C - G.T @ G
-            self._covariances[h] = C = (C + C.T) / 2
-            self._crosses[h], self._noise_covariances[h] = -G.T @ F, np.eye(len(B)) - F.T @ F
-            self._evidence[h] -= np.log(np.diag(lower)).sum() + z @ z / 2
-            shift = m - centre
-            self._learn_noise(
-                h,
-                max(float((C * B).sum() + shift @ B @ shift) / n, 0.0),
-                q / n,
-                q_sd / n,
-                n,
-                effective_threshold,
-            )
-        for h in range(len(self._means) if self._variance_groups is not None else 0):
-            for _ in range(_SETTINGS.variance_steps):
-                self._learn_variances(h)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        error_axes = None
+        resolved = len(values)
+        if axes is not None:
+            error_axes = vectors.T @ axes
+        if error_axes is not None and noise_variances is not None:
+            resolved = int((values > 2 * np.sqrt(error_axes**2 @ noise_variances)).sum())
+        batch = _Batch(
+            A=A,
+            A_sd=A_sd,
+            values=values,
+            vectors=vectors,
+            q=q,
+            q_sd=q_sd,
+            n=n,
+            clip_threshold=clip_threshold,
+            centre=centre,
+            entry_variance=entry_variance,
+            error_axes=error_axes,
+            noise_carryover=noise_carryover,
+            unclipped=unclipped,
+            gain=gain,
+            distortion=distortion,
+            resolved=resolved,
+            hidden=hidden,
+            units=self._units,
+        )
+        self._batches.append(batch)
+        for h in range(len(self._filters)):
+            self._condition(h, batch)
+        self._learn_variances()
         self._mix()
+        likelihood = self.hypothesis_weights @ np.array(
+            [one.noise_likelihood for one in self._filters]
+        )
+        s2 = self._noise2 * float(_NOISE_GRID[np.argmax(likelihood)])
+        if abs(math.log(s2 / self._noise_variance)) > _SETTINGS.noise_change:
+            self._noise_variance = s2
+            self._filter_again()
 
-    def _learn_variances(self, h: int) -> None:
-        """Bring the prior variances of weights that are alike to what their estimates say."""
-        prior = self._priors[h]
-        m = self._means[h]
-        determined = 1 - np.diag(self._covariances[h]) / self._priors[h]
-        ratio = np.ones(len(m))
-        group = self._variance_groups
-        for g in np.unique(group[group >= 0]) if group is not None else ():
-            members = group == g
-            squares = float(np.sum(m[members] ** 2 / prior[members]))
-            effective_number = float(np.clip(determined[members], 0, 1).sum())
-            ratio[members] = np.clip(
-                (_SETTINGS.prior_count + squares) / (_SETTINGS.prior_count + effective_number),
-                1 / _SETTINGS.max_step,
-                _SETTINGS.max_step,
-            )
-        self._replace_prior(
-            h,
-            np.clip(
-                prior * ratio,
-                self._guesses[h] / _SETTINGS.max_change,
-                self._guesses[h] * _SETTINGS.max_change,
-            ),
+    def _condition(self, h: int, batch: _Batch) -> None:
+        self._filters[h].condition(
+            batch, self._noise2, self._noise_variance, float(self.truncation_variance[h])
         )
 
-    def _replace_prior(self, h: int, prior: Array) -> None:
-        """Other prior variances for what was learned already, of w and the noise together.
+    def _learn_variances(self) -> None:
+        if self._variance_groups is None:
+            return
+        for one in self._filters:
+            for _ in range(_SETTINGS.variance_steps):
+                one.learn_variances(self._variance_groups)
 
-        (C⁻¹ + D)⁻¹ = C − C(1 + DC)⁻¹DC.
-        """
-        D = 1 / prior - 1 / self._priors[h]
-        C = self._covariances[h]
-        X = self._crosses[h]
-        m = self._means[h]
-        M = np.linalg.solve(np.eye(len(D)) + D[:, None] * C, np.diag(D))
-        self._means[h], self._noises[h] = m - C @ (M @ m), self._noises[h] - X.T @ (M @ m)
-        self._noise_covariances[h] = self._noise_covariances[h] - X.T @ M @ X
-        self._crosses[h] = X - C @ M @ X
-        C = C - C @ M @ C
-        self._covariances[h] = (C + C.T) / 2
-        self._priors[h] = prior
+    def _filter_again(self) -> None:
+        """Condition on all batches anew, with the present variances of noise and weights."""
+        for h, last in enumerate(self._filters):
+            one = self._first[h].copy()
+            if self._variance_groups is not None:
+                one.replace_prior(last.prior / self._units**2)
+            self._filters[h] = one
+            units = np.ones(len(self._units))
+            for batch in self._batches:
+                one.rescale(batch.units / units)
+                units = batch.units
+                self._condition(h, batch)
+            one.rescale(self._units / units)
+        self._mix()
 
     def _clipped(
         self, second: float, sd: float, n: float, r: float, B: Array
@@ -284,31 +497,11 @@ class KalmanPosterior:
         surprise = 2 * np.log1p((np.log(_VARIANCE_FACTORS) / _SETTINGS.surprise) ** 2)
         return float(expected * _VARIANCE_FACTORS[np.argmin(misfit + surprise)])
 
-    def _learn_noise(
-        self, h: int, explained: float, second: float, sd: float, n: float, r: float
-    ) -> None:
-        s2 = self._noise2 * _NOISE_GRID + self.truncation_variance[h]
-        if r == math.inf:
-            expected = explained + s2
-        else:
-            expected = clipped_second_moment(explained + s2, r)
-        self._noise_fit[h] *= _SETTINGS.noise_memory
-        self._noise_fit[h] -= (
-            (second - expected) ** 2
-            / (sd**2 + (_SETTINGS.second_moment_error**2 + 2 / n) * expected**2)
-            / 2
-        )
-        self._s2[h] = s2[
-            np.argmax(self._noise_fit[h] - (np.log(_NOISE_GRID) / _SETTINGS.log_noise_sd) ** 2 / 2)
-        ]
-
     def rescale(self, factor: Array) -> None:
         """Give the weights other units: each is ``factor`` times what it was."""
-        self._means = [m * factor for m in self._means]
-        self._covariances = [C * np.outer(factor, factor) for C in self._covariances]
-        self._crosses = [X * factor[:, None] for X in self._crosses]
-        self._priors = [p * factor**2 for p in self._priors]
-        self._guesses = [p * factor**2 for p in self._guesses]
+        self._units = self._units * factor
+        for one in self._filters:
+            one.rescale(factor)
         self._mix()
 
     def with_more_features(
@@ -321,22 +514,22 @@ class KalmanPosterior:
         """The same posterior with more functions, whose priors are given.
 
         ``scale``: old weights in units of the new ones. Batches with more functions have no noise
-        in common with those before.
+        in common with those before, and those before are not filtered again.
         """
         new = KalmanPosterior(priors, truncation_variance, self._noise2, variance_groups)
         m = len(scale)
-        for h, S in enumerate(priors):
+        filters = []
+        for S, old in zip(priors, self._filters, strict=True):
             # what the old functions say about the new ones a priori, and what is left open
             along = np.linalg.solve(S[:m, :m], S[:m, m:]).T
             lift = np.vstack([np.eye(m), along]) * scale
-            new._means[h] = lift @ self._means[h]
             conditional = np.zeros_like(S)
             conditional[m:, m:] = S[m:, m:] - along @ S[:m, m:]
-            C = lift @ self._covariances[h] @ lift.T + conditional
-            new._covariances[h] = (C + C.T) / 2
-            new._priors[h][:m] = self._priors[h] * scale**2
-        new._evidence = self._evidence.copy()
-        new._noise_fit = self._noise_fit.copy()
-        new._s2 = self._s2 - self.truncation_variance + new.truncation_variance
-        new._mix()
+            C = lift @ old.covariance @ lift.T + conditional
+            one = _Filter.start(
+                lift @ old.mean, (C + C.T) / 2, np.diag(S), old.evidence, old.noise_likelihood
+            )
+            one.prior[:m] = old.prior * scale**2
+            filters.append(one)
+        new._start(filters, self._noise_variance)
         return new

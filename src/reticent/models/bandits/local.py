@@ -98,6 +98,7 @@ class LocalBanditClient:
             self._mean = _message_array(fields["mean"], m)
             self._covariance_root = _message_array(fields["root"], m, m).astype(np.float32)
             self._exploration_weight = float(_message_array(fields["exploration_weight"]))
+            self._exploration_share = float(_message_array(fields["exploration_share"]))
             self._batch = fields["batch"]
         except _UNREADABLE:
             raise BadInput(
@@ -124,7 +125,7 @@ class LocalBanditClient:
                 phi[None], self._mean, self._covariance_root, self._exploration_weight
             )
             scores[:, missing.any(axis=1)] = -math.inf
-            return int(best_candidates(scores, words)[0])
+            return int(best_candidates(scores, words, self._exploration_share)[0])
 
     def tell(self, candidate: object, reward: object) -> bytes:
         """The report to send to the server: noisy, and all that leaves. A client tells once.
@@ -230,6 +231,7 @@ class LocalBanditServer:
                 "mean": policy.mean.tolist(),
                 "root": policy.covariance_root.tolist(),
                 "exploration_weight": policy.exploration_weight,
+                "exploration_share": policy.exploration_share,
                 "batch": len(self.releases_),
             }
         ).encode()

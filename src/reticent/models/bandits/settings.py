@@ -126,6 +126,11 @@ class PolicySettings:
     """That sum (`Anova`): variance, relative variances of one, two and three inputs, lengthscale.
     It has no linear part."""
 
+    # Exploration
+    exploration_share: float = 0.1
+    """c of forced exploration: of t rounds, 2c√t are chosen at random (6 of the first 1,000). Any
+    number above zero does in the end."""
+
     # Local privacy
     farthest_report: float = 50.0
     """Standard deviations of the noise beyond which no honest report lies, but once in e^1000: a

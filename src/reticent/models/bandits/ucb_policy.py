@@ -25,6 +25,7 @@ from reticent.inference.kernels.anova import Anova, AnovaPriors
 from reticent.inference.kernels.axes import LINE
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.inference.kernels.projection import KernelPriors, feature_scales, kernels_around
+from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.online.batch_gram import MISMATCH_GRID, SimulatedGramPrior
 from reticent.inference.online.kalman_posterior import KalmanPosterior
 from reticent.models.bandits.settings import GROWTH, POLICY, PolicySettings
@@ -125,6 +126,8 @@ class Policy:
         )
         self._simulated_rounds = settings.least_simulated_rounds
         self._informed = False
+        self._batch_rounds = 0
+        self._rounds = 0
         self._public_rounds = self._missing_rewards = self._missing_variance = 0.0
         self._choose_basis(horizon)
         self.reset()
@@ -146,7 +149,7 @@ class Policy:
             basis,
             prior.variances[:size],
             settings.prior_scaling_exponent,
-            settings.norm_quantile,
+            self._norm_quantile(size),
         )
         self._feature_scale = scale
         self.feature_map = FeatureMap(basis, tuple(scale.tolist()), 1.0)
@@ -205,12 +208,29 @@ class Policy:
             self.feature_map.basis,
             _scaling_variances(variances, settings.largest_scaling_variance),
             settings.posterior_scaling_exponent,
-            settings.norm_quantile,
+            self._norm_quantile(self.feature_map.columns),
         )
         self.feature_map = replace(
             self.feature_map, feature_scale=tuple(self._feature_scale.tolist())
         )
         self.posterior.rescale(old_scale / self._feature_scale)
+
+    def _norm_quantile(self, size: int) -> float:
+        """Quantile of the feature norm that is scaled to one: all, where noise is negligible.
+
+        Clipped features bend functions: a bias that stays, while noise becomes less.
+        """
+        if self._squared_signal_to_noise(size) >= PROJECTION.negligible_noise_snr:
+            return 1.0
+        return self._settings.norm_quantile
+
+    def _squared_signal_to_noise(self, size: int) -> float:
+        """Sampling variance of Σφe over the variance of its noise, for one of ``size`` functions.
+
+        Of a batch as long as the last one, for rewards that are clipped at one standard deviation.
+        The noise's standard deviation is 2/μ, that of the sum √(rounds/size) where ‖φ‖ ≈ 1.
+        """
+        return self._batch_rounds * self.mu**2 / (4 * size)
 
     def _simulate_contexts(self) -> Array:
         """Features (rounds, m) of what would be chosen among sampled candidates.
@@ -242,9 +262,21 @@ class Policy:
             return 1.0, middle_of_range
         if not self._informed:
             return min(settings.first_clip * residual_sd, 1.0), middle_of_range
-        if residual_sd >= settings.wide_residual_sd or self._rewards_are_extreme():
+        # Up to here a narrower clip would save no noise: privacy noise is half of sampling noise
+        free = math.sqrt(self._squared_signal_to_noise(len(posterior.mean))) / 2
+        clip = settings.clip * (1 + posterior.s2)
+        widest = self._largest_residual()
+        if free * residual_sd < widest and (
+            residual_sd >= settings.wide_residual_sd or self._rewards_are_extreme()
+        ):
             return 1.0, middle_of_range
-        return settings.clip * (1 + posterior.s2) * residual_sd, posterior.mean
+        return min(max(clip, free) * residual_sd, widest), posterior.mean
+
+    def _largest_residual(self) -> float:
+        """The largest residual of the present fit that a reward can have anywhere."""
+        points = quasi_random_points(self.dimension, self._settings.uniform_points)
+        fit = self.feature_map.features(points) @ self.posterior.mean
+        return 1 + max(float(np.abs(fit).max()), 1.0)
 
     def _rewards_are_extreme(self) -> bool:
         """Whether rewards seem to lie mostly at either end of their range.
@@ -260,6 +292,12 @@ class Policy:
         largest_excess = max(1 - float(np.mean(fit**2)) - least, excess, 1e-6)
         return excess / largest_excess >= self._settings.two_point_fraction
 
+    def _nothing_clipped(self, clip_threshold: float, centre: Array) -> bool:
+        """Whether no residual lies beyond the threshold, of rewards within ±1 of their middle."""
+        if not centre.any():
+            return clip_threshold >= 1
+        return clip_threshold >= self._largest_residual()
+
     def set_context_sampler(self, draw: Callable[[int], Array]) -> None:
         """Simulate batches with candidates from ``draw(count)``, (count, d) in [−1, 1]ᵈ.
 
@@ -267,6 +305,17 @@ class Policy:
         """
         self._sample_candidates = draw
         self._replan_batch()
+
+    @property
+    def exploration_share(self) -> float:
+        """Share of rounds in which any candidate may be chosen, whatever the posterior says.
+
+        Forced exploration: c/√t after t rounds. It costs 2c√t of t rounds, and every direction in
+        which candidates differ is seen √t times, so that no wrong belief stays for good.
+        """
+        if self.exploration_weight == 0 or self._rounds == 0:
+            return 0.0
+        return min(self._settings.exploration_share / math.sqrt(self._rounds), 1.0)
 
     def scores(self, phi: Array) -> Array:
         """Upper confidence bound at feature rows (…, m), in half-ranges of the reward."""
@@ -302,7 +351,9 @@ class Policy:
             for start in range(0, len(candidates), rounds)
         ]
         known = ~np.isnan(candidates).any(axis=2)
-        return best_candidates(np.where(known, np.concatenate(scores), -math.inf), words)
+        return best_candidates(
+            np.where(known, np.concatenate(scores), -math.inf), words, self.exploration_share
+        )
 
     def ingest_release(self, release: Release, noise: float = 1.0) -> None:
         """Learn from a released batch.
@@ -340,7 +391,9 @@ class Policy:
                 entry_variance=gram.entry_variance,
                 axes=gram.axes,
                 noise_carryover=echo,
-                unclipped=_nothing_clipped(clip_threshold, centre),
+                unclipped=self._nothing_clipped(clip_threshold, centre),
+                noise_variances=gram.noise_variances,
+                hidden=gram.hidden,
             )
         most = self._settings.least_simulated_rounds
         if self._staged:
@@ -394,7 +447,7 @@ class Policy:
                 entry_variance=(share_sd * B) ** 2 + thinned,
                 axes=np.eye(len(B)),
                 noise_carryover=echo,
-                unclipped=_nothing_clipped(clip_threshold, centre),
+                unclipped=self._nothing_clipped(clip_threshold, centre),
             )
         self._after_batch(int(n), self._settings.most_simulated_rounds)
 
@@ -413,6 +466,10 @@ class Policy:
         least = self._settings.least_simulated_rounds
         self._simulated_rounds = min(max(n, least), most_simulated_rounds)
         self._informed = True
+        self._batch_rounds = n
+        if not self._staged:  # a running sum holds all rounds
+            self._rounds = 0
+        self._rounds += n
         self._replan_batch()
 
     def information_gain(self) -> float:
@@ -439,11 +496,6 @@ def _fresh_noise(sd: float, clip_threshold: float, echo: float) -> float:
     ``sd``: that of its release, which also holds ``echo`` times the last batch's noise.
     """
     return sd * clip_threshold / math.sqrt(1 + echo**2)
-
-
-def _nothing_clipped(clip_threshold: float, centre: Array) -> bool:
-    """Whether no residual can lie beyond the threshold."""
-    return clip_threshold >= 1 and not centre.any()
 
 
 def _scaling_variances(variances: Array, largest: float) -> Array:
@@ -485,14 +537,24 @@ def random_words(count: int, first: int = 0, seed: bytes | None = None) -> Words
     return np.frombuffer(b"".join(sha256(name).digest()[:8] for name in names), dtype="<u8")
 
 
-def best_candidates(scores: Array, words: Words) -> NDArray[np.int64]:
+def best_candidates(
+    scores: Array, words: Words, exploration_share: float = 0.0
+) -> NDArray[np.int64]:
     """Index of the highest score in each row of (rounds, candidates).
 
-    Among k equals, the ⌊uk⌋-th, u the first 53 bits of the row's word (k·2⁻⁵³ from uniform).
+    Among k equals, the ⌊uk⌋-th, u the first 53 bits of the row's word (k·2⁻⁵³ from uniform). In a
+    round with u below ``exploration_share`` all candidates that lack nothing (a score above −∞) are
+    equals, and what is left of u picks one.
     """
+    u = (words >> np.uint64(11)) * 2.0**-53
+    if exploration_share > 0:
+        explore = u < exploration_share
+        scores = np.where(explore[:, None] & (scores > -math.inf), 0.0, scores)
+        rest = (u - exploration_share) / max(1 - exploration_share, 2.0**-53)
+        u = np.where(explore, u / exploration_share, np.maximum(rest, 0.0))
     best = scores == scores.max(axis=1, keepdims=True)
     equals = best.cumsum(axis=1, dtype=np.int32)
-    drawn = (words >> np.uint64(11)) * 2.0**-53 * equals[:, -1]
+    drawn = np.minimum(u, 1 - 2.0**-53) * equals[:, -1]
     return np.asarray((equals > drawn.astype(np.int32)[:, None]).argmax(axis=1))
 
 
