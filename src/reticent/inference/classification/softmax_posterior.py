@@ -1,21 +1,26 @@
 """Posterior of a softmax model's weights, from staged releases of noisy gradients.
 
-The model is P(class c | x) ∝ exp(φ(x)ᵀw_c), each column of the m × C matrix W with prior N(0, S),
-Σ_c w_c = 0. Stage k releases
+The model is P(class c | x) = π_c(x; W) ∝ exp(φ(x)ᵀw_c), each column of the m × C matrix W with prior
+N(0, S), Σ_c w_c = 0. Stage k releases
 
-    A_k = Σ φ e_kᵀ,   B_k = Σ φφᵀ, q_k = Σ ‖e_k‖², e_k = onehot(y) − softmax(φW_k), its norm clipped
-                      at r_k.
+    A_k = Σ a_k(x) φ e_kᵀ,   e_k = onehot(y) − π(x; W_k),   and   B_k = Σφφᵀ,
 
-Near W_k the gradient is nearly linear, A_k ≈ h·B(W − W_k) + noise, with the mean curvature h =
-E‖e‖²/(C − 1), which q gives; the sampling noise of A is h·B, because the variance of e is the
-curvature. So each stage observes W as in regression (`moment_model.posterior`),
+where a_k(x) ≤ 1 is what shortens e_k. It depends on x and W_k, not on the label, so that the mean of
+A_k given the inputs is Σ a_k φ (π(W) − π(W_k)): zero at W_k = W, however short e_k is made. With
+weights ω_k that add up to one, M = Σ ω_k A_k is one observation of W,
 
-    A_k/h + B̂W_k = B̂W + noise,    Cov = B̂/h + privacy noise/h² + error in B̂ times (W − W_k) +
-                                    what is not linear,
+    E M = Σ φ (ā π(W) − Σ_k ω_k a_k π(W_k)) =: F(W),    ā = Σ_k ω_k a_k,
 
-and all are merged into one observation. Stages that started far from W count less: there the
-gradient is not linear, and the error in B̂ is multiplied by more. With link "linear", e = onehot(y)
-− 1/C − φW, and h = 1: label regression.
+whose sampling covariance for class c, Σ ā² π_c(1 − π_c) φφᵀ, counts records once: all stages have the
+same ones. Sums over records are taken over public points with the density that fits the releases of
+B, moved (by the linear map nearest to none) so that their second moment is the estimate of B.
+Privacy noise, the error of that estimate times W − W_k, and what such points may say wrong about
+F_k(W) add to the covariance; stages that started near W count most.
+
+Means solve κS⁻¹w_c = J_cV_c⁻¹(M_c − F_c(W)), which without noise is the exact maximum of the
+posterior; V_c is the covariance of M_c, J_c = Σ ā κ π_c(1 − π_c) φφᵀ its slope along one class against
+the others, κ = C/(C − 1). π(W) is a mean over the posterior of the log-odds, not its value at a
+point. With link "linear", π = 1/C + φW, whose slope is one: label regression.
 """
 
 import math
@@ -24,12 +29,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.inference.classification.probability_bands import log_odds, mean_probabilities
 from reticent.inference.linalg import (
     JITTER,
     SMALL_JITTER,
     posterior_covariance,
+    quadratic_forms,
     robust_cholesky,
     solve_lower,
+    solve_upper,
 )
 from reticent.inference.moment_model.gram_estimation import DAMPING, GramEstimator
 
@@ -40,43 +48,41 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SoftmaxSettings:
-    """Tuned numbers of `SoftmaxPosterior`.
+    """Numbers of `SoftmaxPosterior`.
 
     Parameters
     ----------
     max_iterations : int
-        Steps of the fixed point between the posterior and the covariance of the observation.
+        Steps towards the posterior mean after a stage.
+    halvings : int
+        Most halvings of such a step.
     tolerance : float
-        Relative change of the weights at which it stops.
-    curvature_error : float
-        Relative error of the curvature between a stage's weights and the posterior mean.
-    min_curvature : float
-        Smallest E‖e‖², relative to its largest value 1 − 1/C.
-    log_calibration_sd : float
-        Standard deviation a priori of the logarithm of the calibration factor.
-    calibration_grid : (lowest, highest, number)
-        Candidates of the calibration factor, geometric.
-    drift_sd : float
-        Standard deviation of the change of E‖e‖² from stage to stage.
-    initial_sd : float
-        Standard deviation of E‖e‖² a priori.
+        Change of the weights, in posterior standard deviations, at which it stops.
+    final_sweeps : int
+        How often slopes and covariances are taken anew after the last stage.
+    density_error : float
+        Relative error of the change of a gradient as the points tell it: inputs may depend on each
+        other in ways that B does not show.
+    min_probability : float
+        Least probability of a class that the variance of its labels assumes by link "linear".
+    clip_grid : int
+        Number of clip thresholds that are compared.
     """
 
     max_iterations: int = 20
-    tolerance: float = 1e-6
-    curvature_error: float = 0.25
-    min_curvature: float = 0.05
-    log_calibration_sd: float = 0.7
-    calibration_grid: tuple[float, float, int] = (0.25, 4.0, 49)
-    drift_sd: float = 0.05
-    initial_sd: float = 0.3
+    halvings: int = 5
+    tolerance: float = 1e-3
+    final_sweeps: int = 3
+    density_error: float = 0.25
+    min_probability: float = 0.01
+    clip_grid: int = 16
 
 
 _SETTINGS = SoftmaxSettings()
 
 
 class SoftmaxPosterior:
-    """Posterior of W, stage by stage: ``mean`` (m, C), and a ``covariance`` (m, m) for each class.
+    """Posterior of W, stage by stage: ``mean`` (m, C), and ``covariances`` (C, m, m) of its columns.
 
     Parameters: for each hypothesis the prior covariance (m, m) of a column of W; features
     (points, m) at points that are distributed as the records may be; the number of records and of
@@ -99,26 +105,33 @@ class SoftmaxPosterior:
         self.classes = classes
         self.softmax = softmax
         self._learn_prior = learn_prior
-        self._hypotheses = hypotheses
-        self._points = points
+        self._hypotheses = np.array(hypotheses)
         self._roots = [np.asarray(np.linalg.cholesky(S), dtype=np.float64) for S in hypotheses]
+        self._public_points = points
         self._gram = GramEstimator(points, n, damping=DAMPING, count_variance=count_variance)
-        self._average_hypotheses(np.full(len(hypotheses), 1 / len(hypotheses)))
-        m = len(hypotheses[0])
+        self._kappa = classes / (classes - 1)
+        # Two classes: the second is the negative of the first.
+        self._solved = 1 if classes == 2 else classes
+        # Slopes along one class are wrong by a factor: as eigenvalues of one step they lie between
+        # 1 and 2 (the matrix of a random walk that never stays), exactly 2 for two classes.
+        self._step = 1.0
+        if softmax and classes > 2:
+            self._step = 2 * self._kappa / 3
+        m = points.shape[1]
         self.mean = np.zeros((m, classes))
-        self.covariance = self.prior.copy()
-        # E‖e‖²
-        self.mean_square_residual = 1 - 1 / classes
-        self._second_sd = _SETTINGS.initial_sd
+        self._average_hypotheses(np.full(len(hypotheses), 1 / len(hypotheses)))
+        self.covariances = np.repeat(self.prior[None] / self._kappa, classes, axis=0)
+        self._points = points
+        self._density = np.full(len(points), 1 / len(points))
         self._A: list[Array] = []
         self._centres: list[Array] = []
         self._clip_thresholds: list[float] = []
-        self._about: list[tuple[float, float]] = []  # variance of the noise in A, E‖e‖² then
+        self._noise: list[float] = []  # variance of the noise in A
 
     def _average_hypotheses(self, weights: Array) -> None:
         """Take the mean of the hypotheses with these weights."""
         self.hypothesis_weights = weights
-        self.prior: Array = np.einsum("h,hij->ij", weights, np.array(self._hypotheses))
+        self.prior: Array = np.tensordot(weights, self._hypotheses, 1)
         self._root = np.linalg.cholesky(self.prior)
 
     def set_count(self, n: float, count_variance: float) -> None:
@@ -126,170 +139,240 @@ class SoftmaxPosterior:
         self.n = n
         self._gram.set_count(n, count_variance)
 
-    @property
-    def _most(self) -> float:
-        return 1 - 1 / self.classes
-
     def add(
-        self,
-        A: Array,
-        A_sd: float,
-        B: Array,
-        B_sd: Array,
-        q: float,
-        q_sd: float,
-        centre: Array,
-        clip_threshold: float,
+        self, A: Array, A_sd: float, B: Array, B_sd: Array, centre: Array, clip_threshold: float
     ) -> None:
-        """Condition on one stage, with gradients at ``centre``, their norms clipped.
+        """Condition on one stage, with gradients at ``centre``, shortened residuals.
 
         Parameters
         ----------
         A, A_sd : (m, C) array and float
-            Released Σφeᵀ, and the standard deviation of its noise.
+            Released Σ a φeᵀ, and the standard deviation of its noise.
         B, B_sd : (m, m) arrays
             Released Σφφᵀ, and the standard deviations of its noise.
-        q, q_sd : float
-            Released Σ‖e‖², and the standard deviation of its noise.
         centre : (m, C) array
             Weights W_k of the stage.
         clip_threshold : float
-            Bound of ‖e‖.
+            Bound of the longest residual that a record may have.
         """
         self._gram.add(B, B_sd)
-        variance = self._second_sd**2 + _SETTINGS.drift_sd**2
-        noise = (q_sd / self.n) ** 2
-        self.mean_square_residual += (
-            (q / self.n - self.mean_square_residual) * variance / (variance + noise)
+        self._density = self._gram.densities.mean(axis=0)
+        self._points = self._public_points @ _transport(
+            self.n * self._gram.feature_moment, self._gram.estimate
         )
-        self.mean_square_residual = min(
-            max(self.mean_square_residual, _SETTINGS.min_curvature * self._most),
-            self._most if self.softmax else math.inf,
-        )
-        self._second_sd = math.sqrt(variance * noise / (variance + noise))
         self._A.append(A - A.mean(axis=1, keepdims=True))
         self._centres.append(centre)
         self._clip_thresholds.append(clip_threshold)
-        self._about.append((A_sd**2, self.mean_square_residual))
+        self._noise.append(A_sd**2)
         self._solve()
         if self._learn_prior and len(self._roots) > 1:
-            scores = np.array([self._fit(root)[2] for root in self._roots])
+            scores = np.array([self._evidence(root) for root in self._roots])
             weights = np.exp(scores - scores.max())
             self._average_hypotheses(weights / weights.sum())
             self._solve()
 
-    def _solve(self) -> None:
-        B = self._gram.damped_estimate
-        V = self._gram.entry_variance
+    def finish(self) -> None:
+        """Repeat the last step until slopes and covariances are those at the posterior mean."""
+        for _ in range(_SETTINGS.final_sweeps):
+            self._solve()
+
+    def best_clip_threshold(self, stages: int) -> float:
+        """Threshold that leaves the least variance of a coefficient, sampling and privacy noise.
+
+        ``stages``: over which privacy noise is averaged. Without it no residual is shortened. At
+        first all residuals are of one length.
+        """
+        if not self._noise:
+            return math.sqrt(1 - 1 / self.classes)
         m = len(self.prior)
-        free = self.classes - 1
-        noise, mean_squares = np.array(self._about).T
+        features = float(np.trace(self._gram.estimate)) / m  # mean of Σφ_j²
+        privacy_noise = self._noise[-1] / self._clip_thresholds[-1] ** 2 / stages / features
+        _, slopes, variances = self._probabilities(self.mean)
+        longest = _longest_residual(self._link(self._points @ self.mean))
+        slope = slopes.mean(axis=1) * self._density
+        variance = variances.mean(axis=1) * self._density
+        widest = max(float(longest.max()), math.sqrt(2))
+        thresholds = np.geomspace(widest, min(float(longest.min()), widest), _SETTINGS.clip_grid)
+        best = (math.inf, widest)
+        for threshold in thresholds:
+            share = np.minimum(threshold / longest, 1.0)
+            error = (share**2 @ variance + privacy_noise * threshold**2) / (share @ slope) ** 2
+            best = min(best, (float(error), float(threshold)))
+        return best[1]
+
+    def _link(self, values: Array) -> Array:
+        """Probabilities (points, C) from values φW (points, C)."""
+        if self.softmax:
+            return _softmax_rows(values)
+        return values + 1 / self.classes
+
+    def _probabilities(self, W: Array) -> tuple[Array, Array, Array]:
+        """Mean probabilities at the points, their slopes along a class, variances of its labels."""
+        values = self._points @ W
+        if not self.softmax:
+            probabilities = values + 1 / self.classes
+            least = _SETTINGS.min_probability
+            inside = np.clip(probabilities, least, 1 - least)
+            return probabilities, np.ones_like(values), inside * (1 - inside)
+        variance = np.stack([quadratic_forms(self._points, C) for C in self.covariances], axis=1)
+        probabilities, slopes = mean_probabilities(
+            log_odds(values), self._kappa**2 * np.maximum(variance, 0.0)
+        )
+        return probabilities, self._kappa * slopes, slopes
+
+    def _solve(self) -> None:
+        """Posterior given all stages, with slopes and covariances at the last mean."""
+        m = len(self.prior)
+        phi = self._points
+        n_density = self.n * self._density
+        noise = np.array(self._noise)
         centres = np.array(self._centres)
-        curvature = self.mean_square_residual / free
-        if self.softmax:
-            h = (mean_squares / free + curvature) / 2
-        else:
-            h = np.ones(len(mean_squares))
-        # sampling noise of A/h is s²·B
-        if self.softmax:
-            s2 = 1 / curvature
-        else:
-            s2 = curvature
-        observed = np.array(self._A) / h[:, None, None]
-        for _ in range(_SETTINGS.max_iterations):
-            differences = self.mean - centres
-            gram_errors = ((differences**2).sum(axis=2) / free + np.diag(self.covariance)) @ V.mean(
-                axis=0
-            )
-            if self.softmax:
-                curvature_errors = (
-                    _SETTINGS.curvature_error**2
-                    * ((B @ differences) ** 2).sum(axis=(1, 2))
-                    / (m * free)
-                )
-            else:
-                curvature_errors = np.zeros(len(h))
-            omega = 1 / (noise / h**2 + gram_errors + curvature_errors)
-            omega /= omega.sum()
-            centre = np.tensordot(omega, centres, 1)
-            self._observed = np.tensordot(omega, observed, 1) + B @ centre
-            off = self.mean - centre
-            second = self.covariance + off @ off.T / free
-            self._W = s2 * B + V * second
-            diagonal = omega**2 @ (noise / h**2 + curvature_errors)
-            np.fill_diagonal(self._W, s2 * np.diag(B) + V @ np.diag(second) + diagonal)
-            previous_mean = self.mean
-            self.mean, root, _ = self._fit(self._root)
-            self.covariance = root.T @ root
-            if np.linalg.norm(self.mean - previous_mean) <= _SETTINGS.tolerance * (
-                1 + np.linalg.norm(self.mean)
-            ):
-                break
-
-    def nonprivate_covariance(self) -> Array:
-        """Posterior covariance (m, m) of the weights without privacy noise in the sums."""
-        now = self.mean_square_residual / (self.classes - 1)
-        if self.softmax:
-            s2 = 1 / now
-        else:
-            s2 = now
-        return posterior_covariance(self._root, self._gram.damped_estimate / s2)
-
-    def calibration_factor(self) -> float:
-        """Factor on the logits η of the posterior mean that calibrates them.
-
-        They are drawn to zero by the prior, and away from it by the clip of e, which lets surprises
-        count too little. Both show in Σ ηᵀe = ⟨W, A⟩: what it was, over the later stages, against
-        what it would be if probabilities were softmax(factor · η). Points stand for the records,
-        with logits scaled to the size that B implies.
-        """
-        late = range(len(self._A) // 2, len(self._A))
-        observed = sum(float((self._centres[k] * self._A[k]).sum()) for k in late) / self.n
-        error = (
-            math.sqrt(sum(self._about[k][0] * float((self._centres[k] ** 2).sum()) for k in late))
-            / self.n
+        V = self._gram.entry_variance
+        damping = self._gram.damped_estimate - self._gram.estimate
+        probabilities, slopes, variances = self._probabilities(self.mean)
+        before = [self._link(phi @ W) for W in centres]
+        shares = np.stack(
+            [
+                np.minimum(r / _longest_residual(link), 1.0)
+                for r, link in zip(self._clip_thresholds, before, strict=True)
+            ]
         )
-        scores = [self._score(self._centres[k], self._clip_thresholds[k]) for k in late]
-
-        factors = np.geomspace(*_SETTINGS.calibration_grid)
-        expected = [
-            sum((_softmax_rows(f * eta) * score).sum(axis=1).mean() for eta, score in scores)
-            for f in factors
+        mean_slopes = shares * slopes.mean(axis=1) @ self._density
+        changes = [
+            phi.T @ ((n_density * share)[:, None] * (probabilities - link))
+            for share, link in zip(shares, before, strict=True)
         ]
-        off = (np.array(expected) - observed) / max(error, 1e-300)
-        evidence = -(off**2 + (np.log(factors) / _SETTINGS.log_calibration_sd) ** 2) / 2
-        weights = np.exp(evidence - evidence.max())
-        return float(np.exp(weights @ np.log(factors) / weights.sum()))
-
-    def _score(self, W: Array, clip_threshold: float) -> tuple[Array, Array]:
-        """Logits at the points, and what a record of each class adds there to Σ ηᵀe, e clipped."""
-        logits = self._points @ W
-        size = max(float((W * (self._gram.estimate @ W)).sum()) / self.n, 0.0)
-        logits *= math.sqrt(size / max(float((logits**2).sum(axis=1).mean()), 1e-300))
-        probabilities = _softmax_rows(logits)
-        length = np.sqrt(
-            np.maximum(1 + (probabilities**2).sum(axis=1, keepdims=True) - 2 * probabilities, 0.0)
+        density_errors = (
+            _SETTINGS.density_error**2
+            * np.array([(change**2).sum() for change in changes])
+            / (m * (self.classes - 1))
         )
-        centred = logits - (probabilities * logits).sum(axis=1, keepdims=True)
-        return logits, centred * (clip_threshold / np.maximum(length, clip_threshold))
+        if not self.softmax:
+            density_errors = np.zeros(len(noise))
+        differences = self.mean - centres
+        spread = self._kappa * np.einsum("cii->i", self.covariances) / self.classes
+        gram_errors = ((differences**2).sum(axis=2) / (self.classes - 1) + spread) @ V.mean(axis=0)
+        omega = mean_slopes / (noise + density_errors + mean_slopes**2 * gram_errors)
+        omega /= omega.sum()
 
-    def _fit(self, root: Array) -> tuple[Array, Array, float]:
-        """Posterior mean, root of the covariance, and evidence.
+        M = np.tensordot(omega, np.array(self._A), 1)
+        centre = np.tensordot(omega, centres, 1)
+        share = omega @ shares
+        expected_before = np.tensordot(omega, shares[:, :, None] * np.array(before), 1)
+        mean_slope = (share * self._density) @ slopes
+        mean_variance = (share**2 * self._density) @ variances
+        off = self.mean - centre
+        second = self._kappa * self.covariances.mean(axis=0) + off @ off.T / (self.classes - 1)
+        gram_error = V * second
+        np.fill_diagonal(gram_error, V @ np.diag(second))
+        private = (omega**2 @ (noise + density_errors)) / self._kappa
+        J = []
+        halves = []
+        inners = []
+        filters = []
+        self._W = np.zeros((m, m))
+        for c in range(self._solved):
+            slope = phi.T @ ((n_density * share * slopes[:, c])[:, None] * phi)
+            slope += mean_slope[c] * damping
+            W = phi.T @ ((n_density * share**2 * variances[:, c])[:, None] * phi)
+            W += mean_slope[c] ** 2 / self._kappa * gram_error
+            W += mean_variance[c] * damping
+            W.ravel()[:: m + 1] += private
+            lower = robust_cholesky(W, JITTER)
+            H = solve_lower(lower, slope)
+            R = H @ self._root / math.sqrt(self._kappa)
+            inner = robust_cholesky(np.eye(m) + R.T @ R, SMALL_JITTER)
+            half = solve_lower(inner, self._root.T) / math.sqrt(self._kappa)
+            J.append(slope)
+            inners.append(inner)
+            halves.append(half)
+            filters.append(solve_upper(lower, H).T)
+            self._W += W
+        self._J = np.mean(J, axis=0)
+        self._W *= self._kappa / self._solved
+        self.covariances = np.stack([half.T @ half for half in halves])
+        if self._solved < self.classes:
+            self.covariances = np.repeat(self.covariances, self.classes, axis=0)
 
-        For columns w ~ N(0, root·rootᵀ) seen as B̂w + N(0, W).
-        """
+        def residual(W: Array) -> Array:
+            expected = phi.T @ (
+                n_density[:, None]
+                * (share[:, None] * self._probabilities(W)[0] - expected_before)
+            )
+            return np.asarray(M - expected - (damping @ (W - centre)) * mean_slope)
+
+        def step(W: Array, left: Array) -> tuple[Array, float]:
+            """Quasi-Newton step, and its squared length in posterior standard deviations."""
+            columns = []
+            length = 0.0
+            for c in range(self._solved):
+                prior_pull = solve_lower(inners[c], solve_lower(self._root, W[:, c]))
+                whitened = halves[c] @ (filters[c] @ left[:, c])
+                whitened -= math.sqrt(self._kappa) * prior_pull
+                columns.append(halves[c].T @ whitened)
+                length += float(whitened @ whitened)
+            if self._solved < self.classes:
+                columns.append(-columns[0])
+            found = np.stack(columns, axis=1)
+            return found - found.mean(axis=1, keepdims=True), length
+
+        W = self.mean
+        left = residual(W)
+        change, length = step(W, left)
+        for _ in range(_SETTINGS.max_iterations):
+            if length <= _SETTINGS.tolerance**2 * m * self._solved:
+                break
+            factor = self._step
+            for _ in range(_SETTINGS.halvings):
+                tried = W + factor * change
+                tried_left = residual(tried)
+                tried_change, tried_length = step(tried, tried_left)
+                if tried_length < length:
+                    break
+                factor /= 2
+            W, left, change, length = tried, tried_left, tried_change, tried_length
+        self.mean = W
+        self._observed = left + self._J @ W
+
+    def nonprivate_covariances(self) -> Array:
+        """Posterior covariances (C, m, m) of the weights without privacy noise in the sums."""
+        _, slopes, variances = self._probabilities(self.mean)
+        weights = self.n * self._density[:, None] * slopes**2 / np.maximum(variances, 1e-12)
+        root = self._root / math.sqrt(self._kappa)
+        found = [
+            posterior_covariance(root, self._points.T @ (weights[:, c, None] * self._points))
+            for c in range(self._solved)
+        ]
+        if self._solved < self.classes:
+            found = found * self.classes
+        return np.stack(found)
+
+    def _evidence(self, root: Array) -> float:
+        """Log density of the observation, linear at the mean, for columns w ~ N(0, root·rootᵀ)."""
         lower = robust_cholesky(self._W, JITTER)
-        H = solve_lower(lower, self._gram.damped_estimate @ root)
+        H = solve_lower(lower, self._J @ root)
         z = solve_lower(lower, self._observed)
         inner = robust_cholesky(np.eye(len(root)) + H.T @ H, SMALL_JITTER)
-        half = solve_lower(inner, root.T)
         whitened = solve_lower(inner, H.T @ z)
         logdet = np.log(np.diag(lower)).sum() + np.log(np.diag(inner)).sum()
-        return (
-            half.T @ whitened,
-            half,
-            float(-(self.classes - 1) * logdet - ((z**2).sum() - (whitened**2).sum()) / 2),
-        )
+        return float(-(self.classes - 1) * logdet - ((z**2).sum() - (whitened**2).sum()) / 2)
+
+
+def _longest_residual(probabilities: Array) -> Array:
+    """Length of onehot(y) − π for the least likely class y, at each row of π (points, C)."""
+    square = (probabilities**2).sum(axis=1) + 1 - 2 * probabilities.min(axis=1)
+    return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+
+
+def _transport(of: Array, to: Array) -> Array:
+    """The symmetric T with T·of·T = to, for positive semi-definite matrices: least movement."""
+    values, vectors = np.linalg.eigh((of + of.T) / 2)
+    values = np.maximum(values, 1e-10 * values[-1])
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    inverse = (vectors / np.sqrt(values)) @ vectors.T
+    middle = root @ to @ root
+    values, vectors = np.linalg.eigh((middle + middle.T) / 2)
+    return np.asarray(inverse @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T @ inverse)
 
 
 def _softmax_rows(logits: Array) -> Array:
