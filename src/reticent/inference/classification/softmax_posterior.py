@@ -57,7 +57,7 @@ class SoftmaxSettings:
     halvings : int
         Most halvings of such a step.
     tolerance : float
-        Change of the weights, in posterior standard deviations, at which it stops.
+        Change of log-odds at which it stops.
     final_sweeps : int
         How often slopes and covariances are taken anew after the last stage.
     density_error : float
@@ -76,6 +76,8 @@ class SoftmaxSettings:
     density_error: float = 0.25
     min_probability: float = 0.01
     clip_grid: int = 16
+    log_calibration_sd: float = 0.7
+    calibration_grid: tuple[float, float, int] = (0.25, 8.0, 49)
 
 
 _SETTINGS = SoftmaxSettings()
@@ -187,7 +189,7 @@ class SoftmaxPosterior:
         m = len(self.prior)
         features = float(np.trace(self._gram.estimate)) / m  # mean of Σφ_j²
         privacy_noise = self._noise[-1] / self._clip_thresholds[-1] ** 2 / stages / features
-        _, slopes, variances = self._probabilities(self.mean)
+        _, slopes, variances = self._probabilities(self.mean, self._log_odds_variance())
         longest = _longest_residual(self._link(self._points @ self.mean))
         slope = slopes.mean(axis=1) * self._density
         variance = variances.mean(axis=1) * self._density
@@ -206,18 +208,23 @@ class SoftmaxPosterior:
             return _softmax_rows(values)
         return values + 1 / self.classes
 
-    def _probabilities(self, W: Array) -> tuple[Array, Array, Array]:
-        """Mean probabilities at the points, their slopes along a class, variances of its labels."""
+    def _log_odds_variance(self) -> Array:
+        """Posterior variances of the log-odds at the points, (points, C)."""
+        forms = [quadratic_forms(self._points, C) for C in self.covariances]
+        return self._kappa**2 * np.maximum(np.stack(forms, axis=1), 0.0)
+
+    def _probabilities(self, W: Array, variance: Array) -> tuple[Array, Array, Array]:
+        """Mean probabilities at the points, their slopes along a class, variances of its labels.
+
+        ``variance``: of the log-odds, (points, C).
+        """
         values = self._points @ W
         if not self.softmax:
             probabilities = values + 1 / self.classes
             least = _SETTINGS.min_probability
             inside = np.clip(probabilities, least, 1 - least)
             return probabilities, np.ones_like(values), inside * (1 - inside)
-        variance = np.stack([quadratic_forms(self._points, C) for C in self.covariances], axis=1)
-        probabilities, slopes = mean_probabilities(
-            log_odds(values), self._kappa**2 * np.maximum(variance, 0.0)
-        )
+        probabilities, slopes = mean_probabilities(log_odds(values), variance)
         return probabilities, self._kappa * slopes, slopes
 
     def _solve(self) -> None:
@@ -229,7 +236,8 @@ class SoftmaxPosterior:
         centres = np.array(self._centres)
         V = self._gram.entry_variance
         damping = self._gram.damped_estimate - self._gram.estimate
-        probabilities, slopes, variances = self._probabilities(self.mean)
+        log_odds_variance = self._log_odds_variance()
+        probabilities, slopes, variances = self._probabilities(self.mean, log_odds_variance)
         before = [self._link(phi @ W) for W in centres]
         shares = np.stack(
             [
@@ -297,30 +305,29 @@ class SoftmaxPosterior:
         def residual(W: Array) -> Array:
             expected = phi.T @ (
                 n_density[:, None]
-                * (share[:, None] * self._probabilities(W)[0] - expected_before)
+                * (share[:, None] * self._probabilities(W, log_odds_variance)[0] - expected_before)
             )
             return np.asarray(M - expected - (damping @ (W - centre)) * mean_slope)
 
         def step(W: Array, left: Array) -> tuple[Array, float]:
-            """Quasi-Newton step, and its squared length in posterior standard deviations."""
+            """Quasi-Newton step, and the root mean square by which it changes values φW."""
             columns = []
-            length = 0.0
             for c in range(self._solved):
                 prior_pull = solve_lower(inners[c], solve_lower(self._root, W[:, c]))
                 whitened = halves[c] @ (filters[c] @ left[:, c])
                 whitened -= math.sqrt(self._kappa) * prior_pull
                 columns.append(halves[c].T @ whitened)
-                length += float(whitened @ whitened)
             if self._solved < self.classes:
                 columns.append(-columns[0])
-            found = np.stack(columns, axis=1)
-            return found - found.mean(axis=1, keepdims=True), length
+            change = np.stack(columns, axis=1)
+            change -= change.mean(axis=1, keepdims=True)
+            return change, math.sqrt(float(((phi @ change) ** 2).mean(axis=1) @ self._density))
 
         W = self.mean
         left = residual(W)
         change, length = step(W, left)
         for _ in range(_SETTINGS.max_iterations):
-            if length <= _SETTINGS.tolerance**2 * m * self._solved:
+            if length <= _SETTINGS.tolerance:
                 break
             factor = self._step
             for _ in range(_SETTINGS.halvings):
@@ -336,7 +343,7 @@ class SoftmaxPosterior:
 
     def nonprivate_covariances(self) -> Array:
         """Posterior covariances (C, m, m) of the weights without privacy noise in the sums."""
-        _, slopes, variances = self._probabilities(self.mean)
+        _, slopes, variances = self._probabilities(self.mean, self._log_odds_variance())
         weights = self.n * self._density[:, None] * slopes**2 / np.maximum(variances, 1e-12)
         root = self._root / math.sqrt(self._kappa)
         found = [
@@ -346,6 +353,36 @@ class SoftmaxPosterior:
         if self._solved < self.classes:
             found = found * self.classes
         return np.stack(found)
+
+    def calibration_factor(self) -> float:
+        """Factor on the log-odds of the posterior mean that calibrates them.
+
+        A prior draws every coefficient to zero by itself; along the weights of a stage, which its
+        noise does not know, the released ⟨W_k, A_k⟩ = Σ a_k ηᵀe tells what that costs together: what
+        it was, over the later stages, against what it would be with factor · log-odds. Near one as
+        noise vanishes, since ⟨W_k, A_k⟩ tends to zero.
+        """
+        late = range(len(self._A) // 2, len(self._A))
+        observed = sum(float((self._centres[k] * self._A[k]).sum()) for k in late) / self.n
+        error = (
+            math.sqrt(sum(self._noise[k] * float((self._centres[k] ** 2).sum()) for k in late))
+            / self.n
+        )
+        variance = self._log_odds_variance()
+        factors = np.geomspace(*_SETTINGS.calibration_grid)
+        expected = np.zeros(len(factors))
+        for k in late:
+            logits = self._points @ self._centres[k]
+            before = self._link(logits)
+            share = np.minimum(self._clip_thresholds[k] / _longest_residual(before), 1.0)
+            odds = log_odds(logits)
+            for i, factor in enumerate(factors):
+                after = mean_probabilities(factor * odds, variance)[0]
+                expected[i] += ((after - before) * logits).sum(axis=1) @ (share * self._density)
+        off = (expected - observed) / max(error, 1e-300)
+        evidence = -(off**2 + (np.log(factors) / _SETTINGS.log_calibration_sd) ** 2) / 2
+        weights = np.exp(evidence - evidence.max())
+        return float(np.exp(weights @ np.log(factors) / weights.sum()))
 
     def _evidence(self, root: Array) -> float:
         """Log density of the observation, linear at the mean, for columns w ~ N(0, root·rootᵀ)."""

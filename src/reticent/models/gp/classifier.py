@@ -293,6 +293,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._mean = posterior.mean
         self._covariances = posterior.covariances
         self._nonprivate_covariances = posterior.nonprivate_covariances()
+        self._factor = posterior.calibration_factor() if link == "softmax" else 1.0
 
     def _learn_by_class(
         self, curator: Oracle, covariances: list[Array], phi: Array, classes: int
@@ -323,6 +324,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._mean = np.zeros_like(self._mean)
         self._covariances = np.repeat(prior[None], self._mean.shape[1], axis=0)
         self._nonprivate_covariances = self._covariances
+        self._factor = 1.0
 
     def predict(self, X: object) -> Any:
         """The likeliest class of each row.
@@ -399,7 +401,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             linear = np.maximum(values + 1 / C, floor)
             return np.asarray(linear / linear.sum(axis=1, keepdims=True))
         variance = self._log_odds_variance(phi, values, self._covariances)
-        return mean_probabilities(log_odds(values), variance)[0]
+        return mean_probabilities(self._factor*log_odds(values), variance)[0]
 
     def _band(self, phi: Array, covariances: Array) -> tuple[Array, Array]:
         values = phi @ self._mean
@@ -408,7 +410,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             margin = LIMITS.band_sd * np.sqrt(_variances(phi, covariances))
             return np.maximum(probabilities - margin, 0.0), np.minimum(probabilities + margin, 1.0)
         variance = self._log_odds_variance(phi, values, covariances)
-        low, high = probability_bands(log_odds(values), variance, LIMITS.band_sd)
+        low, high = probability_bands(self._factor*log_odds(values), max(1,self._factor)**2*variance, LIMITS.band_sd)
         # the predicted probability is a mean, and its distribution is skewed
         return np.minimum(low, probabilities), np.maximum(high, probabilities)
 
