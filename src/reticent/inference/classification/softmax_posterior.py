@@ -65,7 +65,7 @@ class SoftmaxSettings:
         other in ways that B does not show.
     min_probability : float
         Least probability of a class that the variance of its labels assumes by link "linear".
-    clip_grid : int
+    min_clip, clip_grid : float and int
         Number of clip thresholds that are compared.
     """
 
@@ -74,7 +74,8 @@ class SoftmaxSettings:
     tolerance: float = 1e-3
     final_sweeps: int = 3
     density_error: float = 0.25
-    min_probability: float = 0.01
+    min_probability: float = 1e-6
+    min_clip: float = 0.6
     clip_grid: int = 16
     log_calibration_sd: float = 0.7
     calibration_grid: tuple[float, float, int] = (0.25, 8.0, 49)
@@ -142,7 +143,13 @@ class SoftmaxPosterior:
         self._gram.set_count(n, count_variance)
 
     def add(
-        self, A: Array, A_sd: float, B: Array, B_sd: Array, centre: Array, clip_threshold: float
+        self,
+        A: Array,
+        A_sd: float,
+        B: Array,
+        B_sd: Array,
+        centre: Array,
+        clip_threshold: float,
     ) -> None:
         """Condition on one stage, with gradients at ``centre``, shortened residuals.
 
@@ -189,17 +196,17 @@ class SoftmaxPosterior:
         m = len(self.prior)
         features = float(np.trace(self._gram.estimate)) / m  # mean of Σφ_j²
         privacy_noise = self._noise[-1] / self._clip_thresholds[-1] ** 2 / stages / features
-        _, slopes, variances = self._probabilities(self.mean, self._log_odds_variance())
-        longest = _longest_residual(self._link(self._points @ self.mean))
-        slope = slopes.mean(axis=1) * self._density
-        variance = variances.mean(axis=1) * self._density
-        widest = max(float(longest.max()), math.sqrt(2))
-        thresholds = np.geomspace(widest, min(float(longest.min()), widest), _SETTINGS.clip_grid)
-        best = (math.inf, widest)
+        probabilities = self._link(self._points @ self.mean)
+        thresholds = np.geomspace(math.sqrt(2), _SETTINGS.min_clip, _SETTINGS.clip_grid)
+        best = (math.inf, math.sqrt(2))
         for threshold in thresholds:
-            share = np.minimum(threshold / longest, 1.0)
-            error = (share**2 @ variance + privacy_noise * threshold**2) / (share @ slope) ** 2
-            best = min(best, (float(error), float(threshold)))
+            residuals = _clipped_residuals(probabilities, float(threshold))
+            slopes, variances = self._moments(probabilities, residuals)
+            change = self._expected(probabilities, residuals)
+            variance = float(self._density @ variances.mean(axis=1))
+            variance += privacy_noise * threshold**2 + self._density_error(change) / features
+            slope = float(self._density @ slopes.mean(axis=1))
+            best = min(best, (variance / slope**2, float(threshold)))
         return best[1]
 
     def _link(self, values: Array) -> Array:
@@ -213,19 +220,35 @@ class SoftmaxPosterior:
         forms = [quadratic_forms(self._points, C) for C in self.covariances]
         return self._kappa**2 * np.maximum(np.stack(forms, axis=1), 0.0)
 
-    def _probabilities(self, W: Array, variance: Array) -> tuple[Array, Array, Array]:
-        """Mean probabilities at the points, their slopes along a class, variances of its labels.
+    def _moments(self, probabilities: Array, contributions: Array) -> tuple[Array, Array]:
+        """Slope along a class and variance of what records of these probabilities contribute.
 
-        ``variance``: of the log-odds, (points, C).
+        Parameters: probabilities (points, C); ``contributions`` (points, C, C) of a record of each
+        class to the sum of each class. Returns two arrays (points, C).
         """
-        values = self._points @ W
+        least = _SETTINGS.min_probability
+        inside = np.clip(probabilities, least, 1 - least)
+        inside /= inside.sum(axis=1, keepdims=True)
+        mean = np.einsum("gc,gcj->gj", inside, contributions)
+        variances = np.einsum("gc,gcj->gj", inside, contributions**2) - mean**2
+        own = np.einsum("gjj->gj", contributions)
+        others = (mean - inside * own) / (1 - inside)
+        slopes = own - others
+        if self.softmax:
+            slopes = self._kappa * inside * (1 - inside) * slopes
+        return slopes, variances
+
+    def _expected(self, probabilities: Array, contributions: Array) -> Array:
+        """Sum (m, C) over records of these probabilities at the points, as for `_moments`."""
+        mean = np.einsum("gc,gcj->gj", probabilities, contributions)
+        return np.asarray(self._points.T @ ((self.n * self._density)[:, None] * mean))
+
+    def _density_error(self, expected: Array) -> float:
+        """Variance of the error of a coefficient of an expected sum (m, C), by that of points."""
         if not self.softmax:
-            probabilities = values + 1 / self.classes
-            least = _SETTINGS.min_probability
-            inside = np.clip(probabilities, least, 1 - least)
-            return probabilities, np.ones_like(values), inside * (1 - inside)
-        probabilities, slopes = mean_probabilities(log_odds(values), variance)
-        return probabilities, self._kappa * slopes, slopes
+            return 0.0
+        square = float((expected**2).mean()) * self._kappa
+        return _SETTINGS.density_error**2 * square
 
     def _solve(self) -> None:
         """Posterior given all stages, with slopes and covariances at the last mean."""
@@ -236,27 +259,17 @@ class SoftmaxPosterior:
         centres = np.array(self._centres)
         V = self._gram.entry_variance
         damping = self._gram.damped_estimate - self._gram.estimate
-        log_odds_variance = self._log_odds_variance()
-        probabilities, slopes, variances = self._probabilities(self.mean, log_odds_variance)
-        before = [self._link(phi @ W) for W in centres]
-        shares = np.stack(
-            [
-                np.minimum(r / _longest_residual(link), 1.0)
-                for r, link in zip(self._clip_thresholds, before, strict=True)
-            ]
-        )
-        mean_slopes = shares * slopes.mean(axis=1) @ self._density
-        changes = [
-            phi.T @ ((n_density * share)[:, None] * (probabilities - link))
-            for share, link in zip(shares, before, strict=True)
+        probabilities = self._link(phi @ self.mean)
+        stages = [
+            _clipped_residuals(self._link(phi @ W), r)
+            for W, r in zip(centres, self._clip_thresholds, strict=True)
         ]
-        density_errors = (
-            _SETTINGS.density_error**2
-            * np.array([(change**2).sum() for change in changes])
-            / (m * (self.classes - 1))
+        mean_slopes = np.array(
+            [self._density @ self._moments(probabilities, one)[0].mean(axis=1) for one in stages]
         )
-        if not self.softmax:
-            density_errors = np.zeros(len(noise))
+        density_errors = np.array(
+            [self._density_error(self._expected(probabilities, one)) for one in stages]
+        )
         differences = self.mean - centres
         spread = self._kappa * np.einsum("cii->i", self.covariances) / self.classes
         gram_errors = ((differences**2).sum(axis=2) / (self.classes - 1) + spread) @ V.mean(axis=0)
@@ -265,10 +278,10 @@ class SoftmaxPosterior:
 
         M = np.tensordot(omega, np.array(self._A), 1)
         centre = np.tensordot(omega, centres, 1)
-        share = omega @ shares
-        expected_before = np.tensordot(omega, shares[:, :, None] * np.array(before), 1)
-        mean_slope = (share * self._density) @ slopes
-        mean_variance = (share**2 * self._density) @ variances
+        contributions = np.tensordot(omega, np.array(stages), 1)
+        slopes, variances = self._moments(probabilities, contributions)
+        mean_slope = self._density @ slopes
+        mean_variance = self._density @ variances
         off = self.mean - centre
         second = self._kappa * self.covariances.mean(axis=0) + off @ off.T / (self.classes - 1)
         gram_error = V * second
@@ -280,9 +293,9 @@ class SoftmaxPosterior:
         filters = []
         self._W = np.zeros((m, m))
         for c in range(self._solved):
-            slope = phi.T @ ((n_density * share * slopes[:, c])[:, None] * phi)
+            slope = phi.T @ ((n_density * slopes[:, c])[:, None] * phi)
             slope += mean_slope[c] * damping
-            W = phi.T @ ((n_density * share**2 * variances[:, c])[:, None] * phi)
+            W = phi.T @ ((n_density * variances[:, c])[:, None] * phi)
             W += mean_slope[c] ** 2 / self._kappa * gram_error
             W += mean_variance[c] * damping
             W.ravel()[:: m + 1] += private
@@ -303,10 +316,7 @@ class SoftmaxPosterior:
             self.covariances = np.repeat(self.covariances, self.classes, axis=0)
 
         def residual(W: Array) -> Array:
-            expected = phi.T @ (
-                n_density[:, None]
-                * (share[:, None] * self._probabilities(W, log_odds_variance)[0] - expected_before)
-            )
+            expected = self._expected(self._link(phi @ W), contributions)
             return np.asarray(M - expected - (damping @ (W - centre)) * mean_slope)
 
         def step(W: Array, left: Array) -> tuple[Array, float]:
@@ -343,8 +353,10 @@ class SoftmaxPosterior:
 
     def nonprivate_covariances(self) -> Array:
         """Posterior covariances (C, m, m) of the weights without privacy noise in the sums."""
-        _, slopes, variances = self._probabilities(self.mean, self._log_odds_variance())
-        weights = self.n * self._density[:, None] * slopes**2 / np.maximum(variances, 1e-12)
+        probabilities = self._link(self._points @ self.mean)
+        whole = _clipped_residuals(probabilities, math.inf)
+        slopes, variances = self._moments(probabilities, whole)
+        weights = self.n * self._density[:, None] * slopes**2 / variances
         root = self._root / math.sqrt(self._kappa)
         found = [
             posterior_covariance(root, self._points.T @ (weights[:, c, None] * self._points))
@@ -374,11 +386,13 @@ class SoftmaxPosterior:
         for k in late:
             logits = self._points @ self._centres[k]
             before = self._link(logits)
-            share = np.minimum(self._clip_thresholds[k] / _longest_residual(before), 1.0)
+            score = np.einsum(
+                "gcj,gj->gc", _clipped_residuals(before, self._clip_thresholds[k]), logits
+            )
             odds = log_odds(logits)
             for i, factor in enumerate(factors):
                 after = mean_probabilities(factor * odds, variance)[0]
-                expected[i] += ((after - before) * logits).sum(axis=1) @ (share * self._density)
+                expected[i] += (after * score).sum(axis=1) @ self._density
         off = (expected - observed) / max(error, 1e-300)
         evidence = -(off**2 + (np.log(factors) / _SETTINGS.log_calibration_sd) ** 2) / 2
         weights = np.exp(evidence - evidence.max())
@@ -395,10 +409,11 @@ class SoftmaxPosterior:
         return float(-(self.classes - 1) * logdet - ((z**2).sum() - (whitened**2).sum()) / 2)
 
 
-def _longest_residual(probabilities: Array) -> Array:
-    """Length of onehot(y) − π for the least likely class y, at each row of π (points, C)."""
-    square = (probabilities**2).sum(axis=1) + 1 - 2 * probabilities.min(axis=1)
-    return np.asarray(np.sqrt(np.maximum(square, 0.0)))
+def _clipped_residuals(probabilities: Array, threshold: float) -> Array:
+    """onehot(y) − π, its norm clipped, for each row of π (points, C) and each y: (points, C, C)."""
+    residuals = np.eye(probabilities.shape[1]) - probabilities[:, None, :]
+    norms = np.sqrt((residuals**2).sum(axis=2))
+    return np.asarray(residuals * np.minimum(1.0, threshold / np.maximum(norms, 1e-300))[:, :, None])
 
 
 def _transport(of: Array, to: Array) -> Array:

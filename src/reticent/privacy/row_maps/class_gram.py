@@ -92,13 +92,12 @@ class ClassGram(WeightedGram):
         else:
             e = -(logits + 1 / logits.shape[1])
         square = np.zeros(len(e))
-        for column in e.T:
-            square += column * column
-        # ‖e + onehot(y)‖² for the class y that makes it longest, whichever the record has
-        longest = np.sqrt(np.maximum(square + 1 + 2 * e.max(axis=1), 0.0))
         for c, column in enumerate(e.T):
             column += records[:, -1] == c
-        e *= (math.sqrt(self.residual_norm2) / np.maximum(longest, self.clip_threshold))[:, None]
+            square += column * column
+        e *= (math.sqrt(self.residual_norm2) / np.maximum(np.sqrt(square), self.clip_threshold))[
+            :, None
+        ]
         return e
 
     @classmethod
