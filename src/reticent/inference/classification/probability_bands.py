@@ -12,11 +12,19 @@ Logits with independent errors of variances v_c give, to first order, Var(o_c) =
 where r is the softmax of the others: the gradient of o_c is 1 and −r_k.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logsumexp, ndtr
 
-__all__ = ["independent_logit_variance", "log_odds", "mean_probabilities", "probability_bands"]
+__all__ = [
+    "independent_logit_variance",
+    "log_odds",
+    "mean_above_zero",
+    "mean_probabilities",
+    "probability_bands",
+]
 
 Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
@@ -54,6 +62,14 @@ def mean_probabilities(odds: Array, variance: Array) -> tuple[Array, Array]:
         mean += weight * probability
         slope += weight * probability * (1 - probability)
     return mean / mean.sum(axis=1, keepdims=True), slope
+
+
+def mean_above_zero(mean: Array, sd: Array) -> Array:
+    """Mean of max(z, 0) for normal z, elementwise: positive, and near ``mean`` where z is known."""
+    sd = np.maximum(sd, _ROUNDING)
+    ratio = mean / sd
+    density = np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
+    return np.maximum(mean * ndtr(ratio) + sd * density, _ROUNDING)
 
 
 def probability_bands(odds: Array, variance: Array, width: float) -> tuple[Array, Array]:

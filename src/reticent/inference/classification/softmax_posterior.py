@@ -1,26 +1,26 @@
 """Posterior of a softmax model's weights, from staged releases of noisy gradients.
 
-The model is P(class c | x) = π_c(x; W) ∝ exp(φ(x)ᵀw_c), each column of the m × C matrix W with prior
-N(0, S), Σ_c w_c = 0. Stage k releases
+The model is P(class c | x) = π_c(x; W) ∝ exp(φ(x)ᵀw_c), each column of the m × C matrix W with
+prior N(0, S), Σ_c w_c = 0. Stage k releases
 
-    A_k = Σ a_k(x) φ e_kᵀ,   e_k = onehot(y) − π(x; W_k),   and   B_k = Σφφᵀ,
+    A_k = Σ φ clip(e_k)ᵀ,  e_k = onehot(y) − π(x; W_k), its norm clipped at r_k,  and  B_k = Σφφᵀ.
 
-where a_k(x) ≤ 1 is what shortens e_k. It depends on x and W_k, not on the label, so that the mean of
-A_k given the inputs is Σ a_k φ (π(W) − π(W_k)): zero at W_k = W, however short e_k is made. With
-weights ω_k that add up to one, M = Σ ω_k A_k is one observation of W,
+The law of a clipped residual given x is known: it takes C values, with probabilities π_c(x; W). So
+with weights ω_k that add up to one, M = Σ ω_k A_k is one observation of W, whose mean and sampling
+covariance are known whether a clip bites or not:
 
-    E M = Σ φ (ā π(W) − Σ_k ω_k a_k π(W_k)) =: F(W),    ā = Σ_k ω_k a_k,
+    u_c(x) = Σ_k ω_k clip(onehot_c − π(x; W_k))       what a record of class c contributes
+    F(W)   = Σ φ Σ_c π_c(x; W) u_c(x)ᵀ                its mean, summed over the records
 
-whose sampling covariance for class c, Σ ā² π_c(1 − π_c) φφᵀ, counts records once: all stages have the
-same ones. Sums over records are taken over public points with the density that fits the releases of
-B, moved (by the linear map nearest to none) so that their second moment is the estimate of B.
-Privacy noise, the error of that estimate times W − W_k, and what such points may say wrong about
-F_k(W) add to the covariance; stages that started near W count most.
+The covariance counts records once: all stages have the same ones. Sums over records are taken over
+public points with the density that fits the releases of B, moved (by the linear map nearest to
+none) so that their second moment is the estimate of B. Privacy noise, the error of that estimate times
+W − W_k, and a relative error of the means F_k(W) add to the covariance: stages that started near W,
+with clips that hardly bite, count most.
 
-Means solve κS⁻¹w_c = J_cV_c⁻¹(M_c − F_c(W)), which without noise is the exact maximum of the
-posterior; V_c is the covariance of M_c, J_c = Σ ā κ π_c(1 − π_c) φφᵀ its slope along one class against
-the others, κ = C/(C − 1). π(W) is a mean over the posterior of the log-odds, not its value at a
-point. With link "linear", π = 1/C + φW, whose slope is one: label regression.
+Means solve κS⁻¹w_c = J_cV_c⁻¹(M_c − F_c(W)), which without noise and clips is the exact maximum of
+the posterior density. V_c is the covariance of M_c, J_c its slope along one class against all
+others, κ = C/(C − 1). With link "linear", π = 1/C + φW: label regression.
 """
 
 import math
@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from reticent.inference.classification.probability_bands import log_odds, mean_probabilities
 from reticent.inference.linalg import (
@@ -64,9 +65,13 @@ class SoftmaxSettings:
         Relative error of the change of a gradient as the points tell it: inputs may depend on each
         other in ways that B does not show.
     min_probability : float
-        Least probability of a class that the variance of its labels assumes by link "linear".
+        Least probability of a class that slopes and variances assume.
     min_clip, clip_grid : float and int
-        Number of clip thresholds that are compared.
+        Least clip threshold that is considered, and the number of those that are compared.
+    log_calibration_sd : float
+        Standard deviation a priori of the logarithm of the calibration factor.
+    max_calibration : float
+        Largest calibration factor; the smallest is its inverse.
     """
 
     max_iterations: int = 20
@@ -78,14 +83,14 @@ class SoftmaxSettings:
     min_clip: float = 0.6
     clip_grid: int = 16
     log_calibration_sd: float = 0.7
-    calibration_grid: tuple[float, float, int] = (0.25, 8.0, 49)
+    max_calibration: float = 8.0
 
 
 _SETTINGS = SoftmaxSettings()
 
 
 class SoftmaxPosterior:
-    """Posterior of W, stage by stage: ``mean`` (m, C), and ``covariances`` (C, m, m) of its columns.
+    """Posterior of W, stage by stage: ``mean`` (m, C), ``covariances`` (C, m, m) of its columns.
 
     Parameters: for each hypothesis the prior covariance (m, m) of a column of W; features
     (points, m) at points that are distributed as the records may be; the number of records and of
@@ -114,9 +119,12 @@ class SoftmaxPosterior:
         self._gram = GramEstimator(points, n, damping=DAMPING, count_variance=count_variance)
         self._kappa = classes / (classes - 1)
         # Two classes: the second is the negative of the first.
-        self._solved = 1 if classes == 2 else classes
-        # Slopes along one class are wrong by a factor: as eigenvalues of one step they lie between
-        # 1 and 2 (the matrix of a random walk that never stays), exactly 2 for two classes.
+        self._solved = classes
+        if classes == 2:
+            self._solved = 1
+        # diag(π) − ππᵀ relative to its diagonal is I − P for a random walk P that never stays, with
+        # one positive eigenvalue: all others of I − P are between 1 and 2, and 2 for two classes.
+        # A step of ⅔ of what one class alone asks for shrinks every error to a third or less.
         self._step = 1.0
         if softmax and classes > 2:
             self._step = 2 * self._kappa / 3
@@ -135,7 +143,7 @@ class SoftmaxPosterior:
         """Take the mean of the hypotheses with these weights."""
         self.hypothesis_weights = weights
         self.prior: Array = np.tensordot(weights, self._hypotheses, 1)
-        self._root = np.linalg.cholesky(self.prior)
+        self._root: Array = np.asarray(np.linalg.cholesky(self.prior), dtype=np.float64)
 
     def set_count(self, n: float, count_variance: float) -> None:
         """Learn the number of records, and its squared relative error, before the first stage."""
@@ -151,18 +159,18 @@ class SoftmaxPosterior:
         centre: Array,
         clip_threshold: float,
     ) -> None:
-        """Condition on one stage, with gradients at ``centre``, shortened residuals.
+        """Condition on one stage, with gradients at ``centre``, their residuals clipped.
 
         Parameters
         ----------
         A, A_sd : (m, C) array and float
-            Released Σ a φeᵀ, and the standard deviation of its noise.
+            Released Σ φ clip(e)ᵀ, and the standard deviation of its noise.
         B, B_sd : (m, m) arrays
             Released Σφφᵀ, and the standard deviations of its noise.
         centre : (m, C) array
             Weights W_k of the stage.
         clip_threshold : float
-            Bound of the longest residual that a record may have.
+            Bound of ‖e‖.
         """
         self._gram.add(B, B_sd)
         self._density = self._gram.densities.mean(axis=0)
@@ -186,10 +194,11 @@ class SoftmaxPosterior:
             self._solve()
 
     def best_clip_threshold(self, stages: int) -> float:
-        """Threshold that leaves the least variance of a coefficient, sampling and privacy noise.
+        """Threshold that leaves the least variance of a coefficient of W.
 
-        ``stages``: over which privacy noise is averaged. Without it no residual is shortened. At
-        first all residuals are of one length.
+        That of sampling, of privacy noise averaged over ``stages``, and of what points may say
+        wrong about the mean of clipped residuals, over the square of the slope. Nothing is clipped
+        where there is little noise or many records. At first all residuals are of one length.
         """
         if not self._noise:
             return math.sqrt(1 - 1 / self.classes)
@@ -369,34 +378,37 @@ class SoftmaxPosterior:
     def calibration_factor(self) -> float:
         """Factor on the log-odds of the posterior mean that calibrates them.
 
-        A prior draws every coefficient to zero by itself; along the weights of a stage, which its
-        noise does not know, the released ⟨W_k, A_k⟩ = Σ a_k ηᵀe tells what that costs together: what
-        it was, over the later stages, against what it would be with factor · log-odds. Near one as
-        noise vanishes, since ⟨W_k, A_k⟩ tends to zero.
+        A prior draws every coefficient to zero by itself. Along the weights of a stage, which its
+        noise is independent of, the released ⟨W_k, A_k⟩ = Σ ηᵀe tells what that costs together:
+        what it was, over the later stages, against what it would be with factor · log-odds. The factor
+        tends to one as noise vanishes, since ⟨W_k, A_k⟩ then tends to zero.
         """
+        if not self.softmax:
+            return 1.0
         late = range(len(self._A) // 2, len(self._A))
         observed = sum(float((self._centres[k] * self._A[k]).sum()) for k in late) / self.n
-        error = (
-            math.sqrt(sum(self._noise[k] * float((self._centres[k] ** 2).sum()) for k in late))
-            / self.n
-        )
+        noise = sum(self._noise[k] * float((self._centres[k] ** 2).sum()) for k in late)
+        error = max(math.sqrt(noise) / self.n, 1e-300)
         variance = self._log_odds_variance()
-        factors = np.geomspace(*_SETTINGS.calibration_grid)
-        expected = np.zeros(len(factors))
+        odds = []
+        scores = []
         for k in late:
             logits = self._points @ self._centres[k]
-            before = self._link(logits)
-            score = np.einsum(
-                "gcj,gj->gc", _clipped_residuals(before, self._clip_thresholds[k]), logits
-            )
-            odds = log_odds(logits)
-            for i, factor in enumerate(factors):
-                after = mean_probabilities(factor * odds, variance)[0]
-                expected[i] += (after * score).sum(axis=1) @ self._density
-        off = (expected - observed) / max(error, 1e-300)
-        evidence = -(off**2 + (np.log(factors) / _SETTINGS.log_calibration_sd) ** 2) / 2
-        weights = np.exp(evidence - evidence.max())
-        return float(np.exp(weights @ np.log(factors) / weights.sum()))
+            residuals = _clipped_residuals(self._link(logits), self._clip_thresholds[k])
+            odds.append(log_odds(logits))
+            scores.append(np.einsum("gcj,gj->gc", residuals, logits))
+
+        def misfit(log_factor: float) -> float:
+            expected = 0.0
+            for one, score in zip(odds, scores, strict=True):
+                calibrated = mean_probabilities(math.exp(log_factor) * one, variance)[0]
+                expected += float((calibrated * score).sum(axis=1) @ self._density)
+            prior = log_factor / _SETTINGS.log_calibration_sd
+            return ((expected - observed) / error) ** 2 + prior**2
+
+        most = math.log(_SETTINGS.max_calibration)
+        found = minimize_scalar(misfit, bounds=(-most, most), method="bounded")
+        return math.exp(float(found.x))
 
     def _evidence(self, root: Array) -> float:
         """Log density of the observation, linear at the mean, for columns w ~ N(0, root·rootᵀ)."""
@@ -413,7 +425,9 @@ def _clipped_residuals(probabilities: Array, threshold: float) -> Array:
     """onehot(y) − π, its norm clipped, for each row of π (points, C) and each y: (points, C, C)."""
     residuals = np.eye(probabilities.shape[1]) - probabilities[:, None, :]
     norms = np.sqrt((residuals**2).sum(axis=2))
-    return np.asarray(residuals * np.minimum(1.0, threshold / np.maximum(norms, 1e-300))[:, :, None])
+    return np.asarray(
+        residuals * np.minimum(1.0, threshold / np.maximum(norms, 1e-300))[:, :, None]
+    )
 
 
 def _transport(of: Array, to: Array) -> Array:

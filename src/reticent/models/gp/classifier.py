@@ -23,6 +23,7 @@ from reticent.inference.classification.dirichlet_targets import dirichlet_poster
 from reticent.inference.classification.probability_bands import (
     independent_logit_variance,
     log_odds,
+    mean_above_zero,
     mean_probabilities,
     probability_bands,
 )
@@ -293,7 +294,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._mean = posterior.mean
         self._covariances = posterior.covariances
         self._nonprivate_covariances = posterior.nonprivate_covariances()
-        self._factor = posterior.calibration_factor() if link == "softmax" else 1.0
+        self._calibration_factor = posterior.calibration_factor()
 
     def _learn_by_class(
         self, curator: Oracle, covariances: list[Array], phi: Array, classes: int
@@ -315,6 +316,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             phi,
             self._complete.mean,
         )
+        self._calibration_factor = 1.0
 
     def _forget(self, prior: Array) -> None:
         """Take the prior, (m, m), for the posterior: the releases cannot be told from noise.
@@ -324,7 +326,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self._mean = np.zeros_like(self._mean)
         self._covariances = np.repeat(prior[None], self._mean.shape[1], axis=0)
         self._nonprivate_covariances = self._covariances
-        self._factor = 1.0
+        self._calibration_factor = 1.0
 
     def predict(self, X: object) -> Any:
         """The likeliest class of each row.
@@ -396,12 +398,11 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     def _probabilities(self, phi: Array) -> Array:
         values = phi @ self._mean
         if self.method == "labels":
-            C = len(self.classes_)
-            floor = CLASSES.min_probability / C
-            linear = np.maximum(values + 1 / C, floor)
-            return np.asarray(linear / linear.sum(axis=1, keepdims=True))
+            sd = np.sqrt(_variances(phi, self._covariances))
+            positive = mean_above_zero(values + 1 / len(self.classes_), sd)
+            return np.asarray(positive / positive.sum(axis=1, keepdims=True))
         variance = self._log_odds_variance(phi, values, self._covariances)
-        return mean_probabilities(self._factor*log_odds(values), variance)[0]
+        return mean_probabilities(self._calibration_factor * log_odds(values), variance)[0]
 
     def _band(self, phi: Array, covariances: Array) -> tuple[Array, Array]:
         values = phi @ self._mean
@@ -410,7 +411,12 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             margin = LIMITS.band_sd * np.sqrt(_variances(phi, covariances))
             return np.maximum(probabilities - margin, 0.0), np.minimum(probabilities + margin, 1.0)
         variance = self._log_odds_variance(phi, values, covariances)
-        low, high = probability_bands(self._factor*log_odds(values), max(1,self._factor)**2*variance, LIMITS.band_sd)
+        # a factor above one makes up for what the prior drew to zero, uncertainty included
+        low, high = probability_bands(
+            self._calibration_factor * log_odds(values),
+            max(self._calibration_factor, 1.0) ** 2 * variance,
+            LIMITS.band_sd,
+        )
         # the predicted probability is a mean, and its distribution is skewed
         return np.minimum(low, probabilities), np.maximum(high, probabilities)
 
