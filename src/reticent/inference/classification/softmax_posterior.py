@@ -14,9 +14,9 @@ covariance are known whether a clip bites or not:
 
 The covariance counts records once: all stages have the same ones. Sums over records are taken over
 public points with the density that fits the releases of B, moved (by the linear map nearest to
-none) so that their second moment is the estimate of B. Privacy noise, the error of that estimate times
-W − W_k, and a relative error of the means F_k(W) add to the covariance: stages that started near W,
-with clips that hardly bite, count most.
+none) so that their second moment is the estimate of B. Privacy noise, the error of that estimate
+times W − W_k, and a relative error of the means F_k(W) add to the covariance: stages that started
+near W, with clips that hardly bite, count most.
 
 Means solve κS⁻¹w_c = J_cV_c⁻¹(M_c − F_c(W)), which without noise and clips is the exact maximum of
 the posterior density. V_c is the covariance of M_c, J_c its slope along one class against all
@@ -380,8 +380,8 @@ class SoftmaxPosterior:
 
         A prior draws every coefficient to zero by itself. Along the weights of a stage, which its
         noise is independent of, the released ⟨W_k, A_k⟩ = Σ ηᵀe tells what that costs together:
-        what it was, over the later stages, against what it would be with factor · log-odds. The factor
-        tends to one as noise vanishes, since ⟨W_k, A_k⟩ then tends to zero.
+        what it was, over the later stages, against what it would be with factor · log-odds. The
+        factor tends to one as noise vanishes, since ⟨W_k, A_k⟩ then tends to zero.
         """
         if not self.softmax:
             return 1.0
