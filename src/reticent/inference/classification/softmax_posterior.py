@@ -87,6 +87,7 @@ class SoftmaxSettings:
 
 
 _SETTINGS = SoftmaxSettings()
+_LEAST = 1e-12  # slopes and variances stay positive
 
 
 class SoftmaxPosterior:
@@ -245,7 +246,8 @@ class SoftmaxPosterior:
         slopes = own - others
         if self.softmax:
             slopes = self._kappa * inside * (1 - inside) * slopes
-        return slopes, variances
+        # link "linear" may leave [0, 1], and variances are differences
+        return np.maximum(slopes, _LEAST), np.maximum(variances, _LEAST)
 
     def _expected(self, probabilities: Array, contributions: Array) -> Array:
         """Sum (m, C) over records of these probabilities at the points, as for `_moments`."""
@@ -388,7 +390,7 @@ class SoftmaxPosterior:
         late = range(len(self._A) // 2, len(self._A))
         observed = sum(float((self._centres[k] * self._A[k]).sum()) for k in late) / self.n
         noise = sum(self._noise[k] * float((self._centres[k] ** 2).sum()) for k in late)
-        error = max(math.sqrt(noise) / self.n, 1e-300)
+        error = max(math.sqrt(noise) / self.n, _LEAST)
         variance = self._log_odds_variance()
         odds = []
         scores = []
@@ -433,7 +435,7 @@ def _clipped_residuals(probabilities: Array, threshold: float) -> Array:
 def _transport(of: Array, to: Array) -> Array:
     """The symmetric T with T·of·T = to, for positive semi-definite matrices: least movement."""
     values, vectors = np.linalg.eigh((of + of.T) / 2)
-    values = np.maximum(values, 1e-10 * values[-1])
+    values = np.maximum(values, 1e-10 * max(values[-1], _LEAST))
     root = (vectors * np.sqrt(values)) @ vectors.T
     inverse = (vectors / np.sqrt(values)) @ vectors.T
     middle = root @ to @ root

@@ -6,7 +6,7 @@ This module takes r as given. Clip thresholds are chosen in `reticent.models`:
   has a base value for each stage: z = max(inflation × schedule[stage], floor), at least
   ``final_clip`` in the last stage if noise is learned, at most ``gaussian_clip`` with a given
   kernel and no skewness; the first stage is limited by the bounds. r = z × residual_sd;
-* classification: `models.gp.classifier.GPClassifier`, by `ClassifierSettings.clip_factor`;
+* classification: `classification.softmax_posterior.SoftmaxPosterior.best_clip_threshold`;
 * label-only regression: `models.gp.label_regressor.LabelGPRegressor._statistic`, by
   `LabelSettings.clip_schedule`;
 * bandits: `models.bandits.ucb_policy`, by `PolicySettings.first_clip` and ``clip``.
