@@ -6,7 +6,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit, softmax
 
-from reticent.inference.classification.probability_bands import probability_bands
+from reticent.inference.classification.probability_bands import (
+    independent_logit_variance,
+    log_odds,
+    mean_above_zero,
+    mean_probabilities,
+)
+from reticent.inference.classification.probability_bands import (
+    probability_bands as bands_of_log_odds,
+)
+
+
+def probability_bands(logits, variance, width):
+    """Bands for logits with independent errors of one variance in each row."""
+    each = np.repeat(variance[:, None], logits.shape[1], axis=1)
+    return bands_of_log_odds(log_odds(logits), independent_logit_variance(logits, each), width)
 
 
 def some_logits(seed, rows=5, classes=4):
@@ -84,3 +98,28 @@ def test_bands_follow_classes_and_not_the_level_of_the_logits(seed, level, reach
     assert (wider[1] > bands[1]).all()
     assert (bands[0] <= chances + 1e-12).all()
     assert (bands[1] >= chances - 1e-12).all()
+
+
+@pytest.mark.parametrize("variance", [1e-12, 0.5, 4.0])
+def test_mean_probabilities_are_those_of_draws(variance):
+    odds = log_odds(some_logits(3, classes=2))
+    mean, slope = mean_probabilities(odds, np.full_like(odds, variance))
+    z = np.random.default_rng(0).standard_normal(200_000)
+    drawn = expit(odds[:, :1] + np.sqrt(variance) * z)
+    assert mean[:, 0] == pytest.approx(drawn.mean(axis=1), abs=5e-3)
+    assert slope[:, 0] == pytest.approx((drawn * (1 - drawn)).mean(axis=1), abs=5e-3)
+    assert mean.sum(axis=1) == pytest.approx(np.ones(5))
+
+
+def test_log_odds_are_those_of_probabilities_and_finite():
+    logits = some_logits(4)
+    assert log_odds(logits) == pytest.approx(logit(softmax(logits, axis=1)))
+    assert np.isfinite(log_odds(np.array([[1000.0, 0.0, -1000.0]]))).all()
+
+
+def test_a_mean_above_zero_is_that_of_draws_and_tends_to_the_value():
+    mean = np.array([-2.0, -0.1, 0.0, 0.3, 5.0])
+    drawn = np.random.default_rng(0).standard_normal((400_000, 1)) + mean
+    found = mean_above_zero(mean, np.ones(5))
+    assert found == pytest.approx(np.maximum(drawn, 0).mean(axis=0), abs=5e-3)
+    assert mean_above_zero(mean, np.zeros(5)) == pytest.approx(np.maximum(mean, 0), abs=1e-12)

@@ -68,7 +68,7 @@ def dirichlet_posterior(
 
     Returns
     -------
-    Mean (m, C), covariance (m, m) averaged over the classes, and the same without privacy noise.
+    Mean (m, C), covariances (C, m, m), and the same without privacy noise.
     """
     classes = len(S)
     m = len(prior)
@@ -117,8 +117,8 @@ def dirichlet_posterior(
     mean = np.array(means).T
     return (
         mean - mean.mean(axis=1, keepdims=True),
-        np.mean(covariances, axis=0),
-        np.mean(nonprivate, axis=0),
+        np.array(covariances),
+        np.array(nonprivate),
     )
 
 

@@ -1,37 +1,82 @@
-"""Credible bands of class probabilities, from the posterior of their logits.
+"""Means and credible bands of class probabilities, from the posterior of their log-odds.
 
-The logits η_c of a softmax have independent errors of variance v. The log-odds of class c against
-all others,
+The log-odds of class c against all others are
 
-    o_c = η_c − log Σ_{k≠c} exp η_k,    have the gradient ∂o_c/∂η_c = 1, ∂o_c/∂η_k = −r_k, r =
-                                        softmax of the others,
+    o_c = η_c − log Σ_{k≠c} exp η_k
 
-and so, to first order, the variance v·(1 + Σ r_k²): twice v for two classes. A band of log-odds is
-one of probabilities. Errors that add up to zero over the classes give the same, because the
-gradient does.
+for the logits η of a softmax, and P(class c) = 1/(1 + exp(−o_c)). Given a normal posterior of o_c,
+the mean of that probability is an integral (Gauss–Hermite), and a band of log-odds is one of
+probabilities.
+
+Logits with independent errors of variances v_c give, to first order, Var(o_c) = v_c + Σ r_k² v_k,
+where r is the softmax of the others: the gradient of o_c is 1 and −r_k.
 """
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logsumexp, ndtr
 
-__all__ = ["probability_bands"]
+__all__ = [
+    "independent_logit_variance",
+    "log_odds",
+    "mean_above_zero",
+    "mean_probabilities",
+    "probability_bands",
+]
 
 Array = NDArray[np.float64]
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_ROUNDING = 1e-16  # below this, one minus a probability is not a number above zero
 
 
-def probability_bands(logits: Array, variance: Array, width: float) -> tuple[Array, Array]:
+def log_odds(logits: Array) -> Array:
+    """Log-odds of each class against all others, (points, C), from logits (points, C)."""
+    logs = np.minimum(logits - logsumexp(logits, axis=1, keepdims=True), -_ROUNDING)
+    return np.asarray(logs - np.log(-np.expm1(logs)))
+
+
+def independent_logit_variance(logits: Array, variance: Array) -> Array:
+    """Variances of the log-odds, (points, C), from those of independent logits, (points, C)."""
+    total = np.empty_like(logits)
+    for c in range(logits.shape[1]):
+        others = np.delete(logits, c, axis=1)
+        share = np.exp(others - logsumexp(others, axis=1)[:, None])
+        total[:, c] = variance[:, c] + (share**2 * np.delete(variance, c, axis=1)).sum(axis=1)
+    return total
+
+
+def mean_probabilities(odds: Array, variance: Array) -> tuple[Array, Array]:
+    """Posterior means of P(class c) and of its slope in the log-odds, each (points, C).
+
+    For normal log-odds with means ``odds`` and ``variance``, each (points, C). Probabilities add up
+    to one over the classes.
+    """
+    sd = np.sqrt(variance)
+    mean = np.zeros_like(odds)
+    slope = np.zeros_like(odds)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        probability = expit(odds + node * sd)
+        mean += weight * probability
+        slope += weight * probability * (1 - probability)
+    return mean / mean.sum(axis=1, keepdims=True), slope
+
+
+def mean_above_zero(mean: Array, sd: Array) -> Array:
+    """Mean of max(z, 0) for normal z, elementwise: positive, and near ``mean`` where z is known."""
+    sd = np.maximum(sd, _ROUNDING)
+    ratio = mean / sd
+    density = np.exp(-(ratio**2) / 2) / math.sqrt(2 * math.pi)
+    return np.maximum(mean * ndtr(ratio) + sd * density, _ROUNDING)
+
+
+def probability_bands(odds: Array, variance: Array, width: float) -> tuple[Array, Array]:
     """Lowest and highest probabilities, two arrays (points, C).
 
-    ``logits``: (points, C); ``variance``: (points,), of each logit; ``width``: half-width of the
-    band in standard deviations of the log-odds.
+    ``odds`` and ``variance``: posterior means and variances of the log-odds, (points, C);
+    ``width``: half-width of the band in their standard deviations.
     """
-    low = np.empty_like(logits)
-    high = np.empty_like(logits)
-    for c, logit in enumerate(logits.T):
-        others = np.delete(logits, c, axis=1)
-        together = logsumexp(others, axis=1)
-        squared_odds = (np.exp(others - together[:, None]) ** 2).sum(axis=1)
-        sd = width * np.sqrt(variance * (1 + squared_odds))
-        low[:, c], high[:, c] = expit(logit - together - sd), expit(logit - together + sd)
-    return low, high
+    sd = width * np.sqrt(variance)
+    return expit(odds - sd), expit(odds + sd)

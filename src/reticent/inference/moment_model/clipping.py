@@ -4,7 +4,7 @@ This module takes r as given. Clip thresholds are chosen in `reticent.models`:
 
 * regression: `models.gp.regressor.GPRegressor._clip_thresholds`, where
   `posterior.StagedPosterior.clip_errors` is least;
-* classification: `models.gp.classifier.GPClassifier`, by `ClassifierSettings.clip_factor`;
+* classification: `classification.softmax_posterior.SoftmaxPosterior.best_clip_threshold`;
 * label-only regression: `models.gp.label_regressor.LabelGPRegressor._statistic`, by
   `LabelSettings.clip_schedule`;
 * bandits: `models.bandits.ucb_policy`, by `PolicySettings.first_clip` and ``clip``.

@@ -20,7 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from reticent.errors import BadInput
 from reticent.inference.classification.dirichlet_targets import dirichlet_posterior
-from reticent.inference.classification.probability_bands import probability_bands
+from reticent.inference.classification.probability_bands import (
+    independent_logit_variance,
+    log_odds,
+    mean_above_zero,
+    mean_probabilities,
+    probability_bands,
+)
 from reticent.inference.classification.softmax_posterior import SoftmaxPosterior
 from reticent.inference.inputs.complete_records import CompleteRecords, complete_records
 from reticent.inference.kernels.anova import AnovaPriors
@@ -49,7 +55,7 @@ from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.columns.words import Labels
 from reticent.privacy.curator import Oracle
-from reticent.privacy.row_maps.class_gram import ClassGram, GramByClass, class_stage, softmax
+from reticent.privacy.row_maps.class_gram import ClassGram, GramByClass, class_stage
 from reticent.privacy.row_maps.features.polynomial_basis import Basis
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import check_choice, check_integer
@@ -267,10 +273,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             count_variance=self._complete.relative_variance,
         )
         for k in range(stages):
-            clip_threshold = math.sqrt(1 - 1 / classes)  # the norm of all residuals at first
-            if k:
-                clip_threshold = CLASSES.clip_factor * math.sqrt(posterior.mean_square_residual)
-            clip_threshold = min(max(clip_threshold, CLASSES.min_clip), math.sqrt(2))
+            clip_threshold = posterior.best_clip_threshold(stages)
             release = curator.release(
                 class_stage(self._feature_map, posterior.mean, clip_threshold, link)
             )
@@ -286,16 +289,14 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
                 decoded.cross_sd,
                 decoded.gram,
                 decoded.gram_sd,
-                decoded.square,
-                decoded.square_sd,
                 decoded.weights,
                 decoded.clip_threshold,
             )
+        posterior.finish()
         self._mean = posterior.mean
-        self._covariance = posterior.covariance
-        self._nonprivate_covariance = posterior.nonprivate_covariance()
-        self._sharpness = posterior.calibration_factor()
-        self._usual_logit_variance = self._mean_logit_variance(phi)
+        self._covariances = posterior.covariances
+        self._nonprivate_covariances = posterior.nonprivate_covariances()
+        self._calibration_factor = posterior.calibration_factor()
 
     def _learn_by_class(
         self, curator: Oracle, covariances: list[Array], phi: Array, classes: int
@@ -308,7 +309,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         noise = decoded.counts_sd * math.sqrt(classes)
         self._complete = complete_records(counted, noise, unit_total(curator))
         prior = np.mean(covariances, axis=0)
-        self._mean, self._covariance, self._nonprivate_covariance = dirichlet_posterior(
+        self._mean, self._covariances, self._nonprivate_covariances = dirichlet_posterior(
             decoded.grams,
             decoded.sums,
             decoded.gram_sd,
@@ -317,8 +318,7 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
             phi,
             self._complete.mean,
         )
-        self._sharpness = 1.0
-        self._usual_logit_variance = 0.0
+        self._calibration_factor = 1.0
 
     def _forget(self, prior: Array) -> None:
         """Take the prior, (m, m), for the posterior: the releases cannot be told from noise.
@@ -326,10 +326,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         A posterior given the estimated number of complete records would take noise for records.
         """
         self._mean = np.zeros_like(self._mean)
-        self._covariance = prior
-        self._nonprivate_covariance = prior
-        self._sharpness = 1.0
-        self._usual_logit_variance = 0.0
+        self._covariances = np.repeat(prior[None], self._mean.shape[1], axis=0)
+        self._nonprivate_covariances = self._covariances
+        self._calibration_factor = 1.0
 
     def predict(self, X: object) -> Any:
         """The likeliest class of each row.
@@ -382,10 +381,10 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         noise. Each is for one class and one row by itself. Approximate: normal errors of log-odds
         (of probabilities, for method "labels").
         """
-        covariance = self._covariance
+        covariances = self._covariances
         if not privacy:
-            covariance = self._nonprivate_covariance
-        bands = self._by_blocks(X, lambda phi: np.stack(self._band(phi, covariance), axis=1))
+            covariances = self._nonprivate_covariances
+        bands = self._by_blocks(X, lambda phi: np.stack(self._band(phi, covariances), axis=1))
         return bands[:, 0], bands[:, 1]
 
     def _by_blocks(self, X: object, answer: Callable[[Array], Array]) -> Array:
@@ -400,37 +399,36 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _probabilities(self, phi: Array) -> Array:
         values = phi @ self._mean
-        C = len(self.classes_)
         if self.method == "labels":
-            floor = CLASSES.min_probability / C
-            linear = np.maximum(values + 1 / C, floor)
-            return np.asarray(linear / linear.sum(axis=1, keepdims=True))
-        # the mean of a logistic function of a normal variable, by that of a probit: two classes
-        # differ by twice the variance; the sharpness has seen what is usual where records are
-        moderate = np.sqrt(
-            (1 + math.pi / 4 * self._usual_logit_variance)
-            / (1 + math.pi / 4 * quadratic_forms(phi, self._covariance))
-        )
-        return softmax(self._sharpness * moderate[:, None] * values)
+            sd = np.sqrt(_variances(phi, self._covariances))
+            positive = mean_above_zero(values + 1 / len(self.classes_), sd)
+            return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+        variance = self._log_odds_variance(phi, values, self._covariances)
+        return mean_probabilities(self._calibration_factor * log_odds(values), variance)[0]
 
-    def _band(self, phi: Array, covariance: Array) -> tuple[Array, Array]:
+    def _band(self, phi: Array, covariances: Array) -> tuple[Array, Array]:
+        values = phi @ self._mean
         probabilities = self._probabilities(phi)
-        variance = np.maximum(quadratic_forms(phi, covariance), 0.0)
         if self.method == "labels":
-            margin = LIMITS.band_sd * np.sqrt(variance)[:, None]
+            margin = LIMITS.band_sd * np.sqrt(_variances(phi, covariances))
             return np.maximum(probabilities - margin, 0.0), np.minimum(probabilities + margin, 1.0)
-        # of logits, before they are moderated
-        scale = self._sharpness * math.sqrt(1 + math.pi / 4 * self._usual_logit_variance)
+        variance = self._log_odds_variance(phi, values, covariances)
         # a factor above one makes up for what the prior drew to zero, uncertainty included
         low, high = probability_bands(
-            scale * (phi @ self._mean), max(scale, 1.0) ** 2 * variance, LIMITS.band_sd
+            self._calibration_factor * log_odds(values),
+            max(self._calibration_factor, 1.0) ** 2 * variance,
+            LIMITS.band_sd,
         )
         # the predicted probability is a mean, and its distribution is skewed
         return np.minimum(low, probabilities), np.maximum(high, probabilities)
 
-    def _mean_logit_variance(self, phi: Array) -> float:
-        """Mean variance of a class's logit at these features."""
-        return float(np.mean(quadratic_forms(phi, self._covariance)))
+    def _log_odds_variance(self, phi: Array, values: Array, covariances: Array) -> Array:
+        """Variances of each class's log-odds against the others, (len(phi), C)."""
+        variances = _variances(phi, covariances)
+        if self.method == "dirichlet":
+            return independent_logit_variance(values, variances)
+        C = len(self.classes_)
+        return (C / (C - 1)) ** 2 * variances
 
     def predict_log_proba(self, X: object) -> Array:
         """Logarithms of the probabilities, (len(X), C)."""
@@ -455,3 +453,9 @@ class GPClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         # on a hundred records, privacy leaves little to score
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _variances(phi: Array, covariances: Array) -> Array:
+    """Variances of φᵀw for weights of each covariance, (len(phi), C)."""
+    forms = [quadratic_forms(phi, covariance) for covariance in covariances]
+    return np.maximum(np.stack(forms, axis=1), 0.0)

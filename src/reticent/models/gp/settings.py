@@ -191,11 +191,6 @@ class ClassifierSettings:
         Most basis functions that a user may ask for.
     scaling_exponent : float
         Power of the prior variance that features are scaled by.
-    clip_factor, min_clip : float
-        Clip threshold of a residual's norm: so many root mean squares of what is left, and at least
-        so much.
-    min_probability : float
-        Least probability of a class by label regression, relative to that of 1/C.
     constant_feature : float
         Constant s beside the features in the release by class, which gives Σφ and counts.
     max_class_columns : int
@@ -208,9 +203,6 @@ class ClassifierSettings:
     max_size: int = 150
     max_basis_size: int = 500
     scaling_exponent: float = 0.4
-    clip_factor: float = 1.2
-    min_clip: float = 0.6
-    min_probability: float = 0.1
     constant_feature: float = 0.5
     max_class_columns: int = 1500
 
