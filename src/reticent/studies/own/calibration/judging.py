@@ -157,14 +157,15 @@ class _Bias:
 
 
 def _bias(z: Array) -> _Bias:
-    """Bias from errors of shape (repeats, places)."""
-    if not z.size:
+    """Bias from errors of shape (repeats, places), NaN where they say nothing."""
+    if np.isnan(z).all():
         return _Bias(math.nan, math.nan, math.nan)
-    means = z.mean(axis=1)
+    told = z[:, ~np.isnan(z).all(axis=0)]
+    means = np.nanmean(told[~np.isnan(told).all(axis=1)], axis=1)
     error = math.inf
     if len(means) > 1:
-        error = float(means.std(ddof=1)) / math.sqrt(len(means))
-    return _Bias(float(means.mean()), error, float(np.abs(z.mean(axis=0)).max()))
+        error = mean_error(means)[1]
+    return _Bias(float(means.mean()), error, float(np.abs(np.nanmean(told, axis=0)).max()))
 
 
 def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, bool]:
@@ -174,11 +175,12 @@ def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, b
     narrow = False
     wide = False
     for level, (least, most) in BANDS.items():
-        if not z.size:
+        if np.isnan(z).all():
             shares[level] = errors[level] = math.nan
             continue
-        covered = np.mean(np.abs(z) < norm.ppf((1 + level) / 2), axis=1)  # in each repeat
-        if_independent = math.sqrt(level * (1 - level) / z.size)
+        inside = np.where(np.isnan(z), np.nan, np.abs(z) < norm.ppf((1 + level) / 2))
+        covered = np.nanmean(inside[~np.isnan(z).all(axis=1)], axis=1)  # in each repeat
+        if_independent = math.sqrt(level * (1 - level) / np.sum(~np.isnan(z)))
         shares[level] = float(covered.mean())
         errors[level] = max(mean_error(covered)[1], if_independent)
         narrow = narrow or clearly_above(least - covered, if_independent)
