@@ -314,6 +314,17 @@ def test_the_report_has_failing_cells_first_a_picture_and_claims(tmp_path):
     assert len(read_trials([tmp_path / "records.json"])[0]) == 4
 
 
+def test_cells_that_are_worse_together_do_not_keep_the_claim(tmp_path):
+    """One trial of each tells nothing by itself."""
+    cells = [CELL._replace(law=str(law), epsilon=FREE) for law in range(8)]
+    for loss, kept in ((1.5, False), (1.0, True)):
+        trials = {cell: [Trial(loss + 0.1 * place, 1.3)] for place, cell in enumerate(cells)}
+        claims = report(tmp_path, trials, seed=1).claims
+        [found] = [claim for claim in claims if "without privacy" in claim.claim]
+        assert found.found.startswith("0 of 8 clearly are not")
+        assert found.kept is kept
+
+
 def test_results_are_written_between_the_marks_of_a_page(tmp_path):
     trials = {CELL: made_up(np.random.default_rng(0), shift=3.0)}
     findings = report(tmp_path, trials, seed=1)

@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from reticent.studies.common.results import mean_error
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial
 
-__all__ = ["BANDS", "FAULTS", "Judged", "clearly_above", "judge_cells"]
+__all__ = ["BANDS", "FAULTS", "NEAR", "Judged", "clearly_above", "judge_cells"]
 
 Array = NDArray[np.float64]
 Trials = Mapping[Cell, Sequence[Trial]]
@@ -35,7 +35,7 @@ _MOST_BIAS = 2.5  # stated standard errors, at any place
 _MOST_MEAN_BIAS = 0.5  # the same, on average over places, if many simulation errors from zero
 _MANY = 4.0
 _LEAST_P = 1e-3
-_NEAR = 1.02  # ratio of losses that counts as equal
+NEAR = 1.02  # ratio of losses that counts as equal
 _MOST_NATS = 10.0  # a density that is off by more is as useless, and hides the other repeats
 _SURE = float(norm.cdf(2.0))
 
@@ -212,8 +212,8 @@ def _before(cell: Cell, losses: Mapping[Cell, Array], axis: str) -> Array | None
 def _worse(family: Family, own: Array, other: Array) -> bool:
     """Whether losses are clearly above others, by more than a ratio that counts as equal."""
     if family.in_nats:
-        return clearly_above(np.minimum(own - other, _MOST_NATS) - math.log(_NEAR))
-    return clearly_above(own - _NEAR * other - family.negligible)
+        return clearly_above(np.minimum(own - other, _MOST_NATS) - math.log(NEAR))
+    return clearly_above(own - NEAR * other - family.negligible)
 
 
 def _ratio(family: Family, own: Array, other: Array | None) -> float:
