@@ -126,6 +126,7 @@ def test_every_family_has_cells_of_its_own_and_gives_trials(name):
     assert math.isfinite(trial.reference)
     assert trial.truth.shape == trial.estimate.shape == trial.sd.shape == trial.z.shape
     assert (trial.sd > 0).all()
+    assert not np.isinf(trial.z).any()
     assert ((trial.ranks >= 0) & (trial.ranks <= 1)).all()
 
 
@@ -139,6 +140,28 @@ def test_cells_of_a_law_see_the_same_records():
         for repeat in (1, 2)
     }
     assert len(drawn) == 12
+
+
+def test_errors_of_rounding_are_not_judged_and_larger_ones_are():
+    sd = np.array([0.01, 0.01, 4.0])
+    trial = Trial(1.0, math.nan, np.zeros(3), np.array([1.5, 20.0, 8.0]), sd, resolution=2.0)
+    assert np.array_equal(trial.z, [math.nan, 10.0, 2.0], equal_nan=True)
+    found = judge_cells(family(), {CELL: [trial, trial, trial]})[0]
+    assert found.worst_z == 10.0
+    assert found.coverage[0.95] == 0.0
+    rounded = Trial(1.0, math.nan, np.zeros(3), np.ones(3), np.full(3, 0.01), resolution=2.0)
+    found = judge_cells(family(), {CELL: [rounded, rounded]})[0]
+    assert math.isnan(found.coverage[0.95])
+    assert found.faults == ""
+
+
+@pytest.mark.parametrize("place", ["loss", "estimate", "sd"])
+def test_an_answer_that_is_no_number_is_never_passed_over(place):
+    given = {"loss": 1.0, "truth": np.zeros(2), "estimate": np.zeros(2), "sd": np.ones(2)}
+    Trial(**given)
+    given[place] = given[place] * math.nan
+    with pytest.raises(ValueError, match="not a number"):
+        Trial(**given)
 
 
 def test_ranks_are_shares_of_draws_below_the_truth():
@@ -254,13 +277,15 @@ def test_clearly_above_is_as_sure_as_two_standard_errors():
 
 def test_trials_are_read_as_they_were_written_and_joined(tmp_path):
     trials = {CELL: made_up(np.random.default_rng(0), repeats=3)}
+    trials[CELL][0].estimate[2] = trials[CELL][0].truth[2]
+    trials[CELL][0].sd[2] = 0.0  # says nothing
     path = write_trials(tmp_path / "records.json", trials, seed=5)
     read, seed = read_trials([path, path])
     assert seed == 5
     assert len(read[CELL]) == 6
     assert read[CELL][4].loss == trials[CELL][1].loss
     assert math.isnan(read[CELL][0].reference)
-    assert read[CELL][0].z == pytest.approx(trials[CELL][0].z, abs=1e-4)
+    assert read[CELL][0].z == pytest.approx(trials[CELL][0].z, abs=1e-4, nan_ok=True)
     assert read[CELL][0].ranks == pytest.approx(trials[CELL][0].ranks, abs=1e-4)
     other = write_trials(tmp_path / "other.json", trials, seed=6)
     with pytest.raises(BadInput, match="different seeds"):
@@ -287,6 +312,17 @@ def test_the_report_has_failing_cells_first_a_picture_and_claims(tmp_path):
     assert not any(claim.startswith("mixtures: no cell is biased") for claim in kept)
     assert (tmp_path / "grid.png").read_bytes()[:4] == b"\x89PNG"
     assert len(read_trials([tmp_path / "records.json"])[0]) == 4
+
+
+def test_cells_that_are_worse_together_do_not_keep_the_claim(tmp_path):
+    """One trial of each tells nothing by itself."""
+    cells = [CELL._replace(law=str(law), epsilon=FREE) for law in range(8)]
+    for loss, kept in ((1.5, False), (1.0, True)):
+        trials = {cell: [Trial(loss + 0.1 * place, 1.3)] for place, cell in enumerate(cells)}
+        claims = report(tmp_path, trials, seed=1).claims
+        [found] = [claim for claim in claims if "without privacy" in claim.claim]
+        assert found.found.startswith("0 of 8 clearly are not")
+        assert found.kept is kept
 
 
 def test_results_are_written_between_the_marks_of_a_page(tmp_path):

@@ -48,7 +48,8 @@ class Trial:
     ranks : array of shape (few places,)
         Share of draws from the posterior that lie below the truth. Empty if there is none.
     resolution : float
-        A standard error below this counts as this: errors of rounding are not held against it.
+        What rounding may change (a count, say, by 1). Where a standard error is smaller, an error
+        up to this says nothing, and a larger one is measured in this.
     """
 
     loss: float
@@ -59,11 +60,18 @@ class Trial:
     ranks: Array = field(default_factory=_nothing)
     resolution: float = 1e-12
 
+    def __post_init__(self) -> None:
+        numbers = (np.array([self.loss]), self.truth, self.estimate, self.sd, self.ranks)
+        if not all(np.isfinite(one).all() for one in numbers):
+            raise ValueError("An answer that is not a number cannot be judged.")
+
     @property
     def z(self) -> Array:
-        """Errors in stated standard errors, (places,)."""
+        """Errors in stated standard errors, (places,); NaN where they say nothing."""
         error = self.estimate - self.truth
-        return np.asarray(error / np.maximum(self.sd, self.resolution))
+        rounded = (self.sd < self.resolution) & (np.abs(error) <= self.resolution)
+        z = error / np.maximum(self.sd, self.resolution)
+        return np.where(rounded, np.nan, z)
 
 
 @dataclass(frozen=True)

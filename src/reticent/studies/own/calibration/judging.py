@@ -16,7 +16,7 @@ from scipy.stats import t as student
 from reticent.studies.common.results import mean_error
 from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial
 
-__all__ = ["BANDS", "FAULTS", "Judged", "clearly_above", "judge_cells"]
+__all__ = ["BANDS", "FAULTS", "NEAR", "Judged", "clearly_above", "judge_cells"]
 
 Array = NDArray[np.float64]
 Trials = Mapping[Cell, Sequence[Trial]]
@@ -35,7 +35,7 @@ _MOST_BIAS = 2.5  # stated standard errors, at any place
 _MOST_MEAN_BIAS = 0.5  # the same, on average over places, if many simulation errors from zero
 _MANY = 4.0
 _LEAST_P = 1e-3
-_NEAR = 1.02  # ratio of losses that counts as equal
+NEAR = 1.02  # ratio of losses that counts as equal
 _MOST_NATS = 10.0  # a density that is off by more is as useless, and hides the other repeats
 _SURE = float(norm.cdf(2.0))
 
@@ -157,14 +157,15 @@ class _Bias:
 
 
 def _bias(z: Array) -> _Bias:
-    """Bias from errors of shape (repeats, places)."""
-    if not z.size:
+    """Bias from errors of shape (repeats, places), NaN where they say nothing."""
+    if np.isnan(z).all():
         return _Bias(math.nan, math.nan, math.nan)
-    means = z.mean(axis=1)
+    told = z[:, ~np.isnan(z).all(axis=0)]
+    means = np.nanmean(told[~np.isnan(told).all(axis=1)], axis=1)
     error = math.inf
     if len(means) > 1:
-        error = float(means.std(ddof=1)) / math.sqrt(len(means))
-    return _Bias(float(means.mean()), error, float(np.abs(z.mean(axis=0)).max()))
+        error = mean_error(means)[1]
+    return _Bias(float(means.mean()), error, float(np.abs(np.nanmean(told, axis=0)).max()))
 
 
 def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, bool]:
@@ -174,11 +175,12 @@ def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, b
     narrow = False
     wide = False
     for level, (least, most) in BANDS.items():
-        if not z.size:
+        if np.isnan(z).all():
             shares[level] = errors[level] = math.nan
             continue
-        covered = np.mean(np.abs(z) < norm.ppf((1 + level) / 2), axis=1)  # in each repeat
-        if_independent = math.sqrt(level * (1 - level) / z.size)
+        inside = np.where(np.isnan(z), np.nan, np.abs(z) < norm.ppf((1 + level) / 2))
+        covered = np.nanmean(inside[~np.isnan(z).all(axis=1)], axis=1)  # in each repeat
+        if_independent = math.sqrt(level * (1 - level) / np.sum(~np.isnan(z)))
         shares[level] = float(covered.mean())
         errors[level] = max(mean_error(covered)[1], if_independent)
         narrow = narrow or clearly_above(least - covered, if_independent)
@@ -210,8 +212,8 @@ def _before(cell: Cell, losses: Mapping[Cell, Array], axis: str) -> Array | None
 def _worse(family: Family, own: Array, other: Array) -> bool:
     """Whether losses are clearly above others, by more than a ratio that counts as equal."""
     if family.in_nats:
-        return clearly_above(np.minimum(own - other, _MOST_NATS) - math.log(_NEAR))
-    return clearly_above(own - _NEAR * other - family.negligible)
+        return clearly_above(np.minimum(own - other, _MOST_NATS) - math.log(NEAR))
+    return clearly_above(own - NEAR * other - family.negligible)
 
 
 def _ratio(family: Family, own: Array, other: Array | None) -> float:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from reticent.studies.common.results import (
@@ -33,7 +34,14 @@ from reticent.studies.own.calibration.families import (
     regression,
     search,
 )
-from reticent.studies.own.calibration.judging import BANDS, FAULTS, Judged, judge_cells
+from reticent.studies.own.calibration.judging import (
+    BANDS,
+    FAULTS,
+    NEAR,
+    Judged,
+    clearly_above,
+    judge_cells,
+)
 from reticent.studies.own.calibration.picture import draw_grid
 from reticent.studies.own.calibration.trial_files import write_trials
 
@@ -206,6 +214,7 @@ def _family_table(family: Family, judged: Sequence[Judged]) -> ResultTable:
 
 
 _LEAST_COVERAGE = 0.88
+_LEAST_RATIO = 0.1  # a loss far below that without privacy does not make up for others
 _FEW = 0.05  # of the cells may have bands of a wrong width
 
 
@@ -223,13 +232,26 @@ def _claims(judged: Sequence[Judged], names: Sequence[str]) -> list[Claim]:
         claims.append(Claim(f"{name}: no error rises with ε or n", found, rising == 0))
         free = [one for one in cells if one.cell.epsilon == FREE]
         if free:
-            found = f"{count['P']} of {len(free)} are not"
-            ratios = [(one.ratio, str(one.cell)) for one in free if math.isfinite(one.ratio)]
-            if ratios:
-                found += "; farthest {:.2f}, {}".format(*max(ratios))
-            claim = f"{name}: at ε = 10⁶ within 2 % of the model without privacy"
-            claims.append(Claim(claim, found, count["P"] == 0))
+            claims.append(_convergence_claim(name, free))
     return claims
+
+
+def _convergence_claim(name: str, free: Sequence[Judged]) -> Claim:
+    """No cell is clearly worse than without privacy, nor are all of them together."""
+    worse = sum("P" in one.faults for one in free)
+    found = f"{worse} of {len(free)} clearly are not"
+    known = [one for one in free if math.isfinite(one.ratio)]
+    together = False
+    if known:
+        ratios = np.log([max(one.ratio, _LEAST_RATIO) for one in known])
+        together = clearly_above(ratios - math.log(NEAR))
+        farthest = max(known, key=lambda one: one.ratio)
+        found += (
+            f"; {math.exp(ratios.mean()):.2f} on average (geometric), "
+            f"farthest {farthest.ratio:.2f}, {farthest.cell}"
+        )
+    claim = f"{name}: at ε = 10⁶ within 2 % of the model without privacy"
+    return Claim(claim, found, worse == 0 and not together)
 
 
 def _band_claims(name: str, banded: Sequence[Judged], count: Counter[str]) -> list[Claim]:

@@ -52,14 +52,17 @@ def read_trials(paths: Sequence[Path]) -> tuple[dict[Cell, list[Trial]], int]:
     return trials, seeds.pop()
 
 
-def _trial(loss: float, reference: float | None, z: list[float], ranks: list[float]) -> Trial:
-    """A trial in units of stated standard errors."""
+def _trial(
+    loss: float, reference: float | None, z: list[float | None], ranks: list[float]
+) -> Trial:
+    """A trial in units of stated standard errors, which are zero where they say nothing."""
+    errors = np.array(z, dtype=np.float64)
     return Trial(
         loss,
         float("nan") if reference is None else reference,
         np.zeros(len(z)),
-        np.array(z, dtype=np.float64),
-        np.ones(len(z)),
+        np.nan_to_num(errors),
+        np.where(np.isnan(errors), 0.0, 1.0),
         np.array(ranks, dtype=np.float64),
     )
 
@@ -70,5 +73,5 @@ def _or_none(value: float) -> float | None:
     return value
 
 
-def _rounded(values: NDArray[np.float64]) -> list[float]:
-    return [float(value) for value in np.round(values, _DIGITS)]
+def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+    return [_or_none(float(value)) for value in np.round(values, _DIGITS)]

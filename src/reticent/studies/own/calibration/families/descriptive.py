@@ -27,7 +27,7 @@ _COLUMNS = 8
 _GROUPS = list("abcdefgh")
 _SIZES = np.array([40, 20, 15, 10, 6, 5, 3, 1]) / 100  # shares of the groups
 _BINS = 16
-_RESOLUTION = 1e-4  # of means of values of size one, at ε = 10⁶
+_RESOLUTION = 1e-3  # of means of values of size one
 
 
 def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
@@ -92,7 +92,7 @@ def _histogram_trial(cell: Cell, rng: np.random.Generator) -> Trial:
     loss = float(np.mean(np.abs(told - exact))) / (edges[1] - edges[0])
     sd = np.full(_BINS, model.counts_sd_)
     truth = counts.astype(np.float64)
-    return Trial(loss, 0.0, truth, np.asarray(model.counts_[0]), sd, resolution=0.5)
+    return Trial(loss, 0.0, truth, np.asarray(model.counts_[0]), sd, resolution=2.0)
 
 
 def _compared(truth: Array, estimate: Array, sd: Array) -> Trial:

@@ -47,7 +47,7 @@ def _left_over(X: Array, components: Array) -> float:
 def _factor_trial(cell: Cell, rng: np.random.Generator) -> Trial:
     unseen, X, model = _fitted(FactorAnalysis, cell, rng)
     exact = decomposition.FactorAnalysis(_FACTORS).fit(X)
-    density = multivariate_normal(model.mean_, model.get_covariance())
+    density = multivariate_normal(model.mean_, model.get_covariance(), allow_singular=True)
     return Trial(
         -float(np.mean(density.logpdf(unseen))),
         -float(exact.score(unseen)),

@@ -48,7 +48,7 @@ def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
         sizes,
         model.cluster_sizes_,
         model.cluster_sizes_sd_,
-        resolution=0.5,
+        resolution=2.0,
     )
 
 
