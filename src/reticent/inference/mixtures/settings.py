@@ -32,6 +32,9 @@ class MixtureMomentSettings:
     significant_sd : float
         Standard deviations by which a sum of squares, or a neighbourhood of cells, must exceed
         what noise gives.
+    visible_sd : float
+        Standard deviations by which the number of records beyond a length must exceed its noise:
+        there are some forty lengths to look beyond.
     min_variance_factor, noisy_min_variance_factor : float
         Smallest factor by which one step may change a variance, at little and at much noise.
     max_variance_factor : float
@@ -43,6 +46,7 @@ class MixtureMomentSettings:
     """
 
     significant_sd: float = 2.0
+    visible_sd: float = 3.0
     min_variance_factor: float = 0.2
     noisy_min_variance_factor: float = 0.7
     max_variance_factor: float = 5.0

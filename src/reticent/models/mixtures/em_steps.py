@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from reticent.inference.mixtures.gaussian_mixture import (
     ClipGains,
+    LengthHistogram,
     NormalMixture,
     chi_quantile,
     clamp_eigenvalues,
+    clip_edges,
     clip_gains,
     correct_moments,
     grid_mixture,
@@ -30,6 +32,7 @@ from reticent.privacy.row_maps.mixture_moments import (
     CentredGram,
     DecodedMoments,
     LengthCounts,
+    Metric,
     ResidualMoments,
     WordTable,
     residual_moments,
@@ -58,34 +61,43 @@ def fit_pooled_normal(view: RecordView, shares: tuple[int, ...]) -> tuple[Normal
     ``shares``: budget shares for the histogram of norms, for the first moments, and for each look
     at whitened residuals.
     """
-    radius, count_sd = _norm_quantile(view, shares[0])
+    radius, count_sd = _first_radius(view, shares[0], shares[1])
     normal = _normal_within(view, radius, shares[1])
     for spent in shares[2:]:
         normal = refine_normal(view, normal, spent)
     return normal, count_sd * math.sqrt(shares[0])
 
 
-def _norm_quantile(view: RecordView, shares: int) -> tuple[float, float]:
-    """A radius that holds most records, and the noise of one count of the histogram of norms.
+def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[float, float]:
+    """Clip threshold of the first moments, and the noise of one count of the histogram of norms.
 
-    Where noise hides the counts, the radius that holds all.
+    ``shares``: for the histogram; ``moment_shares``: for the moments afterwards.
     """
     d = view.dimension
     longest = math.sqrt(view.radius2)
     octaves = np.arange(1 - MIXTURE.norm_bins, 1) / MIXTURE.norm_bins_per_octave
-    edges = longest * 2.0**octaves
     origin = view.metric(np.eye(d), np.zeros((1, d)))
-    release = view.release(LengthCounts(origin, tuple(edges.tolist())), shares)
-    count_sd = float(release.sd[0])
+    lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares)
+    noise = _gram_noise(lengths.count_sd, shares, moment_shares) * d * lengths.edges**2 / lengths.n
+    noise = noise**2
+    unclipped = np.ones(len(noise))
+    clip = lengths.best_clip(noise, unclipped, np.zeros(len(noise)))
+    return float(lengths.edges[clip]), lengths.count_sd
+
+
+def _count_lengths(
+    view: RecordView, where: Metric, edges: Array, shares: int
+) -> LengthHistogram:
+    """A histogram of lengths; none exceeds the last edge."""
+    release = view.release(LengthCounts(where, tuple(edges[:-1].tolist())), shares)
+    count_sd = math.hypot(float(release.sd[0]), 0.5)  # noise is cut to whole records
     view.complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
-    within = np.cumsum(release.value)[:-1]
-    noise = count_sd * np.sqrt(np.arange(1, len(edges) + 1))
-    enough = within >= MIXTURE.norm_quantile * view.complete.number
-    visible = within >= MIXTURE.visible_count * noise
-    candidates = edges[enough & visible]
-    if len(candidates):
-        return float(candidates[0]), count_sd
-    return float(edges[-1]), count_sd
+    return LengthHistogram(edges, release.value, count_sd, view.complete.number)
+
+
+def _gram_noise(count_sd: float, shares: int, moment_shares: int) -> float:
+    """Noise off the diagonal of a `CentredGram`, given that of counts and the shares of both."""
+    return count_sd * math.sqrt(shares / moment_shares / 2) * (1 + MIXTURE.intercept**2)
 
 
 def _normal_within(view: RecordView, radius: float, shares: int) -> NormalMixture:
@@ -122,9 +134,11 @@ def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> Norma
     """A normal distribution, after a look at its whitened residuals."""
     d = normal.means.shape[1]
     root = normal.roots[0]
-    gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
     whitened = view.metric(normal.whitening[0], normal.means @ normal.whitening[0])
-    release = view.release(CentredGram(whitened, gain.radius, MIXTURE.intercept), shares)
+    for_lengths = max(shares // MIXTURE.length_shares, 1)
+    gain = clip_gains(d, _radius(view, whitened, for_lengths, shares - for_lengths))
+    statistic = CentredGram(whitened, gain.radius, MIXTURE.intercept)
+    release = view.release(statistic, shares - for_lengths)
     n = _count_complete(release, view)
     moments = release.matrix() / n
     noise_sd = float(release.matrix_sd()[0, 1]) / n
@@ -138,9 +152,31 @@ def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> Norma
     return NormalMixture(normal.weights, normal.means + root @ shift, new_root[None])
 
 
+def _radius(view: RecordView, whitened: Metric, shares: int, moment_shares: int) -> float:
+    """Clip threshold of whitened residuals, by a histogram of their lengths.
+
+    What is clipped is put back as if residuals were normal. The threshold is as wide as it must be
+    for that to be true, and as the noise allows: as the budget grows, it grows to the box.
+    """
+    d = whitened.columns
+    first = chi_quantile(d, MIXTURE.clip_quantile)
+    edges = clip_edges(first, whitened.longest, MIXTURE.norm_bins_per_octave)
+    inner = first * 2.0 ** (np.arange(-MIXTURE.inner_bins, 0) / MIXTURE.norm_bins_per_octave)
+    lengths = _count_lengths(view, whitened, np.concatenate([inner, edges]), shares)
+    gains = [clip_gains(d, radius) for radius in lengths.edges.tolist()]
+    squares = lengths.edges**2
+    trace = np.array([gain.trace_gain for gain in gains]) * squares
+    normal = np.array([gain.identity_moment for gain in gains]) * squares
+    noise = _gram_noise(lengths.count_sd, shares, moment_shares) * squares / trace
+    sampling = MIXTURE.idle_noise * math.sqrt(lengths.n)
+    cost = d * np.maximum(noise, sampling) / lengths.n
+    cost[: len(inner)] = np.inf
+    return float(lengths.edges[lengths.best_clip(cost**2, trace, d * (1 - normal / trace))])
+
+
 def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
     """Root (d, d) of a covariance, given that of the whitened residuals by its eigenpairs."""
-    new = root @ (vectors * np.sqrt(np.maximum(values, MIXTURE.narrowest_variance)))
+    new = root @ (vectors * np.sqrt(values))
     variances, axes = np.linalg.eigh(new @ new.T)
     return np.asarray((axes * np.sqrt(np.maximum(variances, MIXTURE.least_sd**2))) @ axes.T)
 

@@ -65,11 +65,13 @@ class MixtureSettings:
     norm_bins_per_octave: int = 4
     norm_bins: int = 48
     """Edges of the histogram of record norms, downwards from the longest record possible."""
-    norm_quantile: float = 0.9
-    """Records that the clip threshold of the first moments is to hold."""
-    visible_count: float = 3.0
-    """Standard deviations of its noise that a cumulative count must have. Without it, noise alone
-    would find a few records at a point."""
+    inner_bins: int = 8
+    """Bins of residuals' lengths below the narrowest clip threshold."""
+    idle_noise: float = 0.3
+    """Noise of second moments, relative to that of sampling, which costs nothing."""
+    length_shares: int = 16
+    """One in so many budget shares of a look at residuals is spent on a histogram of their lengths,
+    which says where to clip them."""
     intercept: float = 0.35
     """The constant beside the coordinates of a row: weight of means against second moments."""
     clip_quantile: float = 0.6

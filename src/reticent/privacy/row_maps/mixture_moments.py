@@ -102,6 +102,13 @@ class Metric:
         """Length of z."""
         return len(self.centres[0])
 
+    @property
+    def longest(self) -> float:
+        """A length that no z exceeds."""
+        longest_map, farthest = self._extent
+        reach = (longest_map + farthest * 2.0**-_RECORD_BITS) * 2.0**-self.shift
+        return math.sqrt(self.columns) * reach
+
     @cached_property
     def _extent(self) -> tuple[int, int]:
         """The longest column of a map, Σ_j|A_jl|, and the farthest centre, in steps.
