@@ -106,6 +106,12 @@ class LengthHistogram:
         cost = np.maximum(bias**2 - significant**2, 0.0) + noise
         return int(np.flatnonzero(cost <= cost.min())[-1])
 
+    def median(self) -> float:
+        """The length that half of the records do not exceed, even within a bin."""
+        ends = np.maximum.accumulate(np.maximum(np.cumsum(self.counts), 0.0))
+        half = min(self.n, float(ends[-1])) / 2
+        return float(np.interp(half, np.append(0.0, ends), np.append(0.0, self.edges)))
+
     def _seen_bins(self, middle: Array) -> tuple[Array, Array, Array]:
         """Squared lengths, counts and their noise: of bins, and of all records beyond them.
 

@@ -46,7 +46,7 @@ class MixtureMomentSettings:
     """
 
     significant_sd: float = 2.0
-    visible_sd: float = 3.0
+    visible_sd: float = 3.5
     min_variance_factor: float = 0.2
     noisy_min_variance_factor: float = 0.7
     max_variance_factor: float = 5.0

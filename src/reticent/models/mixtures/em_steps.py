@@ -7,6 +7,7 @@ budget shares one step spends.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ from reticent.privacy.row_maps.mixture_moments import (
     CentredGram,
     DecodedMoments,
     LengthCounts,
+    LogRatio,
     Metric,
     ResidualMoments,
     WordTable,
@@ -40,13 +42,17 @@ from reticent.privacy.row_maps.mixture_moments import (
 
 __all__ = [
     "add_counts",
+    "best_radius",
     "component_weights",
     "em_step",
     "find_centres",
     "fit_histogram",
     "fit_pooled_normal",
     "fits_better",
+    "likelier",
+    "mixture_lengths",
     "refine_normal",
+    "residual_lengths",
     "with_axis_aligned_covariances",
 ]
 
@@ -55,17 +61,21 @@ _UNCLIPPED = ClipGains(1.0, 1.0, 1.0, 1.0, 1.0)
 _SECOND_MOMENTS = {"full": "full", "tied": "full", "diag": "diagonal", "spherical": "trace"}
 
 
-def fit_pooled_normal(view: RecordView, shares: tuple[int, ...]) -> tuple[NormalMixture, float]:
-    """One normal distribution for all records, and the noise of a count with one budget share.
+def fit_pooled_normal(
+    view: RecordView, shares: tuple[int, int, int]
+) -> tuple[NormalMixture, NormalMixture, float]:
+    """One normal distribution for all records, one for most, and the noise of a count.
 
-    ``shares``: budget shares for the histogram of norms, for the first moments, and for each look
-    at whitened residuals.
+    The second is as wide as the shorter half of the records asks for, where a few are far away.
+    ``shares``: budget shares for the histogram of norms, for the first moments, and for a look at
+    whitened residuals; the noise is with one budget share.
     """
     radius, count_sd = _first_radius(view, shares[0], shares[1])
-    normal = _normal_within(view, radius, shares[1])
-    for spent in shares[2:]:
-        normal = refine_normal(view, normal, spent)
-    return normal, count_sd * math.sqrt(shares[0])
+    first = _normal_within(view, radius, shares[1])
+    normal, lengths = _refined(view, first, shares[2])
+    shrink = min(lengths.median() / chi_quantile(view.dimension, 0.5), 1.0)
+    most = NormalMixture(normal.weights, normal.means, _held(first.roots * shrink))
+    return normal, most, count_sd * math.sqrt(shares[0])
 
 
 def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[float, float]:
@@ -77,27 +87,35 @@ def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[fl
     longest = math.sqrt(view.radius2)
     octaves = np.arange(1 - MIXTURE.norm_bins, 1) / MIXTURE.norm_bins_per_octave
     origin = view.metric(np.eye(d), np.zeros((1, d)))
-    lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares)
-    noise = _gram_noise(lengths.count_sd, shares, moment_shares) * d * lengths.edges**2 / lengths.n
-    noise = noise**2
+    lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
+    noise = _gram_noise(lengths.count_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
     unclipped = np.ones(len(noise))
-    clip = lengths.best_clip(noise, unclipped, np.zeros(len(noise)))
+    clip = lengths.best_clip(noise**2, unclipped, np.zeros(len(noise)))
     return float(lengths.edges[clip]), lengths.count_sd
 
 
 def _count_lengths(
-    view: RecordView, where: Metric, edges: Array, shares: int
+    view: RecordView,
+    where: Metric,
+    edges: Array,
+    shares: int,
+    levels: Sequence[float] | Array,
+    words: tuple[WordTable, ...] = (),
 ) -> LengthHistogram:
     """A histogram of lengths; none exceeds the last edge."""
-    release = view.release(LengthCounts(where, tuple(edges[:-1].tolist())), shares)
+    level = tuple(np.asarray(levels, dtype=np.float64).tolist())
+    release = view.release(LengthCounts(where, tuple(edges[:-1].tolist()), level, words), shares)
     count_sd = math.hypot(float(release.sd[0]), 0.5)  # noise is cut to whole records
     view.complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
     return LengthHistogram(edges, release.value, count_sd, view.complete.number)
 
 
-def _gram_noise(count_sd: float, shares: int, moment_shares: int) -> float:
-    """Noise off the diagonal of a `CentredGram`, given that of counts and the shares of both."""
-    return count_sd * math.sqrt(shares / moment_shares / 2) * (1 + MIXTURE.intercept**2)
+def _gram_noise(count_sd: float, shares: float) -> float:
+    """Noise off the diagonal of second moments, about.
+
+    Given that of counts with ``shares`` budget shares for each of the moments.
+    """
+    return count_sd * math.sqrt(shares / 2) * (1 + MIXTURE.intercept**2)
 
 
 def _normal_within(view: RecordView, radius: float, shares: int) -> NormalMixture:
@@ -132,13 +150,20 @@ def _count_complete(release: Release, view: RecordView) -> float:
 
 def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> NormalMixture:
     """A normal distribution, after a look at its whitened residuals."""
+    return _refined(view, normal, shares)[0]
+
+
+def _refined(
+    view: RecordView, normal: NormalMixture, shares: int
+) -> tuple[NormalMixture, LengthHistogram]:
+    """The same, and the histogram of the residuals' lengths."""
     d = normal.means.shape[1]
     root = normal.roots[0]
     whitened = view.metric(normal.whitening[0], normal.means @ normal.whitening[0])
-    for_lengths = max(shares // MIXTURE.length_shares, 1)
-    gain = clip_gains(d, _radius(view, whitened, for_lengths, shares - for_lengths))
-    statistic = CentredGram(whitened, gain.radius, MIXTURE.intercept)
-    release = view.release(statistic, shares - for_lengths)
+    for_lengths, for_moments = _divided(shares)
+    lengths = residual_lengths(view, whitened, (0.0,), for_lengths)
+    gain = clip_gains(d, best_radius(lengths, d, for_lengths / for_moments))
+    release = view.release(CentredGram(whitened, gain.radius, MIXTURE.intercept), for_moments)
     n = _count_complete(release, view)
     moments = release.matrix() / n
     noise_sd = float(release.matrix_sd()[0, 1]) / n
@@ -149,36 +174,59 @@ def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> Norma
         noise_sd**2 + gain.identity_moment**2 / n,
     )
     new_root = _updated_root(root, values, vectors)
-    return NormalMixture(normal.weights, normal.means + root @ shift, new_root[None])
+    moved = NormalMixture(normal.weights, normal.means + root @ shift, new_root[None])
+    return moved, lengths
 
 
-def _radius(view: RecordView, whitened: Metric, shares: int, moment_shares: int) -> float:
-    """Clip threshold of whitened residuals, by a histogram of their lengths.
+def _divided(shares: int) -> tuple[int, int]:
+    """Budget shares of a look for the lengths of residuals, and for their moments."""
+    for_lengths = max(shares // MIXTURE.length_shares, 1)
+    return for_lengths, shares - for_lengths
+
+
+def residual_lengths(
+    view: RecordView,
+    whitened: Metric,
+    levels: Sequence[float] | Array,
+    shares: int,
+    words: tuple[WordTable, ...] = (),
+) -> LengthHistogram:
+    """A histogram of the lengths of whitened residuals, from the likeliest component."""
+    first = chi_quantile(whitened.columns, MIXTURE.clip_quantile)
+    outer = clip_edges(first, whitened.longest, MIXTURE.norm_bins_per_octave)
+    inner = first * 2.0 ** (np.arange(-MIXTURE.inner_bins, 0) / MIXTURE.norm_bins_per_octave)
+    return _count_lengths(view, whitened, np.concatenate([inner, outer]), shares, levels, words)
+
+
+def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int = 1) -> float:
+    """Clip threshold of whitened residuals (d,), by a histogram of their lengths.
 
     What is clipped is put back as if residuals were normal. The threshold is as wide as it must be
     for that to be true, and as the noise allows: as the budget grows, it grows to the box.
+    ``shares``: of the histogram, for each of the moments that are clipped; ``components``: whose
+    moments are asked for one by one.
     """
-    d = whitened.columns
-    first = chi_quantile(d, MIXTURE.clip_quantile)
-    edges = clip_edges(first, whitened.longest, MIXTURE.norm_bins_per_octave)
-    inner = first * 2.0 ** (np.arange(-MIXTURE.inner_bins, 0) / MIXTURE.norm_bins_per_octave)
-    lengths = _count_lengths(view, whitened, np.concatenate([inner, edges]), shares)
     gains = [clip_gains(d, radius) for radius in lengths.edges.tolist()]
     squares = lengths.edges**2
     trace = np.array([gain.trace_gain for gain in gains]) * squares
     normal = np.array([gain.identity_moment for gain in gains]) * squares
-    noise = _gram_noise(lengths.count_sd, shares, moment_shares) * squares / trace
-    sampling = MIXTURE.idle_noise * math.sqrt(lengths.n)
-    cost = d * np.maximum(noise, sampling) / lengths.n
-    cost[: len(inner)] = np.inf
+    noise = _gram_noise(lengths.count_sd, shares) * squares / trace
+    size = lengths.n / components
+    cost = d * np.maximum(noise, MIXTURE.idle_noise * math.sqrt(size)) / size
+    cost[: MIXTURE.inner_bins] = np.inf
     return float(lengths.edges[lengths.best_clip(cost**2, trace, d * (1 - normal / trace))])
 
 
 def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
     """Root (d, d) of a covariance, given that of the whitened residuals by its eigenpairs."""
-    new = root @ (vectors * np.sqrt(values))
-    variances, axes = np.linalg.eigh(new @ new.T)
-    return np.asarray((axes * np.sqrt(np.maximum(variances, MIXTURE.least_sd**2))) @ axes.T)
+    return _held(root @ (vectors * np.sqrt(values)))
+
+
+def _held(roots: Array) -> Array:
+    """Symmetric roots (…, d, d) of the same covariances, in no direction below the least."""
+    variances, axes = np.linalg.eigh(roots @ roots.swapaxes(-1, -2))
+    held = np.sqrt(np.maximum(variances, MIXTURE.least_sd**2))
+    return np.asarray((axes * held[..., None, :]) @ axes.swapaxes(-1, -2))
 
 
 def find_centres(
@@ -299,16 +347,23 @@ def em_step(
     least_step: float,
     moment_weights: tuple[int, int, int] | None = None,
     words: tuple[WordTable, ...] = (),
+    radius: float | None = None,
 ) -> NormalMixture:
     """One step of expectation–maximisation in all directions.
 
     ``shares``: budget shares that it spends. ``least_step``: fraction of the estimated shift by
     which a centre moves at least, however large the noise in it is. ``moment_weights``: squared
     weights of counts, sums and second moments, unless the covariance is tied. ``words``:
-    probabilities of the levels of words, which responsibilities depend on, too.
+    probabilities of the levels of words, which responsibilities depend on, too. ``radius``: clip
+    threshold of residuals; without one, some of the shares are spent on finding it.
     """
     components, d = mixture.means.shape
-    gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
+    if radius is None:
+        for_lengths, shares = _divided(shares)
+        asked_alone = 1 if covariance_type == "tied" else components
+        lengths = mixture_lengths(view, mixture, for_lengths, words)
+        radius = best_radius(lengths, d, for_lengths / shares, asked_alone)
+    gain = clip_gains(d, radius)
     decoded = _residual_moments(
         view, mixture, shares, gain.radius, covariance_type, moment_weights, words
     )
@@ -327,6 +382,15 @@ def em_step(
         _, values, vectors = correct_moments(gain, shift[k] * gain.mean_gain, second, noise2)
         roots.append(_updated_root(mixture.roots[k], values, vectors))
     return NormalMixture(weights, means, np.array(roots))
+
+
+def mixture_lengths(
+    view: RecordView, mixture: NormalMixture, shares: int, words: tuple[WordTable, ...] = ()
+) -> LengthHistogram:
+    """A histogram of the lengths of a mixture's whitened residuals."""
+    centres = np.einsum("kd,kdp->kp", mixture.means, mixture.whitening)
+    where = view.metric(mixture.whitening, centres)
+    return residual_lengths(view, where, mixture.log_heights, shares, words)
 
 
 def _residual_moments(
@@ -424,24 +488,31 @@ def fits_better(
     other: NormalMixture,
     shares: int,
 ) -> bool:
-    """Whether the records are rather from the first mixture than from the other.
-
-    By the mean probability of that, given even odds.
-    """
+    """Whether the first mixture has the larger log-likelihood, by a release."""
     combined = NormalMixture(
-        np.concatenate([mixture.weights, other.weights]) / 2,
+        np.concatenate([mixture.weights, other.weights]),
         np.vstack([mixture.means, other.means]),
         np.concatenate([mixture.roots, other.roots]),
     )
     centres = np.einsum("kd,kdp->kp", combined.means, combined.whitening)
-    statistic = residual_moments(
-        view.metric(combined.whitening, centres),
-        radius=np.full(len(centres), chi_quantile(centres.shape[1], MIXTURE.clip_quantile)),
-        levels=combined.log_heights,
-        weights=(2**20, 1, 0),
-    )
-    decoded = ResidualMoments.decode(view.release(statistic, shares))
-    add_counts(view, decoded)
-    counts = decoded.counts
-    components = len(mixture.weights)
-    return bool(counts[:components].sum() > counts[components:].sum())
+    where = view.metric(combined.whitening, centres)
+    return likelier(view, where, combined.log_heights, len(mixture.weights), shares)
+
+
+def likelier(
+    view: RecordView,
+    where: Metric,
+    log_heights: Array,
+    first: int,
+    shares: int,
+    words: tuple[WordTable, ...] = (),
+) -> bool:
+    """Whether the ``first`` components have the larger log-likelihood, or the others.
+
+    By the mean of log-ratios, which are clipped: the less, the less noise there is.
+    """
+    noise = 2 * view.curator.noise_multiplier / math.sqrt(shares)
+    largest = MIXTURE.comparison_noise * view.complete.number / noise
+    largest = max(largest, MIXTURE.least_log_ratio)
+    levels = tuple(log_heights.tolist())
+    return bool(view.release(LogRatio(where, levels, first, largest, words), shares).value[0] > 0)

@@ -39,11 +39,13 @@ from reticent.inference.mixtures.latent_class import LatentClassMixture
 from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.em_steps import (
+    best_radius,
     em_step,
     find_centres,
     fit_histogram,
     fit_pooled_normal,
     fits_better,
+    mixture_lengths,
     refine_normal,
     with_axis_aligned_covariances,
 )
@@ -191,8 +193,8 @@ class GaussianMixture(PrivateEstimator):
 
     def _learn_normals(self, view: RecordView) -> None:
         """Learn components of numbers alone."""
-        pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
-        mixture = self._learn_components(view, pooled, count_sd)
+        pooled, most, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
+        mixture = self._learn_components(view, pooled, most, count_sd)
         priors = (
             self.weight_concentration_prior,
             self.mean_precision_prior,
@@ -206,7 +208,7 @@ class GaussianMixture(PrivateEstimator):
         """Learn latent classes: components that have probabilities of levels, too."""
         margins = Margins(columns)
         margins.look(view, MIXTURE.margins)
-        pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
+        pooled, _, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
         one = as_latent_classes(columns, pooled, margins)
         one = replace(
             one, level_probabilities=tuple(margin[None] for margin in margins.level_probabilities)
@@ -341,10 +343,11 @@ class GaussianMixture(PrivateEstimator):
         self.pooled_covariance_ = pooled.covariances[0] * np.outer(scale, scale)
 
     def _learn_components(
-        self, view: RecordView, pooled: NormalMixture, count_sd: float
+        self, view: RecordView, pooled: NormalMixture, most: NormalMixture, count_sd: float
     ) -> NormalMixture:
         """Spend what the pooled stage left on the components.
 
+        ``most``: normal distribution of most records, where components are looked for;
         ``count_sd``: noise of a count with one budget share.
         """
         d = pooled.means.shape[1]
@@ -358,13 +361,16 @@ class GaussianMixture(PrivateEstimator):
         if components == 1:
             return _learn_single(view, pooled, shares_left)
         if d <= MIXTURE.most_histogram_columns:
-            return self._learn_from_histogram(view, pooled, components, shares_left, count_sd)
-        return self._learn_from_centres(view, pooled, components, count_sd)
+            return self._learn_from_histogram(
+                view, pooled, most, components, shares_left, count_sd
+            )
+        return self._learn_from_centres(view, pooled, most, components, count_sd)
 
     def _learn_from_histogram(
         self,
         view: RecordView,
         pooled: NormalMixture,
+        most: NormalMixture,
         components: int,
         shares_left: int,
         count_sd: float,
@@ -374,12 +380,12 @@ class GaussianMixture(PrivateEstimator):
         component_size = view.complete.number * math.sqrt(MIXTURE.shares) / (count_sd * components)
         if component_size < MIXTURE.refined_component_size:
             shares = shares_left - MIXTURE.comparison
-            mixture = fit_histogram(view, pooled, components, shares, count_sd)
+            mixture = fit_histogram(view, most, components, shares, count_sd)
             if fits_better(view, mixture, pooled, MIXTURE.comparison):
                 return mixture
             return pooled
         shares = MIXTURE.search_shares(plan)
-        mixture = fit_histogram(view, pooled, components, shares, count_sd)
+        mixture = fit_histogram(view, most, components, shares, count_sd)
         if not fits_better(view, mixture, pooled, MIXTURE.comparison):
             return _learn_single(view, pooled, shares_left - shares - MIXTURE.comparison)
         mixture = _constrained(mixture, str(self.covariance_type))
@@ -389,6 +395,7 @@ class GaussianMixture(PrivateEstimator):
         self,
         view: RecordView,
         pooled: NormalMixture,
+        most: NormalMixture,
         components: int,
         count_sd: float,
     ) -> NormalMixture:
@@ -398,7 +405,7 @@ class GaussianMixture(PrivateEstimator):
         noise = _centre_noise(components, pooled.means.shape[1], count_sd) / view.complete.number
         if covariance_type == "full" and noise <= MIXTURE.certain_centre_sd:
             plan = MIXTURE.certain_centres
-        mixture = find_centres(view, pooled, components, plan.each_centre_step)
+        mixture = find_centres(view, most, components, plan.each_centre_step)
         mixture = _constrained(mixture, covariance_type)
         tied_type = covariance_type
         if covariance_type == "full":
@@ -435,15 +442,18 @@ class GaussianMixture(PrivateEstimator):
         )
         looks: tuple[int, ...] = (plan.components,)
         if self.covariance_type != "full" or noise <= MIXTURE.single_look_noise:
-            looks = (plan.components // 3, plan.components - plan.components // 3)
+            looks = _looks(plan.components, noise)
+        lengths = mixture_lengths(view, mixture, 1)
+        radius = best_radius(lengths, d, 1 / looks[0], components)
         for step, shares in enumerate(looks):
             mixture = em_step(
                 view,
                 mixture,
-                shares,
+                shares - (step == 0),
                 covariance_type=str(self.covariance_type),
                 least_step=1 / (step + 3),
                 moment_weights=plan.moment_weights,
+                radius=radius if step < len(looks) - 1 else None,
             )
         if fits_better(view, mixture, initial, MIXTURE.comparison):
             return mixture
@@ -622,6 +632,19 @@ def _centre_noise(components: int, d: int, count_sd: float) -> float:
     directions = min(d, math.ceil(MIXTURE.directions_per_component * components))
     step_sd = count_sd / math.sqrt(MIXTURE.uncertain_centres.each_centre_step)
     return step_sd * chi_quantile(directions, MIXTURE.clip_quantile) * components
+
+
+def _looks(shares: int, noise: float) -> tuple[int, ...]:
+    """Budget shares of the looks at components: a third for the first ones, the rest for the last.
+
+    ``noise``: in the eigenvalues of a component's covariance, relative to them, with all shares.
+    The less noise there is, the more looks: those before the last one are steps of EM, which is to
+    converge, and the last one is as clear as with two looks.
+    """
+    first = shares // 3
+    steps = int(min(max((MIXTURE.converging_noise / noise) ** 2 / 3, 1), first))
+    each = [first * (i + 1) // steps - first * i // steps for i in range(steps)]
+    return (*each, shares - first)
 
 
 def _learn_single(view: RecordView, pooled: NormalMixture, shares_left: int) -> NormalMixture:

@@ -48,10 +48,14 @@ class MixtureSettings:
     """Tuned numbers of `GaussianMixture`. Lengths are in standard deviations of a component."""
 
     # Budget shares, 160 in all
-    pooled: tuple[int, ...] = (4, 8, 12)
-    """For the histogram of record norms, the first moments, and each look at whitened residuals."""
+    pooled: tuple[int, int, int] = (4, 8, 12)
+    """For the histogram of record norms, the first moments, and a look at whitened residuals."""
     comparison: int = 2
     """For each question whether one mixture fits better than another."""
+    comparison_noise: float = 0.02
+    """Noise of a mean log-ratio in such a question, which log-ratios are clipped for."""
+    least_log_ratio: float = 2.0
+    """Least clip threshold of a log-ratio: as far as a probability tells two mixtures apart."""
     uncertain_centres: MixtureSchedule = MixtureSchedule(2, (12, 18), 62, (1, 2, 8))
     """Second moments have four times the weight of sums: 22 % less noise than balanced weights."""
     certain_centres: MixtureSchedule = MixtureSchedule(1, (8, 12), 92, (1, 4, 32))
@@ -97,6 +101,8 @@ class MixtureSettings:
     single_look_noise: float = 1.0
     """Noise in the eigenvalues of a component's covariance, relative to them, above which all that
     is left is spent on one look."""
+    converging_noise: float = 0.05
+    """The same noise, with which one more step of EM is worth its share of the budget."""
     most_components: int = 200
     most_covariance_numbers: int = 5 * 10**6
 
