@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+_EDGES_PER_OCTAVE = 4
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,15 @@ def chi_quantile(d: int, probability: float) -> float:
     return float(np.sqrt(chi2.ppf(probability, d)))
 
 
-def clip_edges(first: float, longest: float, per_octave: int) -> Array:
-    """Edges of lengths in a geometric row, from the first to one that no length exceeds."""
-    steps = max(math.ceil(per_octave * math.log2(max(longest / first, 1.0))), 1)
-    return np.asarray(first * 2.0 ** (np.arange(steps + 1) / per_octave))
+def clip_edges(first: float, longest: float) -> Array:
+    """Edges of lengths, from a quarter of the first threshold to one that no length exceeds.
+
+    Finely up to four times the first; then each is twice the one before: few bins have less noise
+    together, and far away it matters little where exactly a threshold is.
+    """
+    fine = np.arange(-2 * _EDGES_PER_OCTAVE, 2 * _EDGES_PER_OCTAVE) / _EDGES_PER_OCTAVE
+    octaves = math.ceil(math.log2(max(longest / first, 8.0)))
+    return np.asarray(first * 2.0 ** np.concatenate([fine, np.arange(2, octaves + 1)]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,8 +73,11 @@ def fit_pooled_normal(
     radius, count_sd = _first_radius(view, shares[0], shares[1])
     first = _normal_within(view, radius, shares[1])
     normal, lengths = _refined(view, first, shares[2])
-    shrink = min(lengths.median() / chi_quantile(view.dimension, 0.5), 1.0)
-    most = NormalMixture(normal.weights, normal.means, _held(first.roots * shrink))
+    wider = np.linalg.slogdet(normal.roots[0])[1] - np.linalg.slogdet(first.roots[0])[1]
+    half = lengths.median() / chi_quantile(view.dimension, 0.5) / math.exp(wider / view.dimension)
+    most = normal
+    if half < MIXTURE.long_tails:
+        most = NormalMixture(normal.weights, normal.means, _held(normal.roots * half))
     return normal, most, count_sd * math.sqrt(shares[0])
 
 
@@ -193,9 +196,8 @@ def residual_lengths(
 ) -> LengthHistogram:
     """A histogram of the lengths of whitened residuals, from the likeliest component."""
     first = chi_quantile(whitened.columns, MIXTURE.clip_quantile)
-    outer = clip_edges(first, whitened.longest, MIXTURE.norm_bins_per_octave)
-    inner = first * 2.0 ** (np.arange(-MIXTURE.inner_bins, 0) / MIXTURE.norm_bins_per_octave)
-    return _count_lengths(view, whitened, np.concatenate([inner, outer]), shares, levels, words)
+    edges = clip_edges(first, whitened.longest)
+    return _count_lengths(view, whitened, edges, shares, levels, words)
 
 
 def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int = 1) -> float:
@@ -213,7 +215,7 @@ def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int
     noise = _gram_noise(lengths.count_sd, shares) * squares / trace
     size = lengths.n / components
     cost = d * np.maximum(noise, MIXTURE.idle_noise * math.sqrt(size)) / size
-    cost[: MIXTURE.inner_bins] = np.inf
+    cost[lengths.edges < chi_quantile(d, MIXTURE.clip_quantile)] = np.inf
     return float(lengths.edges[lengths.best_clip(cost**2, trace, d * (1 - normal / trace))])
 
 
@@ -509,10 +511,14 @@ def likelier(
 ) -> bool:
     """Whether the ``first`` components have the larger log-likelihood, or the others.
 
-    By the mean of log-ratios, which are clipped: the less, the less noise there is.
+    By the mean of log-ratios, which are clipped: the less, the less noise there is. They are
+    clipped at a wide threshold besides: a few records that are next to impossible may decide.
     """
     noise = 2 * view.curator.noise_multiplier / math.sqrt(shares)
     largest = MIXTURE.comparison_noise * view.complete.number / noise
-    largest = max(largest, MIXTURE.least_log_ratio)
+    narrow = max(largest, MIXTURE.least_log_ratio)
+    wide = MIXTURE.wide_log_ratio * narrow
     levels = tuple(log_heights.tolist())
-    return bool(view.release(LogRatio(where, levels, first, largest, words), shares).value[0] > 0)
+    release = view.release(LogRatio(where, levels, first, (narrow, wide), words), shares)
+    much_worse = release.value[1] < -MIXTURE.visible_ratio * release.sd[1]
+    return bool(release.value[0] > 0 and not much_worse)

@@ -21,6 +21,7 @@ better, and then all that is left is spent on that one.
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -386,10 +387,8 @@ class GaussianMixture(PrivateEstimator):
             return pooled
         shares = MIXTURE.search_shares(plan)
         mixture = fit_histogram(view, most, components, shares, count_sd)
-        if not fits_better(view, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(view, pooled, shares_left - shares - MIXTURE.comparison)
         mixture = _constrained(mixture, str(self.covariance_type))
-        return self._learn_covariances(view, mixture, count_sd, plan)
+        return self._learn_covariances(view, mixture, pooled, count_sd, plan)
 
     def _learn_from_centres(
         self,
@@ -418,18 +417,21 @@ class GaussianMixture(PrivateEstimator):
                 covariance_type=tied_type,
                 least_step=1 / (step + 1),
             )
-        if not fits_better(view, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(view, pooled, plan.components + MIXTURE.comparison)
-        return self._learn_covariances(view, mixture, count_sd, plan)
+        return self._learn_covariances(view, mixture, pooled, count_sd, plan)
 
     def _learn_covariances(
         self,
         view: RecordView,
         mixture: NormalMixture,
+        pooled: NormalMixture,
         count_sd: float,
         plan: MixtureSchedule,
     ) -> NormalMixture:
-        """The last stage; what it gives must fit better than what it began with."""
+        """The last stage; what it gives must fit better than what it began with.
+
+        It must fit better than one normal distribution, too. That is asked before the last stage,
+        since the one needs its budget, or after it where noise is so low that it does not.
+        """
         initial = mixture
         components, d = mixture.means.shape
         radius = chi_quantile(d, MIXTURE.clip_quantile)
@@ -440,24 +442,30 @@ class GaussianMixture(PrivateEstimator):
             * components
             / view.complete.number
         )
-        looks: tuple[int, ...] = (plan.components,)
+        looks: tuple[int, ...] = ()
+        last = plan.components
         if self.covariance_type != "full" or noise <= MIXTURE.single_look_noise:
-            looks = _looks(plan.components, noise)
-        lengths = mixture_lengths(view, mixture, 1)
-        radius = best_radius(lengths, d, 1 / looks[0], components)
-        for step, shares in enumerate(looks):
-            mixture = em_step(
-                view,
-                mixture,
-                shares - (step == 0),
-                covariance_type=str(self.covariance_type),
-                least_step=1 / (step + 3),
-                moment_weights=plan.moment_weights,
-                radius=radius if step < len(looks) - 1 else None,
-            )
-        if fits_better(view, mixture, initial, MIXTURE.comparison):
-            return mixture
-        return initial
+            looks, last = _looks(plan.components, noise)
+        converges = len(looks) > 1
+        if not converges and not fits_better(view, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(view, pooled, plan.components + MIXTURE.comparison)
+        step = partial(
+            em_step,
+            view,
+            covariance_type=str(self.covariance_type),
+            moment_weights=plan.moment_weights,
+        )
+        if looks:
+            lengths = mixture_lengths(view, mixture, 1)
+            radius = best_radius(lengths, d, 1 / looks[0], components)
+        for done, shares in enumerate(looks):
+            mixture = step(mixture, shares, least_step=1 / (done + 3), radius=radius)
+        mixture = step(mixture, last, least_step=1 / (len(looks) + 3))
+        if not fits_better(view, mixture, initial, MIXTURE.comparison):
+            mixture = initial
+        if converges and not fits_better(view, mixture, pooled, MIXTURE.comparison):
+            return pooled
+        return mixture
 
     def score_samples(self, X: object) -> Array:
         """Log-density of each record, on the bounds' scale; NaN where a value is missing.
@@ -634,17 +642,17 @@ def _centre_noise(components: int, d: int, count_sd: float) -> float:
     return step_sd * chi_quantile(directions, MIXTURE.clip_quantile) * components
 
 
-def _looks(shares: int, noise: float) -> tuple[int, ...]:
-    """Budget shares of the looks at components: a third for the first ones, the rest for the last.
+def _looks(shares: int, noise: float) -> tuple[tuple[int, ...], int]:
+    """Budget shares of the first looks at components, a third less one together, and of the last.
 
     ``noise``: in the eigenvalues of a component's covariance, relative to them, with all shares.
     The less noise there is, the more looks: those before the last one are steps of EM, which is to
     converge, and the last one is as clear as with two looks.
     """
-    first = shares // 3
+    first = shares // 3 - 1
     steps = int(min(max((MIXTURE.converging_noise / noise) ** 2 / 3, 1), first))
-    each = [first * (i + 1) // steps - first * i // steps for i in range(steps)]
-    return (*each, shares - first)
+    each = tuple(first * (i + 1) // steps - first * i // steps for i in range(steps))
+    return each, shares - shares // 3
 
 
 def _learn_single(view: RecordView, pooled: NormalMixture, shares_left: int) -> NormalMixture:

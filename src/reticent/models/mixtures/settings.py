@@ -54,6 +54,10 @@ class MixtureSettings:
     """For each question whether one mixture fits better than another."""
     comparison_noise: float = 0.02
     """Noise of a mean log-ratio in such a question, which log-ratios are clipped for."""
+    wide_log_ratio: float = 30.0
+    """A second clip threshold of log-ratios, in first ones,"""
+    visible_ratio: float = 2.0
+    """and standard deviations of its noise by which such a mean must be negative to decide."""
     least_log_ratio: float = 2.0
     """Least clip threshold of a log-ratio: as far as a probability tells two mixtures apart."""
     uncertain_centres: MixtureSchedule = MixtureSchedule(2, (12, 18), 62, (1, 2, 8))
@@ -69,10 +73,11 @@ class MixtureSettings:
     norm_bins_per_octave: int = 4
     norm_bins: int = 48
     """Edges of the histogram of record norms, downwards from the longest record possible."""
-    inner_bins: int = 8
-    """Bins of residuals' lengths below the narrowest clip threshold."""
     idle_noise: float = 0.3
     """Noise of second moments, relative to that of sampling, which costs nothing."""
+    long_tails: float = 0.5
+    """Width of the shorter half of the records, relative to that of normal ones with their
+    covariance, below which components are looked for where that half is."""
     length_shares: int = 16
     """One in so many budget shares of a look at residuals is spent on a histogram of their lengths,
     which says where to clip them."""
@@ -101,7 +106,7 @@ class MixtureSettings:
     single_look_noise: float = 1.0
     """Noise in the eigenvalues of a component's covariance, relative to them, above which all that
     is left is spent on one look."""
-    converging_noise: float = 0.05
+    converging_noise: float = 0.15
     """The same noise, with which one more step of EM is worth its share of the budget."""
     most_components: int = 200
     most_covariance_numbers: int = 5 * 10**6

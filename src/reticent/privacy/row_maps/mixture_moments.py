@@ -15,7 +15,8 @@ CentredGram       Σ f fᵀ of f = (s, u), u = z/max(‖z‖, r) (one centre): m
                   everything
 ResidualMoments   Σ γ_k (1, u_k, u_k u_kᵀ), γ = softmax(level − D/2) or all for the nearest centre,
                   u_k = z_k/max(‖z_k‖, r_k)
-LogRatio          Σ clip(log p − log q, ±c)/c of two mixtures p and q: which of them fits better
+LogRatio          Σ clip(log p − log q, ±c)/c of two mixtures p and q, for two thresholds c: which
+                  of them fits better
 LevelCounts       how many records have each level, in each column of words
 LevelMoments      Σ γ_k (1, u), where u says which levels a record has
 
@@ -69,6 +70,7 @@ _STEPS = 5909.278887481194  # 4096/log 2, written out: the same on every machine
 _FARTHEST = (
     -8.5
 )  # of a logit from the largest, beyond which a share is below 2^-12, and so is nothing on the grid
+_RATIO_ROOTS = (0.89, 0.45)  # √w of `LogRatio`: the first has 12 % more noise than alone
 _LOWEST = -700.0  # of a logit; below are chances of 1e-304
 
 
@@ -270,15 +272,18 @@ class LengthCounts(Counts):
 
 @dataclass(frozen=True)
 class LogRatio(Sum):
-    """Σ clip(log p − log q, ±c)/c of two mixtures: p is the first ``first`` parts, q the others."""
+    """Σ √w·clip(log p − log q, ±c)/c of two mixtures, with two clip thresholds c and weights w.
+
+    p is the first ``first`` parts, q the others. The weights add up to one.
+    """
 
     metric: Metric
     levels: tuple[float, ...]  # logarithms of weights and scales, one for each part
     first: int
-    largest: float  # c
+    largest: tuple[float, float]  # c
     words: tuple[WordTable, ...] = ()
 
-    columns = property(lambda self: 1)
+    columns = property(lambda self: 2)
     norm2 = property(lambda self: 1)
 
     def __post_init__(self) -> None:
@@ -290,7 +295,11 @@ class LogRatio(Sum):
         """The clipped difference of log-densities."""
         _, logits = _log_heights(self.metric, self.levels, self.words, records)
         ratio = _log_sum(logits[: self.first]) - _log_sum(logits[self.first :])
-        return np.clip(ratio / self.largest, -1.0, 1.0)[:, None]
+        clipped = [
+            root * np.clip(ratio / largest, -1.0, 1.0)
+            for root, largest in zip(_RATIO_ROOTS, self.largest, strict=True)
+        ]
+        return np.stack(clipped, axis=1)
 
 
 @dataclass(frozen=True)
