@@ -66,12 +66,14 @@ class WeightedKMeansSettings:
         6 % of data sets.
     few_distances : int
         Points times centres up to which distances are few.
-    lloyd_steps : int
-        Most steps of Lloyd's algorithm from each start.
+    first_steps, lloyd_steps : int
+        Steps of Lloyd's algorithm from each start, and most steps of those that are continued.
+    continued : int
+        Starts that are continued: those with the least cost so far.
     excess_cost : float
         Mean squared distance that the noise of one step may add, relative to it.
-    min_radius, max_radius : float
-        Limits of the clip threshold of residuals, in root mean squares.
+    min_radius : float
+        Least clip threshold of residuals, in root mean squares.
     significance_offset, min_significance : float
         A cell counts if it exceeds √(2 log cells) standard deviations of the noise less the first,
         and at least the second.
@@ -80,10 +82,11 @@ class WeightedKMeansSettings:
     restarts: int = 20
     few_distances_restarts: int = 60
     few_distances: int = 20_000
-    lloyd_steps: int = 30
+    first_steps: int = 5
+    lloyd_steps: int = 100
+    continued: int = 5
     excess_cost: float = 0.0005
     min_radius: float = 1.2
-    max_radius: float = 8.0
     significance_offset: float = 0.2
     min_significance: float = 2.0
 

@@ -25,7 +25,7 @@ from reticent.inference.mixtures.gaussian_mixture import (
     merge_components,
     significant_counts,
 )
-from reticent.models.mixtures.record_view import RecordView
+from reticent.models.mixtures.record_view import RecordView, count_sd
 from reticent.models.mixtures.settings import MIXTURE
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.mixture_moments import (
@@ -70,7 +70,7 @@ def fit_pooled_normal(
     ``shares``: budget shares for the histogram of norms, for the first moments, and for a look at
     whitened residuals; the noise is with one budget share.
     """
-    radius, count_sd = _first_radius(view, shares[0], shares[1])
+    radius, one_count_sd = _first_radius(view, shares[0], shares[1])
     first = _normal_within(view, radius, shares[1])
     normal, lengths = _refined(view, first, shares[2])
     wider = np.linalg.slogdet(normal.roots[0])[1] - np.linalg.slogdet(first.roots[0])[1]
@@ -78,7 +78,7 @@ def fit_pooled_normal(
     most = normal
     if half < MIXTURE.long_tails:
         most = NormalMixture(normal.weights, normal.means, _held(normal.roots * half))
-    return normal, most, count_sd * math.sqrt(shares[0])
+    return normal, most, one_count_sd * math.sqrt(shares[0])
 
 
 def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[float, float]:
@@ -108,17 +108,17 @@ def _count_lengths(
     """A histogram of lengths; none exceeds the last edge."""
     level = tuple(np.asarray(levels, dtype=np.float64).tolist())
     release = view.release(LengthCounts(where, tuple(edges[:-1].tolist()), level, words), shares)
-    count_sd = math.hypot(float(release.sd[0]), 0.5)  # noise is cut to whole records
-    view.complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
-    return LengthHistogram(edges, release.value, count_sd, view.complete.number)
+    sd = count_sd(release)
+    view.complete.add(float(release.value.sum()), sd * math.sqrt(len(release.value)))
+    return LengthHistogram(edges, release.value, sd, view.complete.number)
 
 
-def _gram_noise(count_sd: float, shares: float) -> float:
+def _gram_noise(sd: float, shares: float) -> float:
     """Noise off the diagonal of second moments, about.
 
     Given that of counts with ``shares`` budget shares for each of the moments.
     """
-    return count_sd * math.sqrt(shares / 2) * (1 + MIXTURE.intercept**2)
+    return sd * math.sqrt(shares / 2) * (1 + MIXTURE.intercept**2)
 
 
 def _normal_within(view: RecordView, radius: float, shares: int) -> NormalMixture:

@@ -177,10 +177,14 @@ class KMeansSettings:
     coarse_cells: float = 0.04
     """Cells of the coarse grid for each n over the noise of a count."""
     step_clip: float = 2.5
-    """Clip threshold of the last step, in root mean squares of each cluster."""
+    """Least clip threshold of the last step, in root mean squares of each cluster."""
+    idle_clip: float = 8.0
+    """Clip threshold that noise allows, from which there are several last steps instead of one."""
 
     # Many columns: covariance, search in the leading directions, steps in all columns
     covariance_shares: int = 4
+    lost_covariance_shares: int = 12
+    """The same, where noise would move centres farther than records lie apart."""
     search_steps: int = 6
     final_steps: int = 3
     final_step_shares: int = 2
