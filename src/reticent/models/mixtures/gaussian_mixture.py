@@ -362,9 +362,7 @@ class GaussianMixture(PrivateEstimator):
         if components == 1:
             return _learn_single(view, pooled, shares_left)
         if d <= MIXTURE.most_histogram_columns:
-            return self._learn_from_histogram(
-                view, pooled, most, components, shares_left, count_sd
-            )
+            return self._learn_from_histogram(view, pooled, most, components, shares_left, count_sd)
         return self._learn_from_centres(view, pooled, most, components, count_sd)
 
     def _learn_from_histogram(

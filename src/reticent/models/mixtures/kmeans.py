@@ -451,6 +451,4 @@ def _signal(vectors: Array, noise2: Array) -> Array:
     ``noise2`` (K,): expected squared length of the noise.
     """
     length2 = (vectors**2).sum(axis=1)
-    return np.asarray(
-        (np.maximum(length2 - noise2, 0.0) / np.maximum(length2, 1e-300))[:, None]
-    )
+    return np.asarray((np.maximum(length2 - noise2, 0.0) / np.maximum(length2, 1e-300))[:, None])
