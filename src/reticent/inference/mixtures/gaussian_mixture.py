@@ -112,6 +112,14 @@ class LengthHistogram:
         cost = np.maximum(bias**2 - significant**2, 0.0) + noise
         return int(np.flatnonzero(cost <= cost.min())[-1])
 
+    def holding(self) -> NDArray[np.bool_]:
+        """Which edges (J,) records are seen within; the last one holds all."""
+        within = np.cumsum(self.counts)
+        noise = self.count_sd * np.sqrt(np.arange(1, len(within) + 1))
+        seen = within > MIXTURE_MOMENTS.visible_sd * noise
+        seen[-1] = True
+        return np.asarray(seen)
+
     def median(self) -> float:
         """The length that half of the records do not exceed, even within a bin."""
         ends = np.maximum.accumulate(np.maximum(np.cumsum(self.counts), 0.0))

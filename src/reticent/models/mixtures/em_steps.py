@@ -92,6 +92,7 @@ def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[fl
     origin = view.metric(np.eye(d), np.zeros((1, d)))
     lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
     noise = _gram_noise(lengths.count_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
+    noise[~lengths.holding()] = np.inf  # noise alone would find records at a point
     unclipped = np.ones(len(noise))
     clip = lengths.best_clip(noise**2, unclipped, np.zeros(len(noise)))
     return float(lengths.edges[clip]), lengths.count_sd
