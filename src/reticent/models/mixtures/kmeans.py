@@ -316,7 +316,9 @@ def _search_centres(
     variances = np.maximum(values[: -directions - 1 : -1], 1e-9)
     axes = vectors[:, : -directions - 1 : -1]
     origin = covariance.mean @ axes
-    searching = KMEANS.centres_per_cluster * k
+    # as many as have records enough to stand far above the noise
+    carried = curator.n / (KMEANS.clear_centre * noise * math.sqrt(directions) * k)
+    searching = k * int(min(max(carried, KMEANS.centres_per_cluster), KMEANS.most_per_cluster))
     start = origin + random.standard_normal((searching, directions)) * np.sqrt(variances)
     many = _Clusters(start, np.ones(searching), np.ones(searching))
     mean_square = float(variances.sum())
@@ -342,8 +344,12 @@ def _search_centres(
         other_directions = float(np.maximum(values[:-directions], 0.0).sum())
     mean_square = 2 * mean_square + other_directions
     shares = KMEANS.final_step_shares
+    steps = KMEANS.final_steps
     clip = residual_radius(complete.number, 2 * noise / math.sqrt(shares), k, len(values))
-    for _ in range(KMEANS.final_steps):
+    if clip > KMEANS.idle_clip:
+        steps = steps * shares
+        shares = 1
+    for _ in range(steps):
         clusters, mean_square = _lloyd_step(
             curator,
             complete,

@@ -189,7 +189,11 @@ class KMeansSettings:
     final_steps: int = 3
     final_step_shares: int = 2
     centres_per_cluster: int = 3
-    """Centres that search; weighted k-means of them leaves one for each cluster."""
+    most_per_cluster: int = 20
+    """Centres that search, least and most; weighted k-means of them leaves one for each cluster."""
+    clear_centre: float = 200.0
+    """Records over the noise of one budget share and the root of the number of directions, from
+    which one more centre searches."""
     directions_per_cluster: float = 1.5
     search_clip: float = 1.2
     """Largest clip threshold, in root mean squares, while centres are far from their places."""
