@@ -175,7 +175,7 @@ def _refined(
         gain,
         moments[0, 1:] / MIXTURE.intercept,
         moments[1:, 1:],
-        noise_sd**2 + gain.identity_moment**2 / n,
+        noise_sd**2,
     )
     new_root = _updated_root(root, values, vectors)
     moved = NormalMixture(normal.weights, normal.means + root @ shift, new_root[None])

@@ -218,7 +218,10 @@ class CovarianceSettings:
     low_noise: float = 0.05
     """Noise of a correlation, below which standardised records are clipped less,"""
     most_room: float = 6.0
-    """up to so many times their expected squared length: then hardly any is clipped."""
+    """up to so many times their expected squared length: then hardly any normal one is clipped."""
+    idle_noise: float = 0.3
+    """Noise of a correlation, relative to that of sampling, which costs nothing: with less,
+    standardised records are clipped ever less."""
     high_noise: float = 0.4
     """In the first mean squares, of columns within ±1: with more, finer stages find nothing, and
     all is spent on one."""
