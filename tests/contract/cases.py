@@ -41,6 +41,7 @@ from reticent.privacy.row_maps.mixture_moments import (
     CentredGram,
     LengthCounts,
     LevelCounts,
+    LogRatio,
     WordTable,
     level_moments,
     metric,
@@ -240,7 +241,8 @@ def _moments(maps, second, weights, together=False, hard=False):
 
 
 STATISTICS |= {
-    "lengths": (LengthCounts(metric(_MAPS[0], _CENTRES[:1]), (0.5, 2.0, 5.0)), BOX, True),
+    "lengths": (LengthCounts(metric(_MAPS, _CENTRES), (0.5, 2.0, 5.0), (-1.0, 0.0)), BOX, True),
+    "log-ratios": (LogRatio(metric(_MAPS, _CENTRES), (-1.0, 0.0), 1, (2.0, 9.0)), BOX, True),
     "cells": (CellCounts(metric(_MAPS[0], _CENTRES[:1]), 2.0, 5), BOX, True),
     "centred moments": (CentredGram(metric(_MAPS[0], _CENTRES[:1]), 0.5, 0.7), BOX, True),
     "mixture": (_moments(_MAPS, "full", (1, 4, 4)), BOX, True),
@@ -274,6 +276,16 @@ STATISTICS |= {
             weights=(1, 4, 4),
             words=_WORDS,
         ),
+        TABLE,
+        False,
+    ),
+    "lengths of numbers and words": (
+        LengthCounts(_FIRST, (0.5, 2.0), (-0.5, 0.0), _WORDS),
+        TABLE,
+        False,
+    ),
+    "log-ratios of numbers and words": (
+        LogRatio(_FIRST, (-0.5, 0.0), 1, (2.0, 9.0), _WORDS),
         TABLE,
         False,
     ),

@@ -35,7 +35,7 @@ def told(u, stages=2, sd=1e-9):
     """Columns that have seen records without noise worth the name."""
     columns = ColumnEstimates(u.shape[1])
     for _ in range(stages):
-        reach, offset = columns.next_window()
+        reach, offset = columns.next_window(1e4, 1.0)
         columns.add(columns.mean, reach, offset, moments(u, columns.mean, reach, offset), sd)
     return columns
 
@@ -101,7 +101,7 @@ def test_no_column_is_explained_completely():
 
 def test_the_first_look_is_at_the_whole_box():
     columns = ColumnEstimates(3)
-    reach, expected = columns.next_window()
+    reach, expected = columns.next_window(1e4, 1.0)
     assert reach.tolist() == [1, 1, 1]
     assert expected.tolist() == [0.5, 0.5, 0.5]
 
@@ -114,22 +114,40 @@ def test_moments_without_noise_are_those_of_the_records():
     assert columns.mean == pytest.approx(u.mean(axis=0))
     assert columns.variance == pytest.approx(u.var(axis=0))
     assert columns.scale() == pytest.approx(u.std(axis=0))
-    reach, expected = columns.next_window()
+    reach, expected = columns.next_window(1e4, 1.0)
     assert reach == pytest.approx(2.5 * u.std(axis=0), rel=1e-3)
     assert expected == pytest.approx(np.full(2, 1 / 6.25), rel=1e-3)
+
+
+def test_a_look_grows_to_the_box_as_noise_falls():
+    """The clip cuts off long tails only where that saves noise that matters."""
+    columns = ColumnEstimates(1)
+    columns.add(np.zeros(1), np.ones(1), np.zeros(1), np.array([0.2, 0.05]), 1e-9)
+    widths = [float(columns.next_window(1e4, sd)[0][0]) for sd in (1e-1, 1e-5, 1e-7, 1e-9)]
+    assert widths == sorted(widths)
+    assert widths[0] == pytest.approx(2.5 * 0.1, rel=1e-3)
+    assert widths[-1] == pytest.approx(1.2)
+
+
+def test_a_mean_is_from_a_wider_look_that_surely_found_another():
+    columns = ColumnEstimates(2)
+    columns.add(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.2, 0.05, 0.3, 0.3]), 0.01)
+    columns.add(np.zeros(2), np.full(2, 0.5), np.zeros(2), np.array([0.1, 0.1, 0.3, 0.3]), 0.01)
+    assert columns.mean == pytest.approx([0.2, 0.05], abs=1e-3)
+    assert columns.mean_sd == pytest.approx([0.01, 0.005], rel=0.01)
 
 
 def test_a_look_is_wider_where_variances_are_hardly_known():
     columns = ColumnEstimates(2)
     columns.add(np.zeros(2), np.ones(2), np.zeros(2), np.array([0.0, 0.9, 0.01, 0.82]), 0.02)
-    reach, expected = columns.next_window()
+    reach, expected = columns.next_window(1e4, 1.0)
     assert columns.variance_sd == pytest.approx([0.02, 0.02 * np.sqrt(1 + 4 * 0.81)])
     assert reach[0] == pytest.approx(1.5 * np.sqrt(0.01 + 0.04))
     assert reach[1] == pytest.approx(1.5 * np.sqrt(0.01 + 2 * columns.variance_sd[1]))
     assert expected == pytest.approx(columns.variance_sd / reach**2), "what noise could hide"
     loud = ColumnEstimates(1)
     loud.add(np.zeros(1), np.ones(1), np.zeros(1), np.array([0.4, 0.5]), 1e6)
-    assert loud.next_window()[0] == pytest.approx([1.4]), "the far end of the box"
+    assert loud.next_window(1e4, 1.0)[0] == pytest.approx([1.4]), "the far end of the box"
 
 
 @pytest.mark.parametrize("step", [0.0, 0.5])
@@ -171,12 +189,12 @@ def test_looks_that_agree_are_better_together():
 def test_means_stay_in_the_box_and_scales_positive_for_all_noise(values, sd):
     columns = ColumnEstimates(2)
     for _ in range(2):
-        reach, offset = columns.next_window()
+        reach, offset = columns.next_window(1e4, 1.0)
         columns.add(columns.mean, reach, offset, np.array(values), sd)
     assert np.abs(columns.mean).max() <= 1
     assert (columns.scale() > 0).all()
     assert (columns.variance_sd > 0).all()
-    assert np.isfinite(columns.next_window()).all()
+    assert np.isfinite(columns.next_window(1e4, 1.0)).all()
 
 
 def test_no_scale_is_below_what_noise_could_hide():

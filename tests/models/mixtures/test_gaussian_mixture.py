@@ -114,7 +114,7 @@ def test_records_that_lack_a_value_add_nothing():
 @pytest.mark.parametrize("d", [1, 2])
 def test_one_or_two_columns_are_fitted_to_a_histogram(d):
     found = model().fit(two(8000, d))
-    assert [release.statistic["name"] for release in found.releases_][3] == "CellCounts"
+    assert [release.statistic["name"] for release in found.releases_][4] == "CellCounts"
     assert np.sort(found.means_[:, 0]) == pytest.approx([-2.5, 2.5], abs=0.2)
     again = reticent.GaussianMixture.from_releases(found.releases_, **found.get_params(deep=False))
     assert np.array_equal(again.means_, found.means_)
@@ -371,7 +371,45 @@ def test_where_centres_are_clear_more_is_spent_on_covariances():
         epsilon: [one for one in some if one[1] in ([1, 2, 8], [1, 4, 32])]
         for epsilon, some in asked.items()
     }
-    assert each == {
-        0.2: [(20, [1, 2, 8]), (42, [1, 2, 8])],
-        8.0: [(30, [1, 4, 32]), (62, [1, 4, 32])],
-    }
+    # a third for steps of EM and one histogram of lengths, two thirds for the last look and another
+    assert {weights[2] for _, weights in each[0.2]} == {8}
+    assert {weights[2] for _, weights in each[8.0]} == {32}
+    assert [sum(shares for shares, _ in looks[:-1]) for looks in each.values()] == [19, 29]
+    assert [looks[-1][0] for looks in each.values()] == [40, 59]
+    assert 1 < len(each[0.2]) < len(each[8.0])
+
+
+def long_tailed(law, n):
+    rng = np.random.default_rng(3)
+    if law == "t2":
+        return rng.standard_t(2, size=(n, 2))
+    if law == "lognormal":
+        return np.exp(1.2 * rng.normal(size=(n, 2)))
+    if law == "mostly zero":
+        return np.where(rng.random((n, 2)) < 0.9, 0.0, rng.exponential(5, size=(n, 2)))
+    return rng.uniform(-30, 30, size=(n, 2))
+
+
+@pytest.mark.parametrize("law", ["t2", "lognormal", "mostly zero", "even"])
+def test_one_component_tends_to_mean_and_covariance_of_any_law(law):
+    X = np.clip(long_tailed(law, 5000), -60, 60)
+    found = reticent.GaussianMixture(
+        1, bounds=reticent.Bounds(x=[(-60, 60)] * 2), epsilon=1e6, delta=1e-6, random_state=0
+    ).fit(X)
+    sd = X.std(axis=0)
+    assert found.means_[0] / sd == pytest.approx(X.mean(axis=0) / sd, abs=0.01)
+    expected = np.cov(X.T) / np.outer(sd, sd)
+    assert found.covariances_[0] / np.outer(sd, sd) == pytest.approx(expected, abs=0.02)
+
+
+def test_a_mixture_that_misses_a_tail_loses_against_one_normal_distribution():
+    """Three clear heaps, and two records in a hundred far away, which the heaps make impossible."""
+    rng = np.random.default_rng(1)
+    heaps = np.array([[-4, -3, 0, 0], [0, 4, 0, 0], [4, -2, 0, 0]])
+    X = heaps[rng.choice(3, 10_000)] + rng.normal(size=(10_000, 4))
+    X[:200] = 15 * rng.standard_t(2, size=(200, 4))
+    X = np.clip(X, -60, 60)
+    given = {"bounds": reticent.Bounds(x=[(-60, 60)] * 4), "epsilon": 100, "delta": 1e-6}
+    three = reticent.GaussianMixture(3, random_state=0, **given).fit(X)
+    one = reticent.GaussianMixture(1, random_state=0, **given).fit(X)
+    assert three.score(X) > one.score(X) - 0.1

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import cluster
 
 import reticent
 from reticent.inference.mixtures.weighted_kmeans import (
@@ -67,7 +68,7 @@ def test_public_numbers_alone_decide_what_is_asked():
     many = blobs(200_000, 2, 3)[1]
     assert [one.statistic["name"] for one in fitted(3, few).releases_] == ["GridCounts"]
     asked = [(one.statistic["name"], one.shares_spent) for one in fitted(3, many).releases_]
-    assert asked == [("GridCounts", 6), ("LeafSums", 7), ("ResidualMoments", 3)]
+    assert asked == [("GridCounts", 6), ("LeafSums", 7), *[("ResidualMoments", 1)] * 3]
     wide = [one.shares_spent for one in fitted(3, blobs(300, 5, 3)[1]).releases_]
     assert sum(wide) == 16
     assert bins_for(1_256_384, 450.0, 2) == 37
@@ -138,4 +139,27 @@ def test_weighted_points_are_clustered_as_repeated_ones():
 def test_residuals_reach_as_far_as_noise_allows():
     reaches = [residual_radius(10_000, sd, 5, 4) for sd in (1, 20, 1000)]
     assert reaches == sorted(reaches, reverse=True)
-    assert (reaches[0], reaches[-1]) == (8.0, 1.2)
+    assert (reaches[0], reaches[-1]) == (pytest.approx(500**0.5), 1.2)
+
+
+def test_empty_cells_stay_empty_however_large_the_budget_is():
+    """Noise is cut to whole records: counts are half a record off, and once were believed."""
+    rng = np.random.default_rng(4)
+    X = np.clip(0.02 * np.exp(1.2 * rng.normal(size=(20_000, 2))) - 0.5, -1, 1)
+    given = {"bounds": reticent.Bounds(x=[(-1, 1)] * 2), "delta": 1e-6, "random_state": 0}
+    found = reticent.KMeans(6, epsilon=1e5, **given).fit(X)
+    best = cluster.KMeans(6, n_init=5, random_state=0).fit(X).inertia_ / len(X)
+    assert -found.score(X) < 1.02 * best
+
+
+def test_centres_that_would_be_lost_in_noise_cost_no_more_than_one():
+    """Forty columns, few records: centres lie at the mean and along the axes."""
+    rng = np.random.default_rng(5)
+    X = np.clip(0.3 + 0.2 * rng.normal(size=(1500, 40)), -1, 1)
+    given = {"bounds": reticent.Bounds(x=[(-1, 1)] * 40), "delta": 1e-6}
+    costs = []
+    for seed in range(3):
+        found = reticent.KMeans(10, epsilon=0.5, random_state=seed, **given).fit(X)
+        assert [one.shares_spent for one in found.releases_][-1] == 4
+        costs.append(-found.score(X))
+    assert np.mean(costs) < 1.3 * X.var(axis=0).sum()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import logsumexp
 
 from reticent import BadInput
 from reticent.privacy.accounting.events import Gaussian
@@ -20,6 +21,7 @@ from reticent.privacy.row_maps.mixture_moments import (
     CellCounts,
     CentredGram,
     LengthCounts,
+    LogRatio,
     Metric,
     ResidualMoments,
     _chances,
@@ -112,10 +114,39 @@ def test_what_would_not_be_exact_is_refused_before_any_record(maps, shift, centr
 
 
 def test_lengths_on_an_edge_are_in_the_bin_that_begins_there():
-    counts = LengthCounts(metric(np.eye(1), np.zeros((1, 1))), (0.25, 0.5))
+    counts = LengthCounts(metric(np.eye(1), np.zeros((1, 1))), (0.25, 0.5), (0.0,))
     found = counts.cells(np.array([[0.0], [0.25 - 2.0**-14], [0.25], [-0.25], [0.5], [1.0]]))
     assert found[:, 0].tolist() == [0, 0, 1, 1, 2, 2]
     assert counts.groups == (3,)
+
+
+def test_lengths_are_from_the_likeliest_centre():
+    where = metric(np.eye(1), np.array([[-0.5], [0.5]]))
+    counts = LengthCounts(where, (0.25, 0.75), (0.0, -0.1))
+    found = counts.cells(np.array([[-0.5], [0.5], [0.2], [0.0], [-1.0], [0.12]]))
+    # between the centres the heavier one is likelier, although a little farther away
+    assert found[:, 0].tolist() == [0, 0, 1, 1, 1, 1]
+    with pytest.raises(BadInput, match="one level for each centre"):
+        LengthCounts(where, (0.25,), (0.0,))
+
+
+def test_log_ratios_are_those_of_the_densities():
+    rng = np.random.default_rng(0)
+    maps = rng.normal(size=(5, 2, 2)) * 3
+    centres = rng.normal(size=(5, 2))
+    levels = rng.normal(size=5)
+    records = rng.uniform(-1, 1, size=(200, 2))
+    ratio = LogRatio(metric(maps, centres), tuple(levels.tolist()), 3, (1000.0, 1e-3))
+    square = ((np.einsum("nd,kdp->knp", records, maps) - centres[:, None]) ** 2).sum(axis=2)
+    logs = levels[:, None] - square / 2
+    expected = logsumexp(logs[:3], axis=0) - logsumexp(logs[3:], axis=0)
+    found = ratio.rows(records)
+    assert np.abs(found[:, 0] / 0.89 * 1000 - expected).max() < 2e-3
+    clear = np.abs(expected) > 0.01
+    assert np.array_equal(found[clear, 1], 0.45 * np.sign(expected[clear]))
+    assert (found**2).sum(axis=1).max() <= 1
+    with pytest.raises(BadInput, match="two mixtures"):
+        LogRatio(metric(maps, centres), tuple(levels.tolist()), 5, (1.0, 2.0))
 
 
 def test_cells_are_counted_with_the_last_column_fastest_and_the_outside_in_the_nearest():

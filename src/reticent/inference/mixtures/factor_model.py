@@ -38,18 +38,23 @@ class ColumnEstimates:
         self.mean_sd = np.full(d, np.inf)
         self.variance = np.zeros(d)
         self.variance_sd = np.full(d, np.inf)
+        self._means: list[tuple[Array, Array]] = []
         self._variances: list[tuple[Array, Array]] = []
 
-    def next_window(self) -> tuple[Array, Array]:
+    def next_window(self, n: float, sd: float) -> tuple[Array, Array]:
         """How far from the mean to look next, and the mean square expected there; both (d,).
 
-        The mean square is in units of the squared half-width of the window.
+        The mean square is in units of the squared half-width of the window. ``sd``: noise that the
+        next mean squares will have, in the same units. A window is at least so wide that its noise
+        is far below that of sampling ``n`` records: as the budget grows, it grows to the box.
         """
         known = np.maximum(self.variance, 0.0)
+        idle = np.sqrt(FACTOR_MODEL.idle_noise * known * np.sqrt(2 / n) / sd)
         half_width = np.maximum(
             FACTOR_MODEL.window_upper_sd * np.sqrt(known + 2 * self.variance_sd),
             FACTOR_MODEL.window_sd * np.sqrt(known),
         )
+        half_width = np.maximum(half_width, idle)
         half_width = np.minimum(half_width, 1 + np.abs(self.mean))  # the far end of the box
         expected = np.maximum(self.variance, self.variance_sd) / half_width**2
         return half_width, np.minimum(expected, FACTOR_MODEL.max_mean_square)
@@ -60,11 +65,22 @@ class ColumnEstimates:
         """Condition on noisy means of t = clip((u − centre)/half_width, ±1) and of t² − offset."""
         step, square = np.split(moments, 2)
         step = np.clip(step, -1.0, 1.0)
-        self.mean = np.clip(centre + half_width * step, -1.0, 1.0)
-        self.mean_sd = half_width * sd
+        self._means.append((np.clip(centre + half_width * step, -1.0, 1.0), half_width * sd))
+        self.mean, self.mean_sd = self._combined_mean()
         tau = half_width**2 * sd * np.sqrt(1 + 4 * step**2)
         self._variances.append((half_width**2 * (square + offset - step**2), tau))
         self.variance, self.variance_sd = self._combined_variance()
+
+    def _combined_mean(self) -> tuple[Array, Array]:
+        """That of the last window, or of a wider one that surely found another."""
+        mean, tau = self._means[-1]
+        for wide, noise in reversed(self._means[:-1]):
+            missed = _surely_more(
+                np.abs(wide - mean), noise**2 + tau**2, FACTOR_MODEL.cut_off_mean_sd
+            )
+            mean = missed * wide + (1 - missed) * mean
+            tau = missed * noise + (1 - missed) * tau
+        return mean, tau
 
     def _combined_variance(self) -> tuple[Array, Array]:
         """Narrow stages have less noise, but miss what lies outside.
@@ -73,8 +89,7 @@ class ColumnEstimates:
         """
         variance, tau = self._variances[-1]
         for wide, noise in reversed(self._variances[:-1]):
-            excess = (wide - variance) / np.sqrt(noise**2 + tau**2)
-            missed = expit(FACTOR_MODEL.cut_off_slope * (excess - FACTOR_MODEL.cut_off_sd))
+            missed = _surely_more(wide - variance, noise**2 + tau**2, FACTOR_MODEL.cut_off_sd)
             a = 1 / noise**2
             b = 1 / tau**2
             variance = missed * wide + (1 - missed) * (a * wide + b * variance) / (a + b)
@@ -85,6 +100,12 @@ class ColumnEstimates:
         """Standard deviations, none below what noise could hide."""
         least = np.maximum(self.variance_sd, FACTOR_MODEL.hidden_variance * self._variances[0][1])
         return np.sqrt(np.maximum(self.variance, least))
+
+
+def _surely_more(difference: Array, noise2: Array, cut_off_sd: float) -> Array:
+    """How surely a wider window found more than a narrower one, from 0 to 1."""
+    excess = difference / np.sqrt(noise2)
+    return np.asarray(expit(FACTOR_MODEL.cut_off_slope * (excess - cut_off_sd)))
 
 
 class CorrelationEstimate:

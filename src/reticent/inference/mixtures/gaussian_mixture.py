@@ -23,9 +23,11 @@ from reticent.memo import memo
 
 __all__ = [
     "ClipGains",
+    "LengthHistogram",
     "NormalMixture",
     "chi_quantile",
     "clamp_eigenvalues",
+    "clip_edges",
     "clip_gains",
     "correct_moments",
     "grid_mixture",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+_EDGES_PER_OCTAVE = 4
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,101 @@ class ClipGains:
     identity_moment: float
     deviation_gain: float
     trace_gain: float
+    beyond: float = 0.0
+    """Share of lengths that are clipped, if the guess is right."""
 
 
 @memo(64)
 def chi_quantile(d: int, probability: float) -> float:
     """Norm that a vector (d,) from N(0, I) stays within with this probability."""
     return float(np.sqrt(chi2.ppf(probability, d)))
+
+
+def clip_edges(first: float, longest: float) -> Array:
+    """Edges of lengths, from a quarter of the first threshold to one that no length exceeds.
+
+    Finely up to four times the first; then each is twice the one before: few bins have less noise
+    together, and far away it matters little where exactly a threshold is.
+    """
+    fine = np.arange(-2 * _EDGES_PER_OCTAVE, 2 * _EDGES_PER_OCTAVE) / _EDGES_PER_OCTAVE
+    octaves = math.ceil(math.log2(max(longest / first, 8.0)))
+    return np.asarray(first * 2.0 ** np.concatenate([fine, np.arange(2, octaves + 1)]))
+
+
+@dataclass(frozen=True, eq=False)
+class LengthHistogram:
+    """Noisy numbers of records with lengths up to each edge.
+
+    Attributes
+    ----------
+    edges : array (J,)
+        Upper ends of the bins; no length exceeds the last.
+    counts : array (J,)
+    count_sd : float
+        Standard deviation of the noise of each count.
+    n : float
+        Number of records.
+    """
+
+    edges: Array
+    counts: Array
+    count_sd: float
+    n: float
+
+    def best_clip(self, noise: Array, gain: Array, offset: Array) -> int:
+        """Which of the edges to clip lengths at: where bias and noise of Σ‖z‖² are least.
+
+        Of a threshold r, E‖z‖² is estimated by offset + E[min(‖z‖, r)²]/gain; ``noise`` is that of
+        the estimate, relative to what sampling has anyway. All are (J,). The bias is estimated from
+        the counts, as far as these stand out from their noise. Noise far below that of sampling
+        costs nothing, and the widest of equal thresholds is chosen: as the budget grows, no record
+        is clipped.
+        """
+        squares = self.edges**2
+        bins, counts, sd = self._seen_bins((squares + np.append(0.0, squares[:-1])) / 2)
+        clipped = np.minimum(bins, squares[:, None])  # (thresholds, bins)
+        weights = (bins - clipped / gain[:, None]) / self.n
+        bias = weights @ counts - offset
+        bias_sd = np.sqrt((weights**2) @ sd**2)
+        significant = MIXTURE_MOMENTS.significant_sd * bias_sd
+        cost = np.maximum(bias**2 - significant**2, 0.0) + noise
+        return int(np.flatnonzero(cost <= cost.min())[-1])
+
+    def holding(self) -> NDArray[np.bool_]:
+        """Which edges (J,) records are seen within; the last one holds all."""
+        within = np.cumsum(self.counts)
+        noise = self.count_sd * np.sqrt(np.arange(1, len(within) + 1))
+        seen = within > MIXTURE_MOMENTS.visible_sd * noise
+        seen[-1] = True
+        return np.asarray(seen)
+
+    def median(self) -> float:
+        """The length that half of the records do not exceed, even within a bin."""
+        ends = np.maximum.accumulate(np.maximum(np.cumsum(self.counts), 0.0))
+        half = min(self.n, float(ends[-1])) / 2
+        return float(np.interp(half, np.append(0.0, ends), np.append(0.0, self.edges)))
+
+    def _seen_bins(self, middle: Array) -> tuple[Array, Array, Array]:
+        """Squared lengths, counts and their noise: of bins, and of all records beyond them.
+
+        Bins end where the number of records beyond is last seen. These records are taken to be in
+        one bin, whose place is averaged over its posterior probabilities given the counts.
+        """
+        many = len(self.counts)
+        inside = np.arange(many)  # bins before each
+        longer = np.cumsum(self.counts[::-1])[::-1]  # records in each bin and beyond
+        shorter = np.cumsum(self.counts) - self.counts
+        beyond = (inside * longer + (many - inside) * (self.n - shorter)) / many
+        beyond_sd = self.count_sd * np.sqrt(inside * (many - inside) / many)
+        extent = int(np.flatnonzero(beyond > MIXTURE_MOMENTS.visible_sd * beyond_sd)[-1])
+        log_odds = self.counts[extent:] * beyond[extent] / self.count_sd**2
+        chances = np.exp(log_odds - log_odds.max())
+        place = chances @ middle[extent:] / chances.sum()
+        return (
+            np.append(middle[:extent], place),
+            np.append(self.counts[:extent], beyond[extent]),
+            np.append(np.full(extent, self.count_sd), beyond_sd[extent]),
+        )
 
 
 @memo(64)
@@ -79,6 +171,7 @@ def clip_gains(d: int, radius: float) -> ClipGains:
         level / r2,
         (level + 2 * fourth) / r2,
         (level + (2 + d) * fourth) / r2,
+        beyond,
     )
 
 
@@ -95,15 +188,21 @@ def correct_moments(
     d = len(first)
     shift = first / gain.mean_gain
     squares = shift**2
+    noise2 = noise2 / gain.deviation_gain**2
+    # moments follow large changes as well as small ones where no length is clipped
+    least = min(
+        max(math.sqrt(noise2 * d) / 2, min(MIXTURE_MOMENTS.min_variance_factor, gain.beyond)),
+        MIXTURE_MOMENTS.noisy_min_variance_factor,
+    )
+    most = max(MIXTURE_MOMENTS.max_variance_factor, gain.radius**2)
     if second.ndim == 0:
         level = 1 + (float(second) / d - gain.identity_moment) / gain.trace_gain - squares.sum() / d
-        return shift, np.full(d, level), np.eye(d)
+        return shift, np.full(d, np.clip(level, least, most)), np.eye(d)
     if second.ndim == 1:
         diagonal = second
     else:
         diagonal = np.diag(second)
     middle = float(diagonal.mean())
-    noise2 = noise2 / gain.deviation_gain**2
     deviation = (diagonal - middle) / gain.deviation_gain - squares
     deviation = deviation - deviation.mean()
     signal = max(float(deviation @ deviation) / d - 2 * noise2, 0.0)
@@ -126,11 +225,7 @@ def correct_moments(
             values, vectors = np.linalg.eigh(
                 np.diag(values) + kept * denoise_spectrum(off, noise2)[0]
             )
-    smallest = min(
-        max(math.sqrt(noise2 * d) / 2, MIXTURE_MOMENTS.min_variance_factor),
-        MIXTURE_MOMENTS.noisy_min_variance_factor,
-    )
-    return shift, np.clip(1 + values, smallest, MIXTURE_MOMENTS.max_variance_factor), vectors
+    return shift, np.clip(1 + values, least, most), vectors
 
 
 def clamp_eigenvalues(matrix: Array, least: float) -> Array:

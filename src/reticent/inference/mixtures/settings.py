@@ -32,6 +32,9 @@ class MixtureMomentSettings:
     significant_sd : float
         Standard deviations by which a sum of squares, or a neighbourhood of cells, must exceed
         what noise gives.
+    visible_sd : float
+        Standard deviations by which the number of records beyond a length must exceed its noise:
+        there are some forty lengths to look beyond.
     min_variance_factor, noisy_min_variance_factor : float
         Smallest factor by which one step may change a variance, at little and at much noise.
     max_variance_factor : float
@@ -43,6 +46,7 @@ class MixtureMomentSettings:
     """
 
     significant_sd: float = 2.0
+    visible_sd: float = 3.5
     min_variance_factor: float = 0.2
     noisy_min_variance_factor: float = 0.7
     max_variance_factor: float = 5.0
@@ -62,12 +66,14 @@ class WeightedKMeansSettings:
         6 % of data sets.
     few_distances : int
         Points times centres up to which distances are few.
-    lloyd_steps : int
-        Most steps of Lloyd's algorithm from each start.
+    first_steps, lloyd_steps : int
+        Steps of Lloyd's algorithm from each start, and most steps of those that are continued.
+    continued : int
+        Starts that are continued: those with the least cost so far.
     excess_cost : float
         Mean squared distance that the noise of one step may add, relative to it.
-    min_radius, max_radius : float
-        Limits of the clip threshold of residuals, in root mean squares.
+    min_radius : float
+        Least clip threshold of residuals, in root mean squares.
     significance_offset, min_significance : float
         A cell counts if it exceeds √(2 log cells) standard deviations of the noise less the first,
         and at least the second.
@@ -76,10 +82,11 @@ class WeightedKMeansSettings:
     restarts: int = 20
     few_distances_restarts: int = 60
     few_distances: int = 20_000
-    lloyd_steps: int = 30
+    first_steps: int = 5
+    lloyd_steps: int = 100
+    continued: int = 5
     excess_cost: float = 0.0005
     min_radius: float = 1.2
-    max_radius: float = 8.0
     significance_offset: float = 0.2
     min_significance: float = 2.0
 
@@ -148,11 +155,15 @@ class FactorModelSettings:
         Half-width of the next window, in standard deviations as estimated.
     window_upper_sd : float
         The same in standard deviations as they may be, two standard errors above the estimate.
+    idle_noise : float
+        Noise of a mean square, relative to that of sampling, which costs nothing.
     max_mean_square : float
         Largest mean square that is expected in a window, relative to its squared half-width.
     cut_off_sd : float
         Standard deviations of noise by which a wider window must find more variance, for the
         narrower one to have cut something off.
+    cut_off_mean_sd : float
+        The same for another mean, which noise makes both ways, and which matters less.
     cut_off_slope : float
         How sharply that is decided: slope of a logistic function.
     hidden_variance : float
@@ -173,8 +184,10 @@ class FactorModelSettings:
 
     window_sd: float = 2.5
     window_upper_sd: float = 1.5
+    idle_noise: float = 0.3
     max_mean_square: float = 0.5
     cut_off_sd: float = 1.6
+    cut_off_mean_sd: float = 3.0
     cut_off_slope: float = 4.0
     hidden_variance: float = 0.06
     min_signal: float = 0.3

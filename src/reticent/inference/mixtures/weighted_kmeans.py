@@ -78,7 +78,7 @@ def significant_points(counts: Array, bins: int, dimension: int, sd: float) -> t
 def residual_radius(n: float, sd: float, k: int, columns: int) -> float:
     """Clip threshold of residuals, in root mean squares: as wide as its noise allows."""
     radius = WEIGHTED_KMEANS.excess_cost**0.5 * n / (sd * k * columns**0.5)
-    return float(np.clip(radius, WEIGHTED_KMEANS.min_radius, WEIGHTED_KMEANS.max_radius))
+    return float(max(radius, WEIGHTED_KMEANS.min_radius))
 
 
 def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:
@@ -92,30 +92,35 @@ def weighted_kmeans(points: Array, weights: Array, k: int, random: np.random.Gen
         weights = weights[kept]
     else:
         weights = np.maximum(weights, 0.0) + 1e-9
-    best_centres = points[:k]
-    least_cost = np.inf
     restarts = WEIGHTED_KMEANS.restarts
     if len(points) * k <= WEIGHTED_KMEANS.few_distances:
         restarts = WEIGHTED_KMEANS.few_distances_restarts
+    starts = []
     for _ in range(restarts):
         centres = kmeans_plus_plus(points, weights, k, random)
-        for _ in range(WEIGHTED_KMEANS.lloyd_steps):
-            nearest, _ = nearest_centres(points, centres)
-            total = np.bincount(nearest, weights, k)
-            sums = np.stack(
-                [np.bincount(nearest, weights * column, k) for column in points.T], axis=1
-            )
-            moved = np.where(
-                total[:, None] > 0, sums / np.where(total > 0, total, 1.0)[:, None], centres
-            )
-            if np.array_equal(moved, centres):
-                break
-            centres = moved
-        cost = float(weights @ nearest_centres(points, centres)[1])
-        if cost < least_cost:
-            best_centres = centres
-            least_cost = cost
-    return best_centres
+        starts.append(lloyd(points, weights, centres, WEIGHTED_KMEANS.first_steps))
+    starts.sort(key=lambda start: start[1])
+    ends = [
+        lloyd(points, weights, centres, WEIGHTED_KMEANS.lloyd_steps)
+        for centres, _ in starts[: WEIGHTED_KMEANS.continued]
+    ]
+    return min(ends, key=lambda end: end[1])[0]
+
+
+def lloyd(points: Array, weights: Array, centres: Array, steps: int) -> tuple[Array, float]:
+    """Centres after so many of Lloyd's steps, or until nothing moves, and their cost."""
+    k = len(centres)
+    for _ in range(steps):
+        nearest, _ = nearest_centres(points, centres)
+        total = np.bincount(nearest, weights, k)
+        sums = np.stack([np.bincount(nearest, weights * column, k) for column in points.T], axis=1)
+        moved = np.where(
+            total[:, None] > 0, sums / np.where(total > 0, total, 1.0)[:, None], centres
+        )
+        if np.array_equal(moved, centres):
+            break
+        centres = moved
+    return centres, float(weights @ nearest_centres(points, centres)[1])
 
 
 def kmeans_plus_plus(points: Array, weights: Array, k: int, random: np.random.Generator) -> Array:

@@ -7,22 +7,25 @@ budget shares one step spends.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.inference.mixtures.gaussian_mixture import (
     ClipGains,
+    LengthHistogram,
     NormalMixture,
     chi_quantile,
     clamp_eigenvalues,
+    clip_edges,
     clip_gains,
     correct_moments,
     grid_mixture,
     merge_components,
     significant_counts,
 )
-from reticent.models.mixtures.record_view import RecordView
+from reticent.models.mixtures.record_view import RecordView, count_sd
 from reticent.models.mixtures.settings import MIXTURE
 from reticent.privacy.release import Release
 from reticent.privacy.row_maps.mixture_moments import (
@@ -30,6 +33,8 @@ from reticent.privacy.row_maps.mixture_moments import (
     CentredGram,
     DecodedMoments,
     LengthCounts,
+    LogRatio,
+    Metric,
     ResidualMoments,
     WordTable,
     residual_moments,
@@ -37,13 +42,17 @@ from reticent.privacy.row_maps.mixture_moments import (
 
 __all__ = [
     "add_counts",
+    "best_radius",
     "component_weights",
     "em_step",
     "find_centres",
     "fit_histogram",
     "fit_pooled_normal",
     "fits_better",
+    "likelier",
+    "mixture_lengths",
     "refine_normal",
+    "residual_lengths",
     "with_axis_aligned_covariances",
 ]
 
@@ -52,40 +61,65 @@ _UNCLIPPED = ClipGains(1.0, 1.0, 1.0, 1.0, 1.0)
 _SECOND_MOMENTS = {"full": "full", "tied": "full", "diag": "diagonal", "spherical": "trace"}
 
 
-def fit_pooled_normal(view: RecordView, shares: tuple[int, ...]) -> tuple[NormalMixture, float]:
-    """One normal distribution for all records, and the noise of a count with one budget share.
+def fit_pooled_normal(
+    view: RecordView, shares: tuple[int, int, int]
+) -> tuple[NormalMixture, NormalMixture, float]:
+    """One normal distribution for all records, one for most, and the noise of a count.
 
-    ``shares``: budget shares for the histogram of norms, for the first moments, and for each look
-    at whitened residuals.
+    The second is as wide as the shorter half of the records asks for, where a few are far away.
+    ``shares``: budget shares for the histogram of norms, for the first moments, and for a look at
+    whitened residuals; the noise is with one budget share.
     """
-    radius, count_sd = _norm_quantile(view, shares[0])
-    normal = _normal_within(view, radius, shares[1])
-    for spent in shares[2:]:
-        normal = refine_normal(view, normal, spent)
-    return normal, count_sd * math.sqrt(shares[0])
+    radius, one_count_sd = _first_radius(view, shares[0], shares[1])
+    first = _normal_within(view, radius, shares[1])
+    normal, lengths = _refined(view, first, shares[2])
+    wider = np.linalg.slogdet(normal.roots[0])[1] - np.linalg.slogdet(first.roots[0])[1]
+    half = lengths.median() / chi_quantile(view.dimension, 0.5) / math.exp(wider / view.dimension)
+    most = normal
+    if half < MIXTURE.long_tails:
+        most = NormalMixture(normal.weights, normal.means, _held(normal.roots * half))
+    return normal, most, one_count_sd * math.sqrt(shares[0])
 
 
-def _norm_quantile(view: RecordView, shares: int) -> tuple[float, float]:
-    """A radius that holds most records, and the noise of one count of the histogram of norms.
+def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[float, float]:
+    """Clip threshold of the first moments, and the noise of one count of the histogram of norms.
 
-    Where noise hides the counts, the radius that holds all.
+    ``shares``: for the histogram; ``moment_shares``: for the moments afterwards.
     """
     d = view.dimension
     longest = math.sqrt(view.radius2)
     octaves = np.arange(1 - MIXTURE.norm_bins, 1) / MIXTURE.norm_bins_per_octave
-    edges = longest * 2.0**octaves
     origin = view.metric(np.eye(d), np.zeros((1, d)))
-    release = view.release(LengthCounts(origin, tuple(edges.tolist())), shares)
-    count_sd = float(release.sd[0])
-    view.complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
-    within = np.cumsum(release.value)[:-1]
-    noise = count_sd * np.sqrt(np.arange(1, len(edges) + 1))
-    enough = within >= MIXTURE.norm_quantile * view.complete.number
-    visible = within >= MIXTURE.visible_count * noise
-    candidates = edges[enough & visible]
-    if len(candidates):
-        return float(candidates[0]), count_sd
-    return float(edges[-1]), count_sd
+    lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
+    noise = _gram_noise(lengths.count_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
+    noise[~lengths.holding()] = np.inf  # noise alone would find records at a point
+    unclipped = np.ones(len(noise))
+    clip = lengths.best_clip(noise**2, unclipped, np.zeros(len(noise)))
+    return float(lengths.edges[clip]), lengths.count_sd
+
+
+def _count_lengths(
+    view: RecordView,
+    where: Metric,
+    edges: Array,
+    shares: int,
+    levels: Sequence[float] | Array,
+    words: tuple[WordTable, ...] = (),
+) -> LengthHistogram:
+    """A histogram of lengths; none exceeds the last edge."""
+    level = tuple(np.asarray(levels, dtype=np.float64).tolist())
+    release = view.release(LengthCounts(where, tuple(edges[:-1].tolist()), level, words), shares)
+    sd = count_sd(release)
+    view.complete.add(float(release.value.sum()), sd * math.sqrt(len(release.value)))
+    return LengthHistogram(edges, release.value, sd, view.complete.number)
+
+
+def _gram_noise(sd: float, shares: float) -> float:
+    """Noise off the diagonal of second moments, about.
+
+    Given that of counts with ``shares`` budget shares for each of the moments.
+    """
+    return sd * math.sqrt(shares / 2) * (1 + MIXTURE.intercept**2)
 
 
 def _normal_within(view: RecordView, radius: float, shares: int) -> NormalMixture:
@@ -120,11 +154,20 @@ def _count_complete(release: Release, view: RecordView) -> float:
 
 def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> NormalMixture:
     """A normal distribution, after a look at its whitened residuals."""
+    return _refined(view, normal, shares)[0]
+
+
+def _refined(
+    view: RecordView, normal: NormalMixture, shares: int
+) -> tuple[NormalMixture, LengthHistogram]:
+    """The same, and the histogram of the residuals' lengths."""
     d = normal.means.shape[1]
     root = normal.roots[0]
-    gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
     whitened = view.metric(normal.whitening[0], normal.means @ normal.whitening[0])
-    release = view.release(CentredGram(whitened, gain.radius, MIXTURE.intercept), shares)
+    for_lengths, for_moments = _divided(shares)
+    lengths = residual_lengths(view, whitened, (0.0,), for_lengths)
+    gain = clip_gains(d, best_radius(lengths, d, for_lengths / for_moments))
+    release = view.release(CentredGram(whitened, gain.radius, MIXTURE.intercept), for_moments)
     n = _count_complete(release, view)
     moments = release.matrix() / n
     noise_sd = float(release.matrix_sd()[0, 1]) / n
@@ -132,17 +175,61 @@ def refine_normal(view: RecordView, normal: NormalMixture, shares: int) -> Norma
         gain,
         moments[0, 1:] / MIXTURE.intercept,
         moments[1:, 1:],
-        noise_sd**2 + gain.identity_moment**2 / n,
+        noise_sd**2,
     )
     new_root = _updated_root(root, values, vectors)
-    return NormalMixture(normal.weights, normal.means + root @ shift, new_root[None])
+    moved = NormalMixture(normal.weights, normal.means + root @ shift, new_root[None])
+    return moved, lengths
+
+
+def _divided(shares: int) -> tuple[int, int]:
+    """Budget shares of a look for the lengths of residuals, and for their moments."""
+    for_lengths = max(shares // MIXTURE.length_shares, 1)
+    return for_lengths, shares - for_lengths
+
+
+def residual_lengths(
+    view: RecordView,
+    whitened: Metric,
+    levels: Sequence[float] | Array,
+    shares: int,
+    words: tuple[WordTable, ...] = (),
+) -> LengthHistogram:
+    """A histogram of the lengths of whitened residuals, from the likeliest component."""
+    first = chi_quantile(whitened.columns, MIXTURE.clip_quantile)
+    edges = clip_edges(first, whitened.longest)
+    return _count_lengths(view, whitened, edges, shares, levels, words)
+
+
+def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int = 1) -> float:
+    """Clip threshold of whitened residuals (d,), by a histogram of their lengths.
+
+    What is clipped is put back as if residuals were normal. The threshold is as wide as it must be
+    for that to be true, and as the noise allows: as the budget grows, it grows to the box.
+    ``shares``: of the histogram, for each of the moments that are clipped; ``components``: whose
+    moments are asked for one by one.
+    """
+    gains = [clip_gains(d, radius) for radius in lengths.edges.tolist()]
+    squares = lengths.edges**2
+    trace = np.array([gain.trace_gain for gain in gains]) * squares
+    normal = np.array([gain.identity_moment for gain in gains]) * squares
+    noise = _gram_noise(lengths.count_sd, shares) * squares / trace
+    size = lengths.n / components
+    cost = d * np.maximum(noise, MIXTURE.idle_noise * math.sqrt(size)) / size
+    cost[lengths.edges < chi_quantile(d, MIXTURE.clip_quantile)] = np.inf
+    return float(lengths.edges[lengths.best_clip(cost**2, trace, d * (1 - normal / trace))])
 
 
 def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
     """Root (d, d) of a covariance, given that of the whitened residuals by its eigenpairs."""
-    new = root @ (vectors * np.sqrt(np.maximum(values, MIXTURE.narrowest_variance)))
-    variances, axes = np.linalg.eigh(new @ new.T)
-    return np.asarray((axes * np.sqrt(np.maximum(variances, MIXTURE.least_sd**2))) @ axes.T)
+    return _held(root @ (vectors * np.sqrt(values)))
+
+
+def _held(roots: Array) -> Array:
+    """Symmetric roots (…, d, d) of the same covariances, in no direction below the least."""
+    variances, axes = np.linalg.eigh(roots @ roots.swapaxes(-1, -2))
+    held = np.sqrt(np.maximum(variances, MIXTURE.least_sd**2))
+    return np.asarray((axes * held[..., None, :]) @ axes.swapaxes(-1, -2))
 
 
 def find_centres(
@@ -263,16 +350,23 @@ def em_step(
     least_step: float,
     moment_weights: tuple[int, int, int] | None = None,
     words: tuple[WordTable, ...] = (),
+    radius: float | None = None,
 ) -> NormalMixture:
     """One step of expectation–maximisation in all directions.
 
     ``shares``: budget shares that it spends. ``least_step``: fraction of the estimated shift by
     which a centre moves at least, however large the noise in it is. ``moment_weights``: squared
     weights of counts, sums and second moments, unless the covariance is tied. ``words``:
-    probabilities of the levels of words, which responsibilities depend on, too.
+    probabilities of the levels of words, which responsibilities depend on, too. ``radius``: clip
+    threshold of residuals; without one, some of the shares are spent on finding it.
     """
     components, d = mixture.means.shape
-    gain = clip_gains(d, chi_quantile(d, MIXTURE.clip_quantile))
+    if radius is None:
+        for_lengths, shares = _divided(shares)
+        asked_alone = 1 if covariance_type == "tied" else components
+        lengths = mixture_lengths(view, mixture, for_lengths, words)
+        radius = best_radius(lengths, d, for_lengths / shares, asked_alone)
+    gain = clip_gains(d, radius)
     decoded = _residual_moments(
         view, mixture, shares, gain.radius, covariance_type, moment_weights, words
     )
@@ -291,6 +385,15 @@ def em_step(
         _, values, vectors = correct_moments(gain, shift[k] * gain.mean_gain, second, noise2)
         roots.append(_updated_root(mixture.roots[k], values, vectors))
     return NormalMixture(weights, means, np.array(roots))
+
+
+def mixture_lengths(
+    view: RecordView, mixture: NormalMixture, shares: int, words: tuple[WordTable, ...] = ()
+) -> LengthHistogram:
+    """A histogram of the lengths of a mixture's whitened residuals."""
+    centres = np.einsum("kd,kdp->kp", mixture.means, mixture.whitening)
+    where = view.metric(mixture.whitening, centres)
+    return residual_lengths(view, where, mixture.log_heights, shares, words)
 
 
 def _residual_moments(
@@ -388,24 +491,35 @@ def fits_better(
     other: NormalMixture,
     shares: int,
 ) -> bool:
-    """Whether the records are rather from the first mixture than from the other.
-
-    By the mean probability of that, given even odds.
-    """
+    """Whether the first mixture has the larger log-likelihood, by a release."""
     combined = NormalMixture(
-        np.concatenate([mixture.weights, other.weights]) / 2,
+        np.concatenate([mixture.weights, other.weights]),
         np.vstack([mixture.means, other.means]),
         np.concatenate([mixture.roots, other.roots]),
     )
     centres = np.einsum("kd,kdp->kp", combined.means, combined.whitening)
-    statistic = residual_moments(
-        view.metric(combined.whitening, centres),
-        radius=np.full(len(centres), chi_quantile(centres.shape[1], MIXTURE.clip_quantile)),
-        levels=combined.log_heights,
-        weights=(2**20, 1, 0),
-    )
-    decoded = ResidualMoments.decode(view.release(statistic, shares))
-    add_counts(view, decoded)
-    counts = decoded.counts
-    components = len(mixture.weights)
-    return bool(counts[:components].sum() > counts[components:].sum())
+    where = view.metric(combined.whitening, centres)
+    return likelier(view, where, combined.log_heights, len(mixture.weights), shares)
+
+
+def likelier(
+    view: RecordView,
+    where: Metric,
+    log_heights: Array,
+    first: int,
+    shares: int,
+    words: tuple[WordTable, ...] = (),
+) -> bool:
+    """Whether the ``first`` components have the larger log-likelihood, or the others.
+
+    By the mean of log-ratios, which are clipped: the less, the less noise there is. They are
+    clipped at a wide threshold besides: a few records that are next to impossible may decide.
+    """
+    noise = 2 * view.curator.noise_multiplier / math.sqrt(shares)
+    largest = MIXTURE.comparison_noise * view.complete.number / noise
+    narrow = max(largest, MIXTURE.least_log_ratio)
+    wide = MIXTURE.wide_log_ratio * narrow
+    levels = tuple(log_heights.tolist())
+    release = view.release(LogRatio(where, levels, first, (narrow, wide), words), shares)
+    much_worse = release.value[1] < -MIXTURE.visible_ratio * release.sd[1]
+    return bool(release.value[0] > 0 and not much_worse)

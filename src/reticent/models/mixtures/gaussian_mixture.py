@@ -21,6 +21,7 @@ better, and then all that is left is spent on that one.
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,13 @@ from reticent.inference.mixtures.latent_class import LatentClassMixture
 from reticent.models.base import PrivateEstimator
 from reticent.models.mixtures.complete_records import CompleteRecords, of_complete
 from reticent.models.mixtures.em_steps import (
+    best_radius,
     em_step,
     find_centres,
     fit_histogram,
     fit_pooled_normal,
     fits_better,
+    mixture_lengths,
     refine_normal,
     with_axis_aligned_covariances,
 )
@@ -191,8 +194,8 @@ class GaussianMixture(PrivateEstimator):
 
     def _learn_normals(self, view: RecordView) -> None:
         """Learn components of numbers alone."""
-        pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
-        mixture = self._learn_components(view, pooled, count_sd)
+        pooled, most, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
+        mixture = self._learn_components(view, pooled, most, count_sd)
         priors = (
             self.weight_concentration_prior,
             self.mean_precision_prior,
@@ -206,7 +209,7 @@ class GaussianMixture(PrivateEstimator):
         """Learn latent classes: components that have probabilities of levels, too."""
         margins = Margins(columns)
         margins.look(view, MIXTURE.margins)
-        pooled, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
+        pooled, _, count_sd = fit_pooled_normal(view, MIXTURE.pooled)
         one = as_latent_classes(columns, pooled, margins)
         one = replace(
             one, level_probabilities=tuple(margin[None] for margin in margins.level_probabilities)
@@ -341,10 +344,11 @@ class GaussianMixture(PrivateEstimator):
         self.pooled_covariance_ = pooled.covariances[0] * np.outer(scale, scale)
 
     def _learn_components(
-        self, view: RecordView, pooled: NormalMixture, count_sd: float
+        self, view: RecordView, pooled: NormalMixture, most: NormalMixture, count_sd: float
     ) -> NormalMixture:
         """Spend what the pooled stage left on the components.
 
+        ``most``: normal distribution of most records, where components are looked for;
         ``count_sd``: noise of a count with one budget share.
         """
         d = pooled.means.shape[1]
@@ -358,13 +362,14 @@ class GaussianMixture(PrivateEstimator):
         if components == 1:
             return _learn_single(view, pooled, shares_left)
         if d <= MIXTURE.most_histogram_columns:
-            return self._learn_from_histogram(view, pooled, components, shares_left, count_sd)
-        return self._learn_from_centres(view, pooled, components, count_sd)
+            return self._learn_from_histogram(view, pooled, most, components, shares_left, count_sd)
+        return self._learn_from_centres(view, pooled, most, components, count_sd)
 
     def _learn_from_histogram(
         self,
         view: RecordView,
         pooled: NormalMixture,
+        most: NormalMixture,
         components: int,
         shares_left: int,
         count_sd: float,
@@ -374,21 +379,20 @@ class GaussianMixture(PrivateEstimator):
         component_size = view.complete.number * math.sqrt(MIXTURE.shares) / (count_sd * components)
         if component_size < MIXTURE.refined_component_size:
             shares = shares_left - MIXTURE.comparison
-            mixture = fit_histogram(view, pooled, components, shares, count_sd)
+            mixture = fit_histogram(view, most, components, shares, count_sd)
             if fits_better(view, mixture, pooled, MIXTURE.comparison):
                 return mixture
             return pooled
         shares = MIXTURE.search_shares(plan)
-        mixture = fit_histogram(view, pooled, components, shares, count_sd)
-        if not fits_better(view, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(view, pooled, shares_left - shares - MIXTURE.comparison)
+        mixture = fit_histogram(view, most, components, shares, count_sd)
         mixture = _constrained(mixture, str(self.covariance_type))
-        return self._learn_covariances(view, mixture, count_sd, plan)
+        return self._learn_covariances(view, mixture, pooled, count_sd, plan)
 
     def _learn_from_centres(
         self,
         view: RecordView,
         pooled: NormalMixture,
+        most: NormalMixture,
         components: int,
         count_sd: float,
     ) -> NormalMixture:
@@ -398,7 +402,7 @@ class GaussianMixture(PrivateEstimator):
         noise = _centre_noise(components, pooled.means.shape[1], count_sd) / view.complete.number
         if covariance_type == "full" and noise <= MIXTURE.certain_centre_sd:
             plan = MIXTURE.certain_centres
-        mixture = find_centres(view, pooled, components, plan.each_centre_step)
+        mixture = find_centres(view, most, components, plan.each_centre_step)
         mixture = _constrained(mixture, covariance_type)
         tied_type = covariance_type
         if covariance_type == "full":
@@ -411,18 +415,21 @@ class GaussianMixture(PrivateEstimator):
                 covariance_type=tied_type,
                 least_step=1 / (step + 1),
             )
-        if not fits_better(view, mixture, pooled, MIXTURE.comparison):
-            return _learn_single(view, pooled, plan.components + MIXTURE.comparison)
-        return self._learn_covariances(view, mixture, count_sd, plan)
+        return self._learn_covariances(view, mixture, pooled, count_sd, plan)
 
     def _learn_covariances(
         self,
         view: RecordView,
         mixture: NormalMixture,
+        pooled: NormalMixture,
         count_sd: float,
         plan: MixtureSchedule,
     ) -> NormalMixture:
-        """The last stage; what it gives must fit better than what it began with."""
+        """The last stage; what it gives must fit better than what it began with.
+
+        It must fit better than one normal distribution, too. That is asked before the last stage,
+        since the one needs its budget, or after it where noise is so low that it does not.
+        """
         initial = mixture
         components, d = mixture.means.shape
         radius = chi_quantile(d, MIXTURE.clip_quantile)
@@ -433,21 +440,30 @@ class GaussianMixture(PrivateEstimator):
             * components
             / view.complete.number
         )
-        looks: tuple[int, ...] = (plan.components,)
+        looks: tuple[int, ...] = ()
+        last = plan.components
         if self.covariance_type != "full" or noise <= MIXTURE.single_look_noise:
-            looks = (plan.components // 3, plan.components - plan.components // 3)
-        for step, shares in enumerate(looks):
-            mixture = em_step(
-                view,
-                mixture,
-                shares,
-                covariance_type=str(self.covariance_type),
-                least_step=1 / (step + 3),
-                moment_weights=plan.moment_weights,
-            )
-        if fits_better(view, mixture, initial, MIXTURE.comparison):
-            return mixture
-        return initial
+            looks, last = _looks(plan.components, noise)
+        converges = len(looks) > 1
+        if not converges and not fits_better(view, mixture, pooled, MIXTURE.comparison):
+            return _learn_single(view, pooled, plan.components + MIXTURE.comparison)
+        step = partial(
+            em_step,
+            view,
+            covariance_type=str(self.covariance_type),
+            moment_weights=plan.moment_weights,
+        )
+        if looks:
+            lengths = mixture_lengths(view, mixture, 1)
+            radius = best_radius(lengths, d, 1 / looks[0], components)
+        for done, shares in enumerate(looks):
+            mixture = step(mixture, shares, least_step=1 / (done + 3), radius=radius)
+        mixture = step(mixture, last, least_step=1 / (len(looks) + 3))
+        if not fits_better(view, mixture, initial, MIXTURE.comparison):
+            mixture = initial
+        if converges and not fits_better(view, mixture, pooled, MIXTURE.comparison):
+            return pooled
+        return mixture
 
     def score_samples(self, X: object) -> Array:
         """Log-density of each record, on the bounds' scale; NaN where a value is missing.
@@ -622,6 +638,19 @@ def _centre_noise(components: int, d: int, count_sd: float) -> float:
     directions = min(d, math.ceil(MIXTURE.directions_per_component * components))
     step_sd = count_sd / math.sqrt(MIXTURE.uncertain_centres.each_centre_step)
     return step_sd * chi_quantile(directions, MIXTURE.clip_quantile) * components
+
+
+def _looks(shares: int, noise: float) -> tuple[tuple[int, ...], int]:
+    """Budget shares of the first looks at components, a third less one together, and of the last.
+
+    ``noise``: in the eigenvalues of a component's covariance, relative to them, with all shares.
+    The less noise there is, the more looks: those before the last one are steps of EM, which is to
+    converge, and the last one is as clear as with two looks.
+    """
+    first = shares // 3 - 1
+    steps = int(min(max((MIXTURE.converging_noise / noise) ** 2 / 3, 1), first))
+    each = tuple(first * (i + 1) // steps - first * i // steps for i in range(steps))
+    return each, shares - shares // 3
 
 
 def _learn_single(view: RecordView, pooled: NormalMixture, shares_left: int) -> NormalMixture:

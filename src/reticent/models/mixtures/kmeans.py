@@ -44,11 +44,13 @@ from reticent.models.mixtures.mixed_columns import (
     encoded_names,
     encoded_units,
 )
+from reticent.models.mixtures.record_view import count_sd
 from reticent.models.mixtures.settings import KMEANS
 from reticent.models.mixtures.standardized_covariance import fit_covariance
 from reticent.models.unit_total import unit_total
 from reticent.privacy.bounds import Bounds
 from reticent.privacy.curator import Oracle
+from reticent.privacy.row_maps.features.column_encoding import encoded_widths
 from reticent.privacy.row_maps.grid_counts import GridCounts, LeafSums, bins_for
 from reticent.privacy.row_maps.mixture_moments import metric, residual_moments
 from reticent.validation import check_integer
@@ -211,9 +213,9 @@ def _cluster_grid(
     d = len(curator.bounds.x)
     grid = GridCounts(d, bins_for(curator.n, noise * math.sqrt(2 / KMEANS.shares), d))
     release = curator.release(grid, shares_spent=KMEANS.shares)
-    count_sd = float(release.sd[0])
-    complete.add(float(release.value.sum()), count_sd * math.sqrt(len(release.value)))
-    points, weights = significant_points(release.value, grid.bins, d, count_sd)
+    cell_sd = count_sd(release)
+    complete.add(float(release.value.sum()), cell_sd * math.sqrt(len(release.value)))
+    points, weights = significant_points(release.value, grid.bins, d, cell_sd)
     if (weights > 0).sum() < k:
         points = grid.centres()
         weights = np.maximum(release.value, 0.0)
@@ -221,7 +223,7 @@ def _cluster_grid(
     assigned, _ = nearest_centres(points, centres)
     sizes: Array = np.bincount(assigned, weights, k).astype(np.float64)
     cells = np.bincount(assigned, minlength=k)
-    return _Clusters(centres, sizes, count_sd * np.sqrt(cells + 1.0))
+    return _Clusters(centres, sizes, cell_sd * np.sqrt(cells + 1.0))
 
 
 def _cluster_leaves(
@@ -242,16 +244,23 @@ def _cluster_leaves(
         np.bincount(assigned, weights * (distance2 + variances), k) / sizes
         + (leaves.width.min() ** 2) * d / 12
     )
-    clip_thresholds = KMEANS.step_clip * np.sqrt(mean_square)
-    clusters, _ = _lloyd_step(
-        curator,
-        complete,
-        np.eye(d),
-        centres,
-        clip_thresholds,
-        shares=KMEANS.step_shares,
-        shrink=True,
-    )
+    steps = 1
+    step_noise = 2 * noise / math.sqrt(KMEANS.step_shares)
+    clip = residual_radius(complete.number, step_noise, k, d)
+    if clip > KMEANS.idle_clip:
+        steps = KMEANS.step_shares
+    clip = max(clip, KMEANS.step_clip)
+    clusters = _Clusters(centres, sizes, np.ones(k))
+    for _ in range(steps):
+        clusters, _ = _lloyd_step(
+            curator,
+            complete,
+            np.eye(d),
+            clusters.centres,
+            clip * np.sqrt(mean_square),
+            shares=KMEANS.step_shares // steps,
+            shrink=True,
+        )
     return clusters
 
 
@@ -260,23 +269,24 @@ def _release_leaves(
 ) -> AdaptiveGridCounts:
     """Release a coarse grid, and then leaves of its heavy cells and blocks of its light ones."""
     d = len(curator.bounds.x)
-    coarse_noise = noise * math.sqrt(2 / KMEANS.coarse_shares)
+    # as in `count_sd`: however large the budget is, counts are half a record off
+    coarse_noise = math.hypot(noise * math.sqrt(2 / KMEANS.coarse_shares), 0.5)
     grid = GridCounts(d, bins_for(curator.n, coarse_noise, d, KMEANS.coarse_cells))
     coarse = curator.release(grid, shares_spent=KMEANS.coarse_shares)
-    complete.add(float(coarse.value.sum()), float(coarse.sd[0]) * math.sqrt(len(coarse.value)))
-    leaf_sd = noise * math.sqrt(2 * (1 + d / 4) / KMEANS.leaf_shares)
+    complete.add(float(coarse.value.sum()), count_sd(coarse) * math.sqrt(len(coarse.value)))
+    leaf_sd = math.hypot(noise * math.sqrt(2 * (1 + d / 4) / KMEANS.leaf_shares), 0.5)
     cut = cell_splits(coarse.value, leaf_sd, d)
     blocks = merge_light_cells(coarse.value, cut, d, complete.number, k)
     statistic = LeafSums(d, grid.bins, cut, blocks)
     fine = LeafSums.decode(curator.release(statistic, shares_spent=KMEANS.leaf_shares))
     return AdaptiveGridCounts(
         coarse.value,
-        float(coarse.sd[0]),
+        count_sd(coarse),
         np.array(statistic.blocks),
         *statistic.leaves(),
         fine.counts,
         fine.places,
-        fine.counts_sd,
+        math.hypot(fine.counts_sd, 0.5),
         fine.places_sd,
     )
 
@@ -289,16 +299,26 @@ def _search_centres(
     random: np.random.Generator,
     encoding: tuple[int, ...],
 ) -> _Clusters:
-    """Many centres search where records vary most; then K of them move in all columns."""
-    covariance = fit_covariance(
-        curator, noise, KMEANS.covariance_shares, complete=complete, encoding=encoding
-    )
+    """Many centres search where records vary most; then K of them move in all columns.
+
+    Where public numbers say that noise would move centres farther than records lie apart, most is
+    spent on the mean and the covariance instead, and centres are placed along its first axes.
+    """
+    d = sum(encoded_widths(encoding)) if encoding else len(curator.bounds.x)
+    step_noise = 2 * noise / math.sqrt(KMEANS.final_step_shares)
+    lost = KMEANS.search_clip * step_noise * k * math.sqrt(d) > curator.n
+    shares = KMEANS.lost_covariance_shares if lost else KMEANS.covariance_shares
+    covariance = fit_covariance(curator, noise, shares, complete=complete, encoding=encoding)
     values, vectors = np.linalg.eigh(covariance.covariance)
+    if lost:
+        return _place_centres(curator, complete, covariance.mean, values, vectors, k, encoding)
     directions = min(len(values), math.ceil(KMEANS.directions_per_cluster * k))
     variances = np.maximum(values[: -directions - 1 : -1], 1e-9)
     axes = vectors[:, : -directions - 1 : -1]
     origin = covariance.mean @ axes
-    searching = KMEANS.centres_per_cluster * k
+    # as many as have records enough to stand far above the noise
+    carried = curator.n / (KMEANS.clear_centre * noise * math.sqrt(directions) * k)
+    searching = k * int(min(max(carried, KMEANS.centres_per_cluster), KMEANS.most_per_cluster))
     start = origin + random.standard_normal((searching, directions)) * np.sqrt(variances)
     many = _Clusters(start, np.ones(searching), np.ones(searching))
     mean_square = float(variances.sum())
@@ -324,8 +344,12 @@ def _search_centres(
         other_directions = float(np.maximum(values[:-directions], 0.0).sum())
     mean_square = 2 * mean_square + other_directions
     shares = KMEANS.final_step_shares
+    steps = KMEANS.final_steps
     clip = residual_radius(complete.number, 2 * noise / math.sqrt(shares), k, len(values))
-    for _ in range(KMEANS.final_steps):
+    if clip > KMEANS.idle_clip:
+        steps = steps * shares
+        shares = 1
+    for _ in range(steps):
         clusters, mean_square = _lloyd_step(
             curator,
             complete,
@@ -334,7 +358,41 @@ def _search_centres(
             _clip_thresholds(mean_square, clip, k),
             shares=shares,
             encoding=encoding,
+            middle=covariance.mean,
         )
+    return clusters
+
+
+def _place_centres(
+    curator: Oracle,
+    complete: CompleteRecords,
+    mean: Array,
+    values: Array,
+    vectors: Array,
+    k: int,
+    encoding: tuple[int, ...],
+) -> _Clusters:
+    """Centres at the mean, and one standard deviation from it along the axes of most variance.
+
+    More centres than one never cost more than the one. ``values`` (d,), ``vectors`` (d, d): of the
+    covariance. One Lloyd step counts the records.
+    """
+    axes = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
+    both = np.stack([axes.T, -axes.T], axis=1).reshape(-1, len(mean))
+    away = np.zeros((k, len(mean)))
+    away[1 : 1 + len(both)] = both[: k - 1]
+    centres = np.clip(mean + away, -1.0, 1.0)
+    thresholds = _clip_thresholds(float(np.maximum(values, 0.0).sum()), KMEANS.search_clip, k)
+    clusters, _ = _lloyd_step(
+        curator,
+        complete,
+        np.eye(len(mean)),
+        centres,
+        thresholds,
+        shares=KMEANS.shares - KMEANS.lost_covariance_shares,
+        shrink=True,
+        encoding=encoding,
+    )
     return clusters
 
 
@@ -353,13 +411,17 @@ def _lloyd_step(
     shares: int,
     shrink: bool = False,
     encoding: tuple[int, ...] = (),
+    middle: Array | None = None,
 ) -> tuple[_Clusters, float]:
     """Clusters after one Lloyd step along ``axes`` (d, p), and the mean square of residuals.
 
     Centres are (K, p), clip thresholds (K,). ``shrink``: centres move only as far as their steps
-    stand above the noise.
+    stand above the noise. ``middle`` (p,): of all records, from which centres are only as far as
+    that stands above the noise (James and Stein): where there is noise alone, one centre is best.
     """
     k, p = centres.shape
+    diameter = 2 * math.sqrt(p if encoding else curator.bounds.radius2)
+    clip_thresholds = np.minimum(clip_thresholds, diameter)
     statistic = residual_moments(
         metric(axes, centres, encoding),
         radius=clip_thresholds,
@@ -377,11 +439,22 @@ def _lloyd_step(
     complete.add(float(sizes.sum()), float(sizes_sd[0]) * math.sqrt(k))
     divisors = np.maximum(sizes, KMEANS.least_count * sizes_sd)
     step = sums / divisors[:, None] * (sizes > 0)[:, None]
+    noise2 = p * (release.sd[k] / divisors) ** 2
     if shrink:
-        length2 = (step**2).sum(axis=1)
-        noise2 = p * (release.sd[k] / divisors) ** 2
-        step *= (np.maximum(length2 - noise2, 0.0) / np.maximum(length2, 1e-300))[:, None]
+        step *= _signal(step, noise2)
     moved = centres + clip_thresholds[:, None] * step
+    if middle is not None:
+        away = moved - middle
+        moved = middle + away * _signal(away, noise2 * clip_thresholds**2)
     fraction = min(max((square + square_sd) / complete.number, KMEANS.least_mean_square), 1.0)
     mean_square = float((clip_thresholds**2).mean()) * fraction
     return _Clusters(moved, sizes, sizes_sd), mean_square
+
+
+def _signal(vectors: Array, noise2: Array) -> Array:
+    """Which fraction of vectors (K, p) stands above their noise, (K, 1).
+
+    ``noise2`` (K,): expected squared length of the noise.
+    """
+    length2 = (vectors**2).sum(axis=1)
+    return np.asarray((np.maximum(length2 - noise2, 0.0) / np.maximum(length2, 1e-300))[:, None])

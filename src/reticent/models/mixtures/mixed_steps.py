@@ -19,7 +19,7 @@ from reticent.inference.mixtures.latent_class import (
     nearest_probabilities,
     shrink_to_margins,
 )
-from reticent.models.mixtures.em_steps import em_step, refine_normal
+from reticent.models.mixtures.em_steps import em_step, likelier, refine_normal
 from reticent.models.mixtures.mixed_columns import MixedColumns
 from reticent.models.mixtures.record_view import RecordView
 from reticent.models.mixtures.settings import MIXTURE
@@ -173,19 +173,16 @@ def fits_better(
     other: LatentClassMixture,
     shares: int,
 ) -> bool:
-    """Whether the records are rather from the first mixture than from the other."""
+    """Whether the first mixture has the larger log-likelihood, by a release."""
     joined = mixture.joined(other)
-    statistic = level_moments(
+    return likelier(
+        view,
         _metric(view, joined.normal, len(joined.weights)),
-        levels=joined.log_heights,
-        words=_word_tables(columns, joined),
-        weights=(2**20, 1, 0),
+        joined.log_heights,
+        len(mixture.weights),
+        shares,
+        _word_tables(columns, joined),
     )
-    decoded = LevelMoments.decode(view.release(statistic, shares))
-    counts = decoded.counts
-    view.complete.add(float(counts.sum()), decoded.counts_sd * math.sqrt(len(counts)))
-    components = len(mixture.weights)
-    return bool(counts[:components].sum() > counts[components:].sum())
 
 
 def refine_single(

@@ -1,5 +1,6 @@
 """What a stage of a mixture looks at: some or all coordinates of the (encoded) records."""
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,9 +13,17 @@ from reticent.privacy.row_maps.features.column_encoding import encoded_widths
 from reticent.privacy.row_maps.mixture_moments import Metric, metric
 from reticent.privacy.statistics.base import Statistic
 
-__all__ = ["RecordView"]
+__all__ = ["RecordView", "count_sd"]
 
 Array = NDArray[np.float64]
+
+
+def count_sd(release: Release) -> float:
+    """Standard deviation of the error of a noisy count.
+
+    Noise is cut to whole records: however large the budget is, a count is half a record off.
+    """
+    return math.hypot(float(release.sd[0]), 0.5)
 
 
 @dataclass(frozen=True)

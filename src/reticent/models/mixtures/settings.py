@@ -48,10 +48,18 @@ class MixtureSettings:
     """Tuned numbers of `GaussianMixture`. Lengths are in standard deviations of a component."""
 
     # Budget shares, 160 in all
-    pooled: tuple[int, ...] = (4, 8, 12)
-    """For the histogram of record norms, the first moments, and each look at whitened residuals."""
+    pooled: tuple[int, int, int] = (4, 8, 12)
+    """For the histogram of record norms, the first moments, and a look at whitened residuals."""
     comparison: int = 2
     """For each question whether one mixture fits better than another."""
+    comparison_noise: float = 0.02
+    """Noise of a mean log-ratio in such a question, which log-ratios are clipped for."""
+    wide_log_ratio: float = 30.0
+    """A second clip threshold of log-ratios, in first ones,"""
+    visible_ratio: float = 2.0
+    """and standard deviations of its noise by which such a mean must be negative to decide."""
+    least_log_ratio: float = 2.0
+    """Least clip threshold of a log-ratio: as far as a probability tells two mixtures apart."""
     uncertain_centres: MixtureSchedule = MixtureSchedule(2, (12, 18), 62, (1, 2, 8))
     """Second moments have four times the weight of sums: 22 % less noise than balanced weights."""
     certain_centres: MixtureSchedule = MixtureSchedule(1, (8, 12), 92, (1, 4, 32))
@@ -65,11 +73,14 @@ class MixtureSettings:
     norm_bins_per_octave: int = 4
     norm_bins: int = 48
     """Edges of the histogram of record norms, downwards from the longest record possible."""
-    norm_quantile: float = 0.9
-    """Records that the clip threshold of the first moments is to hold."""
-    visible_count: float = 3.0
-    """Standard deviations of its noise that a cumulative count must have. Without it, noise alone
-    would find a few records at a point."""
+    idle_noise: float = 0.3
+    """Noise of second moments, relative to that of sampling, which costs nothing."""
+    long_tails: float = 0.5
+    """Width of the shorter half of the records, relative to that of normal ones with their
+    covariance, below which components are looked for where that half is."""
+    length_shares: int = 16
+    """One in so many budget shares of a look at residuals is spent on a histogram of their lengths,
+    which says where to clip them."""
     intercept: float = 0.35
     """The constant beside the coordinates of a row: weight of means against second moments."""
     clip_quantile: float = 0.6
@@ -95,6 +106,8 @@ class MixtureSettings:
     single_look_noise: float = 1.0
     """Noise in the eigenvalues of a component's covariance, relative to them, above which all that
     is left is spent on one look."""
+    converging_noise: float = 0.15
+    """The same noise, with which one more step of EM is worth its share of the budget."""
     most_components: int = 200
     most_covariance_numbers: int = 5 * 10**6
 
@@ -164,15 +177,23 @@ class KMeansSettings:
     coarse_cells: float = 0.04
     """Cells of the coarse grid for each n over the noise of a count."""
     step_clip: float = 2.5
-    """Clip threshold of the last step, in root mean squares of each cluster."""
+    """Least clip threshold of the last step, in root mean squares of each cluster."""
+    idle_clip: float = 8.0
+    """Clip threshold that noise allows, from which there are several last steps instead of one."""
 
     # Many columns: covariance, search in the leading directions, steps in all columns
     covariance_shares: int = 4
+    lost_covariance_shares: int = 12
+    """The same, where noise would move centres farther than records lie apart."""
     search_steps: int = 6
     final_steps: int = 3
     final_step_shares: int = 2
     centres_per_cluster: int = 3
-    """Centres that search; weighted k-means of them leaves one for each cluster."""
+    most_per_cluster: int = 20
+    """Centres that search, least and most; weighted k-means of them leaves one for each cluster."""
+    clear_centre: float = 200.0
+    """Records over the noise of one budget share and the root of the number of directions, from
+    which one more centre searches."""
     directions_per_cluster: float = 1.5
     search_clip: float = 1.2
     """Largest clip threshold, in root mean squares, while centres are far from their places."""
@@ -197,7 +218,10 @@ class CovarianceSettings:
     low_noise: float = 0.05
     """Noise of a correlation, below which standardised records are clipped less,"""
     most_room: float = 6.0
-    """up to so many times their expected squared length: then hardly any is clipped."""
+    """up to so many times their expected squared length: then hardly any normal one is clipped."""
+    idle_noise: float = 0.3
+    """Noise of a correlation, relative to that of sampling, which costs nothing: with less,
+    standardised records are clipped ever less."""
     high_noise: float = 0.4
     """In the first mean squares, of columns within ±1: with more, finer stages find nothing, and
     all is spent on one."""

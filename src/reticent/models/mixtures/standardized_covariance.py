@@ -1,5 +1,7 @@
 """Covariance of standardised columns, learned in stages: where factors and clusters begin."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,13 +45,16 @@ def fit_covariance(
     )
     relative_noise = noise * record_norm2 * d**0.5
     room = min(max(COVARIANCE.low_noise * curator.n / relative_noise, 1.0), COVARIANCE.most_room)
+    room = max(room, COVARIANCE.idle_noise * curator.n**0.5 / relative_noise)
     first = _first_moments(d, ball=curator.bounds.norm is not None, encoding=encoding)
     columns = _fit_columns(
         curator, noise, shares // 2, first, min(room * column_norm2, 2.0 * d), complete
     )
     scale = columns.scale()
+    longest2 = float((((1 + np.abs(columns.mean)) / scale) ** 2).sum())  # of any record
+    norm2 = min(room * record_norm2, longest2)
     release = curator.release(
-        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), room * record_norm2, encoding),
+        ScaledGram(_as_tuple(columns.mean), _as_tuple(1 / scale), norm2, encoding),
         shares_spent=shares - shares // 2,
     )
     n = complete.number
@@ -82,7 +87,8 @@ def _fit_columns(
         if stage == 0:
             spent = shares - stages + 1
         else:
-            clip_threshold, offset = columns.next_window()
+            sd = math.hypot(2 * noise * norm2**0.5 / complete.number, statistic.step)
+            clip_threshold, offset = columns.next_window(complete.number, sd)
             statistic = ColumnMoments(
                 _as_tuple(columns.mean),
                 _as_tuple(clip_threshold),
@@ -99,7 +105,8 @@ def _fit_columns(
             np.array(statistic.clip_thresholds),
             np.array(statistic.offset),
             moments=release.value[:-1] / n,
-            sd=float(release.sd[0]) / n,
+            # values are truncated to the grid
+            sd=math.hypot(float(release.sd[0]) / n, statistic.step / 2),
         )
     return columns
 
