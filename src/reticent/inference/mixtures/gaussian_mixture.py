@@ -83,7 +83,9 @@ class LengthHistogram:
         Upper ends of the bins; no length exceeds the last.
     counts : array (J,)
     count_sd : float
-        Standard deviation of the noise of each count.
+        Standard deviation of the error of each count, which is cut to whole records.
+    noise_sd : float
+        Standard deviation of the noise alone.
     n : float
         Number of records.
     """
@@ -91,26 +93,25 @@ class LengthHistogram:
     edges: Array
     counts: Array
     count_sd: float
+    noise_sd: float
     n: float
 
-    def best_clip(self, noise: Array, gain: Array, offset: Array) -> int:
-        """Which of the edges to clip lengths at: where bias and noise of Σ‖z‖² are least.
+    def best_clip(self, thresholds: Array, noise2: Array, gain: Array, offset: Array) -> float:
+        """The clip threshold (of T) with which bias and noise of E‖z‖² are least.
 
-        Of a threshold r, E‖z‖² is estimated by offset + E[min(‖z‖, r)²]/gain; ``noise`` is that of
-        the estimate, relative to what sampling has anyway. All are (J,). The bias is estimated from
-        the counts, as far as these stand out from their noise. Noise far below that of sampling
-        costs nothing, and the widest of equal thresholds is chosen: as the budget grows, no record
-        is clipped.
+        Of a threshold r, E‖z‖² is estimated by offset + E[min(‖z‖, r)²]/gain; ``noise2`` is the
+        squared noise of the estimate. All are (T,). The bias is estimated from the counts, as far
+        as these stand out from their noise. Of equal thresholds the widest is chosen: as the budget
+        grows, no record is clipped.
         """
         squares = self.edges**2
         bins, counts, sd = self._seen_bins((squares + np.append(0.0, squares[:-1])) / 2)
-        clipped = np.minimum(bins, squares[:, None])  # (thresholds, bins)
+        clipped = np.minimum(bins, (thresholds**2)[:, None])  # (thresholds, bins)
         weights = (bins - clipped / gain[:, None]) / self.n
         bias = weights @ counts - offset
-        bias_sd = np.sqrt((weights**2) @ sd**2)
-        significant = MIXTURE_MOMENTS.significant_sd * bias_sd
-        cost = np.maximum(bias**2 - significant**2, 0.0) + noise
-        return int(np.flatnonzero(cost <= cost.min())[-1])
+        significant = MIXTURE_MOMENTS.significant_sd * np.sqrt(weights**2 @ sd**2)
+        cost = np.maximum(bias**2 - significant**2, 0.0) + noise2
+        return float(thresholds[cost <= cost.min()][-1])
 
     def holding(self) -> NDArray[np.bool_]:
         """Which edges (J,) records are seen within; the last one holds all."""

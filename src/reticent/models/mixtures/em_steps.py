@@ -91,11 +91,11 @@ def _first_radius(view: RecordView, shares: int, moment_shares: int) -> tuple[fl
     octaves = np.arange(1 - MIXTURE.norm_bins, 1) / MIXTURE.norm_bins_per_octave
     origin = view.metric(np.eye(d), np.zeros((1, d)))
     lengths = _count_lengths(view, origin, longest * 2.0**octaves, shares, (0.0,))
-    noise = _gram_noise(lengths.count_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
+    noise = _gram_noise(lengths.noise_sd, shares / moment_shares) * d * lengths.edges**2 / lengths.n
     noise[~lengths.holding()] = np.inf  # noise alone would find records at a point
     unclipped = np.ones(len(noise))
-    clip = lengths.best_clip(noise**2, unclipped, np.zeros(len(noise)))
-    return float(lengths.edges[clip]), lengths.count_sd
+    radius = lengths.best_clip(lengths.edges, noise**2, unclipped, np.zeros(len(noise)))
+    return radius, lengths.noise_sd
 
 
 def _count_lengths(
@@ -111,7 +111,7 @@ def _count_lengths(
     release = view.release(LengthCounts(where, tuple(edges[:-1].tolist()), level, words), shares)
     sd = count_sd(release)
     view.complete.add(float(release.value.sum()), sd * math.sqrt(len(release.value)))
-    return LengthHistogram(edges, release.value, sd, view.complete.number)
+    return LengthHistogram(edges, release.value, sd, float(release.sd[0]), view.complete.number)
 
 
 def _gram_noise(sd: float, shares: float) -> float:
@@ -209,15 +209,16 @@ def best_radius(lengths: LengthHistogram, d: int, shares: float, components: int
     ``shares``: of the histogram, for each of the moments that are clipped; ``components``: whose
     moments are asked for one by one.
     """
-    gains = [clip_gains(d, radius) for radius in lengths.edges.tolist()]
-    squares = lengths.edges**2
+    wide_enough = lengths.edges >= chi_quantile(d, MIXTURE.clip_quantile)
+    thresholds = lengths.edges[wide_enough]
+    gains = [clip_gains(d, radius) for radius in thresholds.tolist()]
+    squares = thresholds**2
     trace = np.array([gain.trace_gain for gain in gains]) * squares
     normal = np.array([gain.identity_moment for gain in gains]) * squares
-    noise = _gram_noise(lengths.count_sd, shares) * squares / trace
+    noise = _gram_noise(lengths.noise_sd, shares) * squares / trace
     size = lengths.n / components
     cost = d * np.maximum(noise, MIXTURE.idle_noise * math.sqrt(size)) / size
-    cost[lengths.edges < chi_quantile(d, MIXTURE.clip_quantile)] = np.inf
-    return float(lengths.edges[lengths.best_clip(cost**2, trace, d * (1 - normal / trace))])
+    return lengths.best_clip(thresholds, cost**2, trace, d * (1 - normal / trace))
 
 
 def _updated_root(root: Array, values: Array, vectors: Array) -> Array:
