@@ -80,7 +80,7 @@ def test_forced_exploration_goes_on_and_becomes_rare():
         doses = np.random.default_rng(one.rounds_).uniform(size=(one.until_release_, 8, 1))
         one.tell(doses[np.arange(len(doses)), one.ask(doses)], np.zeros(len(doses)))
         shares.append(one.posterior_.exploration_share)
-        assert shares[-1] == pytest.approx(0.1 / np.sqrt(one.rounds_))
+        assert shares[-1] == pytest.approx(0.03 / np.sqrt(one.rounds_))
     assert shares[0] == 0, "in the first batch all candidates are equal"
     never = JointBandit(
         bounds=LINE, horizon=9, epsilon=1.0, delta=0.1, exploration_weight=0, random_state=3

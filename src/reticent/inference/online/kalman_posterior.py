@@ -81,7 +81,7 @@ class KalmanSettings:
     noise_grid: tuple[float, float, int] = (1e-4, 25.0, 250)
     log_noise_sd: float = 3.0
     prior_residuals: float = 1.0
-    noise_change: float = 0.1
+    noise_change: float = 0.2
     variance_grid: tuple[float, float, int] = (1e-2, 1e2, 81)
     surprise: float = 0.3
     second_moment_error: float = 0.05

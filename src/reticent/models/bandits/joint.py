@@ -86,7 +86,7 @@ class JointBandit:
         that nobody takes part more often is believed.
     exploration_weight : float
         How many posterior standard deviations are added to the mean (√β of GP-UCB); besides, a
-        share .1/√t of rounds is chosen at random after t rounds. 0 never explores.
+        share .03/√t of rounds is chosen at random after t rounds. 0 never explores.
     arms : int
         About how many candidates there are in a round: for simulating, from public numbers, what
         will be chosen.
