@@ -157,30 +157,33 @@ class _Bias:
 
 
 def _bias(z: Array) -> _Bias:
-    """Bias from errors of shape (repeats, places), NaN where they say nothing."""
+    """Bias from errors of shape (repeats, places); errors of rounding count as none."""
     if np.isnan(z).all():
         return _Bias(math.nan, math.nan, math.nan)
-    told = z[:, ~np.isnan(z).all(axis=0)]
-    means = np.nanmean(told[~np.isnan(told).all(axis=1)], axis=1)
+    z = np.nan_to_num(z)
+    means = z.mean(axis=1)
     error = math.inf
     if len(means) > 1:
         error = mean_error(means)[1]
-    return _Bias(float(means.mean()), error, float(np.abs(np.nanmean(told, axis=0)).max()))
+    return _Bias(float(means.mean()), error, float(np.abs(z.mean(axis=0)).max()))
 
 
 def _coverage(z: Array) -> tuple[dict[float, float], dict[float, float], bool, bool]:
-    """Coverage at each level, its standard errors, and whether bands are narrow or wide."""
+    """Coverage at each level, its standard errors, and whether bands are narrow or wide.
+
+    Places where any error is one of rounding are left out: the others there are the largest ones.
+    """
+    z = z[:, ~np.isnan(z).any(axis=0)]
     shares = {}
     errors = {}
     narrow = False
     wide = False
     for level, (least, most) in BANDS.items():
-        if np.isnan(z).all():
+        if not z.size:
             shares[level] = errors[level] = math.nan
             continue
-        inside = np.where(np.isnan(z), np.nan, np.abs(z) < norm.ppf((1 + level) / 2))
-        covered = np.nanmean(inside[~np.isnan(z).all(axis=1)], axis=1)  # in each repeat
-        if_independent = math.sqrt(level * (1 - level) / np.sum(~np.isnan(z)))
+        covered = np.mean(np.abs(z) < norm.ppf((1 + level) / 2), axis=1)  # in each repeat
+        if_independent = math.sqrt(level * (1 - level) / z.size)
         shares[level] = float(covered.mean())
         errors[level] = max(mean_error(covered)[1], if_independent)
         narrow = narrow or clearly_above(least - covered, if_independent)
