@@ -122,10 +122,7 @@ class GramEstimator:
         """Take in one more noisy matrix (m, m), with noise of standard deviations ``sd``."""
         self._sum = self._sum + B / sd**2
         self._weight = self._weight + 1 / sd**2
-        released = self._sum / self._weight
-        noise2 = (
-            float(np.mean(np.diag(1 / self._weight))) / 2
-        )  # outside the diagonal, where it is half
+        released, noise2 = self.released()
         if self._min_square_weight < 1:
             self.mean_square_weight = self._estimate_mean_square_weight(noise2)
         n = self.n * self.mean_square_weight
@@ -151,6 +148,13 @@ class GramEstimator:
             moments.var(axis=0) + signal_variance * error / (signal_variance + error),
             GRAM.hidden_error * hidden_variance,
         )
+
+    def released(self) -> tuple[Array, float]:
+        """Mean of the noisy matrices, and the variance of its noise off the diagonal.
+
+        On the diagonal it is twice that.
+        """
+        return self._sum / self._weight, float(np.mean(np.diag(1 / self._weight))) / 2
 
     def _fitted(self, released: Array, noise2: float) -> Array:
         """Densities that fit the releases, by mirror descent from the last ones.

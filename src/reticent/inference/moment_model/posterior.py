@@ -55,6 +55,7 @@ from reticent.inference.moment_model.clipping import (
     unclipped_variance,
 )
 from reticent.inference.moment_model.gram_estimation import GramEstimator
+from reticent.inference.moment_model.joint_posterior import JointProblem, StagedReleases
 from reticent.inference.moment_model.settings import CLIPPED_MOMENTS, POSTERIOR
 
 __all__ = ["StagedPosterior"]
@@ -66,7 +67,11 @@ _NOISE_FRACTION_LOGITS = np.linspace(*POSTERIOR.noise_fraction_logits)
 
 
 @dataclass(frozen=True)
-class _Stage:
+class Stage:
+    """What one stage released, and what its clip did to it."""
+
+    cross: Array  # A
+    cross_sd: float
     observed: Array  # A/g
     centre: Array  # w_k
     noise: float  # variance of the noise in A/g
@@ -189,7 +194,7 @@ class StagedPosterior:
         if self.prior_observation:
             self.covariance = posterior_covariance(self._root, self._H.T @ self._H)
             self.mean = self.covariance @ (self._H.T @ self._z)
-        self.stages: list[_Stage] = []
+        self.stages: list[Stage] = []
         fitted_constant = np.linalg.lstsq(self.points, np.ones(len(self.points)), rcond=None)[0]
         self._weights_of_one: Array = np.asarray(
             fitted_constant if self.constant_weights is None else self.constant_weights,
@@ -298,7 +303,9 @@ class StagedPosterior:
             math.sqrt(6) * gain * variance
         )  # Gram and Charlier's: of noise that is nearly normal
         self.stages.append(
-            _Stage(
+            Stage(
+                A,
+                A_sd,
                 A / gain,
                 centre,
                 noise,
@@ -645,6 +652,37 @@ class StagedPosterior:
             JITTER,
         )
         return solve_lower(lower, B @ onto), solve_lower(lower, self._observed)
+
+    def joint_problem(self, inputs: Array) -> JointProblem:
+        """All that was released, for `joint_posterior`.
+
+        ``inputs``: (points, d), where the features ``points`` were taken, in [−1, 1].
+        """
+        stages = self.stages
+        released, released_variance = self._gram.released()
+        noise = float(self.hypothesis_weights @ np.broadcast_to(self._noise, len(self._roots)))
+        return JointProblem(
+            releases=StagedReleases(
+                cross=np.array([stage.cross for stage in stages]),
+                cross_sd=np.array([stage.cross_sd for stage in stages]),
+                centres=np.array([stage.centre for stage in stages]),
+                clip_thresholds=np.array([stage.clip_threshold for stage in stages]),
+                squares=self.n * np.array([stage.second for stage in stages]),
+                square_sd=self.n * np.array([stage.second_sd for stage in stages]),
+                gram=released,
+                gram_noise=released_variance,
+            ),
+            features=self.points,
+            inputs=inputs,
+            n=self.n,
+            count_variance=self.count_variance,
+            prior_root=self._root,
+            noise_variance=self.noise_variance if self.learn_noise else noise,
+            truncation_variance=float(self.hypothesis_weights @ self.truncation_variance),
+            learn_noise=self.learn_noise,
+            mean=self.mean,
+            covariance=self.covariance,
+        )
 
     def nonprivate_covariance(self) -> Array:
         """Posterior covariance (m, m) of w without privacy noise in the sums: the model's own."""

@@ -9,10 +9,12 @@ __all__ = [
     "CLIPPED_MOMENTS",
     "EVIDENCE_SEARCH",
     "GRAM",
+    "JOINT",
     "POSTERIOR",
     "ClippedMomentSettings",
     "EvidenceSearchSettings",
     "GramSettings",
+    "JointPosteriorSettings",
     "StagedPosteriorSettings",
 ]
 
@@ -203,7 +205,67 @@ class EvidenceSearchSettings:
     grid: float = 0.01
 
 
+@dataclass(frozen=True)
+class JointPosteriorSettings:
+    """Priors and numerical settings of `joint_posterior` and what it is made of.
+
+    Parameters
+    ----------
+    log_density_sd : float
+        Standard deviation of the logarithm of the inputs' density a priori: a place may have e³
+        times the records of another.
+    log_density_lengths : tuple of float
+        Length scales of that logarithm, in half-widths of the box: a smooth law, and one of narrow
+        peaks, as tied inputs have. The released Gram matrices decide.
+    rough_law_probability : float
+        Probability of the second a priori.
+    log_noise_sd : float
+        Standard deviation of log s² a priori.
+    second_moment_error : float
+        Relative error of the expectation of a clipped second moment: the model is not quite right.
+    modes : int
+        Functions that a log density is made of. Numerical, as all that follow.
+    density_iterations, iterations : int
+        Most Newton steps for the density alone, and for weights and density.
+    halvings : int
+        How often a step is halved before it is taken anyway.
+    tolerance : float
+        Decrease of the objective (twice the negative log posterior) that a step must promise for
+        another one.
+    rounding : float
+        Relative increase of the objective that is rounding: machines must not differ in which
+        steps they take.
+    noise_grid_end, noise_nodes : float, int
+        Nodes of integrals over the noise are sinh of so many equidistant numbers up to this one:
+        to 30 standard deviations.
+    min_eigenvalue : float
+        Least eigenvalue of an expected Gram matrix, in records.
+    gram_directions : int
+        Eigen-directions whose pairs tell about the density.
+    dropped_weight : float
+        Hypotheses of less weight are left out.
+    """
+
+    log_density_sd: float = 3.0
+    log_density_lengths: tuple[float, float] = (0.3, 0.05)
+    rough_law_probability: float = 0.2
+    log_noise_sd: float = 3.0
+    second_moment_error: float = 0.01
+    modes: int = 60
+    density_iterations: int = 30
+    iterations: int = 12
+    halvings: int = 6
+    tolerance: float = 1e-2
+    rounding: float = 1e-9
+    noise_grid_end: float = 4.1
+    noise_nodes: int = 121
+    min_eigenvalue: float = 1e-6
+    gram_directions: int = 150
+    dropped_weight: float = 0.02
+
+
 POSTERIOR = StagedPosteriorSettings()
 CLIPPED_MOMENTS = ClippedMomentSettings()
 GRAM = GramSettings()
+JOINT = JointPosteriorSettings()
 EVIDENCE_SEARCH = EvidenceSearchSettings()

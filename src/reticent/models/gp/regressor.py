@@ -41,6 +41,7 @@ from reticent.inference.kernels.projection import (
 from reticent.inference.kernels.settings import PROJECTION
 from reticent.inference.linalg import quadratic_forms
 from reticent.inference.moment_model.gram_estimation import DAMPING
+from reticent.inference.moment_model.joint_posterior import JointPosterior, joint_posterior
 from reticent.inference.moment_model.posterior import StagedPosterior
 from reticent.inference.moment_model.predictive import OutputPosterior
 from reticent.models.base import PrivateEstimator
@@ -646,7 +647,12 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             square = posterior.feature_mean_square(constant)
             mean_square_weight = square / state.feature_map.feature_scale[constant] ** 2
         residual_variance = posterior.s2
-        if self._releases - self._input_releases > STAGED_FIT.final_clip_stages:
+        joint = self._joint_posterior(posterior, state)
+        if joint is not None:
+            residual_variance = joint.noise_variance + float(
+                posterior.hypothesis_weights @ posterior.truncation_variance
+            )
+        elif self._releases - self._input_releases > STAGED_FIT.final_clip_stages:
             residual_variance = posterior.s2 + posterior.excess_noise_variance()
         noise_variance = max(
             residual_variance - truncation_variance,
@@ -666,19 +672,36 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         mean = posterior.mean
         if self.kernel is not None:
             mean = posterior.model_averaged_mean()
+        covariance = posterior.error_covariance(support)
+        if joint is not None:
+            mean = joint.mean
+            covariance = joint.covariance
         return OutputPosterior(
             middle,
             half_range,
             clone(state.prior.kernels[best]),
             noise_std,
             mean,
-            posterior.error_covariance(support),
+            covariance,
             posterior.nonprivate_covariance(),
             truncation_variance / mean_square_weight,
             prior_std * half_range,
             # around a mean that is known from a part of the box, which has moved too
             state.prior_centred_variance(posterior) * (2 - support),
         )
+
+    def _joint_posterior(
+        self, posterior: StagedPosterior, state: StageState
+    ) -> JointPosterior | None:
+        """Posterior of all releases together; None where it does not apply.
+
+        It takes a prior that was not learned, and records that all count alike.
+        """
+        learned = self.learn_kernel is True and len(posterior.hypotheses) > 1
+        if self.kernel is None or learned or self.noise_column is not None:
+            return None
+        inputs = state.feature_map.warped(state.representative_points)
+        return joint_posterior(posterior.joint_problem(inputs))
 
     def predict(self, X: object, return_std: bool = False, return_cov: bool = False) -> Any:
         """Mean of the function at ``X``, and its posterior standard deviation or covariance.
