@@ -161,11 +161,13 @@ class GramLikelihood:
 def damped_step(
     start: Array, step: Array, objective: float, tried: Callable[[Array], float]
 ) -> Array:
-    """The step, halved until the objective does not rise; the last one tried if it always does."""
-    moved = start + step
-    for _ in range(JOINT.halvings):
-        if tried(moved) <= objective * (1 + JOINT.rounding):
-            break
-        step = step / 2
+    """Where the step leads, halved until the objective does not rise; the start if it always does.
+
+    ``tried`` gives the objective elsewhere.
+    """
+    for _ in range(JOINT.halvings + 1):
         moved = start + step
-    return moved
+        if tried(moved) <= objective * (1 + JOINT.rounding):
+            return moved
+        step = step / 2
+    return start

@@ -38,7 +38,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from reticent.inference.linalg import quadratic_forms
+from reticent.inference.linalg import (
+    JITTER,
+    quadratic_forms,
+    robust_cholesky,
+    solve_lower,
+)
 from reticent.inference.moment_model.gram_likelihood import (
     GramGeometry,
     GramLikelihood,
@@ -49,7 +54,6 @@ from reticent.inference.moment_model.input_log_density import InputLogDensity
 from reticent.inference.moment_model.noise_shapes import (
     NOISE_SHAPES,
     NORMAL,
-    ClippedMoments,
     NoiseShape,
 )
 from reticent.inference.moment_model.settings import JOINT
@@ -149,15 +153,17 @@ def joint_posterior(problem: JointProblem) -> JointPosterior:
         laws.append(likelihood.fit())
     rough = JOINT.rough_law_probability
     law_weights = _normalised(np.array([law.evidence for law in laws]) + np.log([1 - rough, rough]))
-    shapes = NOISE_SHAPES if problem.learn_noise else (NORMAL,)
     leading = int(law_weights.argmax())
-    fits = [_Fit(problem, likelihoods[leading], laws[leading], shape) for shape in shapes]
+    fits = [_Fit(problem, likelihoods[leading], laws[leading], NORMAL)]
+    if problem.learn_noise:
+        for shape in NOISE_SHAPES[1:]:  # from where the first ended: a few steps are enough
+            fits.append(_Fit(problem, likelihoods[leading], fits[0].law, shape, fits[0]))
     shape_weights = _normalised(np.array([fit.evidence for fit in fits]))
-    best = shapes[int(shape_weights.argmax())]
+    best = fits[int(shape_weights.argmax())]
     weights = list(law_weights[leading] * shape_weights)
     for k, weight in enumerate(law_weights):
         if k != leading and weight >= JOINT.dropped_weight:
-            fits.append(_Fit(problem, likelihoods[k], laws[k], best))
+            fits.append(_Fit(problem, likelihoods[k], laws[k], best.shape, best))
             weights.append(weight)
     return _mixture(fits, np.array(weights) / sum(weights))
 
@@ -182,7 +188,8 @@ class _Expectation:
     """E A_k at some weights and density, in the eigen-directions, and its parts."""
 
     cross: Array  # (K, m)
-    moments: ClippedMoments  # (K, G)
+    clipped: Array  # m (K, G)
+    slopes: Array  # m' (K, G)
     gains: Array  # γ (K,)
     deviation: Array  # R̂ (m, m)
     shift: Array  # δ (K, G)
@@ -193,24 +200,34 @@ class _Fit:
     """Posterior under one prior of the log density and one shape of the noise."""
 
     def __init__(
-        self, problem: JointProblem, likelihood: GramLikelihood, law: InputLaw, shape: NoiseShape
+        self,
+        problem: JointProblem,
+        likelihood: GramLikelihood,
+        law: InputLaw,
+        shape: NoiseShape,
+        start: "_Fit | None" = None,
     ) -> None:
         self._problem = problem
         self._releases = problem.releases
         self._likelihood = likelihood
-        self._shape = shape
+        self.shape = shape
         self.mean = problem.mean
         self.covariance = problem.covariance
         self.noise_variance = problem.noise_variance
+        if start is not None:
+            self.mean = start.mean
+            self.covariance = start.covariance
+            self.noise_variance = start.noise_variance
         self._latents = law.latents
         self._latent_covariance = law.covariance
         self._noise_evidence = 0.0
-        self._whitened: Array = np.asarray(np.linalg.solve(problem.prior_root, problem.mean))
+        self._whitened: Array = np.asarray(np.linalg.solve(problem.prior_root, self.mean))
         for iteration in range(JOINT.iterations):
             if problem.learn_noise and iteration % 2 == 0:
                 self._fit_noise()
             if self._newton_step() < JOINT.tolerance and iteration > 1:
                 break
+        self.law = InputLaw(self._latents, self._latent_covariance, law.evidence)
 
     def _unknown_variance(self) -> Array:
         """Variance of φᵀw at the points (G,), and of what the basis does not represent."""
@@ -223,15 +240,15 @@ class _Fit:
     ) -> _Expectation:
         apart = weights - self._releases.centres
         shift = apart @ self._problem.features.T
-        moments = self._shape.clipped_moments(
+        clipped, slopes = self.shape.clipped_mean(
             shift, self._releases.clip_thresholds, self.noise_variance, unknown
         )
-        gains = moments.gain @ records / records.sum()
+        gains = slopes @ records / records.sum()
         deviation = self._likelihood.sample_deviation(geometry, records)
         parts = apart @ geometry.directions
-        cross = (moments.mean * records) @ geometry.rotated
+        cross = (clipped * records) @ geometry.rotated
         cross += gains[:, None] * (parts @ deviation)
-        return _Expectation(cross, moments, gains, deviation, shift, parts)
+        return _Expectation(cross, clipped, slopes, gains, deviation, shift, parts)
 
     def _newton_step(self) -> float:
         """One damped step; gives the decrease of the objective that it promised."""
@@ -243,7 +260,10 @@ class _Fit:
         unknown = self._unknown_variance()
         expected = self._expectation(self.mean, records, geometry, unknown)
         covariances = self._stage_covariances(records, slopes, geometry, expected)
-        lower = np.linalg.cholesky(covariances)
+        scales = np.trace(covariances, axis1=1, axis2=2) / covariances.shape[1]
+        lower = np.linalg.cholesky(
+            covariances + JITTER * scales[:, None, None] * np.eye(covariances.shape[1])
+        )
         observed = self._releases.cross @ geometry.directions
         stacked = np.concatenate(
             [
@@ -304,22 +324,24 @@ class _Fit:
         second_order = uncorrected * quadratic_forms(rotated.T, both)
         error += np.maximum(second_order, 0.0)[:, None, None]
         error *= np.outer(expected.gains, expected.gains)
-        share = records[:, None] * rotated**2 + np.finfo(float).tiny
+        half = slice(None, None, 2)  # evenly spread too, and enough for a mean
+        share = records[half, None] * rotated[half] ** 2 + np.finfo(float).tiny
         share *= geometry.eigenvalues / share.sum(axis=0)
-        sampling = self._sampling_covariances(expected).reshape(len(records), K * K)
+        sampling = self._sampling_covariances(expected, half).reshape(len(share), K * K)
         error += (share.T @ sampling).reshape(-1, K, K)
         return np.asarray(error + np.diag(self._releases.cross_sd**2))
 
-    def _sampling_covariances(self, expected: _Expectation) -> Array:
-        """C_g: covariance over the stages of a record's clipped residuals, (G, K, K)."""
-        nodes, weights = self._shape.quadrature(
+    def _sampling_covariances(self, expected: _Expectation, points: slice) -> Array:
+        """C_g: covariance over the stages of a record's clipped residuals, (points, K, K)."""
+        nodes, weights = self.shape.quadrature(
             self.noise_variance, self._problem.truncation_variance
         )
         r = self._releases.clip_thresholds[:, None]
-        clipped = np.clip(expected.shift.T[:, :, None] + nodes, -r, r)
+        shift = expected.shift[:, points]
+        clipped = np.clip(shift.T[:, :, None] + nodes, -r, r)
         clipped -= (clipped @ weights)[:, :, None]
         clipped *= np.sqrt(weights)
-        bent = (expected.moments.mean - expected.gains[:, None] * expected.shift).T
+        bent = (expected.clipped[:, points] - expected.gains[:, None] * shift).T
         return np.asarray(
             clipped @ clipped.transpose(0, 2, 1) + bent[:, :, None] * bent[:, None, :]
         )
@@ -329,7 +351,7 @@ class _Fit:
     ) -> Array:
         """Derivative of E A_k by w, (m, K, m)."""
         features = self._problem.features
-        weighted = expected.moments.gain * records
+        weighted = expected.slopes * records
         law = np.stack([(geometry.rotated * one[:, None]).T @ features for one in weighted], axis=1)
         sample = expected.deviation @ geometry.directions.T
         return np.asarray(law + expected.gains[:, None] * sample[:, None])
@@ -339,9 +361,7 @@ class _Fit:
     ) -> Array:
         """Derivative of E A_k by z, (m, K, latents): where R̂ follows B̄, it undoes a change."""
         found = []
-        for mean, gain, part in zip(
-            expected.moments.mean, expected.gains, expected.parts, strict=True
-        ):
+        for mean, gain, part in zip(expected.clipped, expected.gains, expected.parts, strict=True):
             undone = gain * ((geometry.rotated * part) @ geometry.shrinkage.T)
             found.append((geometry.rotated * (mean[:, None] - undone)).T @ slopes)
         return np.stack(found, axis=1)
@@ -349,24 +369,25 @@ class _Fit:
     def _fit_noise(self) -> None:
         """Set s² to the maximum of its posterior, given weights and density."""
         records, _ = self._likelihood.density.expected_records(self._latents)
-        unknown = self._unknown_variance()
-        shift = (self.mean - self._releases.centres) @ self._problem.features.T
+        n = float(records.sum())
+        some = _systematic_sample(records)
+        unknown = self._unknown_variance()[some]
+        shift = (self.mean - self._releases.centres) @ self._problem.features[some].T
         r = self._releases.clip_thresholds
         median = math.log(self._problem.noise_variance)
         truncation = self._problem.truncation_variance
 
         def misfit(log_variance: float) -> float:
             variance = math.exp(log_variance)
-            moments = self._shape.clipped_moments(shift, r, variance, unknown)
-            expected = moments.second @ records
-            nodes, weights = self._shape.quadrature(variance, truncation)
+            expected = n * self.shape.clipped_square(shift, r, variance, unknown).mean(axis=1)
+            nodes, weights = self.shape.quadrature(variance, truncation)
             squares = np.clip(nodes, -r[:, None], r[:, None]) ** 2
             squares -= (squares @ weights)[:, None]
-            covariance = float(records.sum()) * (squares * weights) @ squares.T
+            covariance = n * (squares * weights) @ squares.T
             covariance += np.diag(self._releases.square_sd**2)
             covariance += np.outer(expected, expected) * JOINT.second_moment_error**2
-            lower = np.linalg.cholesky(covariance)
-            residuals = np.linalg.solve(lower, self._releases.squares - expected)
+            lower = robust_cholesky(covariance, JITTER)
+            residuals = solve_lower(lower, self._releases.squares - expected)
             surprise = (log_variance - median) / JOINT.log_noise_sd
             return float((residuals @ residuals + surprise**2) / 2 + np.log(np.diag(lower)).sum())
 
@@ -374,3 +395,11 @@ class _Fit:
         found = minimize_scalar(misfit, bounds=(median - width, median + width), method="bounded")
         self.noise_variance = math.exp(found.x)
         self._noise_evidence = -float(found.fun)
+
+
+def _systematic_sample(weights: Array) -> NDArray[np.intp]:
+    """Indices of points that represent all of them by their weights, some more than once."""
+    steps = (np.arange(JOINT.noise_points) + 0.5) / JOINT.noise_points
+    cumulative = np.cumsum(weights)
+    found = np.searchsorted(cumulative, steps * cumulative[-1])
+    return np.asarray(np.minimum(found, len(weights) - 1))

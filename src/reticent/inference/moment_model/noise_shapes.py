@@ -6,7 +6,7 @@ variances.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,19 +16,10 @@ from scipy.special import ndtr
 
 from reticent.inference.moment_model.settings import JOINT
 
-__all__ = ["NOISE_SHAPES", "NORMAL", "ClippedMoments", "NoiseShape"]
+__all__ = ["NOISE_SHAPES", "NORMAL", "NoiseShape"]
 
 Array = NDArray[np.float64]
 _SINH_GRID = np.linspace(-JOINT.noise_grid_end, JOINT.noise_grid_end, JOINT.noise_nodes)
-
-
-@dataclass(frozen=True)
-class ClippedMoments:
-    """Moments of clip(δ + noise, ±r), each (stages, points)."""
-
-    mean: Array
-    gain: Array  # derivative of the mean by δ: the probability not to be clipped
-    second: Array
 
 
 @dataclass(frozen=True)
@@ -40,10 +31,12 @@ class NoiseShape:
     means: tuple[float, ...]
     sds: tuple[float, ...]
 
-    def clipped_moments(
+    def clipped_mean(
         self, shift: Array, thresholds: Array, variance: float, further: Array
-    ) -> ClippedMoments:
-        """Moments of clip(shift + noise + N(0, further), ±threshold).
+    ) -> tuple[Array, Array]:
+        """E clip(shift + noise + N(0, further), ±threshold), and its derivative by the shift.
+
+        The derivative, the gain, is the probability not to be clipped.
 
         Parameters
         ----------
@@ -57,29 +50,45 @@ class NoiseShape:
             Variance of what is normal besides.
         """
         r = thresholds[:, None]
-        scale = math.sqrt(variance)
-        mean, gain, second = (np.zeros_like(shift) for _ in range(3))
-        for probability, centre, sd in zip(self.probabilities, self.means, self.sds, strict=True):
-            spread = np.sqrt(sd**2 * variance + further)
-            middle = shift + centre * scale
+        mean = np.zeros_like(shift)
+        gain = np.zeros_like(shift)
+        for probability, middle, spread in self._components(shift, variance, further):
             low = (-r - middle) / spread
             high = (r - middle) / spread
             below = ndtr(low)
             above = ndtr(-high)
             inside = 1 - below - above
+            falling = spread * (_normal_pdf(low) - _normal_pdf(high))
+            mean += probability * (middle * inside + falling + r * (above - below))
+            gain += probability * inside
+        return mean, gain
+
+    def clipped_square(
+        self, shift: Array, thresholds: Array, variance: float, further: Array
+    ) -> Array:
+        """E clip(shift + noise + N(0, further), ±threshold)², of the same numbers."""
+        r = thresholds[:, None]
+        square = np.zeros_like(shift)
+        for probability, middle, spread in self._components(shift, variance, further):
+            low = (-r - middle) / spread
+            high = (r - middle) / spread
+            outside = ndtr(low) + ndtr(-high)
             low_pdf = _normal_pdf(low)
             high_pdf = _normal_pdf(high)
-            mean += probability * (
-                middle * inside + spread * (low_pdf - high_pdf) + r * (above - below)
+            square += probability * (
+                (middle**2 + spread**2) * (1 - outside)
+                + spread * ((middle - r) * low_pdf - (middle + r) * high_pdf)
+                + r**2 * outside
             )
-            gain += probability * inside
-            second += probability * (
-                (middle**2 + spread**2) * inside
-                + 2 * middle * spread * (low_pdf - high_pdf)
-                + spread**2 * (low * low_pdf - high * high_pdf)
-                + r**2 * (above + below)
-            )
-        return ClippedMoments(mean, gain, second)
+        return square
+
+    def _components(
+        self, shift: Array, variance: float, further: Array
+    ) -> Iterator[tuple[float, Array, Array]]:
+        """Probability, mean and standard deviation of each normal law, around the shift."""
+        scale = math.sqrt(variance)
+        for probability, mean, sd in zip(self.probabilities, self.means, self.sds, strict=True):
+            yield probability, shift + mean * scale, np.sqrt(sd**2 * variance + further)
 
     def quadrature(self, variance: float, further: float) -> tuple[Array, Array]:
         """Nodes and weights (nodes,) of the noise plus N(0, further); weights add up to 1.

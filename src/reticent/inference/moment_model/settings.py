@@ -235,6 +235,10 @@ class JointPosteriorSettings:
     rounding : float
         Relative increase of the objective that is rounding: machines must not differ in which
         steps they take.
+    noise_points : int
+        Points over which second moments are averaged.
+    log_noise_tolerance : float
+        Error of log s² at which the search for its maximum stops.
     noise_grid_end, noise_nodes : float, int
         Nodes of integrals over the noise are sinh of so many equidistant numbers up to this one:
         to 30 standard deviations.
@@ -257,8 +261,10 @@ class JointPosteriorSettings:
     halvings: int = 6
     tolerance: float = 1e-2
     rounding: float = 1e-9
+    noise_points: int = 32
+    log_noise_tolerance: float = 0.01
     noise_grid_end: float = 4.1
-    noise_nodes: int = 121
+    noise_nodes: int = 81
     min_eigenvalue: float = 1e-6
     gram_directions: int = 150
     dropped_weight: float = 0.02
