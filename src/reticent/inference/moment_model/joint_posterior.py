@@ -224,7 +224,7 @@ class _Fit:
         self._whitened: Array = np.asarray(np.linalg.solve(problem.prior_root, self.mean))
         for iteration in range(JOINT.iterations):
             if problem.learn_noise and iteration % 2 == 0:
-                self._fit_noise()
+                self._fit_noise(everywhere=not iteration)
             if self._newton_step() < JOINT.tolerance and iteration > 1:
                 break
         self.law = InputLaw(self._latents, self._latent_covariance, law.evidence)
@@ -366,8 +366,8 @@ class _Fit:
             found.append((geometry.rotated * (mean[:, None] - undone)).T @ slopes)
         return np.stack(found, axis=1)
 
-    def _fit_noise(self) -> None:
-        """Set s² to the maximum of its posterior, given weights and density."""
+    def _fit_noise(self, *, everywhere: bool) -> None:
+        """Set s² to the maximum of its posterior, given weights and density; or near the last."""
         records, _ = self._likelihood.density.expected_records(self._latents)
         n = float(records.sum())
         some = _systematic_sample(records)
@@ -391,8 +391,9 @@ class _Fit:
             surprise = (log_variance - median) / JOINT.log_noise_sd
             return float((residuals @ residuals + surprise**2) / 2 + np.log(np.diag(lower)).sum())
 
-        width = 4 * JOINT.log_noise_sd
-        found = minimize_scalar(misfit, bounds=(median - width, median + width), method="bounded")
+        middle = median if everywhere else math.log(self.noise_variance)
+        width = 4 * JOINT.log_noise_sd if everywhere else JOINT.log_noise_step
+        found = minimize_scalar(misfit, bounds=(middle - width, middle + width), method="bounded")
         self.noise_variance = math.exp(found.x)
         self._noise_evidence = -float(found.fun)
 

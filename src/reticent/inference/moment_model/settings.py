@@ -237,6 +237,8 @@ class JointPosteriorSettings:
         steps they take.
     noise_points : int
         Points over which second moments are averaged.
+    log_noise_step : float
+        How far log s² is sought around the last one, after the first time.
     log_noise_tolerance : float
         Error of log s² at which the search for its maximum stops.
     noise_grid_end, noise_nodes : float, int
@@ -262,6 +264,7 @@ class JointPosteriorSettings:
     tolerance: float = 1e-2
     rounding: float = 1e-9
     noise_points: int = 32
+    log_noise_step: float = 0.5
     log_noise_tolerance: float = 0.01
     noise_grid_end: float = 4.1
     noise_nodes: int = 81
