@@ -154,7 +154,7 @@ def check_file(
     places = [source.position(name) for name in columns]
     people = None
     if person is not None:
-        people = _People(person, source.position(person))
+        people = _People(person, source.position(person), source.nobody)
     weighed = None
     if weight is not None:
         weighed = source.position(weight[0])
@@ -192,10 +192,10 @@ def check_file(
 class _People:
     """Counts the records of each person, as a fit tells people apart."""
 
-    def __init__(self, column: str, position: int) -> None:
+    def __init__(self, column: str, position: int, nobody: Sequence[str]) -> None:
         self.column = column
         self.position = position
-        self._halves = Identifier(0, b"check"), Identifier(1, b"check")
+        self._halves = [Identifier(half, b"check", missing=tuple(nobody)) for half in (0, 1)]
         self._pairs: dict[Any, tuple[float, float]] = {}
         self._counts: Counter[tuple[float, float]] = Counter()
         self._cells: dict[tuple[float, float], Any] = {}  # how each was written first
@@ -249,8 +249,8 @@ class _People:
 
 def _people_hints(counts: Sequence[int], codes: Sequence[tuple[str, int]]) -> list[str]:
     hints = [
-        f"{text!r} has {count:,} records, as if it were one person: if it stands for nobody, make "
-        "these cells empty"
+        f"{text!r} has {count:,} records, as if it were one person: if it stands for nobody, "
+        "make these cells empty, or give the code with --missing"
         for text, count in codes[:_SHOWN]
     ]
     if len(counts) == 1:

@@ -438,7 +438,7 @@ class DataOptions:
             raise BadFile(words) from None
         if dialect:
             check_dialect(source, data)
-        return source
+        return source.with_nobody(parse_missing(self.missing)[0])
 
     def columns(
         self,

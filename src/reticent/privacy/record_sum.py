@@ -126,12 +126,9 @@ class RecordSum:
                 return 0, np.zeros(shape, dtype=object)
             return total.rows, total.integers()
         weighted = WeightedSum(block_sum, self.weights, shape, rows)
-        total = self.source.total(
-            self.fields + self.weight_fields,
-            weighted,
-            rows=weighted_chunk(rows),
-            threads=self.threads,
-        )
+        fields = self.fields + self.weight_fields
+        chunk = weighted_chunk(rows, len(fields))
+        total = self.source.total(fields, weighted, rows=chunk, threads=self.threads)
         people = self.weights.people
         if people is not None and total_checksum(total.integers()) != people.checksum:
             raise ReleaseRefused("The records changed while they were read.")

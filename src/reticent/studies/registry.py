@@ -64,6 +64,12 @@ STUDIES = {
         repeats=100,
         quick=2,
     ),
+    "calibration": Study(
+        "own.calibration.study",
+        "The grid: every estimator over data laws, n and ε: bias, coverage, ranks, monotony, and "
+        "the ratio to the same model without privacy.",
+        repeats=10,
+    ),
     "gp-robustness": Study(
         "own.robustness",
         "Wrong bounds, outliers, heavy tails, clustered inputs: what they do to error and "

@@ -22,9 +22,9 @@ from reticent.privacy.people.weights import (
     add_limbs,
     checksum,
     equal_weights,
-    identifiers,
     joined,
     total_checksum,
+    weighted_chunk,
 )
 from reticent.privacy.record_sum import RecordSum
 from reticent.privacy.reference import reference_weights
@@ -75,7 +75,7 @@ def test_a_person_with_very_many_records(k):
     people = PersonCounts(1)
     people.add(pairs([1, 2]))
     people.settle()
-    people.counts[0] = k
+    people.counts[people._places(people.identifiers(pairs([1])))] = k
     one, other = RecordWeights(0, people).integers(pairs([1, 2])).tolist()
     assert other == ONE
     assert one == ONE // k
@@ -153,7 +153,7 @@ def test_limbs_are_exact_up_to_their_bounds(size, sign):
         add_limbs(limbs[:, :-1], block, weight)
         expected = [a + int(b) * weight for a, b in zip(expected, block, strict=True)]
         assert (limbs[0] >= 0).all()
-        assert (limbs[0] < 2**29).all()
+        assert (limbs[0] < 2**35).all()
         assert (np.abs(limbs[1]) <= 2**54).all()
     assert joined(limbs.astype(object), (3,)).tolist() == expected
 
@@ -161,7 +161,10 @@ def test_limbs_are_exact_up_to_their_bounds(size, sign):
 def test_pieces_of_a_chunk_are_few_enough_for_the_limbs():
     """At most 2¹⁷ rows a block, as weights.md says, for every statistic."""
     for statistic, _, _ in STATISTICS.values():
-        assert statistic.block_rows <= 2**17
+        rows = statistic.block_rows
+        assert rows <= 2**17
+        for columns in (1, 2, 5, 1000, 10**7):
+            assert rows <= weighted_chunk(rows, columns) <= min(2**10 * rows, 2**20)
 
 
 # ---- counting, and the checksum
@@ -178,7 +181,10 @@ def test_counts_do_not_depend_on_order_blocks_or_who_counts():
         part.add(block)
         parts.merge(part)
     parts.settle()
-    assert whole.settle().ids.tolist() == parts.ids.tolist()
+    assert (
+        whole.settle().of(whole.identifiers(ids)).tolist()
+        == parts.of(parts.identifiers(ids)).tolist()
+    )
     assert whole.counts.tolist() == parts.counts.tolist()
     assert (whole.records, whole.people) == (parts.records, parts.people)
     assert whole.checksum == parts.checksum
@@ -189,7 +195,48 @@ def test_many_people_in_many_blocks_are_brought_together():
     for first in range(0, 300_000, 50_000):
         people.add(np.column_stack([np.zeros(60_000), np.arange(first, first + 60_000)]))
     assert people.people == 310_000
-    assert people.of(identifiers(np.array([[0.0, 50_001.0], [0.0, 1.0]]))).tolist() == [2, 1]
+    asked = people.identifiers(np.array([[0.0, 50_001.0], [0.0, 1.0], [1.0, 1.0]]))
+    assert people.of(asked).tolist() == [2, 1, 0]
+
+
+def test_people_whose_words_are_equal_are_told_apart():
+    """Keyed words of 64 bits may be equal; here they often are."""
+    rng = np.random.default_rng(4)
+    ids = rng.integers(0, 30, (4000, 2)).astype(np.float64)
+    people = PersonCounts(3)
+    people._first = people._second = np.uint64(1)
+    for block in np.array_split(ids, 5):
+        people.add(block)
+        people.settle()
+    different, places, counts = np.unique(ids, axis=0, return_inverse=True, return_counts=True)
+    assert people.people == len(different)
+    assert people.of(people.identifiers(ids)).tolist() == counts[places].tolist()
+    strangers = np.array([[31.0, 0.0], [0.0, 31.0], [np.nan, 1.0], [1.0, np.nan]])
+    assert people.of(people.identifiers(strangers)).tolist() == [0, 0, 0, 0]
+
+
+def test_pairs_are_told_apart_by_their_word_and_their_second():
+    """The first of a pair is multiplied by an odd number, which can be undone modulo 2⁶⁴."""
+    rng = np.random.default_rng(5)
+    for key in rng.integers(0, 2**63, 20).tolist():
+        people = PersonCounts(key)
+        assert int(people._first) % 2 == 1
+        ids = rng.integers(-(2**31), 2**53, (50, 2)).astype(np.float64)
+        words, seconds = people.identifiers(ids)
+        back = (words - seconds.astype(np.uint64) * people._second).astype(object)
+        inverse = pow(int(people._first), -1, 2**64)
+        firsts = [int(word) * inverse % 2**64 for word in back]
+        assert firsts == [int(first) % 2**64 for first in ids[:, 0]]
+
+
+def test_people_are_found_wherever_their_words_lie():
+    """The least word and the greatest, and those of strangers before and behind all."""
+    people = PersonCounts(3)
+    people._first = people._second = np.uint64(1)
+    people.add(np.array([[0.0, 0.0], [-1.0, 0.0], [-1.0, 0.0], [0.0, 7.0]]))
+    ids = people.identifiers(np.array([[0.0, 0.0], [-1.0, 0.0], [0.0, 7.0], [0.0, 8.0], [-2.0, 0]]))
+    assert int(ids.words[1]) == 2**64 - 1
+    assert people.of(ids).tolist() == [1, 2, 1, 0, 0]
 
 
 def test_any_change_of_identifiers_changes_the_checksum():
@@ -198,7 +245,7 @@ def test_any_change_of_identifiers_changes_the_checksum():
     for _ in range(50):
         key = int(rng.integers(0, 2**63))
         seals = {
-            checksum(identifiers(pairs(some)), key)
+            checksum(PersonCounts(key).identifiers(pairs(some)))
             for some in (
                 ids,
                 [0, 0, 0, 1, 2, 3],  # nobody becomes person 0
@@ -210,7 +257,8 @@ def test_any_change_of_identifiers_changes_the_checksum():
             )
         }
         assert len(seals) == 7
-    assert checksum(identifiers(pairs(ids)), 1) != checksum(identifiers(pairs(ids)), 2)
+    one, other = (checksum(PersonCounts(key).identifiers(pairs(ids))) for key in (1, 2))
+    assert one != other
     assert total_checksum(0) == PersonCounts(7).checksum == 0
 
 
@@ -255,6 +303,70 @@ def test_every_source_gives_the_same_integers(tmp_path):
             people, (rows, total) = sums(source, threads=threads)
             assert (people.people, people.records, rows) == (5, 10, 10)
             assert total.tolist() == [expected]
+
+
+TEXT_IDS = [None if one is None else f"person {one}" for one in IDS]
+
+
+def test_texts_give_the_integers_of_numbers(tmp_path):
+    numbers = sums(scan(pl.DataFrame({"a": VALUES, "id": IDS})))[1]
+    column = pa.array(TEXT_IDS, pa.string())
+    for name, kind in (
+        ("plain", column),
+        ("dictionary", column.dictionary_encode()),
+        ("large", column.cast(pa.large_string())),
+    ):
+        pq.write_table(pa.table({"a": VALUES, "id": kind}), tmp_path / f"{name}.parquet")
+        assert sums(scan(tmp_path / f"{name}.parquet"))[1] == numbers
+        assert sums(scan(pa.table({"a": VALUES, "id": kind})))[1] == numbers
+    frame = pd.DataFrame({"a": VALUES, "id": TEXT_IDS})
+    assert sums(scan(frame))[1] == numbers
+    assert sums(scan(dd.from_pandas(frame, npartitions=3)))[1] == numbers
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert sums(scan(tmp_path / "t.csv"))[1] == numbers
+    quoted = frame.to_csv(index=False, quoting=2).replace('""', "")  # all but numbers
+    (tmp_path / "q.csv").write_text(quoted)
+    assert sums(scan(tmp_path / "q.csv"))[1] == numbers
+
+
+@pytest.mark.parametrize(
+    ("ids", "people"),
+    [
+        ([4] * 10, 1),  # constant
+        (list(range(10)), 10),  # all different
+        ([1.5, 1.5, 2.0, 2.0, 2.0, np.nan, np.inf, -np.inf, 1e300, 0.1], 6),  # floats
+        ([np.nan] * 10, 0),
+    ],
+)
+def test_unusual_columns_of_identifiers_weigh_as_the_reference_says(ids, people):
+    source = scan(pl.DataFrame({"a": VALUES, "id": ids}))
+    known = [None if np.isnan(one) else one for one in ids]
+    steps = [int(np.trunc(np.clip(v, -1, 1) * 2.0**24)) for v in VALUES]
+    expected = sum(w * s for w, s in zip(reference_weights(known), steps, strict=True))
+    found, (rows, total) = sums(source)
+    assert (found.people, rows, total.tolist()) == (people, 10, [expected])
+
+
+def test_very_many_people_are_counted_in_memory_that_grows_with_them():
+    """A table of some 40 bytes for each, whatever the order in which they come."""
+    people = PersonCounts(11)
+    rng = np.random.default_rng(6)
+    for block in np.array_split(rng.permutation(1_500_000), 10):
+        people.add(np.column_stack([block // 1000, block % 1000]).astype(np.float64))
+    assert people.people == 1_500_000
+    assert set(people.counts.tolist()) == {0, 1}
+    arrays = [people.counts, people._starts, *people._ids]
+    assert sum(array.nbytes for array in arrays) < 45 * people.people
+
+
+def test_codes_for_nobody_weigh_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text("a,id\n.5,NA\n.5,NA\n.25,7\n.5,999\n.5,NAN\n.5,\n")
+    source = scan(tmp_path / "t.csv")
+    assert sums(source)[0].people == 4
+    people, (rows, total) = sums(source.with_nobody(["NA", "999"]))
+    assert (people.people, rows) == (2, 6)
+    assert total.tolist() == [3 * 2**46]  # a quarter and a half, on two grids
+    assert sums(source.with_nobody([]))[0].people == 4
 
 
 def test_with_one_record_each_the_sums_are_those_without_people():

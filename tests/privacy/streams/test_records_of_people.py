@@ -109,9 +109,19 @@ def test_a_state_belongs_to_its_unit():
         stream(person="user", contribution=3, state=state)
     with pytest.raises(BadInput, match="another"):
         stream(state=state)
-    altered = json.loads(state) | {"people": {"key": "zz", "counts": {}}}
+    altered = json.loads(state) | {"people": {"multilinear key": "zz", "counts": {}}}
     with pytest.raises(BadInput, match="altered"):
         stream(person="user", contribution=2, state=json.dumps(altered).encode())
+
+
+def test_identifiers_of_another_hash_are_refused():
+    first = stream(person="user")
+    first.add(Squares(), np.ones((1, 1)), person=["ann"])
+    fields = json.loads(first.state())
+    stored = fields["people"]
+    fields["people"] = {"key": stored["multilinear key"], "counts": stored["counts"]}
+    with pytest.raises(BadInput, match="altered"):
+        stream(person="user", state=json.dumps(fields).encode())
 
 
 def test_a_bandit_counts_the_first_rounds_of_each_user():

@@ -6,11 +6,10 @@ travels through a source like any other column, in two fields:
 * a whole number from −2⁶³ to 2⁶⁴ − 1, or the text of one as Python writes it: its bits above and
   below 2³². Different numbers have different pairs.
 * any other text, and any other number, by the text that Python writes for it: 104 bits of a keyed
-  hash (BLAKE2b) of its bytes, with 2³⁴ added to the first, so that no whole number of 64 bits has
-  such a pair. Numbers that are neither whole nor floats (fractions, decimals) are read as the
-  nearest float64 before. The key is secret and of one fit,
-  so nobody can prepare identifiers that collide; N different texts do with a probability of at most
-  N²/2¹⁰⁵ (weights.md).
+  hash of its bytes (text_hash.py), with 2³⁴ added to the first, so that no whole number of 64 bits
+  has such a pair. Numbers that are neither whole nor floats (fractions, decimals) are read as the
+  nearest float64 before. The key is secret and of one fit, so nobody can prepare identifiers that
+  collide; N different texts do with a probability of at most N²/2¹⁰⁵ (weights.md).
 
 Texts are compared byte by byte, without blanks around them: "7", " 7" and the number 7 are one
 person, "07" and "7.0" are others. An empty cell and a missing code are nobody's.
@@ -21,25 +20,27 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from hashlib import blake2b
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.privacy.columns.base import Codes, Kind, plain_text
+from reticent.privacy.columns.text_hash import LONGEST, TextHash
 from reticent.privacy.sources.cell_values import number, text_of
 
 __all__ = ["Identifier"]
 
 _LOW = 32  # bits of a whole number that the second of the pair has
 _HASHED = 2.0**34  # beyond the first number of every whole number
-_HASH_BITS = 52  # of either half
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]{0,19}")
 _LEAST = -(2**63)
 _MOST = 2**64 - 1
 _NOBODY = (math.nan, math.nan)
 _ALL_DIGITS = Context(prec=400)
+_BULK_DIGITS = 18  # of whole numbers that are read many at a time: below 2⁶³
+_BLANKS = (ord(" "), ord("\t"))
 
 
 @final
@@ -62,7 +63,13 @@ class Identifier(Kind):
 
     def code_numbers(self, values: Codes) -> Codes:
         """Codes of floats, each by its value: 7.0 is the whole number 7."""
-        return np.array([self._half(_float_pair(value, self)) for value in values.tolist()])
+        codes = np.empty(len(values))
+        with np.errstate(invalid="ignore"):
+            whole = (values == np.trunc(values)) & (np.abs(values) < 2.0**63)
+        codes[whole] = self.code_integers(values[whole].astype(np.int64))
+        others = values[~whole].tolist()
+        codes[~whole] = [self._half(_float_pair(value, self)) for value in others]
+        return codes
 
     def code_integers(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of integers or truth values, exact for all 64 bits."""
@@ -83,6 +90,31 @@ class Identifier(Kind):
         """Code of a text, in UTF-8."""
         return self._half(_text_pair(text, self))
 
+    def code_buffer(self, data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Codes:
+        """`code_text` of many texts, which lie in ``data`` from ``starts`` to ``ends``."""
+        cells = np.frombuffer(data + bytes(LONGEST), dtype=np.uint8)
+        lengths = ends - starts
+        first = cells[starts]
+        last = cells[ends - 1]
+        numeric = ((first - 48 < 10) | (first == ord("-"))) & (last - 48 < 10)
+        alone = (lengths == 0) | (lengths > LONGEST)
+        for blank in _BLANKS:
+            alone |= (first == blank) | (last == blank)
+        for text in self._missing_texts:
+            alone |= lengths == len(text)
+        codes = np.empty(len(starts))
+        maybe = np.flatnonzero(numeric & ~alone)
+        whole, known = _whole_numbers(cells, starts[maybe], lengths[maybe])
+        codes[maybe[known]] = self.code_integers(whole[known])
+        alone[maybe[~known]] = True
+        texts = np.flatnonzero(~numeric & ~alone)
+        codes[texts] = self._hash.half(self.half, cells, starts[texts], lengths[texts])
+        if self.half == 0:
+            codes[texts] += _HASHED
+        for place in np.flatnonzero(alone).tolist():
+            codes[place] = self.code_text(data[starts[place] : ends[place]])
+        return codes
+
     def _code_objects(self, values: Sequence[object]) -> Codes:
         return np.array([self._half(_object_pair(value, self)) for value in values])
 
@@ -96,11 +128,13 @@ class Identifier(Kind):
     def _half(self, pair: tuple[float, float]) -> float:
         return pair[self.half]
 
+    @cached_property
+    def _hash(self) -> TextHash:
+        return TextHash(self.key)
+
     def hashed(self, text: bytes) -> tuple[float, float]:
         """The pair of a text that is no whole number."""
-        digest = int.from_bytes(blake2b(text, digest_size=16, key=self.key).digest(), "big")
-        first = digest & (2**_HASH_BITS - 1)
-        second = (digest >> _HASH_BITS) & (2**_HASH_BITS - 1)
+        first, second = self._hash.halves(text)
         return _HASHED + first, float(second)
 
     def is_missing(self, text: bytes, value: float) -> bool:
@@ -118,6 +152,27 @@ class Identifier(Kind):
     def describe(self) -> str:
         """What can stand in the column."""
         return "identifiers"
+
+
+def _whole_numbers(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Numbers that texts in a buffer are, and which of them are whole ones of at most 18 digits.
+
+    As Python writes them: no zeros before others, no zero with a sign.
+    """
+    negative = data[starts] == ord("-")
+    starts = starts + negative
+    digits = lengths - negative
+    zero = data[starts] == ord("0")
+    known = (digits > 0) & (digits <= _BULK_DIGITS) & (~zero | (lengths == 1))
+    numbers = np.zeros(len(starts), dtype=np.int64)
+    for place in range(int(digits[known].max(initial=0))):
+        inside = known & (place < digits)
+        digit = data[starts + place] - 48
+        known &= ~inside | (digit < 10)
+        numbers[inside] = 10 * numbers[inside] + digit[inside]
+    return np.where(negative, -numbers, numbers), known
 
 
 def _whole_pair(value: int) -> tuple[float, float]:

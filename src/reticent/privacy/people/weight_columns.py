@@ -47,7 +47,9 @@ def weight_columns(source: Source, unit: PrivacyUnit) -> WeightColumns:
     if unit.person is not None:
         key = _key(source, "person", unit.person)
         secret = secrets.token_bytes(_KEY_BYTES)
-        person = tuple(Field(key, Identifier(half, secret)) for half in (0, 1))
+        person = tuple(
+            Field(key, Identifier(half, secret, missing=source.nobody)) for half in (0, 1)
+        )
     if unit.weight is not None:
         key = _key(source, "weight", unit.weight)
         bound = unit.weight_bound or 1.0

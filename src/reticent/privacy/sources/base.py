@@ -76,7 +76,8 @@ class Source(ABC):
     where blocks are summed elsewhere, so that nothing of them can be kept here. ``beside`` has the
     positions of columns that came beside X and y, after all of theirs: "person" and "weight".
     ``apart`` are positions of columns that are no inputs, since they say whose a record is or how
-    much it counts (`with_apart`).
+    much it counts (`with_apart`). ``nobody`` are public codes, such as "NA", that a column of
+    identifiers has for records of nobody (`with_nobody`).
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no
     error, warning or shape depends on the value of a record.
@@ -89,6 +90,7 @@ class Source(ABC):
     local: bool = True
     beside: Mapping[str, int] = MappingProxyType({})
     apart: frozenset[int] = frozenset()
+    nobody: tuple[str, ...] = ()
 
     @abstractmethod
     def count(self) -> int:
@@ -111,9 +113,10 @@ class Source(ABC):
     ) -> Total:
         """Add ``block_sum`` over all records: ``for block in self.blocks(fields)``, in threads.
 
-        In pieces of at most ``rows``, whose sums are exact.
+        In pieces of at most ``rows``, whose sums are exact; short blocks are joined.
         """
-        return add_up(self.blocks(fields), block_sum, rows=rows, threads=threads)
+        blocks = _joined(self.blocks(fields), rows)
+        return add_up(blocks, block_sum, rows=rows, threads=threads)
 
     def count_people(self, fields: Sequence[Field], key: int) -> PersonCounts:
         """Count the records of each person; ``fields`` are the two halves of identifiers.
@@ -140,6 +143,12 @@ class Source(ABC):
             return self
         changed = copy(self)
         changed.apart = places
+        return changed
+
+    def with_nobody(self, codes: Sequence[str]) -> "Source":
+        """Return the same source with these codes for nobody, among identifiers of people."""
+        changed = copy(self)
+        changed.nobody = tuple(codes)
         return changed
 
     def position(self, key: str | int) -> int:
@@ -186,6 +195,23 @@ class Source(ABC):
                     f"Column {field.key!r} has dtype {dtype} and cannot be read as "
                     f"{_AS_WORDS.get(kind, 'numbers')}. {advice}"
                 )
+
+
+def _joined(blocks: Iterator[NDArray[np.float64]], rows: int) -> Iterator[NDArray[np.float64]]:
+    """The same records in longer blocks, of at most ``rows`` where several are joined."""
+    waiting: list[NDArray[np.float64]] = []
+    for block in blocks:
+        if sum(map(len, waiting)) + len(block) > rows:
+            yield from _as_one(waiting)
+            waiting = []
+        waiting.append(block)
+    yield from _as_one(waiting)
+
+
+def _as_one(blocks: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+    if len(blocks) > 1:
+        return [np.concatenate(blocks)]
+    return blocks
 
 
 def _no_column(key: str, names: tuple[str, ...]) -> BadInput:

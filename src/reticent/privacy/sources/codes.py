@@ -91,6 +91,8 @@ def code_texts(cells: pa.Array, kind: Kind | None, dialect: Dialect | None = Non
         return _text_numbers(dialect.plain_numbers(cells))
     if _reads_numbers(kind):
         return kind.code_numbers(_text_numbers(dialect.plain_numbers(cells)))
+    if isinstance(kind, Identifier):
+        return _identifier_codes(cells, kind, dialect)
     return _each(cells, lambda texts: _level_codes(texts, kind, dialect))
 
 
@@ -102,6 +104,20 @@ def code_text(text: bytes, kind: Kind | None, dialect: Dialect) -> float:
     if _reads_numbers(kind):
         return float(kind.code_numbers(np.array([plain]))[0])
     return float(_level_codes([text], kind, dialect)[0])
+
+
+def _identifier_codes(cells: pa.Array, kind: Identifier, dialect: Dialect) -> Column:
+    """Return the codes of identifiers, of which most are there but a few times: in bulk."""
+    encoded = cells.cast(pa.large_binary()).fill_null(b"")
+    if not len(encoded):
+        return np.empty(0)
+    _, offsets, data = encoded.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[encoded.offset :][: len(encoded) + 1]
+    texts = memoryview(data or b"")[ends[0] : ends[-1]].tobytes()
+    if not texts.isascii():  # else it is in UTF-8
+        return kind.code_texts([dialect.utf8(text) for text in encoded.to_pylist()])
+    ends = ends - ends[0]
+    return kind.code_buffer(texts, ends[:-1], ends[1:])
 
 
 def _level_codes(texts: Sequence[bytes], kind: Kind, dialect: Dialect) -> Column:

@@ -24,7 +24,8 @@ from reticent.privacy.sources.files import FileSource, readable
 __all__ = ["ParquetSource", "write_parquet"]
 
 _BLOCK_ROWS = 2**16
-_TEXT_BLOCK_ROWS = 2**12  # where there are labels, each of which may be long
+_TEXT_BLOCK_ROWS = 2**12  # where there are texts, each of which may be long
+_BLOCK_BYTES = 2**24  # short texts are joined to blocks of that size
 _ARROW_KEY = b"ARROW:schema"  # where a Parquet file keeps arrow's dtypes
 
 
@@ -50,7 +51,8 @@ class ParquetSource(FileSource):
         for path in self.paths:
             self._check_unchanged(path)
             with readable(path), _open_parquet(path, _plain_metadata(path)) as file:
-                batches = file.iter_batches(size, columns=sorted(set(wanted)), use_threads=False)
+                read = file.iter_batches(size, columns=sorted(set(wanted)), use_threads=False)
+                batches = _joined(read)
                 while (batch := next(batches, None)) is not None:
                     block = np.empty((batch.num_rows, len(fields)))
                     for place, (name, field) in enumerate(zip(wanted, fields, strict=True)):
@@ -101,6 +103,26 @@ def _plain_metadata(path: Path) -> pq.FileMetaData:
     return pq.read_metadata(
         pa.BufferReader(end[4:] + notes.replace(_ARROW_KEY, _ARROW_KEY.lower()) + end)
     )
+
+
+def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches one behind the other, a few short ones at a time: there is a cost for each."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        some = [*waiting, batch]
+        rows = sum(one.num_rows for one in some)
+        if rows > _BLOCK_ROWS or sum(one.nbytes for one in some) > _BLOCK_BYTES:
+            yield from _as_one(waiting)
+            some = [batch]
+        waiting = some
+    yield from _as_one(waiting)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """One batch; none of none."""
+    if not batches:
+        return []
+    return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
 
 
 def _is_text(kind: pa.DataType) -> bool:

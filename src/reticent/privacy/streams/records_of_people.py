@@ -20,6 +20,8 @@ from reticent.validation import is_integer
 
 __all__ = ["RecordsOfPeople"]
 
+_KEY = "multilinear key"
+
 
 class RecordsOfPeople:
     """Number of records that have counted, of each person. TRUSTED: never to be shown.
@@ -58,20 +60,24 @@ class RecordsOfPeople:
         return among
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {"key": self._key.hex(), "counts": self._counts}
+        """As JSON values.
+
+        The name of the key says which hash it belongs to: a state with identifiers of another hash
+        must be refused, or its people would be counted anew.
+        """
+        return {_KEY: self._key.hex(), "counts": self._counts}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "RecordsOfPeople":
         """Rebuild from `to_dict`."""
-        return cls(bytes.fromhex(stored["key"]), dict(stored["counts"]))
+        return cls(bytes.fromhex(stored[_KEY]), dict(stored["counts"]))
 
     @staticmethod
     def is_stored(stored: object) -> bool:
         """Whether this is what `to_dict` gives."""
-        if not isinstance(stored, dict) or stored.keys() != {"key", "counts"}:
+        if not isinstance(stored, dict) or stored.keys() != {_KEY, "counts"}:
             return False
-        key = stored["key"]
+        key = stored[_KEY]
         counts = stored["counts"]
         try:
             bytes.fromhex(key)

@@ -1,0 +1,1 @@
+"""Families of estimators, each with its cells and how one is tried."""

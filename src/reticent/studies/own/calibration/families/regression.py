@@ -1,0 +1,124 @@
+"""Cells of `GPRegressor`: everything given, noise learned, and the default."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from reticent.models.gp.regressor import GPRegressor
+from reticent.privacy.bounds import Bounds
+from reticent.studies.own.calibration.cells import FREE, Cell, Family, Trial, grid, ranks
+from reticent.studies.own.calibration.families.references import regression_mean
+from reticent.studies.own.calibration.laws import (
+    HALF,
+    INPUTS,
+    LENGTH,
+    OUTPUTS,
+    Outputs,
+    places,
+    smooth_function,
+)
+
+__all__ = ["FAMILY", "LAWS", "given_kernel", "regression_trial", "root_mean_square"]
+
+Array = NDArray[np.float64]
+GIVEN = "GPRegressor, kernel and noise given"
+LEARNED = "GPRegressor, kernel given"
+DEFAULT = "GPRegressor, default"
+# name of the law: outputs, inputs; one of the two is plain
+LAWS = {name: (name, "even") for name in OUTPUTS} | {
+    f"{name} inputs": ("normal", name) for name in INPUTS if name != "even"
+}
+_GIVEN_POINTS = ((5_000, 0.1), (5_000, 1.0), (5_000, FREE))
+_LEARNED_POINTS = ((5_000, 1.0), (5_000, FREE))
+_POINTS = ((500, 1.0), (5_000, 0.1), (5_000, 1.0), (5_000, 10.0), (5_000, FREE), (50_000, 1.0))
+_PLACES = 32
+_RANKED = (4, 16, 27)  # places far from each other, for ranks
+_DRAWS = 200
+
+
+def given_kernel(outputs: Outputs) -> Any:
+    """The kernel that the functions of this law come from."""
+    kernel = ConstantKernel(outputs.spread**2, "fixed") * RBF(LENGTH, "fixed")
+    if outputs.centre == 0:
+        return kernel
+    return kernel + ConstantKernel(outputs.centre**2, "fixed")
+
+
+def root_mean_square(values: Array) -> float:
+    """Root of the mean square."""
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def regression_trial(
+    make: Any, cell: Cell, rng: np.random.Generator, *, length: float | None, learn_noise: bool
+) -> Trial:
+    """Draw records by the law of the cell, fit the model, and look at its quantiles of inputs.
+
+    ``make`` gives the unfitted model from the law of the outputs, bounds, ε, δ and a generator;
+    ``length`` and ``learn_noise`` say what the model without privacy knows.
+    """
+    outputs = OUTPUTS[LAWS[cell.law][0]]
+    inputs = INPUTS[LAWS[cell.law][1]]
+    truths, records, noise = rng.spawn(3)
+    function = smooth_function(truths)
+    x = inputs.draw(cell.n, records)
+    y = outputs.draw(function(x), x, records)
+    at = places(inputs, _PLACES)
+    truth = outputs.mean(function(at))
+    bounds = Bounds(x=[(-inputs.half, inputs.half)], y=outputs.bounds)
+    model = make(outputs, bounds, cell.epsilon, 0.1 / cell.n, noise).fit(x[:, None], y)
+    estimate, sd = model.predict(at[:, None], return_std=True)
+    few = list(_RANKED)
+    draws = model.sample_y(at[few, None], _DRAWS, random_state=noise)
+    reference = float("nan")
+    if cell.epsilon == FREE:
+        exact = regression_mean(
+            x,
+            y,
+            at,
+            constant=max(outputs.centre, 1e-9) if length else HALF * outputs.noise,
+            spread=outputs.spread,
+            noise=outputs.noise,
+            length=length,
+            learn_noise=learn_noise,
+        )
+        reference = root_mean_square(exact - truth)
+    return Trial(
+        root_mean_square(estimate - truth),
+        reference,
+        truth,
+        estimate,
+        sd,
+        ranks(draws, truth[few]),
+    )
+
+
+def _trial(cell: Cell, rng: np.random.Generator) -> Trial:
+    def make(outputs: Outputs, bounds: Bounds, epsilon: float, delta: float, noise: Any) -> Any:
+        return GPRegressor(
+            None if cell.model == DEFAULT else given_kernel(outputs),
+            noise=outputs.noise if cell.model == GIVEN else None,
+            learn_kernel=cell.model == DEFAULT,
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            random_state=noise,
+        )
+
+    length = None if cell.model == DEFAULT else LENGTH
+    return regression_trial(make, cell, rng, length=length, learn_noise=cell.model != GIVEN)
+
+
+FAMILY = Family(
+    "regression",
+    (
+        *grid("regression", (GIVEN,), LAWS, _GIVEN_POINTS),
+        *grid("regression", (LEARNED,), OUTPUTS, _LEARNED_POINTS),
+        *grid("regression", (DEFAULT,), LAWS, _POINTS),
+    ),
+    grid("regression", (GIVEN, DEFAULT), ("normal", "0/1, .05"), ((500, 1.0), (500, FREE))),
+    _trial,
+    "RMSE of E[y | x]",
+)
