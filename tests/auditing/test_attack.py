@@ -126,10 +126,12 @@ def test_too_little_noise_of_words_and_missing_values_is_found():
 def test_unweighted_sums_are_found_at_the_level_of_a_person(name):
     """Fifty records of one person, each counted as one, as any sum of records does."""
 
-    def unweighted(self, raw):
-        return np.full(len(raw), ONE)
+    weighted = RecordWeights.integers_and_checksum
 
-    with mock.patch.object(RecordWeights, "integers", unweighted):
+    def unweighted(self, raw):
+        return np.full(len(raw), ONE), weighted(self, raw)[1]
+
+    with mock.patch.object(RecordWeights, "integers_and_checksum", unweighted):
         one = found(name, effort=Effort(seconds=0.0, patience=20.0, factor=0.5, most=60))
     assert one.verdict == "violated"
     assert found(name).verdict == "holds"

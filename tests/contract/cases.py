@@ -242,7 +242,7 @@ def _moments(maps, second, weights, together=False, hard=False):
 
 STATISTICS |= {
     "lengths": (LengthCounts(metric(_MAPS, _CENTRES), (0.5, 2.0, 5.0), (-1.0, 0.0)), BOX, True),
-    "log-ratios": (LogRatio(metric(_MAPS, _CENTRES), (-1.0, 0.0), 1, (2.0, 9.0)), BOX, True),
+    "log-ratios": (LogRatio(metric(_MAPS, _CENTRES), (-1.0, 0.0), 1, (2.0, 4.0)), BOX, True),
     "cells": (CellCounts(metric(_MAPS[0], _CENTRES[:1]), 2.0, 5), BOX, True),
     "centred moments": (CentredGram(metric(_MAPS[0], _CENTRES[:1]), 0.5, 0.7), BOX, True),
     "mixture": (_moments(_MAPS, "full", (1, 4, 4)), BOX, True),

@@ -42,7 +42,7 @@ RELEASED = {
     "clusters, noise": (reticent.KMeans(2, bounds=BOX, **PROMISE), [("GridCounts", 16)]),
     "clusters": (
         reticent.KMeans(2, bounds=BOX, **MUCH),
-        [("GridCounts", 6), ("LeafSums", 7), ("ResidualMoments", 3)],
+        [("GridCounts", 6), ("LeafSums", 7)] + [("ResidualMoments", 1)] * 3,
     ),
     "clusters of many columns, noise": (
         reticent.KMeans(2, bounds=WIDE, **PROMISE),
@@ -52,19 +52,19 @@ RELEASED = {
     ),
     "clusters of many columns": (
         reticent.KMeans(2, bounds=WIDE, **MUCH),
-        [("ColumnMoments", 1)] * 2
-        + [("ScaledGram", 2)]
-        + [("ResidualMoments", 1)] * 6
-        + [("ResidualMoments", 2)] * 3,
+        [("ColumnMoments", 1)] * 2 + [("ScaledGram", 2)] + [("ResidualMoments", 1)] * 12,
     ),
     "one normal law": (
         reticent.GaussianMixture(1, bounds=BOX, **PROMISE),
         [
             ("LengthCounts", 4),
             ("CentredGram", 8),
-            ("CentredGram", 12),
-            ("CentredGram", 45),
-            ("CentredGram", 91),
+            ("LengthCounts", 1),
+            ("CentredGram", 11),
+            ("LengthCounts", 2),
+            ("CentredGram", 43),
+            ("LengthCounts", 5),
+            ("CentredGram", 86),
         ],
     ),
     "regression": (
@@ -151,8 +151,9 @@ def test_every_path_of_a_mixture_takes_at_most_what_was_paid(n, parts, bounds, p
         == one.releases_[0].event.count
     )
     names = Counter(release.statistic["name"] for release in one.releases_)
-    assert set(names) <= {"LengthCounts", "CentredGram", "CellCounts", "ResidualMoments"}
-    assert names["LengthCounts"] == 1
+    looks = {"LengthCounts", "CentredGram", "CellCounts", "ResidualMoments", "LogRatio"}
+    assert set(names) <= looks
+    assert names["LengthCounts"] >= 1
     assert one.releases_[0].statistic["name"] == "LengthCounts"
 
 

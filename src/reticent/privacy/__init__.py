@@ -21,6 +21,7 @@ READING_ORDER = (
     "columns.numbers",
     "columns.words",
     "columns.dates",
+    "columns.text_hash",
     "columns.identifiers",
     "noise_column",
     "guard",

@@ -26,6 +26,7 @@ from reticent.inference.kernels.axes import LINE
 from reticent.inference.kernels.eigenbasis import quasi_random_points
 from reticent.inference.kernels.projection import KernelPriors, feature_scales, kernels_around
 from reticent.inference.kernels.settings import PROJECTION
+from reticent.inference.linalg import as_matrix
 from reticent.inference.online.batch_gram import MISMATCH_GRID, SimulatedGramPrior
 from reticent.inference.online.kalman_posterior import KalmanPosterior
 from reticent.models.bandits.settings import GROWTH, POLICY, PolicySettings
@@ -153,7 +154,7 @@ class Policy:
         )
         self._feature_scale = scale
         self.feature_map = FeatureMap(basis, tuple(scale.tolist()), 1.0)
-        self._prior_covariances = [S / np.outer(scale, scale) for S in covariances]
+        self._prior_covariances = [as_matrix(S) / np.outer(scale, scale) for S in covariances]
         self._equal_variance_groups: NDArray[np.int64] | None = None
         if isinstance(prior, AnovaPriors):
             self._equal_variance_groups = prior.degree_groups(size)

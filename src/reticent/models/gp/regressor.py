@@ -234,7 +234,7 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             )
 
     def _check_outcome(self, outcome: str) -> None:
-        if outcome not in OUTCOMES:
+        if not isinstance(outcome, str) or outcome not in OUTCOMES:
             raise BadInput(
                 f"outcome must be one of {', '.join(map(repr, OUTCOMES))}, or None, "
                 f"not {outcome!r}.",
@@ -568,7 +568,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         * no narrower than ``clip_schedule``, while the function is not known;
         * no narrower than where privacy noise is `negligible_noise` of the sampling noise: a
           narrower clip saves nothing. So the clip ends as more records or budget come, whatever the
-          law of the outputs is;
+          law of the outputs within their bounds is. Beyond the largest residual it has nothing to
+          gain, nor beyond ``largest_clip`` if bounds are too narrow;
         * in one early stage and in the last, as wide as its second moment still tells the noise:
           rare large residuals must have been seen before clips may cut them.
         """
@@ -586,14 +587,16 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             schedule = STAGED_FIT.clip_schedule
             narrowest = schedule[min(seen, len(schedule) - 1)] * sd
             total_sd = math.sqrt(posterior.posterior_variance() + posterior.tail.variance())
+            reach = max(longest, STAGED_FIT.largest_clip * total_sd)
             negligible = posterior.negligible_threshold(stages) * total_sd
-            lowest = max(narrowest, STAGED_FIT.negligible_noise * negligible)
+            lowest = max(narrowest, min(STAGED_FIT.negligible_noise * negligible, reach))
             last = k == stages - 1 and posterior.learn_noise
             if seen == STAGED_FIT.early_stages or last:
                 possible = posterior.possible_tail.variance()
                 wide = math.sqrt(possible / posterior.second_sd_per_threshold)
                 lowest = max(lowest, min(wide, longest))
-            candidates = np.geomspace(lowest, max(longest, 2 * lowest), STAGED_FIT.clip_candidates)
+            highest = max(lowest, min(2 * lowest, reach), longest)
+            candidates = np.geomspace(lowest, highest, STAGED_FIT.clip_candidates)
             best = int(np.argmin(posterior.clip_errors(candidates, stages)))
             thresholds.append(float(candidates[best]))
         return thresholds

@@ -42,6 +42,9 @@ class StagedFitSettings:
         The same for the first stage, which is clipped at the bounds of y if they are wider.
     negligible_noise : float
         Privacy noise by sampling noise that no clip need save.
+    largest_clip : float
+        Threshold that is never exceeded, in standard deviations of the residual, if it is wider
+        than the bounds of y: they may be too narrow.
     clip_candidates : int
         Thresholds between which the expected error chooses.
     early_stages : int
@@ -73,6 +76,7 @@ class StagedFitSettings:
     clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.5)
     first_clip: float = 2.0
     negligible_noise: float = 0.25
+    largest_clip: float = 8.0
     clip_candidates: int = 24
     early_stages: int = 3
     review_stages: tuple[int, ...] = (4, 8, 12)

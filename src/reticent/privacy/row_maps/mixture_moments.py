@@ -70,7 +70,7 @@ _STEPS = 5909.278887481194  # 4096/log 2, written out: the same on every machine
 _FARTHEST = (
     -8.5
 )  # of a logit from the largest, beyond which a share is below 2^-12, and so is nothing on the grid
-_RATIO_ROOTS = (0.89, 0.45)  # √w of `LogRatio`: the first has 12 % more noise than alone
+_RATIO_ROOTS = (0.89, 0.4559)  # √w of `LogRatio`: the first has 12 % more noise than alone
 _LOWEST = -700.0  # of a logit; below are chances of 1e-304
 
 
