@@ -308,7 +308,7 @@ DESCRIPTIVE = {
     "covariance": reticent.PrivateCovariance(),
     "table": reticent.PrivateTable(by=[(0, [0, 5, 10])], mean=[1]),
     "factors": reticent.FactorAnalysis(1),
-    "clusters": reticent.KMeans(2, epsilon=1e3),
+    "clusters": reticent.KMeans(2, epsilon=1e4),
     "density": reticent.BinnedGPRegressor(kind="count", bins=(4, 3), learn_kernel=False),
 }
 
