@@ -374,7 +374,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
             if can_review and state.truncation_ratio() > STAGED_FIT.coarse_ratio:
                 refinable = False
                 state = self._refine_kernels(curator, state, k, stages)
-            thresholds = self._clip_thresholds(state, k, stages)
+            effective_records = self._complete.mean / curator.noise_multiplier
+            thresholds = self._clip_thresholds(state, k, stages, effective_records)
             means = np.array([posterior.mean for posterior in state.posteriors])
             release = curator.release(stage(state.feature_map, means, thresholds))
             if complete is None and not k:
@@ -558,14 +559,18 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         )
         return refined.transfer_posterior(state, log_weights, (stages - k) / (k - first))
 
-    def _clip_thresholds(self, state: StageState, k: int, stages: int) -> list[float]:
+    def _clip_thresholds(
+        self, state: StageState, k: int, stages: int, effective_records: float
+    ) -> list[float]:
         """Clip threshold r of each output's residuals in stage k, in half-ranges of y.
 
         The first stage of a state is clipped at the bounds of y, which are the range of its
         residuals if they are right. Later ones are clipped where the expected error of the
         function is least (`StagedPosterior.clip_errors`), but
 
-        * no narrower than ``clip_schedule``, while the function is not known;
+        * no narrower than ``clip_schedule``, while the function is not known; with the default
+          prior wider by the cube root of n / noise multiplier, over ``many_records``: where few
+          records are, along a long tail, the function stays unknown for long;
         * no narrower than where privacy noise is `negligible_noise` of the sampling noise: a
           narrower clip saves nothing. So the clip ends as more records or budget come, whatever the
           law of the outputs within their bounds is. Beyond the largest residual it has nothing to
@@ -586,6 +591,8 @@ class GPRegressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
                 continue
             schedule = STAGED_FIT.clip_schedule
             narrowest = schedule[min(seen, len(schedule) - 1)] * sd
+            if self.kernel is None and posterior.learn_noise:
+                narrowest *= max(effective_records / STAGED_FIT.many_records, 1.0) ** (1 / 3)
             total_sd = math.sqrt(posterior.posterior_variance() + posterior.tail.variance())
             reach = max(longest, STAGED_FIT.largest_clip * total_sd)
             negligible = posterior.negligible_threshold(stages) * total_sd

@@ -42,6 +42,8 @@ class StagedFitSettings:
         The same for the first stage, which is clipped at the bounds of y if they are wider.
     negligible_noise : float
         Privacy noise by sampling noise that no clip need save.
+    many_records : float
+        n / noise multiplier above which the default prior's clips are widened.
     largest_clip : float
         Threshold that is never exceeded, in standard deviations of the residual, if it is wider
         than the bounds of y: they may be too narrow.
@@ -76,6 +78,7 @@ class StagedFitSettings:
     clip_schedule: tuple[float, ...] = (2.0, 1.5, 1.0, 0.5)
     first_clip: float = 2.0
     negligible_noise: float = 0.25
+    many_records: float = 20.0
     largest_clip: float = 8.0
     clip_candidates: int = 24
     early_stages: int = 3
