@@ -68,8 +68,8 @@ def test_the_spread_of_amounts_grows_with_their_mean(outcome, power):
     lower, upper = model.predict_band(x, outputs=True)
     assert (lower >= 0).all()
     inside = (y >= lower) & (y <= upper)
-    assert inside[x[:, 0] < 0].mean() == pytest.approx(0.95, abs=0.04)
-    assert inside[x[:, 0] > 0].mean() == pytest.approx(0.95, abs=0.04)
+    for side in (x[:, 0] < 0, x[:, 0] > 0):  # bands of small counts hold more: counts are whole
+        assert 0.91 < inside[side].mean() < 0.995
 
 
 def test_bands_of_two_values_hold_both_unless_one_is_rare():
