@@ -126,7 +126,7 @@ class Source(ABC):
         people = PersonCounts(key)
         for block in self.blocks(fields):
             people.add(block)
-        return people.settle()
+        return people
 
     def shaped(self, inputs: int | None, targets: int) -> "Source":
         """Return the source with a public number of columns, for lists, which have none.

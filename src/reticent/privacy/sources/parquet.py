@@ -18,7 +18,7 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.sources.base import DtypeKind, Field, check_features
 from reticent.privacy.sources.cell_values import Column
-from reticent.privacy.sources.codes import code_array, code_texts
+from reticent.privacy.sources.codes import TextColumns, code_array
 from reticent.privacy.sources.files import FileSource, readable
 
 __all__ = ["ParquetSource", "write_parquet"]
@@ -55,8 +55,13 @@ class ParquetSource(FileSource):
                 batches = _joined(read)
                 while (batch := next(batches, None)) is not None:
                     block = np.empty((batch.num_rows, len(fields)))
+                    texts = TextColumns(batch.column)
                     for place, (name, field) in enumerate(zip(wanted, fields, strict=True)):
-                        block[:, place] = _arrow_codes(batch.column(name), field.kind)
+                        cells = batch.column(name)
+                        if _is_text(cells.type):
+                            block[:, place] = texts.codes(name, field.kind)
+                        else:
+                            block[:, place] = _arrow_codes(cells, field.kind)
                     yield block
 
     def _rows(self, path: Path) -> int:
@@ -108,13 +113,17 @@ def _plain_metadata(path: Path) -> pq.FileMetaData:
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches one behind the other, a few short ones at a time: there is a cost for each."""
     waiting: list[pa.RecordBatch] = []
+    rows = 0
+    size = 0
     for batch in batches:
-        some = [*waiting, batch]
-        rows = sum(one.num_rows for one in some)
-        if rows > _BLOCK_ROWS or sum(one.nbytes for one in some) > _BLOCK_BYTES:
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows > _BLOCK_ROWS or size > _BLOCK_BYTES:
             yield from _as_one(waiting)
-            some = [batch]
-        waiting = some
+            waiting = []
+            rows = batch.num_rows
+            size = batch.nbytes
+        waiting.append(batch)
     yield from _as_one(waiting)
 
 
@@ -144,9 +153,7 @@ def _arrow_kind(kind: pa.DataType) -> DtypeKind:
 
 
 def _arrow_codes(cells: pa.Array, kind: Kind | None) -> Column:
-    """Return the codes of a column of a batch."""
-    if _is_text(cells.type):
-        return code_texts(cells, kind)
+    """Return the codes of a column of a batch that has no texts."""
     if isinstance(kind, Identifier) and pa.types.is_integer(cells.type) and cells.null_count:
         codes = code_array(_as_array(cells.fill_null(0)), kind)  # with nulls it would be floats
         codes[cells.is_null().to_numpy(zero_copy_only=False)] = np.nan
