@@ -383,6 +383,21 @@ def test_codes_for_nobody_weigh_nothing(tmp_path):
     assert sums(source.with_nobody([]))[0].people == 4
 
 
+def test_codes_hold_for_lists_and_for_weights():
+    """A code for nobody is a weight like any other, and the other way round."""
+    records = [[0.5, "NA", 4.0], [0.5, "NA", 4.0], [0.5, 999, 4.0], [0.25, 8, 999.0]]
+    box = reticent.Bounds(x=[(-1.0, 1.0)])
+    unit = PrivacyUnit(person="1", weight="2", weight_bound=4.0)
+    for data in (records, np.array(records, dtype=object)):
+        source = scan(data).with_nobody(["NA"], weightless=["999"]).shaped(3, 0)
+        columns = weight_columns(source, unit)
+        people = source.count_people(columns.person, columns.key)
+        weights = columns.weights(1, people)
+        sums = RecordSum(source, (Field(0),), box, 1, weights, columns.fields)
+        assert people.people == 2
+        assert sums.total(enforce(MEAN))[1].tolist() == [2**47]
+
+
 def test_with_one_record_each_the_sums_are_those_without_people():
     rng = np.random.default_rng(3)
     data = pl.DataFrame({"a": rng.uniform(-1, 1, 500), "id": rng.permutation(500)})

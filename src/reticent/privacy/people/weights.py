@@ -45,7 +45,7 @@ _LIMB = 35  # bits of the low limb
 _CHUNK = 2**10  # blocks that are sorted by weight together, at most
 _CHUNK_NUMBERS = 2**20  # and numbers: 8 MiB
 _DIGIT = 6  # bits
-_NUMBER_BITS = 14  # of weights' mixed bits
+_MIXED_BITS = 14  # of a weight, that tell few weights apart
 _SMALL_GROUP = 16  # rows: with fewer of equal weight on average, weights are taken apart
 _FEWEST_SLOTS_BITS = 4
 _FREE = np.uint64(2**64 - 1)  # in the place of a second, which is below 2⁵³
@@ -260,32 +260,39 @@ def equal_weights(weights: Integers) -> Iterator[tuple[int, NDArray[np.intp]]]:
 
     Rows of weight zero are left out.
     """
-    different, numbers = _numbered(weights)
-    if len(different) * _SMALL_GROUP <= max(len(weights), _SMALL_GROUP**2):
-        yield from _groups(different, numbers)
+    few = _numbered(weights)
+    if few is not None:
+        yield from _groups(*few)
         return
     for low in range(0, WEIGHT_BITS + 1, _DIGIT):
         digits = (weights >> low) & (2**_DIGIT - 1)
         yield from _groups(np.arange(2**_DIGIT) << low, digits.astype(np.uint8))
 
 
-def _numbered(weights: Integers) -> tuple[Integers, NDArray[Any]]:
-    """Values that have all weights among them, each once, and the number of each row's value.
+def _numbered(weights: Integers) -> tuple[Integers, NDArray[Any]] | None:
+    """The different weights, and which of them each row has; None if there are too many.
 
-    Rows are numbered by some mixed bits of their weight where these tell all weights apart, which
-    is seen by looking. Few weights are nearly always told apart.
+    Rows are numbered by some mixed bits of their weight, where these tell all weights apart, which
+    is seen by looking.
     """
+    most = max(len(weights), _SMALL_GROUP**2) // _SMALL_GROUP
     mixed = weights.astype(np.uint64) * _MIX[1]
-    numbers = (mixed >> np.uint64(64 - _NUMBER_BITS)).astype(np.uint16)
-    values = np.zeros(2**_NUMBER_BITS, np.int64)
-    values[numbers] = weights
-    if not np.array_equal(values[numbers], weights):
-        different, places = np.unique(weights, return_inverse=True)
-        return different, places.astype(np.min_scalar_type(len(different)))
-    used = np.zeros(2**_NUMBER_BITS, dtype=bool)
-    used[numbers] = True
-    order = np.cumsum(used) - 1
-    return values[used], order.astype(np.uint16)[numbers]
+    bits = (mixed >> np.uint64(64 - _MIXED_BITS)).astype(np.uint16)
+    values = np.zeros(2**_MIXED_BITS, np.int64)
+    values[bits] = weights
+    if np.array_equal(values[bits], weights):
+        used = np.zeros(2**_MIXED_BITS, dtype=bool)
+        used[bits] = True
+        different = values[used]
+        numbers = (np.cumsum(used) - 1).astype(np.uint16)[bits]
+    else:
+        different = np.unique(weights)
+        numbers = np.zeros(0, np.uint16)
+        if len(different) <= most:
+            numbers = np.searchsorted(different, weights).astype(np.uint16)  # most is 2¹⁶ or less
+    if len(different) > most:
+        return None
+    return different, numbers
 
 
 def _groups(values: Integers, numbers: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.intp]]]:
