@@ -482,6 +482,24 @@ def test_a_protected_number_that_was_lost_is_not_drawn_again(monkeypatch):
         _ = holder.n
 
 
+@pytest.mark.parametrize("options", [{"person": "nobody"}, {"weight": "w", "weight_bound": 1.0}])
+def test_a_column_that_is_not_there_is_refused_before_the_charge(options, tmp_path):
+    ledger = reticent.Ledger(tmp_path / "budget.db")
+    unit = PrivacyUnit(person=options.get("person"))
+    ledger.open("clinic", epsilon=2, delta=1e-6, person=unit.person)
+    account = {"ledger": str(tmp_path / "budget.db"), "dataset": "clinic"}
+    data = pl.DataFrame({"a": np.zeros(20), "id": np.arange(20)})
+    data.write_csv(tmp_path / "t.csv")
+    data.write_parquet(tmp_path / "t.parquet")
+    frame = dd.from_pandas(data.to_pandas(), npartitions=2)
+    for source in (data, tmp_path / "t.csv", tmp_path / "t.parquet", frame):
+        with pytest.raises(BadInput, match=r"There is no column|'a', 'id'"):
+            curator(source, **account, **options)
+    with pytest.raises(BadInput, match="no column names"):
+        curator(np.zeros((20, 1)), **account, **options)
+    assert ledger.spent("clinic") == 0
+
+
 def test_columns_of_weights_must_be_those_of_the_unit():
     data = pl.DataFrame({"a": np.zeros(20), "id": np.arange(20)})
     columns = weight_columns(scan(data), PrivacyUnit())
