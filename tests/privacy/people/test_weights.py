@@ -110,8 +110,9 @@ def test_a_million_records_of_one_person_weigh_as_one():
     ],
 )
 def test_stated_weights_are_held_to_their_bound(stated, share):
-    weights = RecordWeights(0, None, bound=4.0).integers(np.array([[stated]]))
+    weights, seal = RecordWeights(0, None, bound=4.0).integers_and_checksum(np.array([[stated]]))
     assert weights.tolist() == [int(share * ONE)]
+    assert seal == 0
     assert weights.tolist() == reference_weights(None, stated=[stated], bound=4.0)
 
 
@@ -138,6 +139,26 @@ def test_weights_are_taken_apart_into_parts_that_add_up():
             assert 0 < weight <= ONE
             total[rows] += weight
         assert total.tolist() == weights.tolist()
+
+
+def test_few_weights_whose_mixed_bits_agree_are_told_apart():
+    """62 of 1,000 rows: two of them agree in 14 bits in some of these draws."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        weights = rng.choice(rng.integers(1, ONE + 1, 62), 1000)
+        groups = list(equal_weights(weights))
+        assert {weight for weight, _ in groups} == set(weights.tolist())
+        for weight, rows in groups:
+            assert (weights[rows] == weight).all()
+        assert sum(len(rows) for _, rows in groups) == 1000
+
+
+def test_a_record_is_in_one_group_or_in_one_for_each_digit():
+    assert RecordWeights(0, None).most_groups == 1
+    assert RecordWeights(0, None, bound=2.0).most_groups == 5
+    weights = np.random.default_rng(0).integers(0, ONE + 1, 1000)
+    rows = np.concatenate([rows for _, rows in equal_weights(weights)])
+    assert np.bincount(rows).max() <= 5
 
 
 @pytest.mark.parametrize("size", [2**53, 2**55])
@@ -183,7 +204,10 @@ def test_counts_do_not_depend_on_order_blocks_or_who_counts():
     assert whole.of(whole.identifiers(ids)).tolist() == parts.of(parts.identifiers(ids)).tolist()
     assert sorted(whole.counts[whole.counts > 0]) == sorted(parts.counts[parts.counts > 0])
     assert (whole.records, whole.people) == (parts.records, parts.people)
-    assert whole.checksum == parts.checksum
+    several = PersonCounts(9)
+    for block in np.array_split(ids, 13):
+        several.add(block)
+    assert whole.checksum == parts.checksum == several.checksum < 2**64
 
 
 def test_many_people_in_many_blocks_are_brought_together():
@@ -223,7 +247,8 @@ def test_pairs_are_told_apart_by_their_word_and_their_second():
     rng = np.random.default_rng(5)
     for key in rng.integers(0, 2**63, 20).tolist():
         people = PersonCounts(key)
-        assert int(people._first) % 2 == 1
+        assert int(people._first) % 2 == int(people._second) % 2 == 1
+        assert people._first != people._second
         ids = rng.integers(-(2**31), 2**53, (50, 2)).astype(np.float64)
         words, seconds = people.identifiers(ids)
         keyed = np.array([unmixed(int(word)) for word in words], np.uint64)
