@@ -77,7 +77,11 @@ DRAWS_NOISE = {
     "obfuscation/noise.py",
 }
 READS_FILES = {
-    f"privacy/sources/{name}.py" for name in ("codes", "csv", "csv_dialect", "files", "parquet")
+    f"privacy/sources/{name}.py"
+    for name in (
+        *("codes", "csv", "csv_dialect", "files", "parquet"),
+        *("arrow/columns", "arrow/streams"),
+    )
 } | {"data_check.py"}
 MOST_FILES = 12  # in a folder, besides its door, `__init__.py`
 
