@@ -56,6 +56,7 @@ HEAVY = (
     "pyarrow",
     "dask",
     "psycopg",
+    "duckdb",
     "dp_accounting",
     "safetensors",
     "narwhals",
@@ -80,7 +81,7 @@ READS_FILES = {
     f"privacy/sources/{name}.py"
     for name in (
         *("codes", "csv", "csv_dialect", "files", "parquet"),
-        *("arrow/columns", "arrow/streams"),
+        *("arrow/columns", "arrow/streams", "databases/postgres"),
     )
 } | {"data_check.py"}
 MOST_FILES = 12  # in a folder, besides its door, `__init__.py`
@@ -222,6 +223,8 @@ def test_heavy_packages_are_imported_in_one_file():
         }
         if package == "pyarrow":
             assert users == READS_FILES
+        elif package == "psycopg":
+            assert users == {"privacy/ledger/postgres.py", "privacy/sources/databases/postgres.py"}
         else:
             assert len(users) == 1, f"{package} is imported in {users}"
 

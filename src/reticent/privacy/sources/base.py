@@ -27,7 +27,7 @@ from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.people.weights import PersonCounts
 from reticent.privacy.statistics.exact_sum import Total, add_up
 
-__all__ = ["Field", "Source", "as_source", "check_features", "scan"]
+__all__ = ["Field", "Source", "as_source", "check_features", "refuse_reading", "scan"]
 
 # What the schema says of a column; "any" may be read as numbers, words and dates, whatever its
 # cells are; "moment" holds dates or moments.
@@ -252,6 +252,8 @@ def scan(
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    table: str | None = None,
+    query: str | None = None,
 ) -> Source:
     """Return a source of records; nothing but names, dtypes and sizes is read yet.
 
@@ -265,6 +267,10 @@ def scan(
 
     Lazy frames and relations (polars, DuckDB, Ibis), data sets of pyarrow, and whatever else
     exports Arrow's stream are streamed, and run again for each reading of a fit.
+
+    The address of a database (``"postgresql://user@host/clinic"``, ``"sqlite:///clinic.db"``,
+    ``"duckdb:///clinic.db"``) goes with a ``table`` ("patients", "schema.patients") or a
+    ``query``. All readings of a fit are in one read-only transaction, and see the same rows.
 
     How many columns a list has is for the bounds to say: one for each of their ranges. A record
     that is not a list, a tuple or an array of so many cells is a record whose values are all
@@ -284,17 +290,21 @@ def scan(
     2
     """
     dialect = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    reading = dialect | {"table": table, "query": query}
     if _are_paths(data) and y is None and person is None and weight is None:
         from reticent.privacy.sources.paths import scan_paths
 
-        return scan_paths(data, **dialect)
-    return as_source(data, y=y, person=person, weight=weight, **dialect)
+        return scan_paths(data, **reading)
+    return as_source(data, y=y, person=person, weight=weight, **reading)
 
 
 def as_source(
-    data: Any, *, y: Any = None, person: Any = None, weight: Any = None, **dialect: str | None
+    data: Any, *, y: Any = None, person: Any = None, weight: Any = None, **reading: str | None
 ) -> Source:
-    """Return a source of what a fit may be given: as `scan`, but every list is one of records."""
+    """Return a source of what a fit may be given: as `scan`, but every list is one of records.
+
+    ``reading``: how files and databases are read.
+    """
     if y is not None and isinstance(data, (Source, str, os.PathLike)):
         raise BadInput(
             "y goes with arrays and data frames only. Name the target column in the bounds instead."
@@ -311,10 +321,8 @@ def as_source(
     if isinstance(data, (str, os.PathLike)):
         from reticent.privacy.sources.paths import scan_path
 
-        return scan_path(data, **dialect)
-    for parameter, said in dialect.items():
-        if said is not None:
-            raise BadInput(f"{parameter} is for CSV files only.", parameter=parameter)
+        return scan_path(data, **reading)
+    refuse_reading(reading)
     if isinstance(data, Source):
         return data
     if _is_dask(data):
@@ -337,6 +345,17 @@ def as_source(
         if stream is not None:
             return StreamSource(stream)
     return MemorySource(data, y, beside=beside)
+
+
+def refuse_reading(reading: Mapping[str, str | None], *, of: Sequence[str] = ()) -> None:
+    """Refuse what was said about the reading of something else; ``of`` names what is in place."""
+    for parameter, said in reading.items():
+        if said is not None and parameter not in of:
+            if parameter in ("table", "query"):
+                where = "databases: scan('sqlite:///clinic.db', table='patients')"
+            else:
+                where = "CSV files only"
+            raise BadInput(f"{parameter} is for {where}.", parameter=parameter)
 
 
 def _are_paths(data: Any) -> bool:

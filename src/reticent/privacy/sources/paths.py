@@ -1,15 +1,15 @@
-"""Paths of records: files of one kind, given one by one, as a folder, or by a pattern.
+"""Paths of records: files of one kind, one by one, as a folder, or by a pattern; databases.
 
 Proof: reading.md.
 """
 
 import glob
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.base import Source, refuse_reading
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_dialect import find_dialect
 from reticent.privacy.sources.files import COMPRESSED, plain_ending, readable
@@ -23,18 +23,37 @@ _KNOWN = (*_CSV, *_PARQUET)
 _WORDS = f"{', '.join(_KNOWN)}, and of texts also {', '.join(f'.csv{end}' for end in COMPRESSED)}"
 
 
-def scan_path(path: str | os.PathLike[str], **dialect: str | None) -> Source:
-    """Return the source for a file, a folder of files, or all files that fit a pattern.
+_DIALECT = ("separator", "decimal", "encoding")
+_OF_DATABASES = ("table", "query")
 
-    ``dialect``: separator, decimal and encoding of CSV files, as far as they are said.
+
+def scan_path(path: str | os.PathLike[str], **reading: str | None) -> Source:
+    """Return the source for a file, a folder, all files that fit a pattern, or a database.
+
+    ``reading``: separator, decimal and encoding of CSV files, and table or query of databases, as
+    far as they are said.
     """
+    if isinstance(path, str) and "://" in path:
+        return _at_address(path, reading)
     path = Path(path)
     with readable(path):
         paths = _files_at(path)
-    return _source(paths, str(path), **dialect)
+    return _source(paths, str(path), reading)
 
 
-def scan_paths(paths: Sequence[str | os.PathLike[str]], **dialect: str | None) -> Source:
+def _at_address(address: str, reading: Mapping[str, str | None]) -> Source:
+    from reticent.privacy.sources.databases.base import SCHEMES, is_address, scan_database
+
+    if not is_address(address):
+        raise BadInput(
+            f"There is no way to read from an address {address.partition('://')[0]}://…. Known "
+            f"ones: {', '.join(f'{scheme}://' for scheme in SCHEMES)}; download files first."
+        )
+    refuse_reading(reading, of=_OF_DATABASES)
+    return scan_database(address, **{name: reading.get(name) for name in _OF_DATABASES})
+
+
+def scan_paths(paths: Sequence[str | os.PathLike[str]], **reading: str | None) -> Source:
     """Return the source for a list of files; it is one table, in the order of the list."""
     files = [Path(path) for path in paths]
     for place, file in enumerate(files):
@@ -43,17 +62,17 @@ def scan_paths(paths: Sequence[str | os.PathLike[str]], **dialect: str | None) -
                 f"Entry {place} of the list, counted from 0, is no file. A list of texts is read "
                 "as a list of paths; give records as lists, one for each record, or as an array."
             )
-    return _source(files, "The list", **dialect)
+    return _source(files, "The list", reading)
 
 
-def _source(paths: Sequence[Path], where: str, **dialect: str | None) -> Source:
+def _source(paths: Sequence[Path], where: str, reading: Mapping[str, str | None]) -> Source:
     endings = {_ending(file) for file in paths}
     if endings <= set(_PARQUET):
-        for parameter, said in dialect.items():
-            if said is not None:
-                raise BadInput(f"{parameter} is for CSV files only.", parameter=parameter)
+        refuse_reading(reading)
         return ParquetSource(paths)
     if len(endings) == 1 and endings <= set(_CSV):
+        refuse_reading(reading, of=_DIALECT)
+        dialect = {name: reading.get(name) for name in _DIALECT}
         return CsvSource(paths, dialect=find_dialect(paths[0], **dialect))
     if len(paths) > 1:
         raise BadInput(
