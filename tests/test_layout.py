@@ -57,6 +57,7 @@ HEAVY = (
     "dask",
     "psycopg",
     "duckdb",
+    "openpyxl",
     "dp_accounting",
     "safetensors",
     "narwhals",

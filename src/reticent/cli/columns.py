@@ -377,7 +377,7 @@ def check_dialect(source: Source, data: str) -> None:
 Classes = dict[str, list[str] | YesNo]  # the column of labels: all labels, or yes and no
 DATA_OPTIONS = (
     *("missing", "keep_missing", "codebook"),
-    *("separator", "decimal", "encoding", "table", "query"),
+    *("separator", "decimal", "encoding", "table", "query", "sheet"),
 )
 
 
@@ -434,7 +434,7 @@ class DataOptions:
         try:
             source = scan(data, **dialect)
         except BadInput as error:
-            if error.parameter in dialect or error.parameter in ("table", "query"):
+            if error.parameter in dialect or error.parameter in ("table", "query", "sheet"):
                 if self.codebook is not None and error.parameter in self.codebook.dialect:
                     raise BadFile(f"{self.codebook.path}, [file]: {error}") from None
                 raise

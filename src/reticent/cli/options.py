@@ -53,8 +53,8 @@ Records = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A CSV or Parquet file, a folder or a pattern ('2024-*.parquet') of them, or the "
-        "address of a database (postgresql://user@host/clinic, sqlite:///clinic.db, "
+        help="A CSV, Parquet or Excel file, a folder or a pattern ('2024-*.parquet') of them, or "
+        "the address of a database (postgresql://user@host/clinic, sqlite:///clinic.db, "
         "duckdb:///clinic.db) with --table or --query.",
     ),
 ]
@@ -110,9 +110,10 @@ ABOUT_DATA = {
         "Of a database, in place of a table: each row of its result is a record. If it joins or "
         "groups rows, give --person, for one row below may change many.",
     ),
+    "sheet": option(str, "NAME", "Of a workbook (.xlsx): the sheet to read, if it has several."),
 }
 DIALECT = {name: ABOUT_DATA[name] for name in ("separator", "decimal", "encoding")}
-DATABASE = {name: ABOUT_DATA[name] for name in ("table", "query")}
+DATABASE = {name: ABOUT_DATA[name] for name in ("table", "query", "sheet")}
 # who is protected, and how much a record counts
 UNIT = {
     "person": option(

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import duckdb
+import openpyxl
 import pytest
 
 import reticent
@@ -130,3 +131,20 @@ def test_patterns_and_compressed_files(run, people_csv, tmp_path, monkeypatch):
     answer = run("fit", "mean", "none-*.csv", *AGE, *PROMISE, "--out", "n.reticent")
     assert answer.code == 5
     assert says(answer.err, "no CSV or Parquet file that fits none-*.csv")
+
+
+def test_a_sheet_of_a_workbook(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    book = openpyxl.Workbook()
+    book.active.append(["notes"])
+    sheet = book.create_sheet("2024")
+    for row in (["age"], *([age] for age in range(50))):
+        sheet.append(row)
+    book.save("people.xlsx")
+    fit = ("fit", "mean", "people.xlsx", *AGE, *PROMISE, "--out", "m.reticent")
+    answer = run(*fit)
+    assert answer.code == 2
+    assert says(answer.err, "Say which sheet of people.xlsx to read")
+    answer = run(*fit, "--sheet", "2024")
+    assert answer.code == 0, answer.err
+    assert "50 records" in answer.out

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -45,6 +46,11 @@ _AS_WORDS = {
     "yesno": "yes or no",
     "labels": "labels",
     "date": "dates",
+}
+_READ_WITH = {
+    "table": "databases: scan('sqlite:///clinic.db', table='patients')",
+    "query": "databases: scan('sqlite:///clinic.db', query='SELECT …')",
+    "sheet": "workbooks: scan('people.xlsx', sheet='2024')",
 }
 _CONVERT = "Convert the column first: to numbers, texts or dates."
 _ADVICE: dict[DtypeKind, str] = {
@@ -254,6 +260,7 @@ def scan(
     encoding: str | None = None,
     table: str | None = None,
     query: str | None = None,
+    sheet: str | None = None,
 ) -> Source:
     """Return a source of records; nothing but names, dtypes and sizes is read yet.
 
@@ -264,6 +271,8 @@ def scan(
 
     A path is that of a CSV file with a header (compressed or not: .csv.gz, .csv.zst), a Parquet
     file, a folder of either, or a pattern such as "2024-*.parquet"; a list of paths is one table.
+
+    A workbook (.xlsx) is read by one ``sheet``, which need not be named if it is the only one.
 
     Lazy frames and relations (polars, DuckDB, Ibis), data sets of pyarrow, and whatever else
     exports Arrow's stream are streamed, and run again for each reading of a fit.
@@ -290,7 +299,7 @@ def scan(
     2
     """
     dialect = {"separator": separator, "decimal": decimal, "encoding": encoding}
-    reading = dialect | {"table": table, "query": query}
+    reading = dialect | {"table": table, "query": query, "sheet": sheet}
     if _are_paths(data) and y is None and person is None and weight is None:
         from reticent.privacy.sources.paths import scan_paths
 
@@ -351,18 +360,15 @@ def refuse_reading(reading: Mapping[str, str | None], *, of: Sequence[str] = ())
     """Refuse what was said about the reading of something else; ``of`` names what is in place."""
     for parameter, said in reading.items():
         if said is not None and parameter not in of:
-            if parameter in ("table", "query"):
-                where = "databases: scan('sqlite:///clinic.db', table='patients')"
-            else:
-                where = "CSV files only"
+            where = _READ_WITH.get(parameter, "CSV files only")
             raise BadInput(f"{parameter} is for {where}.", parameter=parameter)
 
 
 def _are_paths(data: Any) -> bool:
-    """Whether it is a list of texts or paths, by their types."""
+    """Whether it is a list of texts or paths, by the types of its entries, which are not asked."""
     if type(data) not in (list, tuple) or not data:  # no list of the caller's own class
         return False
-    return all(isinstance(one, (str, os.PathLike)) for one in data)
+    return all(issubclass(type(one), (str, PurePath)) for one in data)
 
 
 def _is_dask(data: object) -> bool:

@@ -25,16 +25,22 @@ _WORDS = f"{', '.join(_KNOWN)}, and of texts also {', '.join(f'.csv{end}' for en
 
 _DIALECT = ("separator", "decimal", "encoding")
 _OF_DATABASES = ("table", "query")
+_WORKBOOK = ".xlsx"
 
 
 def scan_path(path: str | os.PathLike[str], **reading: str | None) -> Source:
     """Return the source for a file, a folder, all files that fit a pattern, or a database.
 
-    ``reading``: separator, decimal and encoding of CSV files, and table or query of databases, as
-    far as they are said.
+    ``reading``: separator, decimal and encoding of CSV files, table or query of databases, sheet
+    of workbooks, as far as they are said.
     """
     if isinstance(path, str) and "://" in path:
         return _at_address(path, reading)
+    if path == "-":
+        raise BadInput(
+            "Standard input can be read once, and a fit reads the records several times. Write it "
+            "to a file (people.csv, people.csv.gz, people.parquet) and give that."
+        )
     path = Path(path)
     with readable(path):
         paths = _files_at(path)
@@ -74,13 +80,19 @@ def _source(paths: Sequence[Path], where: str, reading: Mapping[str, str | None]
         refuse_reading(reading, of=_DIALECT)
         dialect = {name: reading.get(name) for name in _DIALECT}
         return CsvSource(paths, dialect=find_dialect(paths[0], **dialect))
+    if endings == {_WORKBOOK}:
+        from reticent.privacy.sources.spreadsheets.xlsx import SpreadsheetSource
+
+        refuse_reading(reading, of=("sheet",))
+        return SpreadsheetSource(paths, sheet=reading.get("sheet"))
     if len(paths) > 1:
         raise BadInput(
             f"{where} has files of several kinds. Give files of one kind at a time "
             f"({_WORDS}); a folder needs to have them alone."
         )
     raise BadInput(
-        f"{paths[0]} is not named like a file that can be read. Known endings: {_WORDS}."
+        f"{paths[0]} is not named like a file that can be read. Known endings: {_WORDS}, "
+        f"and {_WORKBOOK}."
     )
 
 

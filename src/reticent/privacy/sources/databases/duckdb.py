@@ -77,6 +77,7 @@ class _DuckDb(Session):
     def __init__(self, connection: "duckdb.DuckDBPyConnection") -> None:
         self._connection: Any = connection
         connection.execute("SET arrow_large_buffer_size = true")  # 64-bit offsets of texts
+        connection.execute("SET enable_progress_bar = false")  # it would be printed
         connection.execute("BEGIN TRANSACTION READ ONLY")
 
     def describe(self, records: str) -> Columns:
