@@ -296,3 +296,32 @@ def test_lines_are_read_in_blocks(postgres_database, monkeypatch):
     blocks = list(scan(postgres_database.address, table="t").blocks([Field("a")]))
     assert len(blocks) > 10
     assert np.concatenate(blocks)[:, 0].tolist() == list(range(1, 101))
+
+
+# ---- order
+
+
+def test_what_needs_one_order_is_refused_before_the_charge(sqlite_database, ledger):
+    """A query of other columns may come in another order, by an index that covers them."""
+    sqlite_database.run("CREATE TABLE people (a REAL, b REAL, w REAL)")
+    sqlite_database.run("INSERT INTO people VALUES (3, 1, 1), (1, 2, 1), (2, 3, 1)")
+    sqlite_database.run("CREATE INDEX covering ON people (a)")
+    source = scan(sqlite_database.address, table="people")
+    assert rows(source, "a")[:, 0].tolist() == [1, 2, 3]
+    assert rows(source, "a", "b")[:, 0].tolist() == [3, 1, 2]
+    account = {"ledger": ledger.url, "dataset": "people"}
+    labels = reticent.LabelGPRegressor(
+        bounds=BOUNDS, epsilon=1, delta=1e-6, weight="w", weight_bound=2.0, **account
+    )
+    search = reticent.PrivateSearch(
+        reticent.GPRegressor(bounds=BOUNDS),
+        [{"basis": 5}, {"basis": 8}],
+        epsilon=1,
+        delta=1e-6,
+        neighbours="add-remove",
+        **account,
+    )
+    for model in (labels, search):
+        with pytest.raises(BadInput, match="in one order"):
+            model.fit(source)
+    assert not ledger.history("people")
