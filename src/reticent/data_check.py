@@ -20,6 +20,7 @@ from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import YesNo
 from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.cell_values import text_number
 from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_dialect import Dialect
@@ -156,6 +157,7 @@ def check_file(
     if person is not None:
         people = _People(person, source.position(person), source.nobody)
     weighed = None
+    no_weights = [text_number(code.encode()) for code in source.weightless]
     if weight is not None:
         weighed = source.position(weight[0])
         found.weight = WeightCheck(*weight)
@@ -179,7 +181,8 @@ def check_file(
         if people is not None:
             people.add(cells[people.position])
         if found.weight is not None and weighed is not None:
-            found.weight.add(_plain_number(cells[weighed], dialect))
+            stated = _plain_number(cells[weighed], dialect)
+            found.weight.add(math.nan if stated in no_weights else stated)
     found.columns = [tally.done(dialect) for tally in tallies]
     apart = {person, None if weight is None else weight[0]}
     found.not_used = [name for name in names if name not in columns and name not in apart]

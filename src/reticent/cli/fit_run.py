@@ -87,8 +87,9 @@ def checked(
         labels=model.labels,
         noise_column=own.get("noise_column"),
         alike=not model.outputs,
+        unit=unit,
     )
-    source = said.scan(data)
+    source = said.scan(data, unit)
     names = source.names or ()
     inputs = [name for name in columns.x if name != columns.noise_column]
     outputs = columns.y

@@ -29,13 +29,13 @@ def look(
     """Read the file as the options say, and count. Writes nothing."""
     said = DataOptions.read(**asked)
     unit = parse_unit(person=person, weight=weight, codebook=said.codebook)
-    columns = said.described()
+    columns = said.described(unit)
     if not columns and not unit.weighted:
         raise BadInput(
             "Say what the columns are, with --codebook FILE (reticent codebook writes one to fill "
             "in), or with --x age=0:110 --x sex=F,M --y weight=2:150."
         )
-    source = said.scan(data)
+    source = said.scan(data, unit)
     names = source.names or ()
     for option, texts in (("--x", said.x), ("--y", said.y), ("--classes", said.classes)):
         check_columns(option, texts, names, data_name(data))

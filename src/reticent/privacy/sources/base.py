@@ -83,8 +83,9 @@ class Source(ABC):
     positions of columns that came beside X and y, after all of theirs: "person" and "weight".
     ``apart`` are positions of columns that are no inputs, since they say whose a record is or how
     much it counts (`with_apart`). ``nobody`` are public codes, such as "NA", that a column of
-    identifiers has for records of nobody (`with_nobody`). ``ordered`` is False where two readings
-    may give the same records in different orders.
+    identifiers has for records of nobody, and ``weightless`` those that a column of weights has
+    for records without a weight, which do not count (`with_nobody`). ``ordered`` is False where two
+    readings may give the same records in different orders.
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no
     error, warning or shape depends on the value of a record.
@@ -98,6 +99,7 @@ class Source(ABC):
     beside: Mapping[str, int] = MappingProxyType({})
     apart: frozenset[int] = frozenset()
     nobody: tuple[str, ...] = ()
+    weightless: tuple[str, ...] = ()
     ordered: bool = True
 
     @abstractmethod
@@ -134,7 +136,7 @@ class Source(ABC):
         people = PersonCounts(key)
         for block in self.blocks(fields):
             people.add(block)
-        return people.settle()
+        return people
 
     def snapshot(self) -> "Source":
         """Return the source that one fit reads: all its readings see the same records.
@@ -164,10 +166,14 @@ class Source(ABC):
         changed.apart = places
         return changed
 
-    def with_nobody(self, codes: Sequence[str]) -> "Source":
-        """Return the same source with these codes for nobody, among identifiers of people."""
+    def with_nobody(self, codes: Sequence[str], *, weightless: Sequence[str] = ()) -> "Source":
+        """Return the same source with codes for nobody, among identifiers of people.
+
+        ``weightless`` are codes for no weight, in a column of weights.
+        """
         changed = copy(self)
         changed.nobody = tuple(codes)
+        changed.weightless = tuple(weightless)
         return changed
 
     def position(self, key: str | int) -> int:

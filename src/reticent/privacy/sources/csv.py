@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.sources.base import DtypeKind, Field
-from reticent.privacy.sources.codes import code_text, code_texts
+from reticent.privacy.sources.codes import TextColumns, code_text
 from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import count_lines, cut, read_header, sort_out, split
 from reticent.privacy.sources.files import FileSource, open_text, readable
@@ -113,9 +113,9 @@ class CsvSource(FileSource):
             parsed = self._parse(b"".join(fitting), columns)
             rows = np.empty((len(lines), len(columns)))
             rows[~whole] = [_missing(kind) for kind in kinds]
+        texts = TextColumns(lambda name: parsed.column(name).combine_chunks(), self.dialect)
         for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-            cells = parsed.column(str(column)).combine_chunks()
-            rows[whole, place] = code_texts(cells, kind, self.dialect)
+            rows[whole, place] = texts.codes(str(column), kind)
         return rows
 
     def _parse(self, plain: bytes, columns: Sequence[int]) -> pa.Table:

@@ -163,9 +163,12 @@ class ListSource(Source):
 
         Whatever does not fit is a record of missing cells.
         """
-        return MemorySource(
+        records = MemorySource(
             self._data, self._y, inputs=inputs, targets=targets, beside=self._beside
         )
+        records.nobody = self.nobody
+        records.weightless = self.weightless
+        return records
 
     def count(self) -> int:
         """Return the number of records."""

@@ -102,13 +102,17 @@ def _plain_metadata(path: Path) -> pq.FileMetaData:
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches one behind the other, a few short ones at a time: there is a cost for each."""
     waiting: list[pa.RecordBatch] = []
+    rows = 0
+    size = 0
     for batch in batches:
-        some = [*waiting, batch]
-        rows = sum(one.num_rows for one in some)
-        if rows > _BLOCK_ROWS or sum(one.nbytes for one in some) > _BLOCK_BYTES:
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows > _BLOCK_ROWS or size > _BLOCK_BYTES:
             yield from _as_one(waiting)
-            some = [batch]
-        waiting = some
+            waiting = []
+            rows = batch.num_rows
+            size = batch.nbytes
+        waiting.append(batch)
     yield from _as_one(waiting)
 
 

@@ -14,7 +14,7 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.sources.base import DtypeKind, Field
 from reticent.privacy.sources.cell_values import Column
-from reticent.privacy.sources.codes import code_array, code_texts
+from reticent.privacy.sources.codes import TextColumns, code_array, code_texts
 
 __all__ = ["arrow_codes", "arrow_kind", "batch_codes"]
 
@@ -38,8 +38,13 @@ def batch_codes(
 ) -> NDArray[np.float64]:
     """Return the codes of a batch, shape ``(rows, fields)``; ``names`` are the fields' columns."""
     block = np.empty((batch.num_rows, len(fields)))
+    texts = TextColumns(batch.column)
     for place, (name, field) in enumerate(zip(names, fields, strict=True)):
-        block[:, place] = arrow_codes(batch.column(name), field.kind)
+        cells = batch.column(name)
+        if _is_text(cells.type):
+            block[:, place] = texts.codes(name, field.kind)
+        else:
+            block[:, place] = arrow_codes(cells, field.kind)
     return block
 
 
