@@ -25,7 +25,7 @@ from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import cut, read_header, split
-from reticent.privacy.sources.files import readable
+from reticent.privacy.sources.files import open_text, readable
 from reticent.privacy.sources.parquet import ParquetSource
 
 __all__ = ["ColumnCheck", "FileCheck", "PersonCheck", "WeightCheck", "check_file"]
@@ -342,14 +342,16 @@ def _records(source: Source, found: FileCheck) -> Iterator[Sequence[Any] | None]
     elif isinstance(source, ParquetSource):
         yield from _parquet_records(source)
     else:
-        raise BadInput("A check is for CSV and Parquet files.")
+        raise BadInput(
+            "A check is for CSV and Parquet files: write some of the records to one, and check it."
+        )
 
 
 def _csv_records(source: CsvSource, found: FileCheck) -> Iterator[Sequence[Any] | None]:
     mark = source.dialect.separator
     blank = b" \t\r".replace(mark, b"")
     for path in source.paths:
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             read_header(file, path, source.dialect)
             for block in cut(file, _BLOCK_BYTES):
                 for line in block.removesuffix(b"\n").split(b"\n"):

@@ -376,7 +376,10 @@ def check_dialect(source: Source, data: str) -> None:
 # ---- all that is said about a file
 
 Classes = dict[str, list[str] | YesNo]  # the column of labels: all labels, or yes and no
-DATA_OPTIONS = ("missing", "keep_missing", "codebook", "separator", "decimal", "encoding")
+DATA_OPTIONS = (
+    *("missing", "keep_missing", "codebook"),
+    *("separator", "decimal", "encoding", "table", "query", "sheet"),
+)
 
 
 @dataclass(frozen=True)
@@ -389,7 +392,8 @@ class DataOptions:
     missing, keep_missing : texts of the options
     codebook : Codebook or None
     dialect : dict
-        ``separator``, ``decimal`` and ``encoding`` of a CSV file, as far as they are said.
+        ``separator``, ``decimal`` and ``encoding`` of a CSV file, ``table`` or ``query`` of a
+        database, as far as they are said.
     """
 
     x: tuple[str, ...]
@@ -431,7 +435,7 @@ class DataOptions:
         try:
             source = scan(data, **dialect)
         except BadInput as error:
-            if error.parameter in dialect:
+            if error.parameter in dialect or error.parameter in ("table", "query", "sheet"):
                 if self.codebook is not None and error.parameter in self.codebook.dialect:
                     raise BadFile(f"{self.codebook.path}, [file]: {error}") from None
                 raise

@@ -22,7 +22,15 @@ from reticent.privacy.sources.base import Field
 from reticent.privacy.sources.cell_values import Column, number, numbers, text_number
 from reticent.privacy.sources.csv_dialect import Dialect
 
-__all__ = ["TextColumns", "code_array", "code_rows", "code_text", "code_texts", "is_plain"]
+__all__ = [
+    "TextColumns",
+    "code_array",
+    "code_rows",
+    "code_text",
+    "code_texts",
+    "is_plain",
+    "reads_numbers",
+]
 
 # Numbers that every version of arrow reads as Python does: never out of range, no spaces, no plus
 # sign.
@@ -89,7 +97,7 @@ def code_texts(cells: pa.Array, kind: Kind | None, dialect: Dialect | None = Non
         cells = cells.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
     if kind is None:
         return _text_numbers(dialect.plain_numbers(cells))
-    if _reads_numbers(kind):
+    if reads_numbers(kind):
         return kind.code_numbers(_text_numbers(dialect.plain_numbers(cells)))
     if isinstance(kind, Identifier):
         return identifier_pairs(cells, kind, dialect)[kind.half]
@@ -101,7 +109,7 @@ def code_text(text: bytes, kind: Kind | None, dialect: Dialect) -> float:
     plain = text_number(dialect.plain_number(text))
     if kind is None:
         return plain
-    if _reads_numbers(kind):
+    if reads_numbers(kind):
         return float(kind.code_numbers(np.array([plain]))[0])
     return float(_level_codes([text], kind, dialect)[0])
 
@@ -157,7 +165,10 @@ def _level_codes(texts: Sequence[bytes], kind: Kind, dialect: Dialect) -> Column
     return codes
 
 
-def _reads_numbers(kind: Kind) -> bool:
+def reads_numbers(kind: Kind | None) -> bool:
+    """Whether the cells of a column are wanted as numbers."""
+    if kind is None:
+        return True
     if isinstance(kind, MissingIndicator):
         kind = kind.of
     return isinstance(kind, (Number, Whole, Cyclic))

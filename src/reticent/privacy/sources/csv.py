@@ -19,7 +19,7 @@ from reticent.privacy.sources.base import DtypeKind, Field
 from reticent.privacy.sources.codes import TextColumns, code_text
 from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import count_lines, cut, read_header, sort_out, split
-from reticent.privacy.sources.files import FileSource, readable
+from reticent.privacy.sources.files import FileSource, open_text, readable
 
 __all__ = ["CsvSource"]
 
@@ -81,7 +81,7 @@ class CsvSource(FileSource):
         return rows
 
     def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             return [(name, "any", "text") for name in read_header(file, path, self.dialect)]
 
     def _beyond_header(self, path: Path) -> bool:
@@ -89,13 +89,13 @@ class CsvSource(FileSource):
 
         That much can be told without reading a record.
         """
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             read_header(file, path, self.dialect)
-            return file.tell() < path.stat().st_size
+            return bool(file.read(1))
 
     def _read(self, path: Path) -> Iterator[bytes]:
         self._check_unchanged(path)
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             read_header(file, path, self.dialect)
             yield from cut(file, self._block_bytes)
 
