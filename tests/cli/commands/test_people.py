@@ -216,7 +216,7 @@ def test_codes_of_missing_values_are_given_for_people_and_weights_by_name(run, t
     unit = ("--person", "id", "--weight", "w=0:20")
     answer = run("fit", "mean", data, *AGE, *PROMISE, *unit, *codes, "--out", tmp_path / "m")
     assert answer.code == 0, answer.err
-    assert reticent.load(tmp_path / "m").releases_[0].n == 3
+    assert reticent.load(tmp_path / "m").releases_[0].n == 4  # NA is counted, and weighs nothing
     said = words(run("check", data, *unit, *codes).out)
     assert "3 in id" in said
     assert "2 records name nobody" in said

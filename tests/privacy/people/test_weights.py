@@ -403,9 +403,24 @@ def test_codes_for_nobody_weigh_nothing(tmp_path):
     source = scan(tmp_path / "t.csv")
     assert sums(source)[0].people == 4
     people, (rows, total) = sums(source.with_nobody(["NA", "999"]))
-    assert (people.people, rows) == (2, 6)
+    assert (people.people, rows) == (4, 6)  # they are counted: else the number would tell of one
     assert total.tolist() == [3 * 2**46]  # a quarter and a half, on two grids
     assert sums(source.with_nobody([]))[0].people == 4
+
+
+@pytest.mark.parametrize("somebody", ["1234", "5678", "jos\u00e9"])
+def test_how_a_fit_reads_does_not_tell_who_is_there(somebody, tmp_path):
+    """Fits of one account show their numbers of people: two of them must not differ by a person."""
+    rows = [f"0,{name}" for name in (*range(100, 129), somebody)]
+    (tmp_path / "t.csv").write_text("a,id\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    source = scan(tmp_path / "t.csv")
+    readings = [
+        source,
+        source.with_nobody(["1234"]),
+        scan(tmp_path / "t.csv", encoding="ascii"),
+        scan(tmp_path / "t.csv", encoding="cp1252"),
+    ]
+    assert {sums(one)[0].people for one in readings} == {30}
 
 
 def test_codes_hold_for_lists_and_for_weights():
@@ -419,7 +434,7 @@ def test_codes_hold_for_lists_and_for_weights():
         people = source.count_people(columns.person, columns.key)
         weights = columns.weights(1, people)
         sums = RecordSum(source, (Field(0),), box, 1, weights, columns.fields)
-        assert people.people == 2
+        assert people.people == 3
         assert sums.total(enforce(MEAN))[1].tolist() == [2**47]
 
 

@@ -4,7 +4,9 @@ Decided by names and positions alone, before anything is charged. Identifiers ar
 numbers (columns/identifiers.py) with a secret key of their own for every fit.
 """
 
+import math
 import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from reticent.errors import BadInput
@@ -13,6 +15,7 @@ from reticent.privacy.columns.numbers import Number
 from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.people.weights import PersonCounts, RecordWeights
 from reticent.privacy.sources.base import Field, Source
+from reticent.privacy.sources.cell_values import text_number
 
 __all__ = ["WeightColumns", "weight_columns"]
 
@@ -26,6 +29,7 @@ class WeightColumns:
     unit: PrivacyUnit
     person: tuple[Field, ...] = ()
     weight: tuple[Field, ...] = ()
+    nobody: tuple[tuple[float, float], ...] = ()  # codes of identifiers whose records do not count
     key: int = field(default_factory=lambda: secrets.randbits(64))  # of checksums
 
     @property
@@ -37,26 +41,40 @@ class WeightColumns:
         """Weights of records that have so many values; None where every record counts as one."""
         if not self.fields:
             return None
-        return RecordWeights(columns, people, self.unit.contribution, self.unit.weight_bound)
+        return RecordWeights(
+            columns, people, self.unit.contribution, self.unit.weight_bound, self.nobody
+        )
 
 
 def weight_columns(source: Source, unit: PrivacyUnit) -> WeightColumns:
     """Find the columns in a source, and refuse those that it does not have."""
     person: tuple[Field, ...] = ()
     weight: tuple[Field, ...] = ()
+    nobody: tuple[tuple[float, float], ...] = ()
     if unit.person is not None:
         key = _key(source, "person", unit.person)
         secret = secrets.token_bytes(_KEY_BYTES)
-        person = tuple(
-            Field(key, Identifier(half, secret, missing=source.nobody)) for half in (0, 1)
-        )
+        halves = Identifier(0, secret), Identifier(1, secret)
+        person = tuple(Field(key, half) for half in halves)
+        nobody = tuple(_pairs(source.nobody, *halves))
     if unit.weight is not None:
         key = _key(source, "weight", unit.weight)
         bound = unit.weight_bound or 1.0
         weight = (Field(key, Number(0.0, bound, missing=source.weightless)),)
-    found = WeightColumns(unit, person, weight)
+    found = WeightColumns(unit, person, weight, nobody)
     source.check(found.fields)
     return found
+
+
+def _pairs(
+    codes: Sequence[str], first: Identifier, second: Identifier
+) -> Iterator[tuple[float, float]]:
+    """Pairs of the identifiers that are one of these codes, as a text or as a number."""
+    for code in codes:
+        for value in (code, text_number(code.encode("utf-8", "surrogatepass"))):
+            pair = first.code_value(value), second.code_value(value)
+            if not any(map(math.isnan, pair)):
+                yield pair
 
 
 def _key(source: Source, what: str, name: str) -> str | int:

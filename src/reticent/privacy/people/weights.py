@@ -214,13 +214,16 @@ class RecordWeights:
     """From the last columns of raw records to their weights.
 
     Raw records have ``columns`` values, then the two halves of an identifier if ``people`` is
-    there, then a stated weight if there is a ``bound``.
+    there, then a stated weight if there is a ``bound``. Records of identifiers that ``nobody``
+    lists weigh nothing; they are people all the same, so that the number of people, which is
+    public, does not tell whether somebody is there.
     """
 
     columns: int
     people: PersonCounts | None = None
     contribution: int = 1
     bound: float | None = None
+    nobody: tuple[tuple[float, float], ...] = ()
 
     def integers(self, raw: Rows) -> Integers:
         """Weight of each record, a whole number from 0 to 2²⁴."""
@@ -236,10 +239,13 @@ class RecordWeights:
             stated = np.trunc(fraction * ONE).astype(np.int64)
         if self.people is None:
             return np.broadcast_to(stated, len(raw)), 0
-        ids = self.people.identifiers(raw[:, self.columns : self.columns + 2])
+        pairs = raw[:, self.columns : self.columns + 2]
+        ids = self.people.identifiers(pairs)
         counts = self.people.of(ids)
         weights = stated // np.maximum(counts, self.contribution)
         weights[counts == 0] = 0
+        for pair in self.nobody:
+            weights[(pairs == pair).all(axis=1)] = 0
         return weights, checksum(ids)
 
     @property

@@ -20,7 +20,7 @@ from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import Labels, MissingIndicator
 from reticent.privacy.sources.base import Field
 from reticent.privacy.sources.cell_values import Column, number, numbers, text_number
-from reticent.privacy.sources.csv_dialect import Dialect
+from reticent.privacy.sources.csv_dialect import Dialect, identifier_text
 
 __all__ = [
     "TextColumns",
@@ -100,7 +100,7 @@ def code_texts(cells: pa.Array, kind: Kind | None, dialect: Dialect | None = Non
     if reads_numbers(kind):
         return kind.code_numbers(_text_numbers(dialect.plain_numbers(cells)))
     if isinstance(kind, Identifier):
-        return identifier_pairs(cells, kind, dialect)[kind.half]
+        return identifier_pairs(cells, kind)[kind.half]
     return _each(cells, lambda texts: _level_codes(texts, kind, dialect))
 
 
@@ -111,10 +111,12 @@ def code_text(text: bytes, kind: Kind | None, dialect: Dialect) -> float:
         return plain
     if reads_numbers(kind):
         return float(kind.code_numbers(np.array([plain]))[0])
+    if isinstance(kind, Identifier):
+        return kind.code_text(identifier_text(text))
     return float(_level_codes([text], kind, dialect)[0])
 
 
-def identifier_pairs(cells: pa.Array, kind: Identifier, dialect: Dialect) -> Column:
+def identifier_pairs(cells: pa.Array, kind: Identifier) -> Column:
     """Return both halves of the codes of identifiers, shape ``(2, cells)``.
 
     In bulk: most are there but a few times.
@@ -126,8 +128,8 @@ def identifier_pairs(cells: pa.Array, kind: Identifier, dialect: Dialect) -> Col
     ends = np.frombuffer(offsets, dtype=np.int64)[encoded.offset :][: len(encoded) + 1]
     texts = memoryview(data or b"")[ends[0] : ends[-1]].tobytes()
     if not texts.isascii():  # else it is in UTF-8
-        utf8 = [dialect.utf8(text) for text in encoded.to_pylist()]
-        return np.array([replace(kind, half=half).code_texts(utf8) for half in (0, 1)])
+        known = [identifier_text(text) for text in encoded.to_pylist()]
+        return np.array([replace(kind, half=half).code_texts(known) for half in (0, 1)])
     ends = ends - ends[0]
     return kind.pairs(texts, ends[:-1], ends[1:])
 
@@ -149,7 +151,7 @@ class TextColumns:
             return code_texts(self._cells(name), kind, self._dialect)
         column = name, replace(kind, half=0)
         if column not in self._pairs:
-            self._pairs[column] = identifier_pairs(self._cells(name), kind, self._dialect)
+            self._pairs[column] = identifier_pairs(self._cells(name), kind)
         return self._pairs[column][kind.half]
 
 

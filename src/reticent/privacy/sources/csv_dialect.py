@@ -81,6 +81,20 @@ class Dialect:
         return text.decode("cp1252", "replace").encode()
 
 
+def identifier_text(text: bytes) -> bytes:
+    """A cell of identifiers, as UTF-8 where it can be read so, whatever encoding was said.
+
+    Who is a person, and so how many there are, must not depend on what is said about a file: UTF-8,
+    else Windows-1252, else the bytes as they are.
+    """
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return text.decode(encoding).encode()
+        except UnicodeDecodeError:
+            continue
+    return text
+
+
 def find_dialect(
     path: Path,
     *,
