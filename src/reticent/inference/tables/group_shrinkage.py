@@ -92,11 +92,11 @@ def _over_variances(
 ) -> tuple[Array, Array]:
     """How far cells are from their line, and the variance of that error, (cells,) each.
 
-    Averaged over the standard deviation of their interaction, which is flat a priori, and over the
+    Averaged over the variance of their interaction, whose logarithm is flat a priori, and over the
     variance of single values: with few cells, a single value of them would be too sure.
     """
     laws = [
-        (interaction, single, chance * interaction**0.5)  # evenly spaced on a logarithmic scale
+        (interaction, single, chance)
         for single, chance in zip(*_normal_nodes(*within), strict=True)
         for interaction in _INTERACTIONS
     ]
