@@ -379,8 +379,8 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
 
         Where the expected error of the function is least (`LabelPosterior.clip_errors`), but no
         narrower than ``clip_schedule``; than where privacy noise is `negligible_noise` of the
-        sampling noise; and, in one early stage and in the last, than where a second moment still
-        tells the noise.
+        sampling noise; and, in one early stage, than where a second moment still tells the noise.
+        Not in the last: one of eight stages is more than one of 24.
         """
         stages = self._releases
         schedule = LABELS.clip_schedule
@@ -388,7 +388,7 @@ class LabelGPRegressor(RegressionScore, PrivateEstimator):
         lowest = schedule[min(k, len(schedule)) - 1] * posterior.residual_sd()
         negligible = STAGED_FIT.negligible_noise * posterior.negligible_threshold(stages)
         lowest = max(lowest, negligible * posterior.total_sd())
-        if self.noise is None and k in (STAGED_FIT.early_stages, stages - 1):
+        if self.noise is None and k == STAGED_FIT.early_stages:
             lowest = max(lowest, posterior.informative_threshold())
         if lowest >= longest:
             return longest

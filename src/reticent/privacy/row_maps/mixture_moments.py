@@ -293,6 +293,9 @@ class NearestCounts(Counts):
 
     def cells(self, records: Array) -> Array:
         """The number of the nearest centre, the first of equals."""
+        return _by_pieces(self.metric, records, self._cells)
+
+    def _cells(self, records: Array) -> Array:
         _, square = self.metric.away(records)
         return square.argmin(axis=0)[:, None].astype(np.float64)
 
