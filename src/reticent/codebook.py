@@ -286,7 +286,7 @@ def _check_person(where: str, entry: Mapping[str, Any]) -> None:
             continue
         raise BadFile(
             f'{where}: a column of use "person" is compared for equality alone, and has no {key}. '
-            "Delete that line; a code that stands for nobody must be an empty cell in the file."
+            "Delete that line; for a code that stands for nobody, say --missing COLUMN=CODE."
         )
 
 

@@ -20,11 +20,12 @@ from reticent.privacy.columns.identifiers import Identifier
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import YesNo
 from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.cell_values import text_number
 from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import cut, read_header, split
-from reticent.privacy.sources.files import readable
+from reticent.privacy.sources.files import open_text, readable
 from reticent.privacy.sources.parquet import ParquetSource
 
 __all__ = ["ColumnCheck", "FileCheck", "PersonCheck", "WeightCheck", "check_file"]
@@ -156,6 +157,7 @@ def check_file(
     if person is not None:
         people = _People(person, source.position(person), source.nobody)
     weighed = None
+    no_weights = [text_number(code.encode()) for code in source.weightless]
     if weight is not None:
         weighed = source.position(weight[0])
         found.weight = WeightCheck(*weight)
@@ -179,7 +181,8 @@ def check_file(
         if people is not None:
             people.add(cells[people.position])
         if found.weight is not None and weighed is not None:
-            found.weight.add(_plain_number(cells[weighed], dialect))
+            stated = _plain_number(cells[weighed], dialect)
+            found.weight.add(math.nan if stated in no_weights else stated)
     found.columns = [tally.done(dialect) for tally in tallies]
     apart = {person, None if weight is None else weight[0]}
     found.not_used = [name for name in names if name not in columns and name not in apart]
@@ -339,14 +342,16 @@ def _records(source: Source, found: FileCheck) -> Iterator[Sequence[Any] | None]
     elif isinstance(source, ParquetSource):
         yield from _parquet_records(source)
     else:
-        raise BadInput("A check is for CSV and Parquet files.")
+        raise BadInput(
+            "A check is for CSV and Parquet files: write some of the records to one, and check it."
+        )
 
 
 def _csv_records(source: CsvSource, found: FileCheck) -> Iterator[Sequence[Any] | None]:
     mark = source.dialect.separator
     blank = b" \t\r".replace(mark, b"")
     for path in source.paths:
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             read_header(file, path, source.dialect)
             for block in cut(file, _BLOCK_BYTES):
                 for line in block.removesuffix(b"\n").split(b"\n"):

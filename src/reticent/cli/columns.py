@@ -28,6 +28,7 @@ from reticent.privacy.columns.base import Kind
 from reticent.privacy.columns.dates import Date
 from reticent.privacy.columns.numbers import Cyclic, Number, Whole
 from reticent.privacy.columns.words import Labels, Ordered, Words, YesNo
+from reticent.privacy.people.unit import PrivacyUnit
 from reticent.privacy.sources.base import Source, scan
 from reticent.privacy.sources.cell_values import text_number
 from reticent.privacy.sources.csv import CsvSource
@@ -375,7 +376,10 @@ def check_dialect(source: Source, data: str) -> None:
 # ---- all that is said about a file
 
 Classes = dict[str, list[str] | YesNo]  # the column of labels: all labels, or yes and no
-DATA_OPTIONS = ("missing", "keep_missing", "codebook", "separator", "decimal", "encoding")
+DATA_OPTIONS = (
+    *("missing", "keep_missing", "codebook"),
+    *("separator", "decimal", "encoding", "table", "query", "sheet"),
+)
 
 
 @dataclass(frozen=True)
@@ -388,7 +392,8 @@ class DataOptions:
     missing, keep_missing : texts of the options
     codebook : Codebook or None
     dialect : dict
-        ``separator``, ``decimal`` and ``encoding`` of a CSV file, as far as they are said.
+        ``separator``, ``decimal`` and ``encoding`` of a CSV file, ``table`` or ``query`` of a
+        database, as far as they are said.
     """
 
     x: tuple[str, ...]
@@ -419,8 +424,8 @@ class DataOptions:
             tuple(x), tuple(y), tuple(classes), tuple(missing), tuple(keep_missing), known, said
         )
 
-    def scan(self, data: str) -> Source:
-        """The records of a file, or a fault of it."""
+    def scan(self, data: str, unit: PrivacyUnit | None = None) -> Source:
+        """The records of a file, or a fault of it; ``unit`` names columns of people and weights."""
         dialect = self.dialect
         if Path(data).suffix.lower() in (".parquet", ".pq"):  # a codebook may serve both
             codebook = {} if self.codebook is None else self.codebook.dialect
@@ -430,7 +435,7 @@ class DataOptions:
         try:
             source = scan(data, **dialect)
         except BadInput as error:
-            if error.parameter in dialect:
+            if error.parameter in dialect or error.parameter in ("table", "query", "sheet"):
                 if self.codebook is not None and error.parameter in self.codebook.dialect:
                     raise BadFile(f"{self.codebook.path}, [file]: {error}") from None
                 raise
@@ -438,7 +443,13 @@ class DataOptions:
             raise BadFile(words) from None
         if dialect:
             check_dialect(source, data)
-        return source.with_nobody(parse_missing(self.missing)[0])
+        everywhere, by_name = parse_missing(self.missing)
+        if unit is None:
+            unit = PrivacyUnit()
+        return source.with_nobody(
+            (*everywhere, *by_name.get(unit.person or "", ())),
+            weightless=(*everywhere, *by_name.get(unit.weight or "", ())),
+        )
 
     def columns(
         self,
@@ -447,10 +458,12 @@ class DataOptions:
         labels: bool,
         noise_column: str | None = None,
         alike: bool = False,
+        unit: PrivacyUnit | None = None,
     ) -> "Columns":
         """The columns in their roles; ``outputs`` and ``labels`` say what a model predicts.
 
         ``alike``: whether a model tells no inputs from outputs, and describes all columns.
+        ``unit`` names columns of people and weights, which may have codes of missing values.
         """
         codebook = self.codebook
         y = parse_columns("--y", self.y, codebook)
@@ -482,19 +495,21 @@ class DataOptions:
         if noise is not None:
             level = replace(level, keep_missing=False)
             x |= with_missing({noise: level}, everywhere, by_name)
+        known = [*x, *y, *classes]
+        if unit is not None:
+            known += [name for name in (unit.person, unit.weight) if name is not None]
         for name in by_name:
-            if name not in (*x, *y, *classes):
-                known = [*x, *y, *classes]
+            if name not in known:
                 raise BadInput(
                     f"--missing {name}=…: no such column is used. Columns: {', '.join(known)}."
                     f"{did_you_mean(name, known)}"
                 )
         return Columns(x, y, classes, noise)
 
-    def described(self) -> dict[str, tuple[str, Kind]]:
+    def described(self, unit: PrivacyUnit | None = None) -> dict[str, tuple[str, Kind]]:
         """All columns that something is said of: role (the option, without dashes) and kind."""
         if self.x or self.y or self.classes or self.codebook is None:
-            columns = self.columns(outputs=not self.classes, labels=False)
+            columns = self.columns(outputs=not self.classes, labels=False, unit=unit)
             classes = self._labels() if self.classes else {}
             found: dict[str, tuple[str, Kind]] = {}
             found |= {name: ("x", kind) for name, kind in columns.x.items()}

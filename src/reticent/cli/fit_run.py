@@ -11,6 +11,7 @@ from reticent.about import ABOUT, checked_about
 from reticent.cli.captured_warnings import captured_warnings
 from reticent.cli.class_labels import as_the_column_has_them
 from reticent.cli.columns import DataOptions, column_name, split_name
+from reticent.cli.data_names import data_name
 from reticent.cli.files.model_files import check_place, save_or_rescue
 from reticent.cli.model_words import MODEL_WORDS, ModelWord, model_word
 from reticent.cli.options import UNIT
@@ -86,8 +87,9 @@ def checked(
         labels=model.labels,
         noise_column=own.get("noise_column"),
         alike=not model.outputs,
+        unit=unit,
     )
-    source = said.scan(data)
+    source = said.scan(data, unit)
     names = source.names or ()
     inputs = [name for name in columns.x if name != columns.noise_column]
     outputs = columns.y
@@ -100,9 +102,9 @@ def checked(
             raise _not_chosen(missing, said.codebook)
         raise _not_given(missing, data, _likely(missing, source), columns.x)
     for option, texts in given:
-        check_columns(option, texts, names, Path(data).name)
-    check_codebook(said.codebook, (*columns.x, *outputs, *labels), names, Path(data).name)
-    check_unit_columns(unit, names, (*columns.x, *outputs, *labels), Path(data).name)
+        check_columns(option, texts, names, data_name(data))
+    check_codebook(said.codebook, (*columns.x, *outputs, *labels), names, data_name(data))
+    check_unit_columns(unit, names, (*columns.x, *outputs, *labels), data_name(data))
     _check_promise(epsilon, delta)
     if (ledger is None) != (dataset is None):
         raise BadInput(
@@ -231,7 +233,7 @@ def _read_as(source: Source, data: str) -> str:
     if source.kind(0) != ("any", "text"):
         return ""  # the file itself says which columns hold numbers
     return (
-        f"{Path(data).name} is text: a cell that is not what was said of its column (a word among "
+        f"{data_name(data)} is text: a cell that is not what was said of its column (a word among "
         "numbers, 72 kg, a word that is not listed) counted as missing, and a record that lacks a "
         "value was left out. Which did is private. If you may see the records, reticent check "
         "shows how the file is read."
@@ -304,9 +306,9 @@ def _check_data(
     try:
         source.check(fields)
     except BadInput as error:
-        raise BadFile(f"{data}: {error}") from None
+        raise BadFile(f"{data_name(data, whole=True)}: {error}") from None
     if source.known_n == 0 and unit.number_is_public:
-        raise BadFile(f"{data} has no records.")
+        raise BadFile(f"{data_name(data, whole=True)} has no records.")
 
 
 _NEVER = "and reticent never takes them from the data (that would leak the extreme records).\n"
@@ -382,6 +384,6 @@ def _not_given(what: str, data: str, names: Sequence[str], taken: Container[str]
     else:
         more = ""
     columns = (
-        f"Columns in {Path(data).name}: {', '.join(names)} (column names are treated as public)."
+        f"Columns in {data_name(data)}: {', '.join(names)} (column names are treated as public)."
     )
     return BoundsMissing(f"{words}, for example\n      {example}\n{more}{columns}")

@@ -23,9 +23,19 @@ from reticent.cli.commands.plan import plan_command
 from reticent.cli.commands.reproduce import reproduce_command
 from reticent.cli.commands.sample import sample_command
 from reticent.cli.commands.search import search_command
+from reticent.cli.data_names import data_name
 from reticent.cli.encoding import SPELLED
 from reticent.cli.files.model_files import check_model_file
-from reticent.cli.options import DESCRIBED, DIALECT, Json, Quietly, Records, example, with_options
+from reticent.cli.options import (
+    DATABASE,
+    DESCRIBED,
+    DIALECT,
+    Json,
+    Quietly,
+    Records,
+    example,
+    with_options,
+)
 from reticent.cli.terminal import advise, console, fail, guarded, line, print_json, progress
 
 __all__ = ["app", "main"]
@@ -145,7 +155,7 @@ app.command(
 
 @app.command(epilog=example("reticent codebook patients.csv --out codebook.toml"))
 @guarded
-@with_options(dialect=DIALECT)
+@with_options(dialect=DIALECT | DATABASE)
 def codebook(
     data: Records,
     out: Annotated[
@@ -173,7 +183,7 @@ def codebook(
         line("Written", f"{out}: {len(columns)} columns to be filled in, from their names alone")
         advise(
             f"fill in {out}, in any editor",
-            f"reticent check {quote(data)} --codebook {quote(str(out))}",
+            f"reticent check {quote(data_name(data, whole=True))} --codebook {quote(str(out))}",
         )
 
 
@@ -207,7 +217,7 @@ def check(
     """
     from reticent.cli.views.data_check import look, print_check
 
-    with progress(f"Looking at {Path(data).name}"):
+    with progress(f"Looking at {data_name(data)}"):
         found = look(data, person=person, weight=weight, **asked)
     print_check(found, data)
 
@@ -375,7 +385,7 @@ def predict(
     from reticent.cli.commands.predict import print_prediction
     from reticent.files.output import page_of
 
-    with progress(f"Predicting {Path(data).name}", quiet=quiet) as advance:
+    with progress(f"Predicting {data_name(data)}", quiet=quiet) as advance:
         about = run(
             file,
             data,

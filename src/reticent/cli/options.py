@@ -14,6 +14,7 @@ import typer
 __all__ = [
     "ABOUT_DATA",
     "ASKED",
+    "DATABASE",
     "DESCRIBED",
     "DIALECT",
     "UNIT",
@@ -49,7 +50,13 @@ Quietly = Annotated[
     bool, typer.Option("--quiet", help="Print nothing but errors: the result is in the file.")
 ]
 Records = Annotated[
-    str, typer.Argument(metavar="DATA", help="A CSV or Parquet file, or a folder of them.")
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV, Parquet or Excel file, a folder or a pattern ('2024-*.parquet') of them, or "
+        "the address of a database (postgresql://user@host/clinic, sqlite:///clinic.db, "
+        "duckdb:///clinic.db) with --table or --query.",
+    ),
 ]
 ModelFile = Annotated[
     Path,
@@ -96,8 +103,17 @@ ABOUT_DATA = {
     "encoding": option(
         str, "NAME", "Of a CSV file: utf-8, latin-1, … If left out, told cell by cell."
     ),
+    "table": option(str, "NAME", "Of a database: the table to read, patients or schema.patients."),
+    "query": option(
+        str,
+        "SQL",
+        "Of a database, in place of a table: each row of its result is a record. If it joins or "
+        "groups rows, give --person, for one row below may change many.",
+    ),
+    "sheet": option(str, "NAME", "Of a workbook (.xlsx): the sheet to read, if it has several."),
 }
 DIALECT = {name: ABOUT_DATA[name] for name in ("separator", "decimal", "encoding")}
+DATABASE = {name: ABOUT_DATA[name] for name in ("table", "query", "sheet")}
 # who is protected, and how much a record counts
 UNIT = {
     "person": option(

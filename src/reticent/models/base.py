@@ -32,7 +32,7 @@ from reticent.privacy.curator import Curator, Oracle, Release
 from reticent.privacy.oracle import CHOICE
 from reticent.privacy.people.unit import REPLACE, PrivacyUnit
 from reticent.privacy.people.weight_columns import weight_columns
-from reticent.privacy.sources.base import Field, Source, scan
+from reticent.privacy.sources.base import Field, Source, as_source
 from reticent.privacy.sources.cell_values import fitting_width
 from reticent.privacy.statistics.exact_sum import one_blas_thread
 from reticent.validation import check_epsilon_delta, is_integer
@@ -193,7 +193,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         X : array, data frame, path, or ``reticent.scan(...)``
-            The records.
+            The records. Lists are records, too; lists of paths are for `reticent.scan`.
         y : array, optional
             The outputs, for models that use them; a data frame or file may hold them as a column
             named in the bounds.
@@ -219,7 +219,8 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 )
             data = X
         else:
-            data = scan(X, y=y if self._targets else None, person=person, weight=sample_weight)
+            outputs = y if self._targets else None
+            data = as_source(X, y=outputs, person=person, weight=sample_weight)
         bounds = self._bounds()
         data = bounds.shaped(data, targets=self._targets)
         columns = weight_columns(data, unit)
@@ -501,7 +502,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         row fits, so that nothing could be predicted from any of them, is the list refused.
         """
         if not isinstance(X, (list, tuple)):
-            return scan(X)
+            return as_source(X)
         with_level = self.releases_[0].bounds.noise_column is not None
         widths = [self.n_features_in_, self.n_features_in_ + with_level]
         width = fitting_width(X, widths)
@@ -511,7 +512,7 @@ class PrivateEstimator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"{type(self).__name__} is expecting. Give a list of rows of "
                 "so many numbers each. (A 1D list: reshape your data.)"
             )
-        return scan(X).shaped(width or self.n_features_in_, 1)
+        return as_source(X).shaped(width or self.n_features_in_, 1)
 
     def _noise_levels(self, X: object) -> NDArray[np.float64]:
         """The noise levels that X holds in a column of their own, within their bounds.

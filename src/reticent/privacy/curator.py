@@ -166,6 +166,8 @@ class Curator:
         source.check(self._fields)
         if unit.relation == "label":
             _check_public(source, self._weight_columns, self._fields[len(self.bounds.x) :])
+        if not source.ordered:
+            _check_needs_no_order(unit, search=isinstance(event, Selection))
         if source.known_n == 0 and unit.number_is_public:
             raise BadInput(
                 "There are no records: Found array with 0 sample(s) while a "
@@ -183,19 +185,26 @@ class Curator:
         self._process = identity()
         self._inputs: NDArray[np.float64] | None = None
         self._public_weights: NDArray[np.float64] | None = None
-        if look is not None and unit.relation == "label":
-            self._inputs = read_safely(lambda: self._read_inputs(source), "Nothing was charged.")
-            look(self._inputs)
+        source = source.snapshot()
         # Of the ledger's entry that pays for everything released here.
         self._entry_hash: str | None = None
-        if ledger is not None and dataset is not None:
-            entry = Ledger(ledger).charge(
-                dataset,
-                event,
-                **unit.for_account(),
-                what=what,
-            )
-            self._entry_hash = entry.hash
+        try:
+            if look is not None and unit.relation == "label":
+                self._inputs = read_safely(
+                    lambda: self._read_inputs(source), "Nothing was charged."
+                )
+                look(self._inputs)
+            if ledger is not None and dataset is not None:
+                entry = Ledger(ledger).charge(
+                    dataset,
+                    event,
+                    **unit.for_account(),
+                    what=what,
+                )
+                self._entry_hash = entry.hash
+        except BaseException:
+            source.close()
+            raise
         # Paid. Only from here on may anything read a record.
         self._source: Source | None = source
         self._cache: FeatureCache | None = FeatureCache()
@@ -565,6 +574,8 @@ class Curator:
 
     def close(self) -> None:
         """Let go of the records."""
+        if self._source is not None:
+            self._source.close()
         self._source = None
         self._left = 0
         self._inputs = None
@@ -621,6 +632,16 @@ class Curator:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A curator holds records: it is never copied, pickled or sent.")
+
+
+def _check_needs_no_order(unit: PrivacyUnit, *, search: bool) -> None:
+    """Refuse what reads records twice, and needs them in one order; decided by public facts."""
+    by_row = search and not unit.number_is_public and unit.person is None
+    if by_row or (unit.relation == "label" and unit.weighted):
+        raise BadInput(
+            "This reads the records several times in one order, and this source may give them in "
+            "another order each time. Write them to a Parquet file and scan that."
+        )
 
 
 def _check_public(source: Source, columns: WeightColumns, labels: Sequence[Field]) -> None:

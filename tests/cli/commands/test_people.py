@@ -207,6 +207,26 @@ def test_a_check_counts_records_of_people_and_looks_at_weights(run, tmp_path):
     assert "2 are missing or no number, 1 are negative" in said
 
 
+def test_codes_of_missing_values_are_given_for_people_and_weights_by_name(run, tmp_path):
+    """999 is somebody's number beside a weight that is not known."""
+    data = tmp_path / "visits.csv"
+    rows = ["NA,1,2", "NA,1,2", "999,1,2", "7,1,999", "8,1,2"]
+    data.write_text("id,age,w\n" + "\n".join(rows) + "\n")
+    codes = ("--missing", "id=NA", "--missing", "w=999")
+    unit = ("--person", "id", "--weight", "w=0:20")
+    answer = run("fit", "mean", data, *AGE, *PROMISE, *unit, *codes, "--out", tmp_path / "m")
+    assert answer.code == 0, answer.err
+    assert reticent.load(tmp_path / "m").releases_[0].n == 3
+    said = words(run("check", data, *unit, *codes).out)
+    assert "3 in id" in said
+    assert "2 records name nobody" in said
+    assert "1 are missing or no number" in said
+    assert "0 above the bound" in said
+    answer = run("fit", "mean", data, *AGE, *PROMISE, *codes, "--out", tmp_path / "m")
+    assert answer.code == 2
+    assert "no such column is used" in answer.err
+
+
 def test_a_plan_compares_contributions(run):
     plan = ("plan", *AGE, "--y", "weight=2:150", "--n", 500, "--epsilon", 1, "--draws", 1)
     unit = (*PERSON, "--contribution", 2, "--neighbours", "add-remove")

@@ -43,7 +43,7 @@ def in_bulk(texts, key=KEY):
     lengths = np.array([len(text) for text in texts])
     starts = np.cumsum(lengths) - lengths
     data = np.frombuffer(b"".join(texts) + bytes(LONGEST), dtype=np.uint8)
-    halves = [TextHash(key).half(half, data, starts, lengths).tolist() for half in (0, 1)]
+    halves = TextHash(key).pairs(data, starts, lengths).tolist()
     return list(zip(*halves, strict=True))
 
 

@@ -272,7 +272,7 @@ def test_files_of_a_folder(tmp_path):
     (tmp_path / "c.csv").mkdir()
     assert same(rows(scan(tmp_path), "a"), [[1], [2], [3]])
     (tmp_path / "d.tsv").write_text("a\n4\n")
-    with pytest.raises(BadInput, match="mixes files"):
+    with pytest.raises(BadInput, match="has files of several kinds"):
         scan(tmp_path)
     (tmp_path / "d.tsv").unlink()
     (tmp_path / "d.csv").write_text("b\n4\n")

@@ -1,11 +1,11 @@
 """``reticent fit``: what can be said to it."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from reticent.cli.data_names import data_name
 from reticent.cli.options import (
     ASKED,
     Json,
@@ -134,7 +134,7 @@ def fit_command(
     own["bins"] = read_bins(own["bins"])
     slow = _SLOW.get(model)  # its releases are counted, so that the time left is known
     with progress(
-        f"{slow[0] if slow else 'Reading'} {Path(data).name}", slow and slow[1], quiet=quiet
+        f"{slow[0] if slow else 'Reading'} {data_name(data)}", slow and slow[1], quiet=quiet
     ) as advance:
         show = fit_and_show(model, data, **asked, own=own, out=out, advance=advance)
     show(json, quiet)

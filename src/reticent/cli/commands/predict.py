@@ -31,6 +31,7 @@ from reticent.privacy.sources.base import DtypeKind, Field, Source, scan
 from reticent.privacy.sources.codes import code_text
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_lines import lines_in_order, read_header
+from reticent.privacy.sources.files import open_text
 from reticent.reporting.columns import output_names
 from reticent.reporting.formatting import printable
 from reticent.reporting.presenters.effects import regression_outputs
@@ -325,6 +326,8 @@ def _open_inputs(
     """
     bounds = model.releases_[0].bounds
     place = None
+    if "://" in data:  # which may hold a password
+        raise BadInput("Predictions are made for files: write the inputs to a CSV or Parquet file.")
     try:
         source = scan(data, **dialect)
         check_dialect(source, data)
@@ -390,7 +393,7 @@ def _csv_blocks(
     rows: list[list[float]] = []
     texts: list[list[str]] = []
     for path in source.paths:
-        with path.open("rb") as file:
+        with open_text(path) as file:
             read_header(file, path, source.dialect)
             for number, cells in lines_in_order(file, source.dialect.separator):
                 if cells is None:

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from reticent.cli.commands.fit import fit_and_show
+from reticent.cli.data_names import data_name
 from reticent.cli.options import (
     ASKED,
     Json,
@@ -173,6 +173,6 @@ def search_command(
     """
     wrap = searching(tries or (), **how)
     own = {"noise_column": noise_column}
-    with progress(f"Searching {Path(data).name}", quiet=quiet, timed=False):
+    with progress(f"Searching {data_name(data)}", quiet=quiet, timed=False):
         show = fit_and_show(model, data, **asked, own=own, out=out, wrap=wrap)
     show(json, quiet)

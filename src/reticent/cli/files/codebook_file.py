@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from reticent.cli.columns import DataOptions
+from reticent.cli.data_names import data_name
+from reticent.cli.options import DIALECT
 from reticent.codebook import template
 from reticent.errors import BadInput
 from reticent.files.output import check_new, new_text
@@ -19,7 +21,8 @@ def write_template(data: str, out: Path, dialect: Mapping[str, Any]) -> list[str
     check_new(out, "Somebody may have filled it in")
     said = DataOptions.read(**dialect)
     source = said.scan(data)
-    text = template(source, Path(data).name, said.dialect)
+    written_as = {name: said.dialect[name] for name in DIALECT if name in said.dialect}
+    text = template(source, data_name(data), written_as)
     with new_text(out) as written:
         written.write(text)
     return list(source.names or ())

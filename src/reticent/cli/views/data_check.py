@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from reticent.cli.columns import DataOptions
+from reticent.cli.data_names import data_name
 from reticent.cli.encoding import spelled
 from reticent.cli.parsing.column_hints import check_codebook, check_columns
 from reticent.cli.parsing.unit_options import check_unit_columns, parse_unit
@@ -28,18 +29,18 @@ def look(
     """Read the file as the options say, and count. Writes nothing."""
     said = DataOptions.read(**asked)
     unit = parse_unit(person=person, weight=weight, codebook=said.codebook)
-    columns = said.described()
+    columns = said.described(unit)
     if not columns and not unit.weighted:
         raise BadInput(
             "Say what the columns are, with --codebook FILE (reticent codebook writes one to fill "
             "in), or with --x age=0:110 --x sex=F,M --y weight=2:150."
         )
-    source = said.scan(data)
+    source = said.scan(data, unit)
     names = source.names or ()
     for option, texts in (("--x", said.x), ("--y", said.y), ("--classes", said.classes)):
-        check_columns(option, texts, names, data)
-    check_codebook(said.codebook, columns, names, data)
-    check_unit_columns(unit, names, (), data)
+        check_columns(option, texts, names, data_name(data))
+    check_codebook(said.codebook, columns, names, data_name(data))
+    check_unit_columns(unit, names, (), data_name(data))
     weights = None
     if unit.weight is not None and unit.weight_bound is not None:
         weights = unit.weight, unit.weight_bound
@@ -47,7 +48,7 @@ def look(
         source.check([Field(name, kind) for name, (_, kind) in columns.items()])
         return check_file(source, columns, person=unit.person, weight=weights)
     except BadInput as error:
-        raise BadFile(f"{data}: {error}") from None
+        raise BadFile(f"{data_name(data, whole=True)}: {error}") from None
 
 
 def print_check(found: FileCheck, data: str) -> None:
@@ -58,7 +59,7 @@ def print_check(found: FileCheck, data: str) -> None:
     seal = Text(" NOT FOR RELEASE ", "bold white on red3")
     about = "exact counts of the records, for the eyes of whoever holds them"
     screen.print(Text.assemble(seal, f" {about}\n"))
-    line("File", f"{data}, {found.records:,} records")
+    line("File", f"{data_name(data, whole=True)}, {found.records:,} records")
     if found.columns:
         share = f" ({found.complete / found.records:.0%})" if found.records else ""
         line("Complete", f"{found.complete:,}{share} lack none of these columns")

@@ -435,8 +435,7 @@ def _quantile(counts: Array, edges: Array, q: float, covariance: Array) -> tuple
     low = quantile_of_bins(p, edges, max(q - noise, 0.0))
     high = quantile_of_bins(p, edges, min(q + noise, 1.0))
     width = float(edges[1] - edges[0]) / 12**0.5
-    least = max((high - low) / 2, width / 2)
-    return value, min(least, float(edges[-1] - edges[0]) / 12**0.5)
+    return value, max((high - low) / 2, width / 2)
 
 
 @dataclass(frozen=True)

@@ -73,11 +73,14 @@ class Identifier(Kind):
 
     def code_integers(self, values: NDArray[Any]) -> Codes:
         """Codes of an array of integers or truth values, exact for all 64 bits."""
+        return self._half_of_integers(values, self.half)
+
+    def _half_of_integers(self, values: NDArray[Any], half: int) -> Codes:
         wide: np.dtype[Any] = np.dtype(np.int64)
         if values.dtype.kind == "u":
             wide = np.dtype(np.uint64)
-        whole: NDArray[Any] = values.astype(wide)
-        if self.half == 0:
+        whole: NDArray[Any] = values.astype(wide, copy=False)
+        if half == 0:
             halves = whole >> wide.type(_LOW)
         else:
             halves = whole & wide.type(2**_LOW - 1)
@@ -90,8 +93,11 @@ class Identifier(Kind):
         """Code of a text, in UTF-8."""
         return self._half(_text_pair(text, self))
 
-    def code_buffer(self, data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Codes:
-        """`code_text` of many texts, which lie in ``data`` from ``starts`` to ``ends``."""
+    def pairs(self, data: bytes, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> Codes:
+        """`code_text` of many texts, which lie in ``data`` from ``starts`` to ``ends``.
+
+        Both halves of each, whichever this one is: shape ``(2, texts)``.
+        """
         cells = np.frombuffer(data + bytes(LONGEST), dtype=np.uint8)
         lengths = ends - starts
         first = cells[starts]
@@ -102,17 +108,17 @@ class Identifier(Kind):
             alone |= (first == blank) | (last == blank)
         for text in self._missing_texts:
             alone |= lengths == len(text)
-        codes = np.empty(len(starts))
+        codes = np.empty((2, len(starts)))
         maybe = np.flatnonzero(numeric & ~alone)
         whole, known = _whole_numbers(cells, starts[maybe], lengths[maybe])
-        codes[maybe[known]] = self.code_integers(whole[known])
+        for half in (0, 1):
+            codes[half, maybe[known]] = self._half_of_integers(whole[known], half)
         alone[maybe[~known]] = True
         texts = np.flatnonzero(~numeric & ~alone)
-        codes[texts] = self._hash.half(self.half, cells, starts[texts], lengths[texts])
-        if self.half == 0:
-            codes[texts] += _HASHED
+        codes[:, texts] = self._hash.pairs(cells, starts[texts], lengths[texts])
+        codes[0, texts] += _HASHED
         for place in np.flatnonzero(alone).tolist():
-            codes[place] = self.code_text(data[starts[place] : ends[place]])
+            codes[:, place] = _text_pair(data[starts[place] : ends[place]], self)
         return codes
 
     def _code_objects(self, values: Sequence[object]) -> Codes:

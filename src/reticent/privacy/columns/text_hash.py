@@ -62,13 +62,14 @@ class TextHash:
         )
         return first << _SUM_BITS | second, third << _SUM_BITS | fourth
 
-    def half(self, half: int, data: Bytes, starts: Places, lengths: Places) -> NDArray[np.uint64]:
-        """One half of each of many texts of at most 64 bytes, as `halves` gives it.
+    def pairs(self, data: Bytes, starts: Places, lengths: Places) -> NDArray[np.uint64]:
+        """Both halves of each of many texts of at most 64 bytes, as `halves` gives them.
 
-        Texts lie in ``data`` with at least 64 bytes behind the last of them.
+        Texts lie in ``data`` with at least 64 bytes behind the last of them. Shape ``(2, texts)``.
         """
-        rows = self._secrets[2 * half : 2 * half + 2]
-        sums = [row[0] + row[1] * lengths.astype(np.uint64) for row in rows]
+        rows = self._secrets
+        sums = rows[:, 1:2] * lengths.astype(np.uint64)
+        sums += rows[:, :1]
         words = np.ndarray(len(data) - _WORD + 1, dtype="<u8", buffer=data, strides=1)  # overlap
         for start in range(0, int(lengths.max(initial=0)), _WORD):
             inside = _FIRST_BYTES[np.clip(lengths - start, 0, _WORD)]
@@ -79,5 +80,5 @@ class TextHash:
             for sum_, row in zip(sums, rows, strict=True):
                 sum_ += row[place] * low
                 sum_ += row[place + 1] * high
-        highest = [sum_ >> np.uint64(_SHIFT) for sum_ in sums]
-        return np.asarray(highest[0] << np.uint64(_SUM_BITS) | highest[1])
+        sums >>= np.uint64(_SHIFT)
+        return np.asarray(sums[::2] << np.uint64(_SUM_BITS) | sums[1::2])

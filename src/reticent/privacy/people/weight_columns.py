@@ -53,7 +53,7 @@ def weight_columns(source: Source, unit: PrivacyUnit) -> WeightColumns:
     if unit.weight is not None:
         key = _key(source, "weight", unit.weight)
         bound = unit.weight_bound or 1.0
-        weight = (Field(key, Number(0.0, bound)),)
+        weight = (Field(key, Number(0.0, bound, missing=source.weightless)),)
     found = WeightColumns(unit, person, weight)
     source.check(found.fields)
     return found

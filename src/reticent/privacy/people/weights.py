@@ -44,10 +44,13 @@ ONE = 2**WEIGHT_BITS  # a weight of one
 _LIMB = 35  # bits of the low limb
 _CHUNK = 2**10  # blocks that are sorted by weight together, at most
 _CHUNK_NUMBERS = 2**20  # and numbers: 8 MiB
-_WAITING = 2**20  # identifiers that are counted before they are put in order
 _DIGIT = 6  # bits
+_MIXED_BITS = 14  # of a weight, that tell few weights apart
 _SMALL_GROUP = 16  # rows: with fewer of equal weight on average, weights are taken apart
-_NOBODY = -(2.0**33)  # the first of nobody's pair: that of an identifier is −2³¹ or more
+_FEWEST_SLOTS_BITS = 4
+_FREE = np.uint64(2**64 - 1)  # in the place of a second, which is below 2⁵³
+_NOBODY = np.uint64(2**64 - 2)
+_FIRST_OF_NOBODY = -(2.0**33)  # that of an identifier is −2³¹ or more
 _MIX = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 Rows = NDArray[np.float64]
@@ -61,154 +64,146 @@ Words = NDArray[np.uint64]
 class Identifiers(NamedTuple):
     """Identifiers as they are looked up: keyed words of 64 bits, and the second of each pair.
 
-    The two together tell all pairs apart. The second is NaN for nobody's.
+    The two together tell all pairs apart. The second is ``_NOBODY`` for nobody's.
     """
 
     words: Words
-    seconds: Rows
-
-
-# Behind all people: no second of a pair is infinite.
-_END = Identifiers(np.array([2**64 - 1], np.uint64), np.array([np.inf]))
+    seconds: Words
 
 
 class PersonCounts:
     """Number of records of each person: the first of two readings.
 
-    People have places in the order of their words (`Identifiers`); ``counts`` are the records of
-    each, and a zero behind them; ``records`` all records, those of nobody too; ``checksum`` of all
-    identifiers, the same for any order. ``key`` is secret.
+    A table with open addressing: a person has the slot that the highest bits of their word say, or
+    the next one that was free; at most half of all slots are taken. ``counts`` are the records of
+    the person of each slot, 0 for a free one; ``people`` how many people there are; ``records`` all
+    records, those of nobody too; ``checksum`` of all identifiers, the same for any order. ``key``
+    is secret.
     """
 
     def __init__(self, key: int) -> None:
         self._first, self._second = _mix(np.array([key, key ^ 1], np.uint64)) | np.uint64(1)
-        self._ids = _END
-        self._starts: Integers = np.zeros(2, np.int64)  # place of the first of each bucket
-        self._shift = np.uint64(63)
-        self.counts: Integers = np.zeros(1, np.int64)
         self.records = 0
         self.checksum = 0
-        self._waiting: list[tuple[Identifiers, Integers]] = []
-        self._waiting_size = 0
+        self._clear(_FEWEST_SLOTS_BITS)
+
+    def _clear(self, bits: int) -> None:
+        """Begin with 2^bits free slots."""
+        self._shift = np.uint64(64 - bits)
+        self._ids: Words = np.full((2**bits, 2), _FREE)  # word and second
+        self.counts: Integers = np.zeros(2**bits, np.int64)
+        self.people = 0
 
     def identifiers(self, block: Rows) -> Identifiers:
         """Identifiers of a block of pairs, shape ``(rows, 2)``; a pair with a NaN is nobody's."""
         first = block[:, 0]
         second = block[:, 1]
         nobody = np.isnan(first + second)
-        if nobody.any():
-            first = np.where(nobody, _NOBODY, first)
+        some_are_nobodys = nobody.any()
+        if some_are_nobodys:
+            first = np.where(nobody, _FIRST_OF_NOBODY, first)
             second = np.where(nobody, 0.0, second)
         words = first.astype(np.int64).view(np.uint64) * self._first
-        words += second.astype(np.int64).view(np.uint64) * self._second
-        if nobody.any():
-            second[nobody] = np.nan
-        return Identifiers(words, second)
+        seconds = second.astype(np.int64).view(np.uint64)
+        words += seconds * self._second
+        if some_are_nobodys:
+            seconds[nobody] = _NOBODY
+        return Identifiers(_mix(words), seconds)
 
     def add(self, block: Rows) -> None:
         """Count one block of pairs, shape ``(rows, 2)``."""
         ids = self.identifiers(block)
         self.records += len(block)
         self.checksum = (self.checksum + checksum(ids)) % 2**64
-        places = self._places(ids)
-        np.add.at(self.counts, places, 1)
-        self.counts[-1] = 0
-        new = (places == len(self.counts) - 1) & ~np.isnan(ids.seconds)
-        self._put(Identifiers(ids.words[new], ids.seconds[new]), np.ones(new.sum(), np.int64))
+        somebody = ids.seconds != _NOBODY
+        if not somebody.all():
+            ids = _some(ids, np.flatnonzero(somebody))
+        self._put(ids, np.ones(len(ids.words), np.int64))
 
     def merge(self, other: "PersonCounts") -> None:
         """Add what was counted elsewhere, with the same key."""
-        other.settle()
         self.records += other.records
         self.checksum = (self.checksum + other.checksum) % 2**64
-        ids = Identifiers(other._ids.words[:-1], other._ids.seconds[:-1])
-        self._put(ids, other.counts[:-1])
+        self._put(*other._all())
+
+    def _all(self) -> tuple[Identifiers, Integers]:
+        """All people, and the records of each."""
+        taken = np.flatnonzero(self.counts)
+        words, seconds = self._ids[taken].T
+        return Identifiers(words, seconds), self.counts[taken]
 
     def _put(self, ids: Identifiers, counts: Integers) -> None:
-        self._waiting.append((ids, counts))
-        self._waiting_size += len(counts)
-        if self._waiting_size > max(len(self.counts), _WAITING):  # so that memory is people's
-            self.settle()
+        """Add to the records of people; who is new gets a slot."""
+        needed = 2 * (self.people + len(counts))
+        if needed > len(self.counts):
+            before = self._all()
+            self._clear(needed.bit_length())
+            self._put(*before)
+        while len(counts):
+            slots = self._slots(ids)
+            new = np.flatnonzero(self.counts[slots] == 0)
+            lost = new[~self._take_free(slots[new], _some(ids, new))]
+            np.add.at(self.counts, np.delete(slots, lost), np.delete(counts, lost))
+            ids = _some(ids, lost)
+            counts = counts[lost]
 
-    def settle(self) -> "PersonCounts":
-        """Bring all that was counted together."""
-        if self._waiting_size:
-            waiting = [(self._ids, self.counts), *self._waiting]
-            words = np.concatenate([ids.words for ids, _ in waiting])
-            seconds = np.concatenate([ids.seconds for ids, _ in waiting])
-            counts = np.concatenate([counts for _, counts in waiting])
-            order = np.argsort(words)
-            if _changes(words[order]).sum() < _changes(words[order], seconds[order]).sum():
-                order = np.lexsort((seconds, words))  # slower: for people with equal words
-            words = words[order]
-            seconds = seconds[order]
-            people = np.flatnonzero(_changes(words, seconds))
-            self._ids = Identifiers(words[people], seconds[people])
-            self.counts = np.add.reduceat(counts[order], people)
-            bits = len(people).bit_length()  # one or two buckets a person
-            self._shift = np.uint64(64 - bits)
-            in_bucket = np.bincount(self._ids.words >> self._shift, minlength=2**bits)
-            self._starts = np.cumsum(in_bucket) - in_bucket
-        self._waiting = []
-        self._waiting_size = 0
-        return self
+    def _take_free(self, slots: NDArray[np.intp], ids: Identifiers) -> NDArray[np.bool_]:
+        """Give each of these free slots to one of those who ask for it; tell who has got theirs."""
+        asking = np.arange(len(slots))
+        self.counts[slots] = asking  # whichever is written last, it is one of them
+        chosen = self.counts[slots]
+        self.counts[slots] = 0
+        self.people += int((chosen == asking).sum())
+        self._ids[slots, 0] = ids.words[chosen]
+        self._ids[slots, 1] = ids.seconds[chosen]
+        return ~self._others(slots, ids)
 
-    @property
-    def people(self) -> int:
-        """How many people there are."""
-        return len(self.settle().counts) - 1
+    def _slots(self, ids: Identifiers) -> NDArray[np.intp]:
+        """Slot of each of these people; a free one for somebody who is not there."""
+        slots = (ids.words >> self._shift).astype(np.intp)
+        left = np.flatnonzero(self._others(slots, ids))
+        while len(left):
+            slots[left] = (slots[left] + 1) & (len(self.counts) - 1)
+            left = left[self._others(slots[left], _some(ids, left))]
+        return slots
 
-    def _places(self, ids: Identifiers) -> NDArray[np.intp]:
-        """Place of each of these people among those that are settled; the last one for others."""
-        places = self._starts[ids.words >> self._shift]
-        words = self._ids.words[places]
-        seconds = self._ids.seconds[places]
-        later = (words == ids.words) & (seconds < ids.seconds)
-        behind = np.flatnonzero((words < ids.words) | later)
-        while len(behind):
-            places[behind] += 1
-            theirs = self._ids.words[places[behind]]
-            wanted = ids.words[behind]
-            words[behind] = theirs
-            seconds[behind] = self._ids.seconds[places[behind]]
-            later = (theirs == wanted) & (seconds[behind] < ids.seconds[behind])
-            behind = behind[(theirs < wanted) | later]
-        found = (words == ids.words) & (seconds == ids.seconds)
-        return np.where(found, places, len(self.counts) - 1)
+    def _others(self, slots: NDArray[np.intp], ids: Identifiers) -> NDArray[np.bool_]:
+        """Whether slots are taken by somebody else."""
+        words, seconds = self._ids.take(slots, axis=0).T
+        return ((words != ids.words) | (seconds != ids.seconds)) & (seconds != _FREE)
 
     def of(self, ids: Identifiers) -> Integers:
         """Number of records of each of these people; 0 for nobody, and for strangers."""
-        return self.settle().counts[self._places(ids)]
+        return self.counts[self._slots(ids)]
 
     def mask(self, block: Rows, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether the person of each record is among the chosen ones; False for nobody's.
 
         ``block`` are pairs, shape ``(rows, 2)``; ``chosen`` has one entry a person.
         """
-        places = self.settle()._places(self.identifiers(block))
-        return np.append(chosen, False)[places]
+        by_slot = np.zeros(len(self.counts), dtype=bool)
+        by_slot[self.counts > 0] = chosen
+        return by_slot[self._slots(self.identifiers(block))]
 
 
-def _changes(*columns: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a row differs from the one before it; the first does."""
-    changes = np.ones(len(columns[0]), dtype=bool)
-    changes[1:] = False
-    for column in columns:
-        changes[1:] |= column[1:] != column[:-1]
-    return changes
+def _some(ids: Identifiers, which: NDArray[np.intp]) -> Identifiers:
+    return Identifiers(ids.words[which], ids.seconds[which])
 
 
 def checksum(ids: Identifiers) -> int:
-    """Sum of a mix of each identifier's keyed word, modulo 2⁶⁴."""
-    return int(_mix(ids.words).sum(dtype=np.uint64))
+    """Sum of the identifiers' keyed words, modulo 2⁶⁴."""
+    return int(ids.words.sum(dtype=np.uint64))
 
 
 def _mix(words: Words) -> Words:
     """Mix the bits of each word, one to one (the finaliser of SplitMix64)."""
     mixed = words + _MIX[0]
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX[1]
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * _MIX[2]
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)))
+    mixed ^= mixed >> np.uint64(30)
+    mixed *= _MIX[1]
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= _MIX[2]
+    mixed ^= mixed >> np.uint64(31)
+    return np.asarray(mixed)
 
 
 # ---- weights
@@ -233,19 +228,19 @@ class RecordWeights:
 
     def integers_and_checksum(self, raw: Rows) -> tuple[Integers, int]:
         """Weight of each record, and the checksum of identifiers; 0 without."""
-        weights = np.full(len(raw), ONE, np.int64)
-        seal = 0
+        stated: Integers | int = ONE
         if self.bound is not None:
             with np.errstate(all="ignore"):
                 fraction = raw[:, -1] / self.bound
                 fraction = np.where(fraction > 0, np.minimum(fraction, 1.0), 0.0)  # NaN: 0
-            weights = np.trunc(fraction * ONE).astype(np.int64)
-        if self.people is not None:
-            ids = self.people.identifiers(raw[:, self.columns : self.columns + 2])
-            counts = self.people.of(ids)
-            weights = np.where(counts > 0, weights // np.maximum(counts, self.contribution), 0)
-            seal = checksum(ids)
-        return weights, seal
+            stated = np.trunc(fraction * ONE).astype(np.int64)
+        if self.people is None:
+            return np.broadcast_to(stated, len(raw)), 0
+        ids = self.people.identifiers(raw[:, self.columns : self.columns + 2])
+        counts = self.people.of(ids)
+        weights = stated // np.maximum(counts, self.contribution)
+        weights[counts == 0] = 0
+        return weights, checksum(ids)
 
     @property
     def most_groups(self) -> int:
@@ -265,22 +260,46 @@ def equal_weights(weights: Integers) -> Iterator[tuple[int, NDArray[np.intp]]]:
 
     Rows of weight zero are left out.
     """
-    different = np.unique(weights)
-    if len(different) * _SMALL_GROUP <= max(len(weights), _SMALL_GROUP**2):
-        yield from _groups(weights, different)
+    few = _numbered(weights)
+    if few is not None:
+        yield from _groups(*few)
         return
     for low in range(0, WEIGHT_BITS + 1, _DIGIT):
         digits = (weights >> low) & (2**_DIGIT - 1)
-        for digit, rows in _groups(digits, np.arange(2**_DIGIT)):
-            yield digit << low, rows
+        yield from _groups(np.arange(2**_DIGIT) << low, digits.astype(np.uint8))
 
 
-def _groups(values: Integers, different: Integers) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Rows of each of the ``different`` values, which are in order, but for zero."""
-    numbers = np.searchsorted(different, values).astype(np.min_scalar_type(len(different)))
+def _numbered(weights: Integers) -> tuple[Integers, NDArray[Any]] | None:
+    """The different weights, and which of them each row has; None if there are too many.
+
+    Rows are numbered by some mixed bits of their weight, where these tell all weights apart, which
+    is seen by looking.
+    """
+    most = max(len(weights), _SMALL_GROUP**2) // _SMALL_GROUP
+    mixed = weights.astype(np.uint64) * _MIX[1]
+    bits = (mixed >> np.uint64(64 - _MIXED_BITS)).astype(np.uint16)
+    values = np.zeros(2**_MIXED_BITS, np.int64)
+    values[bits] = weights
+    if np.array_equal(values[bits], weights):
+        used = np.zeros(2**_MIXED_BITS, dtype=bool)
+        used[bits] = True
+        different = values[used]
+        numbers = (np.cumsum(used) - 1).astype(np.uint16)[bits]
+    else:
+        different = np.unique(weights)
+        numbers = np.zeros(0, np.uint16)
+        if len(different) <= most:
+            numbers = np.searchsorted(different, weights).astype(np.uint16)  # most is 2¹⁶ or less
+    if len(different) > most:
+        return None
+    return different, numbers
+
+
+def _groups(values: Integers, numbers: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Rows of each of some values, but for zero; ``numbers`` say which value each row has."""
     order = np.argsort(numbers, kind="stable")  # small numbers: by their digits
-    ends = np.cumsum(np.bincount(numbers, minlength=len(different))).tolist()
-    for value, start, end in zip(different.tolist(), [0, *ends], ends, strict=False):
+    ends = np.cumsum(np.bincount(numbers, minlength=len(values))).tolist()
+    for value, start, end in zip(values.tolist(), [0, *ends], ends, strict=False):
         if value and end > start:
             yield value, order[start:end]
 

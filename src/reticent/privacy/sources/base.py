@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -27,7 +28,7 @@ from reticent.privacy.columns.words import MissingIndicator
 from reticent.privacy.people.weights import PersonCounts
 from reticent.privacy.statistics.exact_sum import Total, add_up
 
-__all__ = ["Field", "Source", "check_features", "scan"]
+__all__ = ["Field", "Source", "as_source", "check_features", "refuse_reading", "scan"]
 
 # What the schema says of a column; "any" may be read as numbers, words and dates, whatever its
 # cells are; "moment" holds dates or moments.
@@ -45,6 +46,11 @@ _AS_WORDS = {
     "yesno": "yes or no",
     "labels": "labels",
     "date": "dates",
+}
+_READ_WITH = {
+    "table": "databases: scan('sqlite:///clinic.db', table='patients')",
+    "query": "databases: scan('sqlite:///clinic.db', query='SELECT …')",
+    "sheet": "workbooks: scan('people.xlsx', sheet='2024')",
 }
 _CONVERT = "Convert the column first: to numbers, texts or dates."
 _ADVICE: dict[DtypeKind, str] = {
@@ -77,7 +83,9 @@ class Source(ABC):
     positions of columns that came beside X and y, after all of theirs: "person" and "weight".
     ``apart`` are positions of columns that are no inputs, since they say whose a record is or how
     much it counts (`with_apart`). ``nobody`` are public codes, such as "NA", that a column of
-    identifiers has for records of nobody (`with_nobody`).
+    identifiers has for records of nobody, and ``weightless`` those that a column of weights has
+    for records without a weight, which do not count (`with_nobody`). ``ordered`` is False where two
+    readings may give the same records in different orders.
 
     Privacy: a source protects nothing by itself. It sees to it that reading tells nothing: no
     error, warning or shape depends on the value of a record.
@@ -91,6 +99,8 @@ class Source(ABC):
     beside: Mapping[str, int] = MappingProxyType({})
     apart: frozenset[int] = frozenset()
     nobody: tuple[str, ...] = ()
+    weightless: tuple[str, ...] = ()
+    ordered: bool = True
 
     @abstractmethod
     def count(self) -> int:
@@ -126,7 +136,18 @@ class Source(ABC):
         people = PersonCounts(key)
         for block in self.blocks(fields):
             people.add(block)
-        return people.settle()
+        return people
+
+    def snapshot(self) -> "Source":
+        """Return the source that one fit reads: all its readings see the same records.
+
+        Connects where there is something to connect to, and reads no record. A file or a frame
+        that nobody changes is its own snapshot. What `close` ends.
+        """
+        return self
+
+    def close(self) -> None:  # noqa: B027 - most sources have nothing to let go of
+        """End a snapshot: let go of connections."""
 
     def shaped(self, inputs: int | None, targets: int) -> "Source":
         """Return the source with a public number of columns, for lists, which have none.
@@ -145,10 +166,14 @@ class Source(ABC):
         changed.apart = places
         return changed
 
-    def with_nobody(self, codes: Sequence[str]) -> "Source":
-        """Return the same source with these codes for nobody, among identifiers of people."""
+    def with_nobody(self, codes: Sequence[str], *, weightless: Sequence[str] = ()) -> "Source":
+        """Return the same source with codes for nobody, among identifiers of people.
+
+        ``weightless`` are codes for no weight, in a column of weights.
+        """
         changed = copy(self)
         changed.nobody = tuple(codes)
+        changed.weightless = tuple(weightless)
         return changed
 
     def position(self, key: str | int) -> int:
@@ -239,14 +264,28 @@ def scan(
     separator: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
+    table: str | None = None,
+    query: str | None = None,
+    sheet: str | None = None,
 ) -> Source:
     """Return a source of records; nothing but names, dtypes and sizes is read yet.
 
-    ``data`` is a path (a CSV file with a header, a Parquet file, or a folder of either), a data
-    frame (pandas, polars, pyarrow), a dask data frame, a NumPy array, a list of records, or a
-    source. With ``y``, the columns of ``y`` follow those of ``data``, which must then be held in
-    memory; so must ``person``, whose each record is, and ``weight``, how much it counts, if they
-    are no columns of ``data``.
+    ``data`` is a path, a data frame (pandas, polars, pyarrow), a dask data frame, a NumPy array, a
+    list of records, or a source. With ``y``, the columns of ``y`` follow those of ``data``, which
+    must then be held in memory; so must ``person``, whose each record is, and ``weight``, how much
+    it counts, if they are no columns of ``data``.
+
+    A path is that of a CSV file with a header (compressed or not: .csv.gz, .csv.zst), a Parquet
+    file, a folder of either, or a pattern such as "2024-*.parquet"; a list of paths is one table.
+
+    A workbook (.xlsx) is read by one ``sheet``, which need not be named if it is the only one.
+
+    Lazy frames and relations (polars, DuckDB, Ibis), data sets of pyarrow, and whatever else
+    exports Arrow's stream are streamed, and run again for each reading of a fit.
+
+    The address of a database (``"postgresql://user@host/clinic"``, ``"sqlite:///clinic.db"``,
+    ``"duckdb:///clinic.db"``) goes with a ``table`` ("patients", "schema.patients") or a
+    ``query``. All readings of a fit are in one read-only transaction, and see the same rows.
 
     How many columns a list has is for the bounds to say: one for each of their ranges. A record
     that is not a list, a tuple or an array of so many cells is a record whose values are all
@@ -265,6 +304,22 @@ def scan(
     >>> scan([[1.0, 2.0], [3.0, None]]).known_n
     2
     """
+    dialect = {"separator": separator, "decimal": decimal, "encoding": encoding}
+    reading = dialect | {"table": table, "query": query, "sheet": sheet}
+    if _are_paths(data) and y is None and person is None and weight is None:
+        from reticent.privacy.sources.paths import scan_paths
+
+        return scan_paths(data, **reading)
+    return as_source(data, y=y, person=person, weight=weight, **reading)
+
+
+def as_source(
+    data: Any, *, y: Any = None, person: Any = None, weight: Any = None, **reading: str | None
+) -> Source:
+    """Return a source of what a fit may be given: as `scan`, but every list is one of records.
+
+    ``reading``: how files and databases are read.
+    """
     if y is not None and isinstance(data, (Source, str, os.PathLike)):
         raise BadInput(
             "y goes with arrays and data frames only. Name the target column in the bounds instead."
@@ -278,14 +333,11 @@ def scan(
             f"{' and '.join(beside)} beside the records go with arrays and data frames only. Name "
             "the column of the data instead: person='patient_id'."
         )
-    dialect = {"separator": separator, "decimal": decimal, "encoding": encoding}
     if isinstance(data, (str, os.PathLike)):
         from reticent.privacy.sources.paths import scan_path
 
-        return scan_path(data, **dialect)
-    for parameter, said in dialect.items():
-        if said is not None:
-            raise BadInput(f"{parameter} is for CSV files only.", parameter=parameter)
+        return scan_path(data, **reading)
+    refuse_reading(reading)
     if isinstance(data, Source):
         return data
     if _is_dask(data):
@@ -297,11 +349,32 @@ def scan(
                 "bounds."
             )
         return DaskSource(data)
-    from reticent.privacy.sources.in_memory import ListSource, MemorySource
+    from reticent.privacy.sources.in_memory import ListSource, MemorySource, is_held
 
     if isinstance(data, (list, tuple)) or isinstance(y, (list, tuple)):
         return ListSource(data, y, beside=beside)
+    if y is None and not beside and not is_held(data):
+        from reticent.privacy.sources.arrow.streams import StreamSource, stream_of
+
+        stream = stream_of(data)
+        if stream is not None:
+            return StreamSource(stream)
     return MemorySource(data, y, beside=beside)
+
+
+def refuse_reading(reading: Mapping[str, str | None], *, of: Sequence[str] = ()) -> None:
+    """Refuse what was said about the reading of something else; ``of`` names what is in place."""
+    for parameter, said in reading.items():
+        if said is not None and parameter not in of:
+            where = _READ_WITH.get(parameter, "CSV files only")
+            raise BadInput(f"{parameter} is for {where}.", parameter=parameter)
+
+
+def _are_paths(data: Any) -> bool:
+    """Whether it is a list of texts or paths, by the types of its entries, which are not asked."""
+    if type(data) not in (list, tuple) or not data:  # no list of the caller's own class
+        return False
+    return all(issubclass(type(one), (str, PurePath)) for one in data)
 
 
 def _is_dask(data: object) -> bool:

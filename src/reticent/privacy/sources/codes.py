@@ -22,7 +22,15 @@ from reticent.privacy.sources.base import Field
 from reticent.privacy.sources.cell_values import Column, number, numbers, text_number
 from reticent.privacy.sources.csv_dialect import Dialect
 
-__all__ = ["code_array", "code_rows", "code_text", "code_texts", "is_plain"]
+__all__ = [
+    "TextColumns",
+    "code_array",
+    "code_rows",
+    "code_text",
+    "code_texts",
+    "is_plain",
+    "reads_numbers",
+]
 
 # Numbers that every version of arrow reads as Python does: never out of range, no spaces, no plus
 # sign.
@@ -89,10 +97,10 @@ def code_texts(cells: pa.Array, kind: Kind | None, dialect: Dialect | None = Non
         cells = cells.cast(pa.large_binary()).cast(pa.large_string(), safe=False)
     if kind is None:
         return _text_numbers(dialect.plain_numbers(cells))
-    if _reads_numbers(kind):
+    if reads_numbers(kind):
         return kind.code_numbers(_text_numbers(dialect.plain_numbers(cells)))
     if isinstance(kind, Identifier):
-        return _identifier_codes(cells, kind, dialect)
+        return identifier_pairs(cells, kind, dialect)[kind.half]
     return _each(cells, lambda texts: _level_codes(texts, kind, dialect))
 
 
@@ -101,23 +109,48 @@ def code_text(text: bytes, kind: Kind | None, dialect: Dialect) -> float:
     plain = text_number(dialect.plain_number(text))
     if kind is None:
         return plain
-    if _reads_numbers(kind):
+    if reads_numbers(kind):
         return float(kind.code_numbers(np.array([plain]))[0])
     return float(_level_codes([text], kind, dialect)[0])
 
 
-def _identifier_codes(cells: pa.Array, kind: Identifier, dialect: Dialect) -> Column:
-    """Return the codes of identifiers, of which most are there but a few times: in bulk."""
+def identifier_pairs(cells: pa.Array, kind: Identifier, dialect: Dialect) -> Column:
+    """Return both halves of the codes of identifiers, shape ``(2, cells)``.
+
+    In bulk: most are there but a few times.
+    """
     encoded = cells.cast(pa.large_binary()).fill_null(b"")
     if not len(encoded):
-        return np.empty(0)
+        return np.empty((2, 0))
     _, offsets, data = encoded.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[encoded.offset :][: len(encoded) + 1]
     texts = memoryview(data or b"")[ends[0] : ends[-1]].tobytes()
     if not texts.isascii():  # else it is in UTF-8
-        return kind.code_texts([dialect.utf8(text) for text in encoded.to_pylist()])
+        utf8 = [dialect.utf8(text) for text in encoded.to_pylist()]
+        return np.array([replace(kind, half=half).code_texts(utf8) for half in (0, 1)])
     ends = ends - ends[0]
-    return kind.code_buffer(texts, ends[:-1], ends[1:])
+    return kind.pairs(texts, ends[:-1], ends[1:])
+
+
+class TextColumns:
+    """Columns of texts of one block, and their codes; both halves of identifiers are made at once.
+
+    ``cells`` gives the cells of a column by its name.
+    """
+
+    def __init__(self, cells: Callable[[str], pa.Array], dialect: Dialect | None = None) -> None:
+        self._cells = cells
+        self._dialect = dialect or Dialect()
+        self._pairs: dict[tuple[str, Identifier], Column] = {}
+
+    def codes(self, name: str, kind: Kind | None) -> Column:
+        """Return `code_texts` of a column."""
+        if not isinstance(kind, Identifier):
+            return code_texts(self._cells(name), kind, self._dialect)
+        column = name, replace(kind, half=0)
+        if column not in self._pairs:
+            self._pairs[column] = identifier_pairs(self._cells(name), kind, self._dialect)
+        return self._pairs[column][kind.half]
 
 
 def _level_codes(texts: Sequence[bytes], kind: Kind, dialect: Dialect) -> Column:
@@ -132,7 +165,10 @@ def _level_codes(texts: Sequence[bytes], kind: Kind, dialect: Dialect) -> Column
     return codes
 
 
-def _reads_numbers(kind: Kind) -> bool:
+def reads_numbers(kind: Kind | None) -> bool:
+    """Whether the cells of a column are wanted as numbers."""
+    if kind is None:
+        return True
     if isinstance(kind, MissingIndicator):
         kind = kind.of
     return isinstance(kind, (Number, Whole, Cyclic))

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from reticent.privacy.columns.base import Kind
 from reticent.privacy.sources.base import DtypeKind, Field
-from reticent.privacy.sources.codes import code_text, code_texts
+from reticent.privacy.sources.codes import TextColumns, code_text
 from reticent.privacy.sources.csv_dialect import Dialect
 from reticent.privacy.sources.csv_lines import count_lines, cut, read_header, sort_out, split
-from reticent.privacy.sources.files import FileSource, readable
+from reticent.privacy.sources.files import FileSource, open_text, readable
 
 __all__ = ["CsvSource"]
 
@@ -81,7 +81,7 @@ class CsvSource(FileSource):
         return rows
 
     def _look(self, path: Path) -> list[tuple[str, DtypeKind, str]]:
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             return [(name, "any", "text") for name in read_header(file, path, self.dialect)]
 
     def _beyond_header(self, path: Path) -> bool:
@@ -89,13 +89,13 @@ class CsvSource(FileSource):
 
         That much can be told without reading a record.
         """
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             read_header(file, path, self.dialect)
-            return file.tell() < path.stat().st_size
+            return bool(file.read(1))
 
     def _read(self, path: Path) -> Iterator[bytes]:
         self._check_unchanged(path)
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             read_header(file, path, self.dialect)
             yield from cut(file, self._block_bytes)
 
@@ -113,9 +113,9 @@ class CsvSource(FileSource):
             parsed = self._parse(b"".join(fitting), columns)
             rows = np.empty((len(lines), len(columns)))
             rows[~whole] = [_missing(kind) for kind in kinds]
+        texts = TextColumns(lambda name: parsed.column(name).combine_chunks(), self.dialect)
         for place, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-            cells = parsed.column(str(column)).combine_chunks()
-            rows[whole, place] = code_texts(cells, kind, self.dialect)
+            rows[whole, place] = texts.codes(str(column), kind)
         return rows
 
     def _parse(self, plain: bytes, columns: Sequence[int]) -> pa.Table:

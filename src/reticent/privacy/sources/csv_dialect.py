@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.files import readable
+from reticent.privacy.sources.files import open_text, plain_ending, readable
 
 __all__ = ["SEPARATORS", "Dialect", "find_dialect", "header_line"]
 
@@ -94,7 +94,7 @@ def find_dialect(
             f"The decimal sign is a point or a comma, not {decimal!r}.", parameter="decimal"
         )
     if separator is None:
-        with readable(path), path.open("rb") as file:
+        with readable(path), open_text(path) as file:
             mark = _told_separator(file, path)
     else:
         mark = _said_separator(separator)
@@ -112,12 +112,12 @@ def find_dialect(
     return dialect
 
 
-def header_line(file: BinaryIO, path: Path | object) -> bytes:
+def header_line(file: BinaryIO, path: Path | object, first: bytes | None = None) -> bytes:
     """The first line that is neither blank nor a ``sep=`` line, without its byte-order mark.
 
-    Leaves the file behind it.
+    Leaves the file behind it. ``first``: the file's first line, where it has been read before.
     """
-    line = file.readline(LONGEST_HEADER)
+    line = file.readline(LONGEST_HEADER) if first is None else first
     if line.startswith(_OTHER_BOMS):
         raise BadInput(f"{path} is written in UTF-16 or UTF-32. Save it as UTF-8.")
     line = line.removeprefix(_BOM)
@@ -135,17 +135,16 @@ def _sep_line(line: bytes) -> bytes | None:
 
 
 def _told_separator(file: BinaryIO, path: Path) -> bytes:
-    first = file.readline(LONGEST_HEADER).removeprefix(_BOM)
-    named = _sep_line(first)
+    first = file.readline(LONGEST_HEADER)
+    named = _sep_line(first.removeprefix(_BOM))
     if named is not None:
         return _said_separator(named.decode("latin-1"))
-    file.seek(0)
-    line = header_line(file, path)
+    line = header_line(file, path, first)
     bare = b"".join(line.split(b'"')[::2])  # outside of quotes
     counts = [bare.count(mark) for mark in SEPARATORS]
     most = max(counts)
     if most == 0:
-        return b"\t" if path.suffix.lower() == ".tsv" else b","
+        return b"\t" if plain_ending(path) == ".tsv" else b","
     if counts.count(most) > 1:
         raise BadInput(
             f"The first line of {path} does not say what separates its columns. Say it: "

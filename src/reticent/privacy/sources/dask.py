@@ -89,7 +89,7 @@ class DaskSource(Source):
         people = PersonCounts(key)
         for result in self._compute([task(part, work) for part in parts]):
             people.merge(result)
-        return people.settle()
+        return people
 
     def _project(self, fields: Sequence[Field]) -> tuple[list[Any], tuple[Field, ...]]:
         """Return the partitions with the wanted columns alone, and the fields by their place."""

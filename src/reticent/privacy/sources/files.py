@@ -1,19 +1,25 @@
 """Files of records with the same columns: what CSV and Parquet files have in common.
 
+Texts may be compressed (.csv.gz, .csv.zst): they are unpacked while they are read.
+
 Proof: reading.md.
 """
 
+import io
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
 from reticent.errors import BadInput
 from reticent.privacy.sources.base import DtypeKind, Source
 
-__all__ = ["FileSource", "readable"]
+__all__ = ["COMPRESSED", "FileSource", "open_text", "plain_ending", "readable"]
+
+COMPRESSED = {".gz": "gzip", ".zst": "zstd"}  # endings, and what arrow calls them
 
 
 @contextmanager
@@ -34,6 +40,22 @@ def readable(path: Path) -> Iterator[None]:
         ) from None
 
 
+def plain_ending(path: Path) -> str:
+    """Return the ending of a file's name, below that of a compression: .csv of people.csv.gz."""
+    if path.suffix.lower() in COMPRESSED:
+        return Path(path.stem).suffix.lower()
+    return path.suffix.lower()
+
+
+def open_text(path: Path) -> BinaryIO:
+    """Open a file of text as bytes, unpacked if its name says that it is compressed."""
+    compression = COMPRESSED.get(path.suffix.lower())
+    if compression is None:
+        return path.open("rb")
+    path.stat()  # raises what `readable` words if there is no such file
+    return io.BufferedReader(pa.input_stream(str(path), compression=compression))
+
+
 class FileSource(Source):
     """Abstract: files with the same columns.
 
@@ -47,7 +69,7 @@ class FileSource(Source):
         for path, found in zip(paths, columns, strict=True):
             if _names_and_kinds(found) != _names_and_kinds(self._kinds):
                 raise BadInput(
-                    f"{path} does not have the columns of {paths[0]}. All files of a folder need "
+                    f"{path} does not have the columns of {paths[0]}. All files need "
                     "the same columns, in the same order, numbers where the others have numbers."
                 )
         self.names = tuple(name for name, _, _ in self._kinds)

@@ -21,7 +21,9 @@ from reticent.privacy.sources.base import DtypeKind, Field, Source, check_featur
 from reticent.privacy.sources.cell_values import list_cells, numbers, without_masked
 from reticent.privacy.sources.codes import code_array, is_plain
 
-__all__ = ["ListSource", "MemorySource"]
+__all__ = ["LazyFrame", "ListSource", "MemorySource", "is_held", "lazy_columns", "lazy_frame"]
+
+LazyFrame: TypeAlias = nw.LazyFrame[Any]
 
 _BLOCK_CELLS = 2**20  # 8 MB a block
 _BLOCK_ROWS = 2**16
@@ -161,9 +163,12 @@ class ListSource(Source):
 
         Whatever does not fit is a record of missing cells.
         """
-        return MemorySource(
+        records = MemorySource(
             self._data, self._y, inputs=inputs, targets=targets, beside=self._beside
         )
+        records.nobody = self.nobody
+        records.weightless = self.weightless
+        return records
 
     def count(self) -> int:
         """Return the number of records."""
@@ -227,8 +232,8 @@ def _part(data: Any, what: str, width: int | None) -> _Part:
         ) from None
     if isinstance(frame, nw.LazyFrame):
         raise BadInput(
-            f"{what} is a lazy frame. Call .collect() on it, or write it to a "
-            "Parquet file and scan that."
+            f"{what} is a lazy frame, and columns beside the records go with records in memory. "
+            "Join all of them to one frame, and name the columns in the bounds."
         )
     if isinstance(frame, nw.DataFrame):
         return _Frame([frame[:, i] for i in range(frame.shape[1])], len(frame))
@@ -247,8 +252,8 @@ def _part(data: Any, what: str, width: int | None) -> _Part:
         return _Array(array)
     raise BadInput(
         f"{what} of type {type(data).__name__} cannot be read. Give a NumPy "
-        "array, lists, a pandas, polars or pyarrow data frame, a dask data "
-        "frame, or the path of a CSV or Parquet file."
+        "array, lists, a pandas, polars or pyarrow data frame, a lazy frame, a dask "
+        "data frame, or the path of a CSV or Parquet file."
     )
 
 
@@ -368,16 +373,7 @@ class _Frame(_Part):
         name = str(getattr(native, "dtype", None) or native.type)
         if name == "object":  # before narwhals is asked, which would look at the values
             return "category", name
-        dtype = self.columns[column].dtype
-        if dtype.is_numeric() or dtype == nw.Boolean:
-            return "number", name
-        if dtype in (nw.Categorical, nw.Enum):
-            return "category", name
-        if dtype == nw.String:
-            return "text", name
-        if dtype in (nw.Date, nw.Datetime):
-            return "moment", name
-        return "other", name
+        return _kind_of(self.columns[column].dtype), name
 
     def fill(
         self, block: NDArray[np.float64], wanted: Sequence[_Wanted], start: int, stop: int
@@ -389,6 +385,43 @@ class _Frame(_Part):
                 block[:, place] = _identifier_codes(cells, kind)
             else:
                 block[:, place] = code_array(_as_array(cells, dtype_kind), kind)
+
+
+def _kind_of(dtype: nw.dtypes.DType) -> DtypeKind:
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "number"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "category"
+    if dtype == nw.String:
+        return "text"
+    if dtype in (nw.Date, nw.Datetime):
+        return "moment"
+    return "other"
+
+
+def lazy_frame(data: Any) -> LazyFrame | None:
+    """Return a lazy frame of any library that narwhals knows, or None for what is none."""
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        return frame
+    return None
+
+
+def is_held(data: Any) -> bool:
+    """Whether it is an array, or a frame or a series in memory."""
+    if isinstance(data, np.ndarray):
+        return True
+    try:
+        frame = nw.from_native(data, pass_through=True, allow_series=True)
+    except (nw.exceptions.NarwhalsError, ValueError):  # names that are not unique
+        return True
+    return isinstance(frame, (nw.DataFrame, nw.Series))
+
+
+def lazy_columns(frame: LazyFrame) -> list[tuple[str, DtypeKind, str]]:
+    """Return name, kind and dtype of each column, without collecting the frame."""
+    schema = frame.collect_schema()
+    return [(name, _kind_of(dtype), str(dtype)) for name, dtype in schema.items()]
 
 
 def _as_array(cells: nw.Series[Any], dtype_kind: DtypeKind) -> NDArray[Any]:

@@ -6,7 +6,7 @@ Proof: reading.md, 6.
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import BinaryIO, final
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +14,8 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import BadInput
-from reticent.privacy.columns.base import Kind
-from reticent.privacy.columns.identifiers import Identifier
+from reticent.privacy.sources.arrow.columns import arrow_kind, batch_codes
 from reticent.privacy.sources.base import DtypeKind, Field, check_features
-from reticent.privacy.sources.cell_values import Column
-from reticent.privacy.sources.codes import code_array, code_texts
 from reticent.privacy.sources.files import FileSource, readable
 
 __all__ = ["ParquetSource", "write_parquet"]
@@ -54,10 +51,7 @@ class ParquetSource(FileSource):
                 read = file.iter_batches(size, columns=sorted(set(wanted)), use_threads=False)
                 batches = _joined(read)
                 while (batch := next(batches, None)) is not None:
-                    block = np.empty((batch.num_rows, len(fields)))
-                    for place, (name, field) in enumerate(zip(wanted, fields, strict=True)):
-                        block[:, place] = _arrow_codes(batch.column(name), field.kind)
-                    yield block
+                    yield batch_codes(batch, wanted, fields)
 
     def _rows(self, path: Path) -> int:
         with readable(path), _open_parquet(path) as file:
@@ -75,7 +69,7 @@ class ParquetSource(FileSource):
                 f"A column of {path} is named {_ARROW_KEY.decode()}, as arrow's own notes are. "
                 "Rename it."
             )
-        return [(field.name, _arrow_kind(field.type), str(field.type)) for field in schema]
+        return [(field.name, arrow_kind(field.type), str(field.type)) for field in schema]
 
 
 def _open_parquet(path: Path, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
@@ -108,13 +102,17 @@ def _plain_metadata(path: Path) -> pq.FileMetaData:
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches one behind the other, a few short ones at a time: there is a cost for each."""
     waiting: list[pa.RecordBatch] = []
+    rows = 0
+    size = 0
     for batch in batches:
-        some = [*waiting, batch]
-        rows = sum(one.num_rows for one in some)
-        if rows > _BLOCK_ROWS or sum(one.nbytes for one in some) > _BLOCK_BYTES:
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows > _BLOCK_ROWS or size > _BLOCK_BYTES:
             yield from _as_one(waiting)
-            some = [batch]
-        waiting = some
+            waiting = []
+            rows = batch.num_rows
+            size = batch.nbytes
+        waiting.append(batch)
     yield from _as_one(waiting)
 
 
@@ -123,42 +121,6 @@ def _as_one(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
     if not batches:
         return []
     return list(pa.Table.from_batches(batches).combine_chunks().to_batches())
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    t = pa.types
-    return bool(t.is_string(kind) or t.is_large_string(kind) or t.is_string_view(kind))
-
-
-def _arrow_kind(kind: pa.DataType) -> DtypeKind:
-    t = pa.types
-    if t.is_integer(kind) or t.is_floating(kind) or t.is_decimal(kind) or t.is_boolean(kind):
-        return "number"
-    if t.is_dictionary(kind):
-        return "category"
-    if _is_text(kind):
-        return "text"
-    if t.is_date(kind) or t.is_timestamp(kind):
-        return "moment"
-    return "other"
-
-
-def _arrow_codes(cells: pa.Array, kind: Kind | None) -> Column:
-    """Return the codes of a column of a batch."""
-    if _is_text(cells.type):
-        return code_texts(cells, kind)
-    if isinstance(kind, Identifier) and pa.types.is_integer(cells.type) and cells.null_count:
-        codes = code_array(_as_array(cells.fill_null(0)), kind)  # with nulls it would be floats
-        codes[cells.is_null().to_numpy(zero_copy_only=False)] = np.nan
-        return codes
-    return code_array(_as_array(cells), kind)
-
-
-def _as_array(cells: pa.Array) -> NDArray[Any]:
-    t = pa.types
-    if t.is_dictionary(cells.type):
-        return np.fromiter(cells.to_pylist(), dtype=object, count=len(cells))
-    return np.asarray(cells.to_numpy(zero_copy_only=False))
 
 
 def write_parquet(file: Path | BinaryIO, columns: dict[str, ArrayLike]) -> None:

@@ -1,57 +1,123 @@
-"""Paths of records: a file, or a folder of files of one kind.
+"""Paths of records: files of one kind, one by one, as a folder, or by a pattern; databases.
 
 Proof: reading.md.
 """
 
+import glob
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from reticent.errors import BadInput
-from reticent.privacy.sources.base import Source
+from reticent.privacy.sources.base import Source, refuse_reading
 from reticent.privacy.sources.csv import CsvSource
 from reticent.privacy.sources.csv_dialect import find_dialect
-from reticent.privacy.sources.files import readable
+from reticent.privacy.sources.files import COMPRESSED, plain_ending, readable
 from reticent.privacy.sources.parquet import ParquetSource
 
-__all__ = ["scan_path"]
+__all__ = ["scan_path", "scan_paths"]
 
 _CSV = (".csv", ".tsv")
 _PARQUET = (".parquet", ".pq")
 _KNOWN = (*_CSV, *_PARQUET)
+_WORDS = f"{', '.join(_KNOWN)}, and of texts also {', '.join(f'.csv{end}' for end in COMPRESSED)}"
 
 
-def scan_path(path: str | os.PathLike[str], **dialect: str | None) -> Source:
-    """Return the source for a file, or for a folder of files of one kind.
+_DIALECT = ("separator", "decimal", "encoding")
+_OF_DATABASES = ("table", "query")
+_WORKBOOK = ".xlsx"
 
-    ``dialect``: separator, decimal and encoding of CSV files, as far as they are said.
+
+def scan_path(path: str | os.PathLike[str], **reading: str | None) -> Source:
+    """Return the source for a file, a folder, all files that fit a pattern, or a database.
+
+    ``reading``: separator, decimal and encoding of CSV files, table or query of databases, sheet
+    of workbooks, as far as they are said.
     """
+    if isinstance(path, str) and "://" in path:
+        return _at_address(path, reading)
+    if path == "-":
+        raise BadInput(
+            "Standard input can be read once, and a fit reads the records several times. Write it "
+            "to a file (people.csv, people.csv.gz, people.parquet) and give that."
+        )
     path = Path(path)
     with readable(path):
         paths = _files_at(path)
-    suffixes = {file.suffix.lower() for file in paths}
-    if suffixes <= set(_PARQUET):
-        for parameter, said in dialect.items():
-            if said is not None:
-                raise BadInput(f"{parameter} is for CSV files only.", parameter=parameter)
-        return ParquetSource(paths)
-    if len(suffixes) == 1 and suffixes <= set(_CSV):
-        return CsvSource(paths, dialect=find_dialect(paths[0], **dialect))
-    if path.is_dir():
+    return _source(paths, str(path), reading)
+
+
+def _at_address(address: str, reading: Mapping[str, str | None]) -> Source:
+    from reticent.privacy.sources.databases.base import SCHEMES, is_address, scan_database
+
+    if not is_address(address):
         raise BadInput(
-            f"The folder {path} mixes files of several kinds. Keep {', '.join(_KNOWN)} files "
-            "in folders of their own."
+            f"There is no way to read from an address {address.partition('://')[0]}://…. Known "
+            f"ones: {', '.join(f'{scheme}://' for scheme in SCHEMES)}; download files first."
+        )
+    refuse_reading(reading, of=_OF_DATABASES)
+    return scan_database(address, **{name: reading.get(name) for name in _OF_DATABASES})
+
+
+def scan_paths(paths: Sequence[str | os.PathLike[str]], **reading: str | None) -> Source:
+    """Return the source for a list of files; it is one table, in the order of the list."""
+    files = [Path(path) for path in paths]
+    for place, file in enumerate(files):
+        if not file.is_file():  # by its place: what stands there may be no path
+            raise BadInput(
+                f"Entry {place} of the list, counted from 0, is no file. A list of texts is read "
+                "as a list of paths; give records as lists, one for each record, or as an array."
+            )
+    return _source(files, "The list", reading)
+
+
+def _source(paths: Sequence[Path], where: str, reading: Mapping[str, str | None]) -> Source:
+    endings = {_ending(file) for file in paths}
+    if endings <= set(_PARQUET):
+        refuse_reading(reading)
+        return ParquetSource(paths)
+    if len(endings) == 1 and endings <= set(_CSV):
+        refuse_reading(reading, of=_DIALECT)
+        dialect = {name: reading.get(name) for name in _DIALECT}
+        return CsvSource(paths, dialect=find_dialect(paths[0], **dialect))
+    if endings == {_WORKBOOK}:
+        from reticent.privacy.sources.spreadsheets.xlsx import SpreadsheetSource
+
+        refuse_reading(reading, of=("sheet",))
+        return SpreadsheetSource(paths, sheet=reading.get("sheet"))
+    if len(paths) > 1:
+        raise BadInput(
+            f"{where} has files of several kinds. Give files of one kind at a time "
+            f"({_WORDS}); a folder needs to have them alone."
         )
     raise BadInput(
-        f"{path} is not named like a file that can be read. Known endings: {', '.join(_KNOWN)}."
+        f"{paths[0]} is not named like a file that can be read. Known endings: {_WORDS}, "
+        f"and {_WORKBOOK}."
     )
 
 
+def _ending(path: Path) -> str:
+    """What kind of file it is, by its name; Parquet files are never compressed as a whole."""
+    ending = plain_ending(path)
+    if ending in _PARQUET:
+        return path.suffix.lower()
+    return ending
+
+
 def _files_at(path: Path) -> list[Path]:
-    if not path.is_dir():
-        path.stat()  # raises what `readable` words if there is no such file
-        return [path]
-    visible = (file for file in path.iterdir() if not file.name.startswith("."))
-    paths = sorted(file for file in visible if file.suffix.lower() in _KNOWN and file.is_file())
-    if not paths:
-        raise BadInput(f"There is no CSV or Parquet file in the folder {path}.")
-    return paths
+    if path.is_dir():
+        return _known(path.iterdir(), f"in the folder {path}")
+    if glob.has_magic(str(path)) and not path.exists():
+        found = map(Path, glob.iglob(str(path), recursive=True))
+        return _known(found, f"that fits {path}")
+    path.stat()  # raises what `readable` words if there is no such file
+    return [path]
+
+
+def _known(paths: Iterable[Path], where: str) -> list[Path]:
+    """Return the files of known kinds among some, in the order of their names."""
+    visible = (file for file in paths if not file.name.startswith("."))
+    known = sorted(file for file in visible if _ending(file) in _KNOWN and file.is_file())
+    if not known:
+        raise BadInput(f"There is no CSV or Parquet file {where}.")
+    return known

@@ -1,0 +1,1 @@
+"""Arrow: columns of record batches as numbers, and whatever gives record batches."""

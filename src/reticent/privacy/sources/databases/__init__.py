@@ -1,0 +1,1 @@
+"""Databases: tables and queries, read in one snapshot and never written to."""

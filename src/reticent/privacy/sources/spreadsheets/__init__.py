@@ -1,0 +1,1 @@
+"""Spreadsheets: one sheet of a workbook, its cells one by one."""
