@@ -174,6 +174,6 @@ def test_centres_that_would_be_lost_in_noise_cost_no_more_than_one():
     costs = []
     for seed in range(3):
         found = reticent.KMeans(10, epsilon=0.5, random_state=seed, **given).fit(X)
-        assert [one.shares_spent for one in found.releases_][-1] == 4
+        assert [one.shares_spent for one in found.releases_][-2:] == [3, 1]
         costs.append(-found.score(X))
     assert np.mean(costs) < 1.3 * X.var(axis=0).sum()
